@@ -124,11 +124,11 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that stand below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/probe", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
+	"confine": {"egress", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
 
-	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/probe", "internal/spec", "internal/step", "internal/sys"},
-	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/landlock", "internal/probe", "internal/seccomp", "internal/spec"},
-	"confine/internal/probe":           {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
+	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
+	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
+	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate/sockets": {"egress", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
@@ -152,7 +152,7 @@ var insideModules = []string{module + "internal/environ", module + "internal/pri
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
-	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
+	"confine/internal/plan/plantest", "confine/internal/features/featurestest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
 	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry",
 }
 

@@ -56,7 +56,7 @@ var openFiles = map[string]string{
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/egress/tlsworker": ofJail,
 	"confine/internal/cgroup": ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,
-	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/probe": ofSystem,
+	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/features": ofSystem,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
 	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/run_linux.go": ofSystem, "undo/write_linux.go": ofChanges,

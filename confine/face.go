@@ -1,9 +1,9 @@
 package confine
 
 import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -23,13 +23,13 @@ type (
 	// Enforcement is one thing that holds: its Axis, What holds, and By which mechanism.
 	Enforcement = plan.Enforcement
 	// Features are what this host offers.
-	Features = probe.Features
+	Features = features.Features
 	// Feature is the Answer to one question about this host, with a Detail and a Fix.
-	Feature = probe.Feature
+	Feature = features.Feature
 	// NamedFeature is a feature with its name.
-	NamedFeature = probe.NamedFeature
+	NamedFeature = features.NamedFeature
 	// Answer is yes, no or unknown.
-	Answer = probe.Answer
+	Answer = features.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.
 	StartError = step.Error
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
@@ -38,9 +38,9 @@ type (
 
 // The answers about a feature.
 const (
-	Yes     = probe.Yes
-	No      = probe.No
-	Unknown = probe.Unknown
+	Yes     = features.Yes
+	No      = features.No
+	Unknown = features.Unknown
 )
 
 // StepExec is the only step of a StartError that concerns the program rather than the
@@ -54,7 +54,7 @@ const FixNamespaces = plan.FixNamespaces
 var ErrGaps = plan.ErrGaps
 
 // Probe asks the kernel what it offers.
-func Probe() Features { return probe.Probe() }
+func Probe() Features { return features.Probe() }
 
 // WaiveLine returns the line of a policy, and the flags, that accept the gaps of some axes.
 func WaiveLine(axes []policy.Axis) string { return plan.WaiveLine(axes) }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -155,13 +155,13 @@ func (p *Prepared) umaskText() string {
 // PT_INTERP), which a jail may not have. It accepts a file that is no program: executing that
 // fails later.
 func isStatic(path string) error {
-	if path == probe.SelfPath {
+	if path == features.SelfPath {
 		return selfIsStatic()
 	}
 	return interpreterOf(path)
 }
 
-var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(probe.SelfPath) })
+var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(features.SelfPath) })
 
 // errDynamic is the error of a program that is linked with libraries, as Go links it with cgo.
 var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -67,20 +67,20 @@ type Kept struct {
 // descriptors or memory, and if the profile has no program or a limit below 0. A limit of 0 stands
 // for its default (policy.DefaultLimits).
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	f := probe.Detect().WithUserNS(probe.UserNamespaces())
-	if f.UserNamespaces.Answer == probe.Yes {
+	f := features.Detect().WithUserNS(features.UserNamespaces())
+	if f.UserNamespaces.Answer == features.Yes {
 		f.Overlay = l.probeOverlay(p)
 	}
 	gateway.FindTLS(&f, p)
 	return l.compileOn(p, f)
 }
 
-func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
+func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
 	p, err := complete(p)
 	if err != nil {
 		return nil, err
 	}
-	if f.Supported && f.FreshProc.Answer == probe.Unknown {
+	if f.Supported && f.FreshProc.Answer == features.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
@@ -136,15 +136,15 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.
-	prepared, host := l.claim(false), probe.Detect()
+	prepared, host := l.claim(false), features.Detect()
 	host.Overlay = cachedOverlay(p)
 	gateway.FindTLS(&host, p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
-		host.SeccompNotify = probe.Unavailable("the caller wants none", "")
+		host.SeccompNotify = features.Unavailable("the caller wants none", "")
 	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
-	if refused := overlayRefused(p, err); refused.Answer == probe.No {
+	if refused := overlayRefused(p, err); refused.Answer == features.No {
 		host.Overlay = refused
 		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
@@ -152,7 +152,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 		return process, nil
 	}
 	refused, err := refusedNamespaces(err)
-	if refused.Answer != probe.No {
+	if refused.Answer != features.No {
 		return nil, err
 	}
 	host.SeccompNotify = mediating
@@ -174,7 +174,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 // start compiles the plan for one kind of jail and carries it out with prepared, a supervisor
 // process of that kind. It ends that process if the profile cannot be compiled, or if the plan
 // has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Facts, stdio Stdio) (*Process, error) {
+func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host features.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {
 		prepared.cancel()

@@ -7,18 +7,18 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func refusedNamespaces(err error) (probe.Feature, error) { return probe.Feature{}, err }
+func refusedNamespaces(err error) (features.Feature, error) { return features.Feature{}, err }
 
-func (l Launcher) probeOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
+func (l Launcher) probeOverlay(*policy.Profile) features.Feature { return features.Feature{} }
 
-func cachedOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
+func cachedOverlay(*policy.Profile) features.Feature { return features.Feature{} }
 
-func overlayRefused(*policy.Profile, error) probe.Feature { return probe.Feature{} }
+func overlayRefused(*policy.Profile, error) features.Feature { return features.Feature{} }
 
 // Die ends this process.
 func (e Exit) Die() { os.Exit(e.Code) }

@@ -10,9 +10,9 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -134,7 +134,7 @@ func (l Launcher) spawn(kind string) *Prepared {
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
 	path := l.SupervisorPath
 	if path == "" {
-		path = probe.SelfPath
+		path = features.SelfPath
 	}
 	go s.run(path)
 	// The goroutine gets this thread now; the caller continues on another one.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -58,9 +58,9 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	for _, hostNS := range []bool{false, true} {
-		facts := probe.Detect().WithUserNS(probe.Available(""))
+		facts := features.Detect().WithUserNS(features.Available(""))
 		if hostNS {
-			facts = probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))
+			facts = features.Detect().WithUserNS(features.Unavailable("for this test", ""))
 		}
 		plan := jailtest.Compile(p, facts)
 		if plan.Spec.HostNS != hostNS {

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -190,18 +190,18 @@ func removeDirs(made []string) {
 // forbids user namespaces. The answer is No only if the kernel refuses one again now, so that a
 // temporary shortage is not taken for a prohibition. For any other answer, Start returns the
 // error.
-func refusedNamespaces(err error) (probe.Feature, error) {
+func refusedNamespaces(err error) (features.Feature, error) {
 	var gaps *planpkg.GapError
 	var se *step.Error
 	switch {
 	case errors.As(err, &gaps):
-		return probe.RefreshUserNamespaces(), err
-	case !errors.As(err, &se) || se.Step == step.Exec || !probe.IsRefusal(se.Errno):
-		return probe.Feature{}, err
+		return features.RefreshUserNamespaces(), err
+	case !errors.As(err, &se) || se.Step == step.Exec || !features.IsRefusal(se.Errno):
+		return features.Feature{}, err
 	}
 	// AppArmor can let a process make a user namespace and then refuse every use of it.
-	f := probe.RefreshUserNamespaces()
-	if f.Answer == probe.Unknown && se.Step == step.Namespaces {
+	f := features.RefreshUserNamespaces()
+	if f.Answer == features.Unknown && se.Step == step.Namespaces {
 		err = planpkg.UserNamespaceGap(f)
 	}
 	return f, err

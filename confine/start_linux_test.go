@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +18,7 @@ func TestShortageIsNoProhibition(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
 		for _, name := range []string{step.Namespaces, "private mounts", step.Exec} {
 			in := &step.Error{Step: name, Errno: errno}
-			if f, err := confine.RefusedNamespaces(in); f.Answer == probe.No || err != in {
+			if f, err := confine.RefusedNamespaces(in); f.Answer == features.No || err != in {
 				t.Errorf("%s, %v: %+v, %v", name, errno, f, err)
 			}
 		}

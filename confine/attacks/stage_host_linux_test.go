@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +27,7 @@ type suite struct {
 const leftOpen = 700
 
 func newSuite(t *testing.T) *suite {
-	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: probe.Detect().LandlockABI}
+	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: features.Detect().LandlockABI}
 	s.host(t)
 	s.queues(t)
 	s.network(t)

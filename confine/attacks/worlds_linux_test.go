@@ -12,10 +12,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	jailpkg "github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -91,7 +91,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	t.Helper()
 	q := *p
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
-	plan := jailtest.Compile(&q, probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
+	plan := jailtest.Compile(&q, features.Detect().WithUserNS(features.Unavailable("for this test", "")))
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
 		}
 	}
-	f := probe.Detect().WithUserNS(probe.Available(""))
-	f.SeccompNotify = probe.Unavailable("for this test", "") // there is no supervisor to answer
+	f := features.Detect().WithUserNS(features.Available(""))
+	f.SeccompNotify = features.Unavailable("for this test", "") // there is no supervisor to answer
 	plan := planpkg.Compile(&q, f)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -76,9 +76,9 @@ func BenchmarkServerStart(b *testing.B) {
 	p.Program, p.Argv = node, []string{"node", filepath.Join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js"), dir}
 	for _, supervised := range []bool{true, false} {
 		b.Run(fmt.Sprintf("supervised=%v", supervised), func(b *testing.B) {
-			f := probe.Detect()
+			f := features.Detect()
 			if !supervised {
-				f.SeccompNotify = probe.Unavailable("left out", "")
+				f.SeccompNotify = features.Unavailable("left out", "")
 			}
 			for b.Loop() {
 				answerInitialize(b, jailtest.Compile(p, f))

@@ -12,11 +12,11 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -134,11 +134,11 @@ func TestCaseInsensitive(t *testing.T) {
 	if os.Getenv(foldEnv) == "" {
 		t.Skip("root runs it, in TestCaseInsensitiveFilesystems")
 	}
-	probetest.Needs(t, "landlock", "seccomp")
+	featurestest.Needs(t, "landlock", "seccomp")
 	if err := jailtest.MakeDir(); err != nil {
 		t.Fatal(err)
 	}
-	hostNS := probe.ProbeUserNamespaces().Answer == probe.No
+	hostNS := features.ProbeUserNamespaces().Answer == features.No
 	count := 0
 	fresh := func() string {
 		count++

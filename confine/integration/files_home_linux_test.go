@@ -12,8 +12,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -121,7 +121,7 @@ func TestJailHome(t *testing.T) {
 	}
 	looks := []attacker.Attempt{attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("list", home+"/dir")}
 	before, after := "[ok dir empty hard link out x y ok x ok sub y]", "[ok dir empty hard link out stolen x y ok ok new sub]"
-	if probe.Detect().FullCopies.Answer == probe.Yes {
+	if features.Detect().FullCopies.Answer == features.Yes {
 		writes = append(writes, attacker.Try("rmdir", home+"/dir/sub"), attacker.Try("unlink", home+"/dir/new"), attacker.Try("rmdir", home+"/dir"), attacker.Try("mkdir", home+"/dir"), attacker.Try("create", home+"/dir/new"))
 		after = "[ok dir empty hard link out stolen x y ok ok new]"
 	}
@@ -157,7 +157,7 @@ func TestJailHome(t *testing.T) {
 func TestJailHomeHolds(t *testing.T) {
 	needsCopies(t)
 	attributes, unnamed := attacker.Succeeded, attacker.Succeeded
-	if probe.Detect().FullCopies.Answer != probe.Yes {
+	if features.Detect().FullCopies.Answer != features.Yes {
 		attributes, unnamed = "ENOTSUP", "ENOTSUP" // of a tmpfs; and overlayfs has files without a name since Linux 6.3
 	}
 	for _, c := range []struct{ attempt, want string }{

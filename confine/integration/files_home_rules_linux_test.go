@@ -13,11 +13,11 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -63,7 +63,7 @@ func TestJailHomeRules(t *testing.T) {
 // file is copied before it is changed.
 func TestJailHomeIsBounded(t *testing.T) {
 	needsCopies(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	home := plantHome(t)
 	if err := os.WriteFile(home+"/x", bytes.Repeat([]byte("x"), 40<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if now := everything(t, home); now != host {
 			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 		}
-		if plan := planpkg.Compile(kept(p), probe.Detect().WithUserNS(probe.Available(""))); note(plan) {
+		if plan := planpkg.Compile(kept(p), features.Detect().WithUserNS(features.Available(""))); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
 	}

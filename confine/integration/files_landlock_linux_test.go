@@ -11,10 +11,10 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	landlockpkg "github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock/landlocktest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -70,7 +70,7 @@ func openPath(r landlockpkg.Rule) (int, error) {
 func landlockChild(args []string) string {
 	row, _ := strconv.Atoi(args[0])
 	rights, _ := strconv.Atoi(args[2])
-	f := probe.ProbeForStart()
+	f := features.ProbeForStart()
 	if how := args[3]; how != "not" {
 		p := landlockpkg.Compile(landlockpkg.Input{ABI: f.LandlockABI, Entries: []policy.Entry{landlocktest.DirEntry(args[1], policy.Rights(rights))}})
 		fd, err := landlockpkg.Create(&stub.Task{}, &p.Ruleset, openPath)
@@ -148,11 +148,11 @@ func landlockDir(t *testing.T) string {
 }
 
 func TestLandlockInKernel(t *testing.T) {
-	probetest.Needs(t, "landlock")
+	featurestest.Needs(t, "landlock")
 	for i, row := range landlockRows {
 		t.Run(row.name, func(t *testing.T) {
 			if since := rowSince[row.name]; since != "" {
-				probetest.Needs(t, since)
+				featurestest.Needs(t, since)
 			}
 			t.Parallel()
 			attempt := func(r policy.Rights, how string) string {
@@ -195,7 +195,7 @@ var landlockScopes = []struct {
 }
 
 func TestLandlockScopesInKernel(t *testing.T) {
-	probetest.Needs(t, "landlock:6")
+	featurestest.Needs(t, "landlock:6")
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestLandlockScopesInKernel(t *testing.T) {
 }
 
 func TestCreateRulesetIsCompleteOrFails(t *testing.T) {
-	probetest.Needs(t, "landlock")
+	featurestest.Needs(t, "landlock")
 	if _, err := landlockpkg.Create(&stub.Task{}, &landlockpkg.Ruleset{}, openPath); err != landlockpkg.ErrNothingHandled {
 		t.Errorf("nothing handled: %v", err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -135,8 +135,8 @@ func TestJailRights(t *testing.T) {
 
 // refusesTruncating reports whether Landlock or the supervisor does.
 func refusesTruncating() bool {
-	f := probe.Detect()
-	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == probe.Yes
+	f := features.Detect()
+	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == features.Yes
 }
 
 // notTruncating: where neither does, nothing keeps a file from being truncated

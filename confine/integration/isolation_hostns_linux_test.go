@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -33,7 +33,7 @@ func TestHostNSIsolation(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	jailtest.MakeSharedMemory(t, key)
 	signals := "EPERM"
-	if probe.Detect().LandlockABI < 6 {
+	if features.Detect().LandlockABI < 6 {
 		signals = "ok"
 	}
 	const any = ""
@@ -121,7 +121,7 @@ func TestHostNSDevices(t *testing.T) {
 // that is in the server's Landlock domain.
 func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	probetest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
+	featurestest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
 		t.Errorf("in the jail: %s", got)
 	}

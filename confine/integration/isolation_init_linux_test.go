@@ -12,10 +12,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -28,16 +28,16 @@ func TestInitCapabilities(t *testing.T) {
 	const none = "0000000000000000"
 	for _, c := range []struct {
 		what     string
-		notifies probe.Feature
+		notifies features.Feature
 		kept     string
 	}{
-		{"with a supervisor", probe.Detect().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
-		{"without", probe.Unavailable("for this test", ""), none},
+		{"with a supervisor", features.Detect().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
+		{"without", features.Unavailable("for this test", ""), none},
 	} {
 		p := jailtest.Profile(t)
 		p.Waive = []policy.Axis{policy.AxisFs}
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		f := probe.Detect()
+		f := features.Detect()
 		f.SeccompNotify = c.notifies
 		plan := jailtest.Compile(p, f)
 		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
@@ -100,7 +100,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 // reads their names from this kernel.
 func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	names, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)

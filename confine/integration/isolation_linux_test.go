@@ -10,8 +10,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -45,7 +45,7 @@ func TestJailIsolation(t *testing.T) {
 		return any
 	}
 	scoped := "EPERM"
-	if probe.Detect().LandlockABI < 6 {
+	if features.Detect().LandlockABI < 6 {
 		scoped = "ok" // its own init: with it the server ends itself
 	}
 	none := "EACCES" // its init has no descriptors, as only root can see
@@ -220,7 +220,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	testkit.Accept(t, "unix", dir+"/host")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r})
 	want := "ok"
-	if probe.Detect().LandlockABI >= 9 {
+	if features.Detect().LandlockABI >= 9 {
 		want = "EACCES"
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)

@@ -13,10 +13,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -37,8 +37,8 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	t.Helper()
 	q := *p
 	q.Argv = append(q.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{what})...)
-	f := probe.Detect()
-	f.FreshProc = probe.Unavailable("the test has taken it away", "")
+	f := features.Detect()
+	f.FreshProc = features.Unavailable("the test has taken it away", "")
 	plan := jailtest.Compile(&q, f)
 	for _, g := range plan.Gaps {
 		if g.Axis == policy.AxisLimits {

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -43,8 +43,8 @@ func TestJailOpenFiles(t *testing.T) {
 // own.
 func TestJailInotify(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
-	most := probe.Detect().Inotify
+	featurestest.Needs(t, "fresh_proc")
+	most := features.Detect().Inotify
 	if most.Instances < 8 {
 		t.Fatalf("%+v", most)
 	}
@@ -130,7 +130,7 @@ func TestJailFileSize(t *testing.T) {
 func needsProcessLimit(t testing.TB) {
 	t.Helper()
 	if os.Getuid() == 0 && cgroup.Locate().None() {
-		probetest.Needs(t, "pid_max", "fresh_proc")
+		featurestest.Needs(t, "pid_max", "fresh_proc")
 	}
 }
 
@@ -159,7 +159,7 @@ func TestJailProcessesOfRoot(t *testing.T) {
 		t.Log("held by something else here")
 		return
 	}
-	probetest.Needs(t, "pid_max", "fresh_proc")
+	featurestest.Needs(t, "pid_max", "fresh_proc")
 	for _, limit := range []string{"40", "41"} {
 		jailtest.Expect(t, "tasks with a limit of "+limit, jailtest.Attempt(t, limited(t, policy.Limits{Processes: attacker.Number(limit)}), "fork-all"), attacker.Outcome("ok "+limit))
 	}
@@ -167,7 +167,7 @@ func TestJailProcessesOfRoot(t *testing.T) {
 
 func TestJailMemory(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name string
 		what attacker.Attempt
@@ -226,7 +226,7 @@ func denied(p *confine.Process, operation string) policy.Denial {
 // TestJailReportsLimits: a server that reaches a limit and stays there has that limit recorded.
 func TestJailReportsLimits(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name, operation, target, answer string
 		limits                          policy.Limits
@@ -264,7 +264,7 @@ func TestJailReportsLimits(t *testing.T) {
 func rootNeedsPidMax(t *testing.T) {
 	t.Helper()
 	if os.Getuid() == 0 {
-		probetest.Needs(t, "pid_max", "fresh_proc")
+		featurestest.Needs(t, "pid_max", "fresh_proc")
 	}
 }
 
@@ -272,7 +272,7 @@ func rootNeedsPidMax(t *testing.T) {
 // server. The server cannot lower their priority.
 func TestServerCannotSlowItsSupervisor(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	rootNeedsPidMax(t)
 	jailtest.Expect(t, "every way", jailtest.Attempt(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
 }

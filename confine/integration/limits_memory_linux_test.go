@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -21,7 +21,7 @@ import (
 // TestJailEndsWhenMemoryCannotBeRead: a jail whose memory cannot be read ends.
 func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	fault := blindness()
 	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
@@ -45,7 +45,7 @@ func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 // jail ends.
 func TestJailMemoryOfManyChildren(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	seconds := "60" // longer than it takes to end the jail
 	held := !cgroup.Locate().None()
 	if held {
@@ -92,7 +92,7 @@ func TestJailMemoryOfManyChildren(t *testing.T) {
 // ends the child, and its server goes on. Without a cgroup the sampler ends the jail.
 func TestJailGreedyChild(t *testing.T) {
 	jailtest.Needs(t)
-	probetest.Needs(t, "fresh_proc")
+	featurestest.Needs(t, "fresh_proc")
 	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
 	exit := s.Finish()
 	lives := strings.Contains(s.Out.String(), attacker.Succeeded+" 8")

@@ -14,9 +14,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -301,7 +301,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == step.Overlays})
 	jailtest.SortEntries(p)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("create", dir+"/ws/ran")})...)
-	facts := probe.Detect().WithUserNS(probe.Available(""))
+	facts := features.Detect().WithUserNS(features.Available(""))
 	if f.step == step.Overlays {
 		needsCopies(t)
 	}
@@ -312,7 +312,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 		}
 	}
 	if hostNS {
-		facts = probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))
+		facts = features.Detect().WithUserNS(features.Unavailable("for this test", ""))
 	}
 	before := jailtest.LookAtHost(t, dir)
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -26,7 +26,7 @@ func TestHostNSIsRefused(t *testing.T) {
 	p := jailtest.Profile(t)
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	var gaps *planpkg.GapError
-	if !errors.As(err, &gaps) || gaps.HostNamespaces.Answer != probe.No || gaps.HostNamespaces.Detail == "" || gaps.HostNamespaces.Fix == "" {
+	if !errors.As(err, &gaps) || gaps.HostNamespaces.Answer != features.No || gaps.HostNamespaces.Detail == "" || gaps.HostNamespaces.Fix == "" {
 		t.Fatalf("%#v", err)
 	}
 	axes := gaps.Waive
@@ -44,10 +44,10 @@ func TestHostNSIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc.Wait()
-	if plan := proc.Plan(); plan.HostNamespaces.Answer != probe.No {
+	if plan := proc.Plan(); plan.HostNamespaces.Answer != features.No {
 		t.Errorf("%+v", plan.HostNamespaces)
 	}
-	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != probe.No {
+	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != features.No {
 		t.Errorf("Compile says otherwise: %v, %v", plan.HostNamespaces, err)
 	}
 }

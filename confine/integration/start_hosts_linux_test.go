@@ -10,10 +10,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -55,8 +55,8 @@ func TestJailWithoutProc(t *testing.T) {
 	dir := testkit.Plant(t, "file")
 	for _, grants := range [][]jailtest.Grant{{{Path: dir, Rights: r}}, {{Path: "/", Rights: r}}} {
 		p := jailtest.Profile(t, grants...)
-		f := probe.Detect()
-		f.FreshProc = probe.Unavailable("masked", "unmask")
+		f := features.Detect()
+		f.FreshProc = features.Unavailable("masked", "unmask")
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{
 			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())),
 		})...)

@@ -14,10 +14,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -83,7 +83,7 @@ func TestJailStartErrors(t *testing.T) {
 func TestBeforeExec(t *testing.T) {
 	jailtest.Needs(t)
 	refusal := errors.New("the files have changed")
-	for name, host := range map[string]probe.Facts{"namespaces": probe.Detect(), "host namespaces": probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))} {
+	for name, host := range map[string]features.Facts{"namespaces": features.Detect(), "host namespaces": features.Detect().WithUserNS(features.Unavailable("for this test", ""))} {
 		for _, want := range []error{nil, refusal} {
 			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
 				p := jailtest.Profile(t)
@@ -113,7 +113,7 @@ func TestBeforeExec(t *testing.T) {
 // startHostNS starts a jail without namespaces, of which this program is the supervisor.
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
-	plan := jailtest.Compile(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
+	plan := jailtest.Compile(jailtest.Profile(t), features.Detect().WithUserNS(features.Unavailable("for this test", "")))
 	return l.StartPlan(t.Context(), plan, jail.Stdio{})
 }
 
@@ -147,7 +147,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 func TestJailThousand(t *testing.T) {
 	jailtest.Needs(t)
 	launches := jailtest.Rounds(100, 1000)
-	probetest.Needs(t, "seccomp_notify")
+	featurestest.Needs(t, "seccomp_notify")
 	secret := testkit.Plant(t, "secret") + "/secret"
 	ws := testkit.Plant(t, "masked", "ro/x", "plain")
 	p := jailtest.Profile(t, jailtest.Grant{Path: ws, Rights: rw}, jailtest.Grant{Path: ws + "/masked", Rights: 0}, jailtest.Grant{Path: ws + "/ro", Rights: r})
@@ -191,11 +191,11 @@ func TestSpecCannotBeSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	for _, namespaces := range []probe.Feature{probe.Available(""), probe.Unavailable("for this test", "")} {
+	for _, namespaces := range []features.Feature{features.Available(""), features.Unavailable("for this test", "")} {
 		for _, size := range []int{0, 1 << 20} {
 			p := jailtest.Profile(t)
 			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
-			plan := jailtest.Compile(p, probe.Detect().WithUserNS(namespaces))
+			plan := jailtest.Compile(p, features.Detect().WithUserNS(namespaces))
 			jailtest.Within(t, "the end of the start", func() {
 				_, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{Out: closed})
 				var se *step.Error

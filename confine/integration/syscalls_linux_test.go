@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/sys/unix"
@@ -73,7 +73,7 @@ func filterSelf(mode string, flags uintptr) error {
 }
 
 func TestSeccompInKernel(t *testing.T) {
-	probetest.Needs(t, "seccomp", "seccomp_tsync")
+	featurestest.Needs(t, "seccomp", "seccomp_tsync")
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	for i, row := range seccompRows() {
 		if _, ok := seccomp.CallNumber(arch, row.call); !ok && row.raw == nil {
@@ -153,7 +153,7 @@ func tsyncChild(args []string) string {
 }
 
 func TestSeccompReachesEveryThread(t *testing.T) {
-	probetest.Needs(t, "seccomp", "seccomp_tsync")
+	featurestest.Needs(t, "seccomp", "seccomp_tsync")
 	if got := inChild(t, nil, "tsync", "one"); got != "EBADF" {
 		t.Errorf("without TSYNC another thread gets %s, want EBADF: this test shows nothing", got)
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,7 +25,7 @@ const StepTLS = "requests"
 
 // FindTLS looks for mcp-jail-tls and for the host's bundles of certificate authorities, if the
 // profile has rules about requests.
-func FindTLS(f *probe.Facts, p *policy.Profile) {
+func FindTLS(f *features.Facts, p *policy.Profile) {
 	if !planpkg.NeedsInterception(p.Net) {
 		return
 	}
@@ -35,10 +35,10 @@ func FindTLS(f *probe.Facts, p *policy.Profile) {
 		err = tlsworker.CheckRoots(p.Writer)
 	}
 	if err != nil {
-		f.TLSProgram = probe.Unavailable(err.Error(), "")
+		f.TLSProgram = features.Unavailable(err.Error(), "")
 		return
 	}
-	f.TLSProgram = probe.Available(program)
+	f.TLSProgram = features.Available(program)
 	for _, name := range planpkg.SystemBundles {
 		// The jail's bundle is mounted over the file itself, not over a symbolic link to it.
 		if file, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(f.Bundles, file) {

@@ -3,9 +3,9 @@
 package gateway
 
 import (
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // FindTLS finds nothing: there are no jails on this system.
-func FindTLS(*probe.Facts, *policy.Profile) {}
+func FindTLS(*features.Facts, *policy.Profile) {}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -74,10 +74,10 @@ func forbidByFilter() error {
 // NeedsHostNS skips a test if this host allows user namespaces.
 func NeedsHostNS(t testing.TB) {
 	t.Helper()
-	if f := probe.ProbeUserNamespaces(); f.Answer != probe.No {
+	if f := features.ProbeUserNamespaces(); f.Answer != features.No {
 		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
 	}
-	probetest.Needs(t, "landlock", "seccomp")
+	featurestest.Needs(t, "landlock", "seccomp")
 	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func NeedsHostNS(t testing.TB) {
 var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
 
 // Compile compiles a plan for a host with these facts and waives all of its gaps.
-func Compile(p *policy.Profile, host probe.Facts) *plan.Plan {
+func Compile(p *policy.Profile, host features.Facts) *plan.Plan {
 	compiled := plan.Compile(p, host)
 	for i := range compiled.Gaps {
 		compiled.Gaps[i].Waived = true

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"golang.org/x/sys/unix"
 )
@@ -75,7 +75,7 @@ var MakeDir = sync.OnceValue(func() error {
 // Needs skips a test if this host cannot build a jail with namespaces.
 func Needs(t testing.TB) {
 	t.Helper()
-	probetest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
+	featurestest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
 	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -32,7 +32,7 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
 		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
 	} {
-		f := probe.Facts{Supported: true, UID: 1000, Cgroup: c.place}
+		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
 		plan := Compile(c.p, f)
 		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
 			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
@@ -49,17 +49,17 @@ func TestScopeIsAskedForWhereItMatters(t *testing.T) {
 	for _, c := range []struct {
 		place  cgroup.Location
 		limits policy.Limits
-		proc   probe.Answer
+		proc   features.Answer
 		want   bool
 	}{
-		{scope, policy.DefaultLimits, probe.Yes, false},
-		{scope, policy.DefaultLimits, probe.No, true},
-		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, probe.Yes, true},
-		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, probe.Yes, true},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, probe.Yes, true},
+		{scope, policy.DefaultLimits, features.Yes, false},
+		{scope, policy.DefaultLimits, features.No, true},
+		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, features.Yes, true},
+		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, features.Yes, true},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, features.Yes, true},
 	} {
-		f := probe.Facts{Supported: true, UID: 1000, Cgroup: c.place}
-		f.UserNamespaces, f.FreshProc = probe.Available(""), probe.Feature{Answer: c.proc}
+		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
+		f.UserNamespaces, f.FreshProc = features.Available(""), features.Feature{Answer: c.proc}
 		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Cgroup.None() == c.want {
 			t.Errorf("%+v: %+v", c, plan.Cgroup)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -13,7 +13,7 @@ import (
 
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
-func Compile(p *policy.Profile, f probe.Facts) *Plan {
+func Compile(p *policy.Profile, f features.Facts) *Plan {
 	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
@@ -25,13 +25,13 @@ func Compile(p *policy.Profile, f probe.Facts) *Plan {
 		}
 		return c.plan
 	}
-	if f.UserNamespaces.Answer == probe.No {
+	if f.UserNamespaces.Answer == features.No {
 		compileHostNS(&c)
 		return c.plan
 	}
 	o := &c.plan.Spec
 	*o = spec.Spec{
-		HostPID: f.PID, Links: c.p.Links, FreshProc: f.FreshProc.Answer == probe.Yes,
+		HostPID: f.PID, Links: c.p.Links, FreshProc: f.FreshProc.Answer == features.Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	o.Env = make([]string, 0, len(p.Env))
@@ -55,8 +55,8 @@ func Compile(p *policy.Profile, f probe.Facts) *Plan {
 
 // ownProfile returns the profile without the entries and links that a jail on this host
 // replaces by files and directories of its own. p is not changed.
-func ownProfile(p *policy.Profile, f probe.Facts) *policy.Profile {
-	hostNS := f.UserNamespaces.Answer == probe.No
+func ownProfile(p *policy.Profile, f features.Facts) *policy.Profile {
+	hostNS := f.UserNamespaces.Answer == features.No
 	gateway := !hostNS && grantedHosts(p.Net) != nil
 	if !hostNS && !gateway {
 		return p
@@ -74,13 +74,13 @@ func ownProfile(p *policy.Profile, f probe.Facts) *policy.Profile {
 
 type compiler struct {
 	p    *policy.Profile // from ownProfile; plan.Profile is the caller's
-	f    probe.Facts
+	f    features.Facts
 	plan *Plan
 
 	mediated      bool
-	mediatesReads bool          // opens for reading are mediated too
-	traced        bool          // the starts of programs are traced
-	canMediate    probe.Feature // whether calls can be mediated, and why not
+	mediatesReads bool             // opens for reading are mediated too
+	traced        bool             // the starts of programs are traced
+	canMediate    features.Feature // whether calls can be mediated, and why not
 }
 
 func (c *compiler) addGap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -91,7 +91,7 @@ func (c *compiler) addEnforced(axis policy.Axis, by, format string, args ...any)
 
 func (c *compiler) filesystem(o *spec.Spec) {
 	var gaps []Gap
-	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), c.f.Overlay.Answer != probe.No)
+	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), c.f.Overlay.Answer != features.No)
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	if c.f.LandlockABI < 1 {
 		c.addGap(Gap{
@@ -125,9 +125,9 @@ func (c *compiler) overlays() {
 	}
 	by := "a tmpfs"
 	switch {
-	case c.f.Overlay.Answer == probe.No:
+	case c.f.Overlay.Answer == features.No:
 		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+c.f.Overlay.Detail)
-	case c.f.FullCopies.Answer != probe.Yes:
+	case c.f.FullCopies.Answer != features.Yes:
 		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
 		fallthrough
 	default:
@@ -166,7 +166,7 @@ func (c *compiler) network(o *spec.Spec) {
 }
 
 func (c *compiler) processes(o *spec.Spec) {
-	if c.f.Seccomp.Answer != probe.Yes {
+	if c.f.Seccomp.Answer != features.Yes {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
 			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,

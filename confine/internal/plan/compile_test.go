@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock/landlocktest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -56,115 +56,123 @@ func planText(p *Plan) string {
 }
 
 // refuseNamespaces is a host that forbids user namespaces.
-func refuseNamespaces(f *probe.Facts) {
-	f.UserNamespaces = probe.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
+func refuseNamespaces(f *features.Facts) {
+	f.UserNamespaces = features.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
-	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, probe.Available(""), probe.Available("")
+	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, features.Available(""), features.Available("")
 	f.TempDir = "/tmp/mcp-jail-x"
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
-func aCall(p *policy.Profile, f *probe.Facts) {
+func aCall(p *policy.Profile, f *features.Facts) {
 	p.Tool, p.Home, p.HomePrivate, p.Dir = "search", "/home/u/state/home", true, "/home/u/state/home"
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: p.Home, Named: p.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "the private HOME", Make: true, Ephemeral: true,
 	})
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	f.FullCopies = probe.Available("")
+	f.FullCopies = features.Available("")
 }
 
 func TestPlanGolden(t *testing.T) {
 	type row struct {
 		name   string
-		change func(*policy.Profile, *probe.Facts)
+		change func(*policy.Profile, *features.Facts)
 	}
 	rows := []row{
-		{"workspace", func(*policy.Profile, *probe.Facts) {}},
-		{"root_user", func(p *policy.Profile, f *probe.Facts) { f.UID = 0 }},
-		{"old_kernel", func(p *policy.Profile, f *probe.Facts) {
-			f.UID, f.LandlockABI, f.PidMax = 0, 1, probe.Unavailable("old", "newer")
+		{"workspace", func(*policy.Profile, *features.Facts) {}},
+		{"root_user", func(p *policy.Profile, f *features.Facts) { f.UID = 0 }},
+		{"old_kernel", func(p *policy.Profile, f *features.Facts) {
+			f.UID, f.LandlockABI, f.PidMax = 0, 1, features.Unavailable("old", "newer")
 			p.Entries[0].Rights = policy.Read | policy.Create | policy.Delete
 		}},
-		{"network", func(p *policy.Profile, f *probe.Facts) {
+		{"network", func(p *policy.Profile, f *features.Facts) {
 			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}, {Host: "bad.example.org"}}
 		}},
-		{"network_without_scopes", func(p *policy.Profile, f *probe.Facts) {
+		{"network_without_scopes", func(p *policy.Profile, f *features.Facts) {
 			p.Net = []policy.NetRule{{Host: "*", Allow: true}}
 			f.LandlockABI = 5
 		}},
 		{"network_requests", requests},
-		{"network_requests_seen", func(p *policy.Profile, f *probe.Facts) {
+		{"network_requests_seen", func(p *policy.Profile, f *features.Facts) {
 			requests(p, f)
-			f.TLSProgram, f.Bundles = probe.Available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
+			f.TLSProgram, f.Bundles = features.Available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
 		}},
-		{"hostns_network_requests_seen", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_network_requests_seen", func(p *policy.Profile, f *features.Facts) {
 			requests(p, f)
 			refuseNamespaces(f)
-			f.TLSProgram = probe.Available("/usr/bin/mcp-jail-tls")
+			f.TLSProgram = features.Available("/usr/bin/mcp-jail-tls")
 		}},
-		{"hostns_network_without_getfd", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_network_without_getfd", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
-			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, probe.Unavailable("a filter refuses it", "allow it")
+			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, features.Unavailable("a filter refuses it", "allow it")
 		}},
-		{"hostns_network_requests", func(p *policy.Profile, f *probe.Facts) { requests(p, f); refuseNamespaces(f) }},
-		{"container", func(p *policy.Profile, f *probe.Facts) { f.FreshProc = probe.Unavailable("masked", "unmask") }},
-		{"commands", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_network_requests", func(p *policy.Profile, f *features.Facts) { requests(p, f); refuseNamespaces(f) }},
+		{"container", func(p *policy.Profile, f *features.Facts) { f.FreshProc = features.Unavailable("masked", "unmask") }},
+		{"commands", func(p *policy.Profile, f *features.Facts) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
 			p.Commands = aCommand
 		}},
-		{"commands_without_ptrace", func(p *policy.Profile, f *probe.Facts) {
+		{"commands_without_ptrace", func(p *policy.Profile, f *features.Facts) {
 			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
-			f.Traces = probe.Unavailable("a filter refuses it", "allow ptrace")
+			f.Traces = features.Unavailable("a filter refuses it", "allow ptrace")
 		}},
-		{"commands_without_mediation", func(p *policy.Profile, f *probe.Facts) {
+		{"commands_without_mediation", func(p *policy.Profile, f *features.Facts) {
 			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
-			f.PtraceScope = probe.Unavailable("the scope is 3", "set it to 2")
+			f.PtraceScope = features.Unavailable("the scope is 3", "set it to 2")
 		}},
-		{"whole_host", func(p *policy.Profile, f *probe.Facts) {
+		{"whole_host", func(p *policy.Profile, f *features.Facts) {
 			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
 		}},
-		{"odd_rights", func(p *policy.Profile, f *probe.Facts) {
+		{"odd_rights", func(p *policy.Profile, f *features.Facts) {
 			p.Entries[0].Rights = policy.Read | policy.Create
 			p.Entries[2].Rights = policy.Execute
 			p.Unprotected = []string{"/home/u/work/.envrc"}
 		}},
-		{"no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Facts) {
-			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
+		{"no_landlock_no_seccomp", func(p *policy.Profile, f *features.Facts) {
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, features.Unavailable("a", "b"), features.Unavailable("a", "b")
 		}},
-		{"darwin", func(p *policy.Profile, f *probe.Facts) { *f = probe.Facts{Features: probe.Features{OS: "darwin"}} }},
+		{"darwin", func(p *policy.Profile, f *features.Facts) {
+			*f = features.Facts{Features: features.Features{OS: "darwin"}}
+		}},
 		{"call", aCall},
-		{"call_before_6_6", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); f.FullCopies = probe.Unavailable("old", "newer") }},
-		{"call_without_overlay", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); f.Overlay = probe.Unavailable("EINVAL", "newer") }},
-		{"hostns_call", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); refuseNamespaces(f) }},
-		{"hostns_root_user", func(p *policy.Profile, f *probe.Facts) {
+		{"call_before_6_6", func(p *policy.Profile, f *features.Facts) {
+			aCall(p, f)
+			f.FullCopies = features.Unavailable("old", "newer")
+		}},
+		{"call_without_overlay", func(p *policy.Profile, f *features.Facts) {
+			aCall(p, f)
+			f.Overlay = features.Unavailable("EINVAL", "newer")
+		}},
+		{"hostns_call", func(p *policy.Profile, f *features.Facts) { aCall(p, f); refuseNamespaces(f) }},
+		{"hostns_root_user", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
 			f.UID, f.ReadsProc = 0, false
 		}},
-		{"hostns_network", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_network", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
 			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		}},
-		{"hostns_commands", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_commands", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
 			p.Commands = aCommand
 		}},
-		{"hostns_commands_scope_2", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_commands_scope_2", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
 			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
-			f.TracesOwn = probe.Unavailable("the scope is 2", "set it to 1")
+			f.TracesOwn = features.Unavailable("the scope is 2", "set it to 1")
 		}},
-		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Facts) {
+		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
-			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, features.Unavailable("a", "b"), features.Unavailable("a", "b")
 		}},
 	}
 	for abi := 1; abi <= landlock.NewestABI; abi++ {
-		rows = append(rows, row{fmt.Sprintf("hostns_abi%02d", abi), func(p *policy.Profile, f *probe.Facts) {
+		rows = append(rows, row{fmt.Sprintf("hostns_abi%02d", abi), func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
-			f.LandlockABI, f.Landlock = abi, probe.Available(fmt.Sprint("ABI ", abi))
+			f.LandlockABI, f.Landlock = abi, features.Available(fmt.Sprint("ABI ", abi))
 		}})
 	}
 	for _, c := range rows {
@@ -185,24 +193,24 @@ func TestPlanGolden(t *testing.T) {
 func TestPlanFailsClosed(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		take func(*probe.Facts)
+		take func(*features.Facts)
 		axis policy.Axis
 	}{
-		{"the system", func(f *probe.Facts) { f.Supported = false }, policy.AxisFs},
-		{"Landlock", func(f *probe.Facts) { f.LandlockABI = 0 }, policy.AxisFs},
-		{"seccomp", func(f *probe.Facts) { f.Seccomp = probe.Unavailable("", "") }, policy.AxisProcess},
-		{"certainty about seccomp", func(f *probe.Facts) { f.Seccomp = probe.Undetermined("") }, policy.AxisProcess},
-		{"the machine", func(f *probe.Facts) { f.Machine = 0 }, policy.AxisProcess},
-		{"the machine's table", func(f *probe.Facts) { f.Machine = 77 }, policy.AxisProcess},
-		{"proc", func(f *probe.Facts) { f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"certainty about proc", func(f *probe.Facts) { f.FreshProc = probe.Undetermined("") }, policy.AxisLimits},
-		{"a pid_max of its own, for root", func(f *probe.Facts) { f.UID = 0; f.PidMax = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"proc, for root", func(f *probe.Facts) { f.UID = 0; f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"everything", func(f *probe.Facts) { *f = probe.Facts{} }, policy.AxisFs},
+		{"the system", func(f *features.Facts) { f.Supported = false }, policy.AxisFs},
+		{"Landlock", func(f *features.Facts) { f.LandlockABI = 0 }, policy.AxisFs},
+		{"seccomp", func(f *features.Facts) { f.Seccomp = features.Unavailable("", "") }, policy.AxisProcess},
+		{"certainty about seccomp", func(f *features.Facts) { f.Seccomp = features.Undetermined("") }, policy.AxisProcess},
+		{"the machine", func(f *features.Facts) { f.Machine = 0 }, policy.AxisProcess},
+		{"the machine's table", func(f *features.Facts) { f.Machine = 77 }, policy.AxisProcess},
+		{"proc", func(f *features.Facts) { f.FreshProc = features.Unavailable("", "") }, policy.AxisLimits},
+		{"certainty about proc", func(f *features.Facts) { f.FreshProc = features.Undetermined("") }, policy.AxisLimits},
+		{"a pid_max of its own, for root", func(f *features.Facts) { f.UID = 0; f.PidMax = features.Unavailable("", "") }, policy.AxisLimits},
+		{"proc, for root", func(f *features.Facts) { f.UID = 0; f.FreshProc = features.Unavailable("", "") }, policy.AxisLimits},
+		{"everything", func(f *features.Facts) { *f = features.Facts{} }, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisProcess},
 		{"user namespaces", refuseNamespaces, policy.AxisLimits},
-		{"a visible /proc, and user namespaces", func(f *probe.Facts) { refuseNamespaces(f); f.ReadsProc = false }, policy.AxisLimits},
+		{"a visible /proc, and user namespaces", func(f *features.Facts) { refuseNamespaces(f); f.ReadsProc = false }, policy.AxisLimits},
 	} {
 		f := plantest.Kernel()
 		c.take(&f)
@@ -218,7 +226,7 @@ func TestPlanFailsClosed(t *testing.T) {
 		t.Errorf("the control has gaps: %+v", gaps)
 	}
 	// Every axis of a system without a backend.
-	if n := len(Compile(plantest.Profile(), probe.Facts{}).Gaps); n != len(policy.Axes()) {
+	if n := len(Compile(plantest.Profile(), features.Facts{}).Gaps); n != len(policy.Axes()) {
 		t.Errorf("%d gaps of %d axes without a backend", n, len(policy.Axes()))
 	}
 }
@@ -239,14 +247,14 @@ func TestPlanIsThatOfItsProfile(t *testing.T) {
 // TestBarePlanFailsClosed: what is missing besides the namespaces leaves nothing to
 // stand on, and no doubt about them makes a jail without.
 func TestBarePlanFailsClosed(t *testing.T) {
-	for name, take := range map[string]func(*probe.Facts){
-		"Landlock":                func(f *probe.Facts) { f.LandlockABI = 0 },
-		"seccomp":                 func(f *probe.Facts) { f.Seccomp = probe.Unavailable("", "") },
-		"certainty about seccomp": func(f *probe.Facts) { f.Seccomp = probe.Undetermined("") },
-		"the machine":             func(f *probe.Facts) { f.Machine = 0 },
-		"a system with a backend": func(f *probe.Facts) { f.Supported = false },
-		"everything but the doubt": func(f *probe.Facts) {
-			*f = probe.Facts{Features: probe.Features{UserNamespaces: f.UserNamespaces}, Supported: true}
+	for name, take := range map[string]func(*features.Facts){
+		"Landlock":                func(f *features.Facts) { f.LandlockABI = 0 },
+		"seccomp":                 func(f *features.Facts) { f.Seccomp = features.Unavailable("", "") },
+		"certainty about seccomp": func(f *features.Facts) { f.Seccomp = features.Undetermined("") },
+		"the machine":             func(f *features.Facts) { f.Machine = 0 },
+		"a system with a backend": func(f *features.Facts) { f.Supported = false },
+		"everything but the doubt": func(f *features.Facts) {
+			*f = features.Facts{Features: features.Features{UserNamespaces: f.UserNamespaces}, Supported: true}
 		},
 	} {
 		f := plantest.Kernel()
@@ -257,9 +265,9 @@ func TestBarePlanFailsClosed(t *testing.T) {
 		}
 	}
 	f := plantest.Kernel()
-	for _, userns := range []probe.Feature{{}, probe.Undetermined("no memory"), probe.Available("")} {
+	for _, userns := range []features.Feature{{}, features.Undetermined("no memory"), features.Available("")} {
 		f.UserNamespaces = userns
-		if plan := Compile(plantest.Profile(), f); plan.Spec.HostNS || plan.HostNamespaces.Answer != probe.Unknown {
+		if plan := Compile(plantest.Profile(), f); plan.Spec.HostNS || plan.HostNamespaces.Answer != features.Unknown {
 			t.Errorf("%+v makes a jail without namespaces", userns)
 		}
 	}
@@ -268,7 +276,7 @@ func TestBarePlanFailsClosed(t *testing.T) {
 // TestPlanHostProc: no rule is about the host's /proc, in no sort of jail. In one without
 // namespaces a grant of everything leads there, which is a gap.
 func TestPlanHostProc(t *testing.T) {
-	granted := func(path string, change func(*probe.Facts)) (gaps string) {
+	granted := func(path string, change func(*features.Facts)) (gaps string) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		e := landlocktest.DirEntry(path, policy.Read)
 		e.Rule = "the rule of " + path
@@ -282,9 +290,9 @@ func TestPlanHostProc(t *testing.T) {
 		}
 		return gaps
 	}
-	unsupervised := func(f *probe.Facts) { refuseNamespaces(f); f.SeccompNotify = probe.Unavailable("", "") }
+	unsupervised := func(f *features.Facts) { refuseNamespaces(f); f.SeccompNotify = features.Unavailable("", "") }
 	rule := "the rule of /proc/1, fatal true\n"
-	for name, change := range map[string]func(*probe.Facts){"namespaces": func(*probe.Facts) {}, "host namespaces": refuseNamespaces, "unsupervised": unsupervised} {
+	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces, "unsupervised": unsupervised} {
 		if got := granted("/proc/1", change); got != rule {
 			t.Errorf("%s: %q, want %q", name, got, rule)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -27,18 +27,18 @@ func TestPlanFolded(t *testing.T) {
 		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		return p
 	}
-	gaps := func(p *policy.Profile, f probe.Facts) (paths []string) {
+	gaps := func(p *policy.Profile, f features.Facts) (paths []string) {
 		for _, g := range Compile(p, f).Gaps {
 			paths = append(paths, g.Paths...)
 		}
 		return paths
 	}
 	unasked := plantest.Kernel()
-	unasked.SeccompNotify = probe.Unavailable("left out", "")
+	unasked.SeccompNotify = features.Unavailable("left out", "")
 	hidden, run, still := "/fold/hidden (as /FOLD/HIDDEN)", "/fold/run (as /FOLD/RUN)", "/fold/still (as /FOLD/STILL)"
 	for _, c := range []struct {
 		passed bool
-		f      probe.Facts
+		f      features.Facts
 		want   []string
 	}{
 		{false, plantest.Kernel(), nil},

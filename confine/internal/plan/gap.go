@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -38,7 +38,7 @@ type GapError struct {
 	Gaps []Gap
 	// HostNamespaces is the field of the Plan. With the answer No, most gaps have one cause: user
 	// namespaces are refused.
-	HostNamespaces probe.Feature
+	HostNamespaces features.Feature
 	// Waive lists the axes that must be waived for a start, including those that are waived
 	// already. It is nil if a gap cannot be waived.
 	Waive []policy.Axis
@@ -47,7 +47,7 @@ type GapError struct {
 func (e *GapError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrGaps.Error())
-	if e.HostNamespaces.Answer == probe.No {
+	if e.HostNamespaces.Answer == features.No {
 		fmt.Fprintf(&b, ": user namespaces are refused: %s\n  %s\nwithout them this does not hold:", e.HostNamespaces.Detail, e.HostNamespaces.Fix)
 	}
 	for _, g := range e.Gaps {
@@ -56,7 +56,7 @@ func (e *GapError) Error() string {
 			fmt.Fprintf(&b, "\n    %s", g.Fix)
 		}
 	}
-	if e.HostNamespaces.Answer == probe.No && e.Waive != nil {
+	if e.HostNamespaces.Answer == features.No && e.Waive != nil {
 		fmt.Fprintf(&b, "\n%s", WaiveLine(e.Waive))
 	}
 	return b.String()
@@ -79,7 +79,7 @@ func (e *GapError) Unwrap() error { return ErrGaps }
 
 // UserNamespaceGap returns the error for a host that has no user namespaces at the moment but
 // does not forbid them. Then no jail with host namespaces is started instead.
-func UserNamespaceGap(f probe.Feature) *GapError {
+func UserNamespaceGap(f features.Feature) *GapError {
 	return &GapError{Gaps: []Gap{{
 		Axis: policy.AxisProcess, What: "user namespaces", Why: f.Detail, Fix: f.Fix, Fatal: true,
 	}}}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -84,7 +84,7 @@ func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 			}
 		}
 	}
-	if grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != probe.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
+	if grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != features.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
 		s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{}
 	}
 	return s.Encode()
@@ -127,7 +127,7 @@ func ensureEnv(o *spec.Spec, name, value string) {
 // hostNSMediation hands calls that write or change attributes to the supervisor. If that is
 // not possible, the missing decisions are gaps.
 func hostNSMediation(c *compiler, o *spec.Spec) {
-	if missing := canMediateHostNS(c.f); missing.Answer != probe.Yes {
+	if missing := canMediateHostNS(c.f); missing.Answer != features.Yes {
 		c.unmediated(missing)
 		return
 	}
@@ -141,17 +141,17 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
-func canMediateHostNS(f probe.Facts) probe.Feature {
+func canMediateHostNS(f features.Facts) features.Feature {
 	switch {
-	case f.SeccompNotify.Answer != probe.Yes:
+	case f.SeccompNotify.Answer != features.Yes:
 		return f.SeccompNotify
 	case !f.ReadsProc:
-		return probe.Unavailable("there is no /proc here", "mount /proc")
+		return features.Unavailable("there is no /proc here", "mount /proc")
 	}
 	return f.TracesOwn
 }
 
-func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
+func builtinEntriesHostNS(f features.Facts, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
@@ -272,7 +272,7 @@ func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 const maxGapPaths = 12
 
 func hostNSProcesses(c *compiler, o *spec.Spec) {
-	if c.f.Seccomp.Answer != probe.Yes {
+	if c.f.Seccomp.Answer != features.Yes {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
 			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -13,12 +13,12 @@ import (
 func (c *compiler) decideMediation(o *spec.Spec) {
 	c.canMediate = c.f.SeccompNotify
 	switch {
-	case c.canMediate.Answer == probe.Yes && !o.FreshProc:
+	case c.canMediate.Answer == features.Yes && !o.FreshProc:
 		c.canMediate = c.f.FreshProc
-	case c.canMediate.Answer == probe.Yes && c.f.PtraceScope.Answer != probe.Yes:
+	case c.canMediate.Answer == features.Yes && c.f.PtraceScope.Answer != features.Yes:
 		c.canMediate = c.f.PtraceScope
 	}
-	c.mediated = c.canMediate.Answer == probe.Yes
+	c.mediated = c.canMediate.Answer == features.Yes
 	c.decideTracing()
 }
 
@@ -66,7 +66,7 @@ func (c *compiler) keep(o *spec.Spec) {
 	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail changes, mcp-jail undo)", u.FileMB)
 }
 
-func (c *compiler) unmediated(missing probe.Feature) {
+func (c *compiler) unmediated(missing features.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
 			c.addGap(Gap{

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -14,7 +14,7 @@ import (
 // brokeredNetwork compiles for a supervisor that makes the server's sockets and asks the
 // gateway which addresses they may reach.
 func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
-	if missing := canBroker(c.f); missing.Answer != probe.Yes {
+	if missing := canBroker(c.f); missing.Answer != features.Yes {
 		hostNetwork(c, o, missing)
 		return
 	}
@@ -28,8 +28,8 @@ func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
 	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
 }
 
-func canBroker(f probe.Facts) probe.Feature {
-	if mediates := canMediateHostNS(f); mediates.Answer != probe.Yes {
+func canBroker(f features.Facts) features.Feature {
+	if mediates := canMediateHostNS(f); mediates.Answer != features.Yes {
 		return mediates
 	}
 	return f.GetFD
@@ -41,7 +41,7 @@ func onlyHosts(c *compiler, by string, granted []string) {
 
 // hostNetwork adds the gaps of a server whose granted hosts cannot be enforced. It gets the
 // host's whole network, and its other rules about the network have no effect.
-func hostNetwork(c *compiler, o *spec.Spec, missing probe.Feature) {
+func hostNetwork(c *compiler, o *spec.Spec, missing features.Feature) {
 	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
 	c.addGap(Gap{

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // requests has rules for what is said on a connection, and all limits of the network.
-func requests(p *policy.Profile, _ *probe.Facts) {
+func requests(p *policy.Profile, _ *features.Facts) {
 	p.Net = []policy.NetRule{
 		{Host: "api.example.org", PathPrefix: "/repos", Methods: []string{"GET"}, Secrets: []policy.Secret{{Env: "TOKEN"}}, Allow: true},
 		{Host: "files.example.org", Allow: true},
@@ -22,7 +22,7 @@ func requests(p *policy.Profile, _ *probe.Facts) {
 
 // A server is told of the whole network where a waiver opens it, and only there.
 func TestWaivedNetworkIsTold(t *testing.T) {
-	told := func(change func(*policy.Profile, *probe.Facts)) string {
+	told := func(change func(*policy.Profile, *features.Facts)) string {
 		p, f := plantest.Profile(), plantest.Kernel()
 		p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		change(p, &f)
@@ -38,21 +38,21 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 		}
 		return "nothing"
 	}
-	waived := func(p *policy.Profile, _ *probe.Facts) { p.Waive = append(p.Waive, policy.AxisNet) }
+	waived := func(p *policy.Profile, _ *features.Facts) { p.Waive = append(p.Waive, policy.AxisNet) }
 	if got := told(waived); got != "hosts" {
 		t.Errorf("with namespaces: %s", got)
 	}
-	if got := told(func(p *policy.Profile, f *probe.Facts) { waived(p, f); refuseNamespaces(f) }); got != "hosts" {
+	if got := told(func(p *policy.Profile, f *features.Facts) { waived(p, f); refuseNamespaces(f) }); got != "hosts" {
 		t.Errorf("without: %s", got)
 	}
-	alone := func(f *probe.Facts) { // there are neither namespaces nor a supervisor that could make sockets
+	alone := func(f *features.Facts) { // there are neither namespaces nor a supervisor that could make sockets
 		refuseNamespaces(f)
-		f.GetFD = probe.Feature{Answer: probe.No, Detail: "no pidfd_getfd"}
+		f.GetFD = features.Feature{Answer: features.No, Detail: "no pidfd_getfd"}
 	}
-	if got := told(func(p *policy.Profile, f *probe.Facts) { waived(p, f); alone(f) }); got != "all" {
+	if got := told(func(p *policy.Profile, f *features.Facts) { waived(p, f); alone(f) }); got != "all" {
 		t.Errorf("with neither: %s", got)
 	}
-	if got := told(func(p *policy.Profile, f *probe.Facts) { alone(f) }); got != "hosts" {
+	if got := told(func(p *policy.Profile, f *features.Facts) { alone(f) }); got != "hosts" {
 		t.Errorf("with neither, and not waived: %s", got)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -18,7 +18,7 @@ type Plan struct {
 	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
 	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
-	HostNamespaces probe.Feature
+	HostNamespaces features.Feature
 
 	Spec   spec.Spec
 	TLS    tlsPlan

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -13,7 +13,7 @@ import (
 // decideTracing decides whether the supervisor traces the starts of programs. It needs the
 // mediation of calls, which holds each execve.
 func (c *compiler) decideTracing() {
-	c.traced = c.p.ConstrainsStarts() && c.mediated && c.f.Traces.Answer == probe.Yes
+	c.traced = c.p.ConstrainsStarts() && c.mediated && c.f.Traces.Answer == features.Yes
 }
 
 func (c *compiler) commands(o *spec.Spec) {
@@ -43,7 +43,7 @@ func (c *compiler) ownEnv(o *spec.Spec) {
 
 // programs records that only listed files can be executed. One of them may be the loader,
 // which the kernel must be able to execute for each program linked to it.
-func (c *compiler) programs(cannot probe.Feature) {
+func (c *compiler) programs(cannot features.Feature) {
 	if c.p.Programs == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (c *compiler) programs(cannot probe.Feature) {
 		c.addEnforced(policy.AxisProcess, "the jail's supervisor, by seccomp and ptrace",
 			"each program that is started is looked at before its first instruction: the arguments and variables of %s are those of the rules, and loaders and interpreters without a rule start nothing by themselves", names)
 	default:
-		if cannot.Answer == probe.Yes {
+		if cannot.Answer == features.Yes {
 			cannot = c.f.Traces
 		}
 		c.addGap(Gap{

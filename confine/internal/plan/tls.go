@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -48,7 +48,7 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 		return
 	}
 	what := requestsOf(c.p.Net)
-	if c.f.TLSProgram.Answer != probe.Yes {
+	if c.f.TLSProgram.Answer != features.Yes {
 		c.addGap(Gap{
 			Axis: policy.AxisNet, What: what, Why: "requests cannot be inspected: " + c.f.TLSProgram.Detail,
 			Fix: strings.Join(slices.DeleteFunc([]string{c.f.TLSProgram.Fix, `remove these keys, or accept with waive = ["net"] (--waive net) that every request passes, with the placeholder of a secret instead of its value`}, func(s string) bool { return s == "" }), ", or "),

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -14,7 +14,7 @@ import (
 // TestPlanUndo: what is kept passes the supervisor, attributes too, and without a supervisor undo is
 // a gap.
 func TestPlanUndo(t *testing.T) {
-	for name, change := range map[string]func(*probe.Facts){"namespaces": func(*probe.Facts) {}, "host namespaces": refuseNamespaces} {
+	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
 		off := Compile(p, f).Spec
@@ -30,7 +30,7 @@ func TestPlanUndo(t *testing.T) {
 		if slices.ContainsFunc(plan.Gaps, isUndo) {
 			t.Errorf("%s: there is a gap", name)
 		}
-		f.SeccompNotify = probe.Unavailable("left out", "")
+		f.SeccompNotify = features.Unavailable("left out", "")
 		plan = Compile(p, f)
 		if plan.Spec.Keep.On || !slices.ContainsFunc(plan.Gaps, isUndo) {
 			t.Errorf("%s, without a supervisor: %+v %+v", name, plan.Spec.Keep, plan.Gaps)

@@ -27,20 +27,20 @@ import (
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
 		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
-		{Name: step.CoreDumps, Task: nil, Run: on(s.Server, jail.EmptyCoreDumps)},
+		{Name: step.CoreDumps, Task: nil, Run: withTask(s.Server, jail.EmptyCoreDumps)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans},
-		{Name: "keyring", Task: nil, Run: on(s.Init, leaveKeyring)},
+		{Name: "keyring", Task: nil, Run: withTask(s.Init, leaveKeyring)},
 		{Name: step.Spec, Task: nil, Run: s.readSpec},
 		{Name: step.Network, Task: nil, Run: s.openBroker},
 		{Name: "private directory", Task: nil, Run: s.makeTempDir},
 		{Name: "limits", Task: nil, Run: s.ApplyLimits},
 		{Name: "landlock rules", Task: nil, Run: s.OpenRuleset},
 		{Name: "directory", Task: nil, Run: s.EnterDir},
-		{Name: step.Capabilities, Task: nil, Run: on(s.Server, dropCapabilities)},
+		{Name: step.Capabilities, Task: nil, Run: withTask(s.Server, dropCapabilities)},
 		{Name: "limits", Task: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
-		{Name: "descriptors", Task: nil, Run: on(s.Server, hideDescriptors)},
+		{Name: "descriptors", Task: nil, Run: withTask(s.Server, hideDescriptors)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials may have reset the dumpable flag
-		{Name: "no_new_privs", Task: nil, Run: on(s.Server, jail.SetNoNewPrivs)},
+		{Name: "no_new_privs", Task: nil, Run: withTask(s.Server, jail.SetNoNewPrivs)},
 		{Name: "landlock", Task: nil, Run: s.landlock},
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
 		{Name: "self-test", Task: nil, Run: s.SelfTest},
@@ -53,7 +53,7 @@ func (s *Process) Steps() []jail.Step {
 	}
 }
 
-func on(t *stub.Task, run func(*stub.Task) error) func() error {
+func withTask(t *stub.Task, run func(*stub.Task) error) func() error {
 	return func() error { return run(t) }
 }
 

@@ -1,20 +1,20 @@
 package plantest
 
 import (
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Kernel returns the facts of a host that supports jails with namespaces and mediated calls.
-func Kernel() probe.Facts {
-	return probe.Facts{
-		Features: probe.Features{
-			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: probe.Available("ABI 7"), Seccomp: probe.Available(""), SeccompNotify: probe.Available(""), PtraceScope: probe.Available(""),
-			UserNamespaces: probe.Available(""), MountAPI: probe.Available(""), FreshProc: probe.Available(""), PidMax: probe.Available(""),
+func Kernel() features.Facts {
+	return features.Facts{
+		Features: features.Features{
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: features.Available("ABI 7"), Seccomp: features.Available(""), SeccompNotify: features.Available(""), PtraceScope: features.Available(""),
+			UserNamespaces: features.Available(""), MountAPI: features.Available(""), FreshProc: features.Available(""), PidMax: features.Available(""),
 		},
-		Traces:    probe.Available(""),
+		Traces:    features.Available(""),
 		Supported: true, Machine: seccomp.ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: spec.Inotify{Instances: 128, Watches: 65536},
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package probe
+package features
 
 // Detect returns facts that support no jail.
 func Detect() Facts { return Facts{Features: ProbeForStart()} }

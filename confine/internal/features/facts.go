@@ -1,4 +1,4 @@
-package probe
+package features
 
 import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"

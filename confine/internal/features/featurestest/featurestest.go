@@ -1,9 +1,9 @@
-package probetest
+package featurestest
 
 import (
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -11,13 +11,13 @@ import (
 // fails instead if MCPJAIL_REQUIRE ("landlock:6,seccomp,userns") lists that feature.
 func Needs(t testing.TB, names ...string) {
 	t.Helper()
-	have := probe.Probe()
+	have := features.Probe()
 	for _, name := range names {
 		f, err := have.Has(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Answer == probe.Yes {
+		if f.Answer == features.Yes {
 			continue
 		}
 		testkit.Skip(t, name, "%s (%s)", f.Answer, f.Detail)
