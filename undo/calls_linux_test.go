@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
@@ -58,14 +59,7 @@ func TestOpenOverCalls(t *testing.T) {
 // settles waits until what the server left at a path is on record.
 func (w *world) settles(name string) {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		switch {
-		case !slices.Contains(w.keeper.Pending(), w.at(name)):
-			return
-		case time.Now().After(deadline):
-			w.t.Fatalf("the keeper does not come to an end with %s", name)
-		}
-	}
+	testkit.Eventually(w.t, name+" is not pending", func() bool { return !slices.Contains(w.keeper.Pending(), w.at(name)) })
 }
 
 // TestOtherNameInLaterCall tests that undo of a call names the later call that changed a file by its

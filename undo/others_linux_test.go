@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
@@ -15,14 +15,7 @@ func (w *world) sweeps() (settled func()) {
 	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return false } }
 	return func() {
 		w.t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if len(w.keeper.Pending()) == 0 {
-				return
-			}
-			if time.Now().After(deadline) {
-				w.t.Fatal("the keeper does not come to an end")
-			}
-		}
+		testkit.Eventually(w.t, "no path is pending", func() bool { return len(w.keeper.Pending()) == 0 })
 	}
 }
 

@@ -50,7 +50,7 @@ func TestManyConnections(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					c.SetDeadline(time.Now().Add(time.Minute))
+					c.SetDeadline(time.Now().Add(patience))
 					send := sends[i%int64(len(sends))]
 					if got, err := exchange(t, c.(*net.TCPConn), send); got != send || err != nil {
 						t.Errorf("%q, %v", got, err)

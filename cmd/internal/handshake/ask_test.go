@@ -9,8 +9,8 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -21,7 +21,7 @@ const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serv
 // returns what the server was sent, too.
 func asked(t *testing.T, results ...string) (a *Answer, sent []string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	fromServer, out := io.Pipe()
 	in, toServer := io.Pipe()

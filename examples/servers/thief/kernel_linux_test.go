@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,11 +73,7 @@ func TestSurvivorSurvivesAndEnds(t *testing.T) {
 	if !running(mark) {
 		t.Error("nothing stayed")
 	}
-	for deadline := time.Now().Add(10 * time.Second); running(mark); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is still there")
-		}
-	}
+	testkit.Eventually(t, "it is gone", func() bool { return !running(mark) })
 }
 
 // running looks for a process that has mark on its command line.
