@@ -20,10 +20,7 @@ import (
 // The seed is fixed. Others are tried by -args -rapid.seed=N, and more by -rapid.checks=N.
 func TestModel(t *testing.T) {
 	const steps = 40
-	checks := 15
-	if testkit.All() {
-		checks = 190 // more than 10,000 steps, also as an ordinary user
-	}
+	checks := testkit.Rounds(10, 60, 190) // in the end more than 10,000 steps
 	for name, value := range map[string]any{"rapid.steps": steps, "rapid.checks": checks, "rapid.seed": 10, "rapid.nofailfile": true} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
 			f.Value.Set(fmt.Sprint(value))
@@ -31,14 +28,17 @@ func TestModel(t *testing.T) {
 		}
 	}
 	disk := newSmallDisk(t)
-	taken := 0
+	taken, judged := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel(rt, t, disk)
 		defer m.close()
 		rt.Repeat(m.steps())
 		taken += m.step
+		judged += m.judged
 	})
-	t.Logf("%d steps", taken)
+	if t.Logf("%d steps, %d undos judged in full", taken, judged); judged < checks {
+		t.Errorf("only %d undos were judged in full", judged)
+	}
 }
 
 // modelTB lets the functions of a world fail a check of rapid.
@@ -105,6 +105,7 @@ type model struct {
 	named   map[string]int      // when
 	stack   []*span             // what is in effect, in the order in which it began
 	weak    int                 // what began until then need not be undone completely
+	judged  int                 // undos of which everything was judged
 	history []string
 }
 

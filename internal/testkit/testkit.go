@@ -38,6 +38,17 @@ func Long() bool { return os.Getenv("MCPJAIL_ALL") == "long" || Update() }
 // AtATime returns the option with which a test program runs as many tests at a time as this one.
 func AtATime() string { return "-test.parallel=" + flag.Lookup("test.parallel").Value.String() }
 
+// Rounds returns how often a test repeats something: in make test, make test-all and make test-long.
+func Rounds(short, all, long int) int {
+	switch {
+	case Long():
+		return long
+	case All():
+		return all
+	}
+	return short
+}
+
 // NeedsAll skips a test that has no short form.
 func NeedsAll(t testing.TB) {
 	t.Helper()

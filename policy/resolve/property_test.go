@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -161,7 +162,8 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 // nothing reachable, and neither does adding a rule without rights.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
-	for seed := range int64(1000) {
+	seeds := testkit.Rounds(300, 600, 1000)
+	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
 		h, rules := g.host(), g.rules()
 		before, err := resolveRules(h, rules)
@@ -199,7 +201,7 @@ func TestNeverWider(t *testing.T) {
 			}
 		}
 	}
-	if added < 150 || removed < 50 {
+	if added < seeds*3/20 || removed < seeds/20 {
 		t.Errorf("only %d and %d cases", added, removed)
 	}
 }
