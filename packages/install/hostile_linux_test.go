@@ -2,6 +2,7 @@ package install
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,20 +105,25 @@ func TestPythonAddress(t *testing.T) {
 // TestSamePath: two packages that write one file are not installed together, whichever of them is
 // written last. A file that both have in the same form is none.
 func TestSamePath(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name           string
 		files, scripts map[string]string // of the dependency
 		want           string
+		short          bool // in make test: one row for each way to a file
 	}{
-		"nothing in common":  {map[string]string{"dep.py": ""}, nil, ""},
-		"a common namespace": {map[string]string{"shared/__init__.py": "# both\n"}, nil, ""},
-		"a module":           {map[string]string{"shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py"},
-		"by way of its data": {map[string]string{"dep-1.0.data/purelib/shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py"},
-		"entry points":       {map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/entry_points.txt": "[console_scripts]\ngood = dep:evil\n"}, nil, "good-1.0.dist-info/entry_points.txt"},
-		"metadata":           {map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/new": ""}, nil, "good-1.0.dist-info/new"},
-		"a program":          {map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"good": "dep:main"}, "bin/good"},
-		"another program":    {map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"dep": "dep:main"}, ""},
+		{"nothing in common", map[string]string{"dep.py": ""}, nil, "", false},
+		{"a common namespace", map[string]string{"shared/__init__.py": "# both\n"}, nil, "", true},
+		{"a module", map[string]string{"shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", false},
+		{"by way of its data", map[string]string{"dep-1.0.data/purelib/shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", true},
+		{"entry points", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/entry_points.txt": "[console_scripts]\ngood = dep:evil\n"}, nil, "good-1.0.dist-info/entry_points.txt", false},
+		{"metadata", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/new": ""}, nil, "good-1.0.dist-info/new", false},
+		{"a program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"good": "dep:main"}, "bin/good", true},
+		{"another program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"dep": "dep:main"}, "", false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.short {
+				testkit.NeedsAll(t)
+			}
 			good := serverWheel("good", "dep")
 			good.Version, good.Files["shared/__init__.py"] = "1.0", "# both\n"
 			u := newPythonUser(t, good, registry.Wheel{Name: "dep", Version: "1.0", Files: c.files, Scripts: c.scripts})
@@ -170,25 +177,25 @@ func TestSourceBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.python = interpreters[0]
+	compressed := func(b []byte) []byte {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		z.Write(b)
+		z.Close()
+		return out.Bytes()
+	}
 	archive := func(zeros int64) string {
-		file := filepath.Join(t.TempDir(), "x-1.0.tar.gz")
-		out, err := os.Create(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z := gzip.NewWriter(out)
-		w := tar.NewWriter(z)
-		w.WriteHeader(&tar.Header{Name: "x-1.0/zeros", Size: zeros, Mode: 0o644, Typeflag: tar.TypeReg})
-		block := make([]byte, 1<<20)
-		for n := int64(0); n < zeros; n += int64(len(block)) {
-			w.Write(block)
-		}
-		text := "[build-system]\nrequires = [\"hatchling\"]\n"
+		const text = "[build-system]\nrequires = [\"hatchling\"]\n"
+		var before, after bytes.Buffer
+		tar.NewWriter(&before).WriteHeader(&tar.Header{Name: "x-1.0/zeros", Size: zeros, Mode: 0o644, Typeflag: tar.TypeReg})
+		w := tar.NewWriter(&after)
 		w.WriteHeader(&tar.Header{Name: "x-1.0/pyproject.toml", Size: int64(len(text)), Mode: 0o644, Typeflag: tar.TypeReg})
 		w.Write([]byte(text))
-		if err := errors.Join(w.Close(), z.Close(), out.Close()); err != nil {
-			t.Fatal(err)
-		}
+		w.Close()
+		// A gzip file is a sequence of members: that of the zeros is compressed once.
+		all := slices.Concat(compressed(before.Bytes()), bytes.Repeat(compressed(make([]byte, 1<<20)), int(zeros>>20)), compressed(after.Bytes()))
+		file := filepath.Join(t.TempDir(), "x-1.0.tar.gz")
+		testkit.WriteFile(t, file, string(all))
 		return file
 	}
 	if got, err := p.buildRequires(t.Context(), archive(8<<20)); err != nil || fmt.Sprint(got) != "[hatchling]" {
