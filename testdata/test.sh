@@ -155,14 +155,25 @@ ok() {
 		END { printf "ok  \t%s\t%d s, %d s of a processor\n", name, wall, cpu }' "$3.times"
 }
 
-# The load of all jobs together is at most one more than there are processors: a test that waits
-# leaves its processor to another, and a client that gives up after 10 s gets one in time.
-room=$(($(nproc) + 1))
+# Two more jobs than there are processors: many tests wait, and a client that gives up after 10 s
+# still gets a processor in time.
+room=$(($(nproc) + 2))
 
-# parallel PACKAGE prints how many of its tests run at a time. Many tests of these three wait.
+# parallel PACKAGE prints how many of its tests run at a time: more where tests wait for
+# processes, clocks and each other.
 parallel() {
 	case $1 in
-	cmd/mcp-jail | conformance | confine/attacks) echo 2 ;;
+	lifecycle | confine/egress/*) echo 4 ;;
+	cmd/mcp-jail) echo 3 ;;
+	conformance | confine/attacks | packages/install) echo 2 ;;
+	*) echo 1 ;;
+	esac
+}
+
+# places PACKAGE prints how many jobs a package counts for.
+places() {
+	case $1 in
+	cmd/mcp-jail) echo 2 ;;
 	*) echo 1 ;;
 	esac
 }
@@ -239,7 +250,7 @@ each() {
 	local job need pid bad=0 used=0
 	local -A takes=()
 	for job; do
-		need=$(parallel "${job#* }")
+		need=$(places "${job#* }")
 		while [ "$used" -gt 0 ] && [ $((used + need)) -gt "$room" ]; do
 			one_ended
 		done
