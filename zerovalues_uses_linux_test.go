@@ -3,7 +3,9 @@ package house_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -98,27 +100,42 @@ func failsStart(t *testing.T, p *confine.Plan) {
 	}
 }
 
-// zeroSession tests that a session without a profile, and a tool without one, start nothing.
+// zeroSession tests that a session without a profile, and a tool without one, start nothing, though a
+// client calls a tool.
 func zeroSession(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	started := false
 	s := lifecycle.Session{In: null, Out: null, Err: null}
 	if _, err := lifecycle.RunStateful(t.Context(), s); !isStartError(err) {
 		t.Errorf("a session: %v", err)
 	}
-	s.Launcher = lifecycle.LauncherFunc(func(context.Context, *policy.Profile, confine.Stdio) (lifecycle.Process, error) {
-		started = true
-		return nil, errors.New("it is started")
-	})
-	for _, o := range []lifecycle.Stateless{{}, {Tool: func(string) (lifecycle.Tool, error) { return lifecycle.Tool{}, nil }}} {
-		lifecycle.RunStateless(t.Context(), s, o)
+	tool := func(p *policy.Profile) func(string) (lifecycle.Tool, error) {
+		return func(string) (lifecycle.Tool, error) { return lifecycle.Tool{Profile: p}, nil }
 	}
-	if started {
-		t.Error("a stateless session without requests starts a process")
+	for name, o := range map[string]lifecycle.Stateless{"zero": {}, "a zero tool": {Tool: tool(nil)}, "the control": {Tool: tool(new(policy.Profile))}} {
+		in, client, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","arguments":{}}}
+`)
+		client.Close()
+		var started atomic.Int32
+		s.In = in
+		s.Launcher = lifecycle.LauncherFunc(func(context.Context, *policy.Profile, confine.Stdio) (lifecycle.Process, error) {
+			started.Add(1)
+			return nil, errors.New("it is started")
+		})
+		lifecycle.RunStateless(t.Context(), s, o)
+		in.Close()
+		if (started.Load() > 0) != (name == "the control") {
+			t.Errorf("%s: a stateless session starts %d processes", name, started.Load())
+		}
 	}
 }
 

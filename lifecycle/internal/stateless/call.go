@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -139,9 +140,17 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, war
 	return w, nil
 }
 
+var errNoProfile = errors.New("there is no profile")
+
 // resolveTool resolves the policy of a tool on the host as it is now.
 func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
-	t, err := s.options.Tool(tool)
+	t, err := Tool{}, errNoProfile
+	if s.options.Tool != nil {
+		t, err = s.options.Tool(tool)
+	}
+	if err == nil && t.Profile == nil {
+		err = errNoProfile
+	}
 	if err == nil {
 		return t, nil
 	}
