@@ -87,6 +87,11 @@ func clients(t testing.TB) []client {
 	for _, b := range cBuilds {
 		list = append(list, web(b.name, networkFile(b.file), "NAME"))
 	}
+	if jailtest.HostNS && !testkit.Long() { // without namespaces, they look names up and connect as curl does
+		list = slices.DeleteFunc(list, func(c client) bool {
+			return slices.Contains([]string{"node, fetch", "wget", "Python", "glibc", "glibc, static"}, c.name)
+		})
+	}
 	for i := range list {
 		c := &list[i]
 		path, err := exec.LookPath(c.program)
