@@ -30,7 +30,7 @@ func summary(ev *Evidence) string {
 	during := ""
 	switch {
 	case ev.Tool != "":
-		during = " during the call of " + show.Quote(ev.Tool)
+		during = duringCall(ev.Tool)
 	case ev.Method != "":
 		during = " during " + show.Quote(ev.Method)
 	}
@@ -40,9 +40,9 @@ func summary(ev *Evidence) string {
 	case ev.Exit != nil:
 		return server + " ended" + during + ending(ev.Exit)
 	case onlyDenials(ev):
-		return "the jail refused something" + during + " of " + server
+		return somethingRefused(during, ofServer(ev.Server))
 	case ev.Tool != "":
-		return "the tool " + show.Quote(ev.Tool) + " of " + server + " failed"
+		return toolFailed(ev.Tool, ofServer(ev.Server))
 	case ev.Method != "":
 		return server + " failed" + during
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ func readCatalogue(entries table, pick string) (*draft, error) {
 	}
 	entry := entries.table(pick)
 	if entry == nil {
-		return nil, refuse("the catalogue has %d servers; name one of them: %s", len(names), oneLine(strings.Join(names, ", ")))
+		return nil, &FormatError{fmt.Sprintf("the catalogue has %d servers; name one of them: %s", len(names), oneLine(strings.Join(names, ", "))), true}
 	}
 	return readDocker(pick, entry)
 }

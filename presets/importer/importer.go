@@ -8,9 +8,10 @@ import (
 	"strings"
 	"unicode"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"go.yaml.in/yaml/v3"
 )
 
 const maxFile = 1 << 20
@@ -24,11 +25,16 @@ type Starter struct {
 
 // A FormatError says that a file is none of those that can be imported, or one without what
 // is needed.
-type FormatError struct{ Message string }
+type FormatError struct {
+	Message string
+	Several bool // the file has several servers, and one must be named
+}
 
 func (e *FormatError) Error() string { return e.Message }
 
-func refuse(format string, args ...any) error { return &FormatError{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error {
+	return &FormatError{Message: fmt.Sprintf(format, args...)}
+}
 
 // Import returns the starter for a file. pick names one server of a catalogue that has
 // several. Its error is a [*FormatError].

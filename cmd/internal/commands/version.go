@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 
@@ -29,11 +28,10 @@ func (v *versionCmd) Run(c terminal.Console) {
 	commit := programs.Commit()
 	kernel := kernelSummary()
 	if v.format == "json" {
-		b, _ := json.MarshalIndent(map[string]string{
+		cli.PrintJSON(c, map[string]string{
 			"version": programs.Version(), "commit": commit, "go": runtime.Version(),
 			"platform": runtime.GOOS + "/" + runtime.GOARCH, "kernel": kernel,
-		}, "", "  ")
-		c.Printf("%s\n", b)
+		})
 		return
 	}
 	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)

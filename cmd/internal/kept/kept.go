@@ -87,16 +87,18 @@ type Server struct {
 
 // Failure is the last known failure of a server.
 type Failure struct {
-	Time time.Time // the start of the session
-	What string    // the first line of the diagnosis
-	Past bool      // a later session began, and nothing failed in it so far
+	Time time.Time `json:"time"` // the start of the session
+	What string    `json:"what"` // the first line of the diagnosis
+	Past bool      `json:"past"` // a later session began, and nothing failed in it so far
+
+	Brief string `json:"-"` // What without the name of the server
 }
 
 // Home is a private HOME: the server's own data.
 type Home struct {
-	Path  string
-	Files int
-	Bytes int64
+	Path  string `json:"path"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Leftover is a directory that nothing needs any longer, or that an installation works in.
@@ -227,9 +229,10 @@ func (s *Server) readTimes(d records.Dir) {
 	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
 		r, ok := read()
 		if ok && len(r.Diagnoses) > 0 {
-			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
+			failure := r.Diagnoses[len(r.Diagnoses)-1]
+			what, _, _ := strings.Cut(failure.What, "\n")
 			s.lacksProgram = records.LacksProgram(r)
-			s.Failure = &Failure{r.Time, what, last.After(r.Time) || d.BegunSince(r.Time)}
+			s.Failure = &Failure{Time: r.Time, What: what, Past: last.After(r.Time) || d.BegunSince(r.Time), Brief: failure.Brief()}
 			return
 		}
 		if ok {
@@ -259,6 +262,17 @@ func (s *Server) Failed() *Failure {
 		return nil
 	}
 	return s.Failure
+}
+
+// Pinned returns the pinned version of a server, "no" for a package without a pin, or "".
+func (s *Server) Pinned() string {
+	switch {
+	case len(s.Pins) > 0:
+		return s.Pins[0].Version
+	case s.About.Package != nil, s.Asked != "":
+		return "no"
+	}
+	return ""
 }
 
 // NeverStarted reports whether all that is known of a server is a session whose program did not

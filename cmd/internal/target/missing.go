@@ -3,7 +3,6 @@ package target
 import (
 	"os"
 	"os/exec"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -14,12 +13,14 @@ import (
 
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
 // of its own, and isTyped says that the program is named after --, the fix says so.
-func execFailure(server, message string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
+func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
 	fix := e.Fix
 	if fix == "" && isTyped {
 		fix = "install the program, or correct its name behind `--`"
 	}
-	return diagnostics.ExecFailure(server, strings.TrimSuffix(message, "; "+e.Fix), fix)
+	bare := *e
+	bare.Fix = ""
+	return diagnostics.ExecFailure(server, bare.Error(), fix)
 }
 
 // plainName matches the names of programs that are suggested. The user may copy them.

@@ -79,7 +79,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
-		return execFailure(server, err.Error(), missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
+		return execFailure(server, missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
 	case errors.As(err, &host):
 		d := diagnostics.JailFailure(server, err.Error(), nil)
 		d.Fix = "" // the default fix is about missing kernel features

@@ -24,13 +24,7 @@ type Tools struct {
 // Diagnosis returns the diagnosis of changed tools.
 func (t Tools) Diagnosis() Diagnosis {
 	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
-	d.What = "the tools of server " + show.Quote(t.Server) + " are not those that mcp-jail.lock pins"
-	if t.Accept == "" {
-		d.What = "the tools of server " + show.Quote(t.Server) + " cannot be compared with those that mcp-jail.lock pins"
-	}
-	if t.Refused {
-		d.What += `, and pin_tools is "enforce"`
-	}
+	d.What = toolsDiffer(ofServer(t.Server), t.Accept != "", t.Refused)
 	for i, line := range t.Differences {
 		switch line = show.Cut(show.Line(line), maxDifference); {
 		case i == 0:

@@ -22,7 +22,10 @@ func SizeText(n int64) string {
 
 // AgoText returns how long before now the time t was. A time in the future, of another clock, is
 // "just now". The zero time is "never".
-func AgoText(now, t time.Time) string {
+func AgoText(now, t time.Time) string { return Ago(now, t).Text }
+
+// Ago returns AgoText as a cell, whose short form leaves out "ago".
+func Ago(now, t time.Time) Cell {
 	d := now.Sub(t)
 	for _, unit := range []struct {
 		length, upTo time.Duration
@@ -38,12 +41,13 @@ func AgoText(now, t time.Time) string {
 		switch n := int(d / unit.length); {
 		case d >= unit.upTo:
 		case n < 1:
-			return "just now"
+			return Cell{Text: "just now"}
 		default:
-			return Plural(n, unit.name) + " ago"
+			span := Plural(n, unit.name)
+			return Cell{span + " ago", span}
 		}
 	}
-	return "never"
+	return Cell{Text: "never"}
 }
 
 // Plural returns a number of things.

@@ -1,14 +1,48 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
+// A Cell is a text in a table. If the column is too narrow, the cell has Short in place of Text, and
+// then the beginning of that.
+type Cell struct{ Text, Short string }
+
+// Words returns a cell with a text that others may have written, or with "-" for none. Its short form
+// is the name of a package without its scope.
+func Words(text string) Cell {
+	c := Cell{Text: cmp.Or(show.Line(text), "-")}
+	if strings.HasPrefix(c.Text, "@") {
+		_, c.Short, _ = strings.Cut(c.Text, "/")
+	}
+	return c
+}
+
+// Heading returns the first row of a table.
+func Heading(names ...string) (row []Cell) {
+	for _, name := range names {
+		row = append(row, Cell{Text: name})
+	}
+	return row
+}
+
+// in returns the text of the cell in a column of a width.
+func (c Cell) in(width int) string {
+	text := c.Text
+	if utf8.RuneCountInString(text) > width {
+		text = cmp.Or(c.Short, text)
+	}
+	return Clip(text, width)
+}
+
 // Columns aligns rows. If a line is too long, columns shrink in the given order, each at most to
-// its least width. If that is not enough, times lose their "ago", and then the least widths are
-// halved.
-func Columns(rows [][]string, width int, least map[int]int, order []int) string {
+// its least width. If that is not enough, the columns without a least width show the short forms of
+// their cells, and then the least widths are halved.
+func Columns(rows [][]Cell, width int, least map[int]int, order []int) string {
 	widths := widthsOf(rows)
 	shrink := func(i, to int) {
 		total := -2
@@ -24,7 +58,7 @@ func Columns(rows [][]string, width int, least map[int]int, order []int) string 
 	}
 	for i := range widths {
 		if least[i] == 0 {
-			shrink(i, shortTime(rows, i))
+			shrink(i, shortWidth(rows, i))
 		}
 	}
 	for _, i := range order {
@@ -34,57 +68,33 @@ func Columns(rows [][]string, width int, least map[int]int, order []int) string 
 	for _, r := range rows {
 		line := ""
 		for i, cell := range r {
-			cell = Shorten(cell, widths[i])
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			text := cell.in(widths[i])
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 			if i == len(r)-1 { // sizes
-				cell, pad = pad+cell, ""
+				text, pad = pad+text, ""
 			}
-			line += cell + pad + "  "
+			line += text + pad + "  "
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }
 
-// widthsOf returns the width of each column.
-func widthsOf(rows [][]string) []int {
+func widthsOf(rows [][]Cell) []int {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
 		}
 	}
 	return widths
 }
 
-// shortTime returns the width of a column whose times have lost their "ago".
-func shortTime(rows [][]string, column int) (width int) {
+func shortWidth(rows [][]Cell, column int) (width int) {
 	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(r[column], " ago")))
+		width = max(width, utf8.RuneCountInString(cmp.Or(r[column].Short, r[column].Text)))
 	}
 	return width
-}
-
-// Shorten makes a text fit into a column. It takes away the "ago" of a time, then the scope of a
-// package, and then the end of the text.
-func Shorten(text string, width int) string {
-	if utf8.RuneCountInString(text) > width {
-		text = strings.TrimSuffix(text, " ago")
-	}
-	if utf8.RuneCountInString(text) > width && strings.HasPrefix(text, "@") {
-		_, text, _ = strings.Cut(text, "/")
-	}
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return text
-}
-
-func OrDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // Least widths of the columns of names, which shrink until the table fits.

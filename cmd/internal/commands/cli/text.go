@@ -61,13 +61,13 @@ func WriteWrapped(b *strings.Builder, indent string, items []string) {
 	}
 }
 
-// PrintJSON prints a value, indented.
-func PrintJSON(c terminal.Console, v any) error {
+// PrintJSON prints a value, indented. Its type can be encoded.
+func PrintJSON(c terminal.Console, v any) {
 	b, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		c.Printf("%s\n", show.JSON(b))
+	if err != nil {
+		panic(err)
 	}
-	return err
+	c.Printf("%s\n", show.JSON(b))
 }
 
 // FalseFirst sorts false before true.

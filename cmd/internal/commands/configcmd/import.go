@@ -70,7 +70,7 @@ func (i *importCmd) Run(c terminal.Console) error {
 	starter, err := importer.Import(data, i.server)
 	var format *importer.FormatError
 	if errors.As(err, &format) {
-		if strings.HasPrefix(format.Message, "the catalogue has") {
+		if format.Several {
 			format.Message += ": --server NAME"
 		}
 		return target.ConfigErrorf("%s: %s", name, show.Line(format.Message))

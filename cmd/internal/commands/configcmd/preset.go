@@ -65,7 +65,8 @@ func (p *presetCmd) Run(c terminal.Console) error {
 		all = append(all, presetReport{Name: known.Name, Title: known.Title, Packages: presetPackages(known)})
 	}
 	if p.format == "json" {
-		return cli.PrintJSON(c, map[string]any{"presets": all})
+		cli.PrintJSON(c, map[string]any{"presets": all})
+		return nil
 	}
 	for _, r := range all {
 		c.Printf("%s", r.text(c))
@@ -90,7 +91,8 @@ func (p *presetCmd) one(c terminal.Console) error {
 	case err != nil:
 		return err
 	case p.format == "json":
-		return cli.PrintJSON(c, reportPreset(known))
+		cli.PrintJSON(c, reportPreset(known))
+		return nil
 	}
 	c.Printf("%s", known.Text)
 	return nil

@@ -3,13 +3,11 @@
 package inspect
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -140,13 +137,9 @@ func (k *checkCmd) finish(c terminal.Console, home string, files []string, repor
 // checkServers checks the servers that names lists. load loads each of them. With --probe, a
 // signal ends the check after the current server, and there is no report.
 func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*target.Target, error)) ([]serverReport, error) {
-	interrupted := make(chan os.Signal, 1)
+	var interrupted chan os.Signal
 	if k.probe { // the current session ends by itself; start no other
-		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-			if !signal.Ignored(s) {
-				signal.Notify(interrupted, s)
-			}
-		}
+		interrupted = cli.Interrupts()
 		defer signal.Stop(interrupted)
 	}
 	reports := make([]serverReport, 0, len(names))
@@ -159,8 +152,7 @@ func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(na
 		select {
 		case s := <-interrupted:
 			c.Errorf("interrupted while checking %s; there is no report", name)
-			number, _ := s.(syscall.Signal)
-			return nil, target.ReportedStatus(128 + int(number))
+			return nil, cli.Interrupted(s)
 		default:
 		}
 		reports = append(reports, r)
@@ -175,8 +167,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 			Files   []string       `json:"files"`
 			Servers []serverReport `json:"servers"`
 		}{files, reports}
-		b, _ := json.MarshalIndent(out, "", "  ")
-		c.Printf("%s\n", show.JSON(b))
+		cli.PrintJSON(c, out)
 		return
 	}
 	for _, r := range reports {
@@ -223,8 +214,7 @@ func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 	for _, p := range problems {
 		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
 	}
-	b, _ := json.MarshalIndent(out, "", "  ")
-	c.Printf("%s\n", show.JSON(b))
+	cli.PrintJSON(c, out)
 	return target.ReportedStatus(target.ExitStatus(err))
 }
 

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -93,8 +92,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryHostNamespaces(trial)
 		}
-		b, _ := json.MarshalIndent(out, "", "  ")
-		c.Printf("%s\n", b)
+		cli.PrintJSON(c, out)
 	} else {
 		d.report(c, features, egress, trial)
 		printOwnDirs(c, dirs)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -74,7 +73,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	}
 	tools, worst := declaredTools(t)
 	if p.format == "json" {
-		c.Printf("%s", planJSON(t, plan, tools))
+		planJSON(c, t, plan, tools)
 	} else {
 		if wrapped != nil {
 			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.File.Client.Title, wrapped.Place()))
@@ -120,8 +119,8 @@ func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *entries.Wrapp
 	return t, w, err
 }
 
-// planJSON returns a plan as JSON.
-func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
+// planJSON prints a plan as JSON.
+func planJSON(c terminal.Console, t *target.Target, plan *confine.Plan, tools []toolReport) {
 	out := struct {
 		Profile        *policy.Profile       `json:"profile"`
 		Preset         string                `json:"preset,omitempty"`
@@ -136,11 +135,7 @@ func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
 	if plan.HostNamespaces.Answer == confine.No {
 		out.HostNamespaces = &plan.HostNamespaces
 	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		panic(err) // it has no types that cannot be encoded
-	}
-	return append(show.JSON(b), '\n')
+	cli.PrintJSON(c, out)
 }
 
 func describePolicy(p *policy.Policy) string {

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -207,8 +206,7 @@ func withoutHashes(names []string) (out []string) {
 // printList prints the recorded servers.
 func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
 	if w.format == "json" {
-		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
-		c.Printf("%s\n", show.JSON(b))
+		cli.PrintJSON(c, append([]serverRecords{}, all...))
 		return nil
 	}
 	if len(all) == 0 {

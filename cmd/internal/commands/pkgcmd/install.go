@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -105,12 +104,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	interrupted := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			signal.Notify(interrupted, s)
-		}
-	}
+	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	status := make(chan error, 1)
 	go func() { status <- i.run(ctx, c, host) }()
@@ -124,8 +118,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 		if !i.forSession {
 			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
 		}
-		number, _ := s.(syscall.Signal)
-		return target.ReportedStatus(128 + int(number))
+		return cli.Interrupted(s)
 	}
 }
 

@@ -1,7 +1,6 @@
 package pkgcmd
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -60,8 +59,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if l.format == "json" {
-		b, _ := json.MarshalIndent(listOf(all), "", "  ")
-		c.Printf("%s\n", show.JSON(b))
+		cli.PrintJSON(c, listOf(all))
 		return nil
 	}
 	if all.ConfigErr != nil {
@@ -158,26 +156,22 @@ func unneededText(all *kept.All) string {
 
 // serverTable returns the table of servers.
 func serverTable(all *kept.All, now time.Time, width int) string {
-	rows := [][]string{{"NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE"}}
+	rows := [][]cli.Cell{cli.Heading("NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE")}
 	for _, s := range all.Servers {
-		used, failed := cli.AgoText(now, s.Used), "-"
+		used, failed := cli.Ago(now, s.Used), cli.Words("")
 		if s.Running {
-			used = "running"
+			used = cli.Words("running")
 		}
 		if f := s.Failed(); f != nil {
-			failed = cli.AgoText(now, f.Time)
+			failed = cli.Ago(now, f.Time)
 		}
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
-		row := []string{show.Name(all.ShortName(s)), runsText(s), PinnedText(s), cli.OrDash(client), used, failed, cli.SizeText(s.Bytes())}
-		for i := range row {
-			row[i] = show.Line(row[i])
-		}
-		rows = append(rows, row)
+		rows = append(rows, []cli.Cell{cli.Words(show.Name(all.ShortName(s))), cli.Words(runsText(s)), cli.Words(s.Pinned()), cli.Words(client), used, failed, cli.Words(cli.SizeText(s.Bytes()))})
 	}
 	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
 }
 
-// runsText returns the package that a server runs, or else its command.
+// runsText returns the package that a server runs, or else its command, or "".
 func runsText(s *kept.Server) string {
 	name := ""
 	switch {
@@ -190,16 +184,5 @@ func runsText(s *kept.Server) string {
 	case len(s.About.Command) > 0:
 		return show.Spelled(s.About.Command)
 	}
-	return cli.OrDash(name)
-}
-
-// PinnedText returns the pinned version of a server, "no" for a package without a pin, or "-".
-func PinnedText(s *kept.Server) string {
-	switch {
-	case len(s.Pins) > 0:
-		return s.Pins[0].Version
-	case s.About.Package != nil, s.Asked != "":
-		return "no"
-	}
-	return "-"
+	return name
 }

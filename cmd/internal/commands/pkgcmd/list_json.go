@@ -23,12 +23,12 @@ type keptServer struct {
 	Package      *serverPackage `json:"package,omitempty"`
 	Running      bool           `json:"running"`
 	LastUsed     time.Time      `json:"last_used"`
-	LastFailure  *KeptFailure   `json:"last_failure,omitempty"`
+	LastFailure  *kept.Failure  `json:"last_failure,omitempty"`
 	Bytes        int64          `json:"bytes"`
 	HomeBytes    int64          `json:"home_bytes"`
 	PackageBytes int64          `json:"package_bytes"`
 	RecordBytes  int64          `json:"record_bytes"`
-	Homes        []keptHome     `json:"homes,omitempty"`
+	Homes        []kept.Home    `json:"homes,omitempty"`
 }
 
 type keptClient struct {
@@ -42,18 +42,6 @@ type serverPackage struct {
 	Version   string `json:"version"`
 	Spec      string `json:"spec"`
 	Pinned    bool   `json:"pinned"`
-}
-
-type KeptFailure struct {
-	Time time.Time `json:"time"`
-	What string    `json:"what"`
-	Past bool      `json:"past"`
-}
-
-type keptHome struct {
-	Path  string `json:"path"`
-	Files int    `json:"files"`
-	Bytes int64  `json:"bytes"`
 }
 
 type keptPackage struct {
@@ -90,6 +78,7 @@ func serverOf(s *kept.Server) keptServer {
 	out := keptServer{
 		Name: s.Name, Project: s.About.Project, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
+		LastFailure: s.Failure, Homes: s.Homes,
 	}
 	if cl := s.About.Client; cl.Name != "" {
 		out.Client = &keptClient{cl.Name, cl.Version}
@@ -101,19 +90,7 @@ func serverOf(s *kept.Server) keptServer {
 		e := s.Pins[0]
 		out.Package = &serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true}
 	}
-	out.LastFailure = FailureOf(s)
-	for _, h := range s.Homes {
-		out.Homes = append(out.Homes, keptHome{h.Path, h.Files, h.Bytes})
-	}
 	return out
-}
-
-// FailureOf returns the last failure of a server for the JSON form, or nil.
-func FailureOf(s *kept.Server) *KeptFailure {
-	if s.Failure == nil {
-		return nil
-	}
-	return &KeptFailure{s.Failure.Time, s.Failure.What, s.Failure.Past}
 }
 
 func packagesOf(trees []store.Info) []keptPackage {

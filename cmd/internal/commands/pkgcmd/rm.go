@@ -2,7 +2,6 @@ package pkgcmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -151,7 +150,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 	for _, s := range removal.Servers {
 		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofProject(s), cli.AgoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
-			c.Printf("  %8s  %s\n", "", cli.Shorten(show.Spelled(s.About.Command), 80))
+			c.Printf("  %8s  %s\n", "", cli.Clip(show.Spelled(s.About.Command), 80))
 		}
 		for _, h := range s.Homes {
 			c.Printf("  %8s  %s, %s: %s\n", cli.SizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), cli.Plural(h.Files, "file"), show.Line(cli.ShortPath(h.Path, host.Home)))
@@ -219,8 +218,7 @@ func (r *rmCmd) runJSON(c terminal.Console, removal *kept.Removal) error {
 		}
 		out.Removed = true
 	}
-	b, _ := json.MarshalIndent(out, "", "  ")
-	c.Printf("%s\n", show.JSON(b))
+	cli.PrintJSON(c, out)
 	return nil
 }
 

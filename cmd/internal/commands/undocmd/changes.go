@@ -1,7 +1,6 @@
 package undocmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,8 +80,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	}
 	switch {
 	case l.format == "json":
-		b, _ := json.MarshalIndent(append([]sessionChanges{}, out...), "", "  ")
-		c.Printf("%s\n", show.JSON(b))
+		cli.PrintJSON(c, append([]sessionChanges{}, out...))
 	case len(out) == 0 && l.server+l.session == "":
 		c.PrintText("nothing is kept of any server: undo = \"session\" in its table of the configuration keeps what it changes\n")
 	case len(out) == 0:

@@ -3,7 +3,6 @@ package undocmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -265,8 +264,7 @@ func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session,
 	for _, step := range r.Steps {
 		result.Steps = append(result.Steps, undoStep{step, errs[step.Path]})
 	}
-	b, _ := json.MarshalIndent(result, "", "  ")
-	c.Printf("%s\n", show.JSON(b))
+	cli.PrintJSON(c, result)
 	if left := len(undo.Refused(r.Steps)) + len(errs); left > 0 && u.yes {
 		return fmt.Errorf("%s left as found", cli.Plural(left, "path"))
 	}

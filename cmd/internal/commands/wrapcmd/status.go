@@ -1,7 +1,7 @@
 package wrapcmd
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -84,24 +83,23 @@ type fileStatus struct {
 }
 
 type serverStatus struct {
-	Name        string              `json:"name"`
-	Project     string              `json:"project,omitempty"`
-	Command     []string            `json:"command,omitempty"`
-	Wrapped     bool                `json:"wrapped"`
-	Left        string              `json:"left,omitempty"`
-	Unclear     bool                `json:"unclear,omitempty"`
-	Problem     string              `json:"problem,omitempty"`
-	Policy      string              `json:"policy,omitempty"`
-	Kept        string              `json:"kept,omitempty"`
-	Pinned      string              `json:"pinned,omitempty"`
-	LastUsed    *time.Time          `json:"last_used,omitempty"`
-	LastClient  string              `json:"last_client,omitempty"`
-	LastFailure *pkgcmd.KeptFailure `json:"last_failure,omitempty"`
-	Outdated    string              `json:"outdated,omitempty"`
-	Since       string              `json:"since,omitempty"`
+	Name        string        `json:"name"`
+	Project     string        `json:"project,omitempty"`
+	Command     []string      `json:"command,omitempty"`
+	Wrapped     bool          `json:"wrapped"`
+	Left        string        `json:"left,omitempty"`
+	Unclear     bool          `json:"unclear,omitempty"`
+	Problem     string        `json:"problem,omitempty"`
+	Policy      string        `json:"policy,omitempty"`
+	Kept        string        `json:"kept,omitempty"`
+	Pinned      string        `json:"pinned,omitempty"`
+	LastUsed    *time.Time    `json:"last_used,omitempty"`
+	LastClient  string        `json:"last_client,omitempty"`
+	LastFailure *kept.Failure `json:"last_failure,omitempty"`
+	Outdated    string        `json:"outdated,omitempty"`
+	Since       string        `json:"since,omitempty"`
 
-	open  bool   // it starts without a jail, and wrap leaves it
-	plain string // the name that its session has
+	open bool // it starts without a jail, and wrap leaves it
 }
 
 // Run prints the state of the selected files.
@@ -136,8 +134,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 		if broken != nil {
 			out.Problem = broken.Error()
 		}
-		b, _ := json.MarshalIndent(out, "", "  ")
-		c.Printf("%s\n", show.JSON(b))
+		cli.PrintJSON(c, out)
 		return broken
 	}
 	s.print(c, status)
@@ -244,7 +241,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
-	if out.plain = w.Name; w.Argv == nil {
+	if w.Argv == nil {
 		out.Kept, _ = kept.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
 	}
 	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == out.Kept })
@@ -252,9 +249,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 		return out
 	}
 	s := all.Servers[at]
-	if text := pkgcmd.PinnedText(s); text != "-" && out.Pinned == "" {
-		out.Pinned = text
-	}
+	out.Pinned = cmp.Or(out.Pinned, s.Pinned())
 	if !s.Used.IsZero() && len(s.About.Command) > 0 {
 		out.LastUsed, out.LastClient = &s.Used, s.About.Client.Name
 		if c, known := clients.ByGreeting(s.About.Client.Name); known {
@@ -264,7 +259,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	if s.Running {
 		out.Outdated = target.Outdated(host, w.Name, s.About.Configuration)
 	}
-	out.LastFailure = pkgcmd.FailureOf(s)
+	out.LastFailure = s.Failure
 	return out
 }
 

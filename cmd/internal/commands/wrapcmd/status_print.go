@@ -2,8 +2,6 @@ package wrapcmd
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -20,7 +18,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	if len(f.Servers) == 0 {
 		return 0
 	}
-	rows := [][]string{{"  SERVER", "JAIL", "RUNS", "POLICY", "PINNED", "USED", "FAILED"}}
+	rows := [][]cli.Cell{cli.Heading("  SERVER", "JAIL", "RUNS", "POLICY", "PINNED", "USED", "FAILED")}
 	var notes []string
 	for _, s := range f.Servers {
 		jail := "yes"
@@ -37,14 +35,13 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 			}
 			notes = append(notes, fmt.Sprintf("%s is left: it %s", s.Name, s.Left))
 		}
-		used, failed := "-", "-"
+		used, failed := cli.Words(""), cli.Words("")
 		if s.LastUsed != nil {
-			used = cli.AgoText(now, *s.LastUsed)
+			used = cli.Ago(now, *s.LastUsed)
 		}
 		if s.LastFailure != nil && !s.LastFailure.Past {
-			failed = cli.AgoText(now, s.LastFailure.Time)
-			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.plain), "", 1)
-			notes = append(notes, show.Name(s.Name)+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
+			failed = cli.Ago(now, s.LastFailure.Time)
+			notes = append(notes, show.Name(s.Name)+": "+s.LastFailure.Brief+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
 		if s.Problem != "" {
 			notes = append(notes, show.Name(s.Name)+" cannot start: "+s.Problem)
@@ -55,11 +52,8 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.Since != "" {
 			notes = append(notes, show.Name(s.Name)+" was "+s.Since+" since mcp-jail wrote the file")
 		}
-		row := []string{"  " + cli.OrDash(shownName(s.Name)), jail, cli.OrDash(runsOf(s.Command)), cli.OrDash(s.Policy), cli.OrDash(s.Pinned), used, failed}
-		for i := range row {
-			row[i] = show.Line(row[i])
-		}
-		rows = append(rows, row)
+		name := cli.Words(shownName(s.Name)).Text
+		rows = append(rows, []cli.Cell{{Text: "  " + name}, cli.Words(jail), cli.Words(runsOf(s.Command)), cli.Words(s.Policy), cli.Words(s.Pinned), used, failed})
 	}
 	for _, key := range f.Removed {
 		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
