@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -33,7 +32,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
 		if err != nil {
-			return zerolog.Nop(), done, target.UsageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
+			return zerolog.Nop(), done, target.UsageErrorf("--log-file: %s", target.WithoutOperation(err))
 		}
 		to, done = f, func() { f.Close() }
 	}

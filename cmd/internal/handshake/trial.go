@@ -122,7 +122,7 @@ func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics
 	if n := len(record.Diagnoses); n > 0 {
 		// Take the diagnosis from the record: a server could forge an error response.
 		f.Diagnosis = &record.Diagnoses[n-1]
-		lines := append([]string{strings.TrimPrefix(f.Diagnosis.Message(), "mcp-jail: ")}, f.Diagnosis.Grant...)
+		lines := append([]string{f.Diagnosis.Sentence()}, f.Diagnosis.Grant...)
 		f.Err = errors.New(strings.Join(lines, "\n"))
 	}
 	if !t.Target.Policy.Stateful {

@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,15 @@ func CheckLog(file string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: programs outside of the jail believe what is in %s. Name another file", file, place)
+}
+
+// WithoutOperation returns an error about a file without the word "open", which the user did not ask
+// for.
+func WithoutOperation(err error) error {
+	if e, ok := err.(*fs.PathError); ok && e.Op == "open" {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
 }
 
 // AbsolutePaths returns the absolute paths of files, for code that has no working directory.

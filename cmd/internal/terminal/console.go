@@ -113,13 +113,13 @@ func screen(s string) string {
 }
 
 func paint(on bool, code, s string) string {
-	if !on {
+	if !on || code == "" || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Paint returns s in a colour, if Out gets colours.
+// Paint returns s in a colour, if Out gets colours. Without a code it returns s.
 func (c Console) Paint(code, s string) string { return paint(c.Colour, code, s) }
 
 // Printf prints to Out. The first error is kept in WriteErr.

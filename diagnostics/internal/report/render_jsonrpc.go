@@ -87,10 +87,15 @@ func (d Diagnosis) ErrorData() []byte {
 	return encode(d.failure())
 }
 
-// Message returns the diagnosis in one line: the event, its cause, the remedy.
-func (d Diagnosis) Message() string {
+const messagePrefix = "mcp-jail: "
+
+// Message returns the diagnosis in one line for a client, which begins with mcp-jail's name.
+func (d Diagnosis) Message() string { return messagePrefix + d.Sentence() }
+
+// Sentence returns the diagnosis in one line: the event, its cause, the remedy.
+func (d Diagnosis) Sentence() string {
 	var b strings.Builder
-	b.WriteString("mcp-jail: " + d.What)
+	b.WriteString(d.What)
 	if d.Cause != "" {
 		b.WriteString(": " + d.causePrefix() + d.Cause)
 	} else if line := d.LastError(); line != "" {
@@ -102,7 +107,7 @@ func (d Diagnosis) Message() string {
 		}
 		b.WriteString(" Fix: " + d.Fix)
 	}
-	return show.Cut(b.String(), maxMessage-len(d.Explain.Reference())) + d.Explain.Reference()
+	return show.Cut(b.String(), maxMessage-len(messagePrefix)-len(d.Explain.Reference())) + d.Explain.Reference()
 }
 
 // causePrefix marks a cause that is not certain.

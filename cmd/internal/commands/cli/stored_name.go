@@ -12,14 +12,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// WorkDir returns the working directory as the other commands name it when they look for a project's
-// file.
-func WorkDir(host hostfs.Host) string {
-	dir, err := os.Getwd()
+// StoredName is what the name of a server means in the working directory.
+type StoredName struct {
+	Typed   string
+	Stored  string // under which mcp-jail keeps what belongs to the server
+	Project string // the project's file, if the server is the project's own
+}
+
+// Meant returns what a name means here.
+func Meant(host hostfs.Host, typed string) StoredName {
+	dir, err := os.Getwd() // as the other commands name it when they look for a project's file
 	if err != nil {
-		return host.Dir
+		dir = host.Dir
 	}
-	return dir
+	n := StoredName{Typed: typed}
+	n.Stored, n.Project = kept.Here(host, dir, typed)
+	return n
 }
 
 // Elsewhere is a command about the user's own server of a name that a project's server has, too.
@@ -27,9 +35,12 @@ func Elsewhere(command, server string) string {
 	return "(cd && " + show.Typed("mcp-jail "+command, server) + ")"
 }
 
-// NotKeptHere is the error for a name that is a project's in the working directory.
-func NotKeptHere(what, command, server, project string) error {
-	return fmt.Errorf("%s of server %q of the project of %s\nfor your own server of that name:  %s", what, server, show.Line(project), Elsewhere(command, server))
+// NotFound returns err, or what is missing of the project's server if the name means that one.
+func (n StoredName) NotFound(err error, what, command string) error {
+	if n.Project == "" {
+		return err
+	}
+	return fmt.Errorf("%s of server %q of the project of %s\nfor your own server of that name:  %s", what, n.Typed, show.Line(n.Project), Elsewhere(command, n.Typed))
 }
 
 // ProposedHere returns proposals for names under which something is kept. In the directory of a project,
@@ -39,7 +50,7 @@ func ProposedHere(host hostfs.Host, names []string) (out []string) {
 	for _, name := range names {
 		if project := records.ReadAbout(host, name).Project; project != "" {
 			of := kept.PlainName(name, project)
-			if own, _ := kept.Here(host, WorkDir(host), of); own == name {
+			if Meant(host, of).Stored == name {
 				plain[of] = name
 				out = append(out, Described(of, project))
 			}

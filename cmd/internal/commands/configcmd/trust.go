@@ -59,7 +59,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	}
 	data, err := config.ReadConfigFile(file)
 	if err != nil {
-		return target.ConfigErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
+		return target.ConfigErrorf("%s", target.WithoutOperation(err))
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {

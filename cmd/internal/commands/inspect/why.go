@@ -66,17 +66,14 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		}
 		return w.printList(c, host, sessions)
 	}
-	name, project := kept.Here(host, cli.WorkDir(host), w.server)
-	s, others, err := findServer(sessions, name)
-	if err != nil && project != "" {
-		return cli.NotKeptHere("there is no record of a session", "why", w.server, project)
-	}
+	meant := cli.Meant(host, w.server)
+	s, others, err := findServer(sessions, meant.Stored)
 	if err != nil {
 		var owner *hostfs.OwnerError
-		if _, refused := records.Load(host, w.server); errors.As(refused, &owner) {
-			return refused
+		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
+			err = refused
 		}
-		return err
+		return meant.NotFound(err, "there is no record of a session", "why")
 	}
 	if len(others) > 0 {
 		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))

@@ -97,7 +97,7 @@ func projectText(host hostfs.Host, all *kept.All) string {
 		}
 		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
 		name := ownNamesake(all, s)
-		if own, _ := kept.Here(host, cli.WorkDir(host), name); name != "" && own == s.Name {
+		if name != "" && cli.Meant(host, name).Stored == s.Name {
 			b.WriteString("  in this directory, " + show.Typed("mcp-jail why", name) + "  means that one, and  " + cli.Elsewhere("why", name) + "  yours\n")
 		}
 	}
@@ -113,7 +113,7 @@ func neverStartedText(host hostfs.Host, all *kept.All) string {
 		}
 		name := all.ShortName(s)
 		shown = append(shown, show.Name(name))
-		if meant, project := kept.Here(host, cli.WorkDir(host), name); project == "" || meant == s.Name {
+		if meant := cli.Meant(host, name); meant.Project == "" || meant.Stored == s.Name {
 			here = append(here, name)
 		} else { // in this directory, the name means a project's server
 			removes = append(removes, cli.Elsewhere("rm", name))

@@ -127,13 +127,10 @@ func (r *rmCmd) removal(host hostfs.Host, all *kept.All) (*kept.Removal, error) 
 	}
 	var servers []*kept.Server
 	for _, name := range r.servers {
-		own, project := kept.Here(host, cli.WorkDir(host), name)
-		s, err := all.Find(own)
-		if err != nil && project != "" {
-			return nil, cli.NotKeptHere("nothing is kept", "rm", name, project)
-		}
+		meant := cli.Meant(host, name)
+		s, err := all.Find(meant.Stored)
 		if err != nil {
-			return nil, err
+			return nil, meant.NotFound(err, "nothing is kept", "rm")
 		}
 		if !slices.Contains(servers, s) {
 			servers = append(servers, s)

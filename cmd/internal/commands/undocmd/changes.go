@@ -221,7 +221,11 @@ func (e change) text() string {
 		text += " -> " + e.To
 	}
 	if len(e.Calls) > 0 {
-		text += fmt.Sprintf("  (call %s)", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Calls), " ", ", "), "[]"))
+		var calls []string
+		for _, number := range e.Calls {
+			calls = append(calls, fmt.Sprint(number))
+		}
+		text += "  (call " + strings.Join(calls, ", ") + ")"
 	}
 	if e.Others {
 		text += "  (changed by others meanwhile)"
@@ -235,8 +239,8 @@ func (e change) text() string {
 // keptSessions returns the sessions that are kept of a server, or of all servers, the latest
 // first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
-	asked := server
-	server, project := kept.Here(host, cli.WorkDir(host), server)
+	meant := cli.Meant(host, server)
+	server = meant.Stored
 	names := []string{server}
 	if server == "" {
 		names = undoServers(host)
@@ -255,10 +259,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 	}
 	slices.SortStableFunc(all, func(a, b *undo.Session) int { return b.Started.Compare(a.Started) })
 	if server != "" && len(all) == 0 {
-		if project != "" {
-			return nil, cli.NotKeptHere("nothing is kept", "changes", asked, project)
-		}
-		return nil, errNothingKept(host, server)
+		return nil, meant.NotFound(errNothingKept(host, server), "nothing is kept", "changes")
 	}
 	return all, nil
 }

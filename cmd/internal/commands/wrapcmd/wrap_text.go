@@ -97,20 +97,20 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			continue // it is unwrapped
 		}
 		if s.For != "" {
-			printList(c, indent, "in", []string{s.For}, "")
+			printList(c, indent, "", "in", []string{s.For}, "")
 		}
 		if s.Preset != "" {
 			c.Printf("%spreset     %s\n", indent, s.Preset)
 		}
-		printList(c, indent, "may reach", s.Gets, "nothing beyond its own files and its package")
-		printList(c, indent, "loses", []string{strings.Join(s.Loses, ", ")}, "")
-		printList(c, indent, c.Paint(terminal.Yellow, "note"), s.Notes, "")
+		printList(c, indent, "", "may reach", s.Gets, "nothing beyond its own files and its package")
+		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 	}
 }
 
-// printList prints a label before the first of some lines. If there is no line, it prints the
+// printList prints a label in a colour before the first of some lines. If there is no line, it prints the
 // text none.
-func printList(c terminal.Console, indent, label string, lines []string, none string) {
+func printList(c terminal.Console, indent, code, label string, lines []string, none string) {
 	if len(lines) == 0 && none != "" {
 		lines = []string{none}
 	}
@@ -124,23 +124,7 @@ func printList(c terminal.Console, indent, label string, lines []string, none st
 		if i > 0 {
 			text = ""
 		}
-		pad := max(0, 9-len([]rune(stripPaint(text))))
-		c.Printf("%s%s%s  %s\n", indent, text, strings.Repeat(" ", pad), l)
-	}
-}
-
-// stripPaint removes what Paint added.
-func stripPaint(s string) string {
-	for {
-		at := strings.Index(s, "\x1b[")
-		if at < 0 {
-			return s
-		}
-		end := strings.IndexByte(s[at:], 'm')
-		if end < 0 {
-			return s
-		}
-		s = s[:at] + s[at+end+1:]
+		c.Printf("%s%s%s  %s\n", indent, c.Paint(code, text), strings.Repeat(" ", max(0, 9-len(text))), l)
 	}
 }
 
