@@ -1,6 +1,10 @@
 package diagnostics
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+)
 
 // TestBrief tests that a brief sentence has all words but the server's name.
 func TestBrief(t *testing.T) {
@@ -9,7 +13,7 @@ func TestBrief(t *testing.T) {
 		want      string
 	}{
 		{Diagnosis{What: summary(&Evidence{Server: "s", Tool: "read", Stage: StageCall}), Server: "s", Tool: "read"}, `the tool "read" failed`},
-		{Diagnosis{What: somethingRefused(duringCall("read"), ofServer("s")), Server: "s", Tool: "read"}, `the jail refused something during the call of "read"`},
+		{Diagnosis{What: report.SomethingRefused(report.DuringCall("read"), report.OfServer("s")), Server: "s", Tool: "read"}, `the jail refused something during the call of "read"`},
 		{Tools{Server: "s", Accept: "a", Refused: true}.Diagnosis(), `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"`},
 		{Diagnosis{What: `server "s" ended`, Server: "s"}, `server "s" ended`},
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -30,7 +31,7 @@ func summary(ev *Evidence) string {
 	during := ""
 	switch {
 	case ev.Tool != "":
-		during = duringCall(ev.Tool)
+		during = report.DuringCall(ev.Tool)
 	case ev.Method != "":
 		during = " during " + show.Quote(ev.Method)
 	}
@@ -40,9 +41,9 @@ func summary(ev *Evidence) string {
 	case ev.Exit != nil:
 		return server + " ended" + during + ending(ev.Exit)
 	case onlyDenials(ev):
-		return somethingRefused(during, ofServer(ev.Server))
+		return report.SomethingRefused(during, report.OfServer(ev.Server))
 	case ev.Tool != "":
-		return toolFailed(ev.Tool, ofServer(ev.Server))
+		return report.ToolFailed(ev.Tool, report.OfServer(ev.Server))
 	case ev.Method != "":
 		return server + " failed" + during
 	}
