@@ -107,6 +107,7 @@ func compareLines(a, b []string) (lines []diffLine) {
 			lines = append(lines, diffLine{' ', line})
 		}
 	}
+	// What is equal at both ends is most of a file, and needs no search.
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
@@ -141,6 +142,7 @@ func shortestEdit(a, b []string) []diffLine {
 				x++
 			}
 			row[k+d] = x
+			// Both ends are reached: d is the smallest number of changes.
 			if x >= len(a) && x-k >= len(b) {
 				return walkBack(a, b, reach, k)
 			}

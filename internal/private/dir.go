@@ -58,6 +58,7 @@ func openWay(host *hostfs.Host, way hostfs.Way, named, missing string) (*Dir, er
 		return nil, err
 	}
 	d := &Dir{root, way.At, host}
+	// The way was checked by name. What was opened must be the same directory.
 	if opened, err := root.Stat("."); err != nil || !way.Is(opened) {
 		d.Close()
 		return nil, errors.Join(err, fmt.Errorf("%s was replaced while it was opened", way.At))

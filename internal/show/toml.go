@@ -22,6 +22,7 @@ func TOML(s string) string {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
+		// An escape reads as the same string, and shows what is there.
 		case isMark(r, s[i:]), r <= 0xffff && (flood || IsHidden(r)):
 			fmt.Fprintf(&b, `\u%04X`, r)
 		case flood || IsHidden(r):

@@ -148,11 +148,13 @@ func (d *document) open(root *Node, parts []string, places []Place, array bool) 
 			table := newTable(d.line, places[i])
 			next.Items = append(next.Items, table)
 			next = table
+		// [a.b] after [[a]] is in the last element of a.
 		case next.Kind == Array && next.Tables && !last:
 			next = next.Items[len(next.Items)-1]
 		case next.Kind != Table || next.Inline:
 			d.add(Fault{What: NotTable, Key: parts, At: i + 1, Node: next})
 			return nil
+		// A table that [a.b] made on its way may still get its own header, once.
 		case last && (next.header || next.dotted):
 			d.add(Fault{What: HeaderTwice, Key: parts, At: len(parts), Node: next})
 			return nil
@@ -204,6 +206,7 @@ func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int
 }
 
 func (d *document) value(n *unstable.Node, path []string, start, end, depth int) *Node {
+	// The parser gives no place for an array: the line of what came before it stays.
 	if n.Raw.Length > 0 && n.Raw.Offset > 0 {
 		d.line = d.lineAt(d.skipped + int(n.Raw.Offset))
 	}

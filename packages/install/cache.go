@@ -52,6 +52,7 @@ func seedCache(ctx context.Context, user, own string) error {
 		}
 		return seedEntry(name, filepath.Join(own, rel), d)
 	})
+	// Without the marker, the next installation continues.
 	if err != nil || late {
 		return errors.Join(err, ctx.Err())
 	}

@@ -113,6 +113,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 	if err := r.config.useOptions(line); err != nil {
 		return nil, err
 	}
+	// A server that may write one of these files would choose what is installed.
 	for _, file := range r.config.files {
 		if err := i.believe("the file of npm's settings", file); err != nil {
 			return nil, err
@@ -132,6 +133,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		if err := seedCache(ctx, r.config.cache, r.cache()); err != nil {
 			return nil, fmt.Errorf("npm's cache cannot be used: %w", err)
 		}
+		// The links of seedCache lead here, so the jail must be able to read it.
 		content := filepath.Join(r.config.cache, cacheContent)
 		if _, err := os.ReadDir(content); err == nil {
 			r.jail.Readable = append(r.jail.Readable, content)
@@ -201,6 +203,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	stop()
 	out.Flush()
 	refused := refusals("npm", script, redactor.RedactDenials(denials))
+	// The watch cancels with a TooLargeError, the user with another cause.
 	if cause := context.Cause(ctx); cause != nil {
 		var large *TooLargeError
 		if errors.As(cause, &large) {
@@ -208,6 +211,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 		}
 		return refused, fmt.Errorf("the installation of %s was stopped: %w. What was fetched is kept, and the next start continues", w.pkg, cause)
 	}
+	// npm only warns of an archive with a file outside its package, and exits with 0.
 	if err != nil || exit.Code == 0 && !archives.outside {
 		return refused, err
 	}

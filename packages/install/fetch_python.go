@@ -222,6 +222,7 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 		return nil, err
 	}
 	words, err := p.request.PipDownload(dir, p.local), error(nil)
+	// A wheel that was built here has another hash each time, so only its version is asked for.
 	if pinned := pinnedPackages(p.pinned); pinned != nil && !p.otherPython() && !p.wasBuilt() {
 		file := filepath.Join(home, "pinned.txt")
 		err = os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600)
@@ -294,8 +295,10 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 	text := strings.Join(p.request.Requirements, "\n") + "\n"
 	pinned, request := pinnedPackages(p.pinned), p.request
 	switch {
+	// The pinned files: uv has nothing to resolve, and takes the list with its hashes.
 	case pinned != nil && !p.otherPython():
 		out, text = in, python.Requirements(pinned)
+	// Another Python needs other files, but of the same versions.
 	case pinned != nil:
 		if err := p.writeVersions(pinned); err != nil {
 			return nil, err

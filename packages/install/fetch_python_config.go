@@ -37,6 +37,7 @@ func (p *pythonFetch) configure() error {
 	if err := p.writeNetrc(home); err != nil {
 		return err
 	}
+	// The jail of the Python that was tried before is used again.
 	clear(p.jail.Variables)
 	if p.uv != "" {
 		maps.Copy(p.jail.Variables, p.config.UvVariables(home))

@@ -40,6 +40,7 @@ func checkPaths(site *os.Root, infos []string) error {
 		}
 		for _, f := range files {
 			top, _, below := strings.Cut(f.Path, "/")
+			// Files beside dist-info may be shared, but metadata belong to one package.
 			if below && top != dir && strings.HasSuffix(top, ".dist-info") {
 				return samePath(f.Path, top, dir)
 			}

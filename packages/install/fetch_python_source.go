@@ -26,6 +26,7 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 	}
 	requirement := e.missing()
 	name := python.RequirementName(requirement)
+	// The built wheel is there, and pip still does not take it.
 	if _, again := p.built[name]; again {
 		return nil, failed
 	}

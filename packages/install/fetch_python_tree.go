@@ -41,6 +41,7 @@ func finishTree(work string) (*pythonTree, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Before metadata are believed: one package may have written another's.
 	if err := checkPaths(site, infos); err != nil {
 		return nil, err
 	}
@@ -68,6 +69,7 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	if text, err = readSmall(site, filepath.Join(dir, "WHEEL")); err != nil {
 		return err
 	}
+	// The tags say whether the wheel has machine code or suits one version of Python only.
 	t.bound = t.bound || python.BoundTags(text)
 	text, err = readSmall(site, filepath.Join(dir, "entry_points.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,6 +82,7 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 			return err
 		}
 	}
+	// RECORD lists what was removed just now, and paths of this machine.
 	record := filepath.Join(dir, "RECORD")
 	if text, err = readSmall(site, record); err != nil {
 		return err

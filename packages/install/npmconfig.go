@@ -55,6 +55,7 @@ func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 	if info, err := os.Stat(filepath.Join(cache, "_cacache")); err == nil && info.IsDir() {
 		c.cache = filepath.Join(cache, "_cacache")
 	}
+	// The strongest source comes last here, and replaces what a weaker one says.
 	for _, source := range slices.Backward(all) {
 		for _, s := range source {
 			c.addCredential(s.Name, s.Value)
@@ -63,6 +64,7 @@ func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 	c.addFiles(host)
 	for name, setting := range map[string]string{"HTTP_PROXY": "proxy", "HTTPS_PROXY": "https-proxy", "NO_PROXY": "noproxy"} {
 		if v := all.Get(setting); v != "" && v != "false" {
+			// npm keeps the elements of a list with empty lines between them.
 			c.proxy[name] = strings.ReplaceAll(v, "\n\n", ",")
 		}
 	}

@@ -73,6 +73,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		entry, err = f.entry(line)
 	}
 	switch {
+	// A pinned package wins over a shadow. Only if nothing is pinned, the shadow decides.
 	case shadow != "" && (errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrAsGiven)):
 		return nil, &ShadowError{line.Launcher, shadow}
 	case err != nil:
@@ -86,6 +87,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		return nil, err
 	}
 	p := &Program{Entry: entry, Dir: tree.Dir, Shadow: shadow, tree: tree, checked: make(chan error, 1)}
+	// Reading the tree takes long: it goes on while the jail is prepared. Check waits for it.
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
 	case launcher.NPM:

@@ -56,6 +56,7 @@ func registryOptions(ecosystem launcher.Ecosystem, host *hostfs.Host) (options [
 			}
 		}
 		text, err := host.ReadHead(filepath.Join(host.Home, ".npmrc"), maxSettings)
+		// Without a reference to a variable, the file means the same in every session.
 		if err == nil && strings.Contains(string(text), "${") {
 			for _, s := range npm.ReferredRegistries(string(text), host.Getenv) {
 				add(s.Name, s.Value)

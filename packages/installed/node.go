@@ -59,6 +59,7 @@ func userInterpreter(name string) string {
 func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host)
 	defer versions.save()
+	// The usual case, without asking any interpreter: PATH's own, with a remembered version.
 	if named, _, version := versions.locate(string(lang)); f.trusts(named, p) {
 		if rng == "" {
 			return string(lang), nil

@@ -82,6 +82,7 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 
 func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	host := j.Host
+	// So the private HOME and the workspace are in the stage.
 	host.StateDir, host.Dir = j.Dir, j.Home()
 	host.Environ = append(slices.Clone(host.Environ), "PATH="+strings.Join(j.Path, string(filepath.ListSeparator)))
 	p := &policy.Policy{

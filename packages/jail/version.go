@@ -45,6 +45,7 @@ func AskVersion(whole context.Context, host *hostfs.Host, file string) (string, 
 	out := &firstBytes{}
 	exit, _, err := j.Run(ctx, out, file, "--version")
 	switch {
+	// The caller has given up, and not the interpreter.
 	case whole.Err() != nil:
 		return "", whole.Err()
 	case ctx.Err() != nil:

@@ -56,6 +56,7 @@ func (p *parser) npmExec() error {
 func (p *parser) npmWord(word string, after []string, npx bool) (used int, err error) {
 	name, value, hasValue := strings.Cut(word, "=")
 	o := npmOption(strings.TrimLeft(name, "-"))
+	// npm's parser splits -abc into letters, or takes -word for --word: both are refused.
 	if long := strings.HasPrefix(name, "--"); long != (len(strings.TrimLeft(name, "-")) > 1) || strings.HasPrefix(name, "---") {
 		return 0, p.bad(word, "a single hyphen has a single letter after it, and two have a word")
 	}

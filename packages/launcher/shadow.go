@@ -40,6 +40,7 @@ func (l *Line) Shadows() []Shadow {
 	add := func(place Place, name string) { out = append(out, Shadow{place, name}) }
 	switch l.Launcher {
 	case Npx, NpmExec:
+		// npx runs a program of that name if there is one, unless --package names the package.
 		if !l.named {
 			add(Manifest, l.typed)
 			add(LocalProgram, l.typed)
@@ -69,6 +70,7 @@ func (l *Line) Shadows() []Shadow {
 			}
 		}
 	case Uvx:
+		// uvx prefers a tool that uv has installed.
 		if p := l.Packages[0]; !l.Isolated && p.Tag != "latest" {
 			add(GlobalProgram, l.Packages[0].baseName())
 		}

@@ -73,6 +73,7 @@ func (p *parser) shell(name string) error {
 		if len(w) < 2 || w[0] != '-' {
 			return ErrNotLauncher
 		}
+		// -c may be one letter of several, as in -lc; its command is the next word.
 		if strings.Trim(w[1:], "cleu") != "" {
 			if mentionsAny(p.words) {
 				return p.bad(w, "only -c, -l, -e and -u are known of a shell")
@@ -86,6 +87,7 @@ func (p *parser) shell(name string) error {
 		return ErrNotLauncher
 	}
 	text := p.words[i]
+	// A command without a launcher is none of our business, however complex it is.
 	if !mentions(text) {
 		return ErrNotLauncher
 	}

@@ -177,6 +177,7 @@ func (d *decoder) tool(name string, n *toml.Node) pin.Tool {
 			d.fail(v, "%s is there as text and as JSON", strings.TrimSuffix(name, "_json"))
 		}
 		d.text(name, v, into)
+		// The file has a text; the pin has canonical JSON, over which the hash goes.
 		if isText && d.err == nil {
 			*into = pin.Quote(*into)
 		}

@@ -43,6 +43,7 @@ const maxDepth = 100
 func full(data []byte) (*toml.Node, error) {
 	root, faults := toml.Parse(data, maxDepth)
 	err := firstFault(data, faults)
+	// A newer format may be no TOML that this version can read.
 	if v := root.Table["version"]; err == nil || v != nil && err.Line >= v.Line {
 		if version := checkVersion(root); version != nil {
 			return nil, version

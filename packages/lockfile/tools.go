@@ -87,6 +87,7 @@ func AcceptTools(file, proposed, name string) (changes []string, err error) {
 	}
 	var accepted []Key
 	err = Update(file, func(f *File) error {
+		// Update calls this again if the file changed meanwhile.
 		changes, accepted = nil, nil
 		for _, e := range f.Entries() {
 			if e.Spec != name && e.Name != name {
@@ -106,6 +107,7 @@ func AcceptTools(file, proposed, name string) (changes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only now: an interruption leaves the proposal, which can be accepted again.
 	return changes, Update(proposed, func(f *File) error {
 		for _, key := range accepted {
 			f.Remove(key)

@@ -79,10 +79,12 @@ func updateOnce(d *private.Dir, base, name string, change func(*File) error) err
 		return err
 	}
 	after, err := f.Encode()
+	// An unchanged file keeps its time, and no read-only directory is in the way.
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
 	err = d.Replace(base, after, private.How{Mode: 0o644, Sync: true, Before: func() error {
+		// Programs without the lock, such as git, may have written since.
 		if now, err := read(d, base, name); err != nil || !bytes.Equal(now, before) {
 			return errors.Join(err, errChanged)
 		}

@@ -96,6 +96,7 @@ func ReadLock(data []byte) ([]Package, error) {
 			return nil, fmt.Errorf("package-lock.json: %q is no place in a tree of packages", place)
 		}
 		reason := entry.pinned(&p)
+		// The archive around a bundled package has the integrity of both.
 		if errors.Is(reason, ErrNoIntegrity) && p.Bundled && insideArchive(place, entries) {
 			reason = nil
 		}

@@ -133,6 +133,7 @@ func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Star
 	if len(names) == 0 {
 		return "", Start{}, errors.New("npm has installed no package")
 	}
+	// npm sorts dependencies by name: put them back in the order of the command line.
 	place := func(name string) int {
 		if at := slices.Index(asked, name); at >= 0 {
 			return at
@@ -152,6 +153,7 @@ func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Star
 			start, failed = Program(pkg, wanted)
 		}
 		switch {
+		// The first failure is what the user hears if no package has the program.
 		case failed != nil && none == nil:
 			none = failed
 		case failed == nil && found != "":

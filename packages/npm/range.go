@@ -46,6 +46,7 @@ func has(set []comparator, v version, prereleases bool) bool {
 		case c.op == "<" && d >= 0, c.op == "<=" && d > 0, c.op == ">" && d <= 0, c.op == ">=" && d < 0, c.op == "=" && d != 0:
 			return false
 		}
+		// A prerelease counts only beside a comparator with a prerelease of the same three numbers.
 		allowed = allowed || len(c.pre) > 0 && c.major == v.major && c.minor == v.minor && c.patch == v.patch
 	}
 	return allowed
@@ -93,6 +94,7 @@ func parseSet(text string, prereleases bool) ([]comparator, error) {
 	var set []comparator
 	for i := 0; i < len(words); i++ {
 		op, rest := cutOperator(words[i])
+		// node-semver takes an operator with blanks after it together with the next word.
 		if rest == "" && i+1 < len(words) { // "> 1.2"
 			i++
 			if strings.ContainsRune("<>~^", rune(words[i][0])) {

@@ -77,6 +77,7 @@ func splitWords(line string) (words []string, err error) {
 	inWord, quote := false, byte(0)
 	for _, c := range []byte(line) {
 		switch {
+		// A closing quote does not end the word: 'a'b is one.
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote != 0:

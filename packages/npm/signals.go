@@ -73,6 +73,7 @@ func Signals(packument []byte, old, new string) ([]Signal, error) {
 	if wasDist.truth("signatures") && !isDist.truth("signatures") {
 		out = append(out, Signal{Kind: SignaturesLost})
 	}
+	// Metadata in the short form name no publisher: that is no change.
 	if a, b := publisher(was), publisher(is); a != b && a != "" && b != "" {
 		out = append(out, Signal{Kind: PublisherChanged, Old: a, New: b})
 	}

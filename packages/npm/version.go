@@ -24,6 +24,7 @@ func parseVersion(text string) (version, error) {
 	switch {
 	case err != nil:
 		return version{}, err
+	// node-semver takes "=1.2.3" for a range, and not for a version.
 	case p.prefix != "" && p.prefix != "v" || p.given < 3 || p.x < 3 || len(strings.TrimSpace(text)) > maxVersionLength:
 		return version{}, fmt.Errorf("%q is not a version such as 1.2.3 or 1.2.3-beta.1", text)
 	}

@@ -63,6 +63,7 @@ func Compare(old, p *Pin) []Difference {
 			order = cmp.Compare(old.Tools[i].Name, p.Tools[j].Name)
 		}
 		switch {
+		// Both lists are sorted by name: this name is in the old one only.
 		case order < 0:
 			out = append(out, Difference{Tool: old.Tools[i].Name, Kind: Removed})
 			i++

@@ -26,6 +26,7 @@ func Name(arguments []string, capabilities []byte) string {
 		}
 		name = "args-" + shortHash(all)
 	}
+	// Equal capabilities have one name, however the client spells them.
 	canonical, err := Canonical(capabilities)
 	if err != nil {
 		canonical = string(capabilities)

@@ -15,6 +15,7 @@ func (s *scanner) number() error {
 		return s.fail("a number is malformed")
 	}
 	text := s.in[s.pos : s.pos+n]
+	// Any 15 digits fit into a double unchanged.
 	if isInteger && n <= 15 && text[0] != '-' {
 		s.out = append(s.out, text...)
 		s.pos += n

@@ -52,6 +52,7 @@ func appendUnescaped(out, in []byte) (_ []byte, lone, ok bool) {
 			if i < len(in) && in[i] == '\\' {
 				low, n = unescape(in[i:])
 			}
+			// Half a pair is kept as it is: U+FFFD in its place would make two texts equal.
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				r = pair
 				i += n

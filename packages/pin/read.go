@@ -107,6 +107,7 @@ func (r *reader) definition() error {
 	if err != nil {
 		return err
 	}
+	// The page's canonical form is not needed, and pages have up to 16 MiB.
 	r.out = append(r.out[:start], "null"...)
 	switch name, ok := Unquote(values[0]); {
 	case !ok:
@@ -144,6 +145,7 @@ func merge(tools []Tool) []Tool {
 	out := tools[:0]
 	for i := 0; i < len(tools); {
 		end := i + 1
+		// Sorted by hash too, so that the order in the list does not count.
 		for end < len(tools) && tools[end].Name == tools[i].Name {
 			end++
 		}

@@ -156,6 +156,7 @@ func (s *scanner) object(each func(name []byte) error) error {
 		}
 		s.pos++
 		s.out = append(s.out, ':')
+		// The members of inner objects are pushed and popped here, above those of this one.
 		if err := each(s.name(m)); err != nil {
 			return err
 		}
@@ -179,6 +180,7 @@ func (s *scanner) name(m member) []byte {
 
 func (s *scanner) sort(members []member, start int) error {
 	compare := func(a, b member) int { return compareNames(s.name(a), s.name(b)) }
+	// Most servers send sorted members, which stay where they are.
 	if !slices.IsSortedFunc(members, compare) {
 		s.scratch = append(s.scratch[:0], s.out[start:]...)
 		slices.SortFunc(members, compare)
@@ -260,6 +262,7 @@ func (s *scanner) text(isValue bool) error {
 		s.pos = i + 1
 		return nil
 	}
+	// Escapes: only now is the string copied character by character.
 	out, lone, ok := appendUnescaped(append(s.out, '"'), s.in[begin:i])
 	if !ok {
 		return s.fail("a string has an invalid escape")

@@ -57,6 +57,7 @@ func readPipFile(text string, sections map[string]map[string]string) error {
 		at := strings.Index(line, words)
 		header, isHeader := strings.CutPrefix(words, "[")
 		switch delimiter := strings.IndexAny(words, "=:"); {
+		// A deeper line continues the value, also if it looks like a header or a setting.
 		case name != "" && at > indent:
 			if section != nil {
 				section[name] = strings.TrimSpace(section[name] + "\n" + words)

@@ -82,6 +82,7 @@ func Requirements(packages []Package) string {
 func ReadRequirements(text string) (packages []Package, err error) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", " ")
 	for line := range strings.Lines(text) {
+		// uv adds "# via NAME" after a requirement.
 		line, _, _ = strings.Cut(line, " #")
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {

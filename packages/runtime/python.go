@@ -51,6 +51,7 @@ func specifierHolds(spec, version string) (bool, error) {
 	prefix := given[:min(len(given), 3)]
 	same := slices.Equal(have[:len(prefix)], prefix)
 	c := slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3])
+	// 3.14.0rc1 comes before 3.14.0, though their numbers are equal.
 	if c == 0 && isRelease(version) == 0 {
 		c = -1
 	}
@@ -63,6 +64,7 @@ func specifierHolds(spec, version string) (bool, error) {
 		last := min(len(given)-1, 3)
 		return c >= 0 && slices.Equal(have[:last], given[:last]), nil
 	case "<":
+		// PEP 440: "<3.14" leaves out the prereleases of 3.14 too.
 		return c < 0 && (isRelease(version) == 1 || slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3]) != 0), nil
 	case "<=":
 		return c <= 0, nil

@@ -48,9 +48,11 @@ func (s *search) unshim(kind, file string, after []string) string {
 			}
 		}
 	}
+	// The names come in the order of preference; the first that is installed starts.
 	for _, w := range wanted {
 		if w == "system" {
 			for _, dir := range after {
+				// A shim there might lead back to this one.
 				if p := path.Join(dir, name); s.isProgram(p) && s.shimOf(p) == "" {
 					return p
 				}

@@ -40,6 +40,7 @@ func attributesDigest(tree *os.Root, lines []byte) (string, error) {
 	errs := make([]error, len(chunks))
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	// The calls wait for the filesystem, so several threads ask at once; the sums keep their order.
 	for range runtime.NumCPU() {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(chunks)); i = next.Add(1) - 1 {
@@ -78,6 +79,7 @@ func chunkDigest(root int, lines []byte) (out [sha256.Size]byte, err error) {
 			return out, errSeal
 		}
 		quoted := lines[quote:end]
+		// Nearly all names have no escape, and are used in place: a tree may have ten thousand.
 		path := unsafe.String(unsafe.SliceData(quoted[1:]), len(quoted)-2)
 		if bytes.IndexByte(quoted, '\\') >= 0 {
 			if path, err = strconv.Unquote(string(quoted)); err != nil {

@@ -82,10 +82,12 @@ func (t *Tree) checkContents(h head, contents string) error {
 		return err
 	}
 	lines := fileLines(now)
+	// The pin decides, not the seal: who can write the tree can write the seal beside it.
 	if digestOf(lines) != contents {
 		return t.changed(now)
 	}
 	attributes, err := attributesDigest(t.tree.Root(), lines)
+	// The contents are the pinned ones, so other times are those of a copy or a backup.
 	if err == nil && (attributes != h.attributes || contents != h.contents) {
 		h.attributes, h.contents = attributes, contents
 		h.count, h.bytes = totals(now)

@@ -129,6 +129,7 @@ func readTree(root *os.Root) ([]file, error) {
 		f := file{path: name, mode: info.Mode(), size: info.Size()}
 		switch {
 		case f.mode.IsDir():
+			// Filesystems disagree about the size of a directory.
 			f.size = 0
 		case f.mode&fs.ModeSymlink != 0:
 			target, err := root.Readlink(filepath.FromSlash(name))
@@ -138,6 +139,7 @@ func readTree(root *os.Root) ([]file, error) {
 			if !staysInside(f.path, target) {
 				return fmt.Errorf("%s is a link to %s, which is not in the tree", name, target)
 			}
+			// A link is sealed by where it points, and is not followed.
 			f.digest = digestOf([]byte(target))
 		case !f.mode.IsRegular():
 			return fmt.Errorf("%s is neither a file nor a directory nor a link: packages contain no such thing", name)
