@@ -23,10 +23,7 @@ const (
 // exceptions are the packages and types over a limit, with what they have. A figure may only fall.
 var exceptions = map[string]int{
 	"lifecycle/internal/stateless.statelessSession": 93,
-	"policy":                  3059,
-	"policy/config":           3821,
-	"policy/resolve":          4565,
-	"policy/resolve.resolver": 138,
+	"policy": 3059,
 }
 
 // codeLines counts the lines of a file that have code.

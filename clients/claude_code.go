@@ -2,6 +2,7 @@ package clients
 
 import "time"
 
+// claudeCode is Anthropic's command line agent.
 func claudeCode() Client {
 	user := everywhere(User, "~/.claude.json", JSON, []Table{
 		{Path: []string{"mcpServers"}},

@@ -1,5 +1,6 @@
 package clients
 
+// warp is the terminal Warp.
 func warp() Client {
 	user := everywhere(User, "~/.warp/.mcp.json", JSON, tables("mcpServers"))
 	project := everywhere(Project, ".warp/.mcp.json", JSON, tables("mcpServers"))

@@ -1,5 +1,6 @@
 package clients
 
+// windsurf is the editor Windsurf.
 func windsurf() Client {
 	plugin := everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers"))
 	plugin.Label = "JetBrains plugin"

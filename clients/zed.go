@@ -1,5 +1,6 @@
 package clients
 
+// zed is the editor Zed.
 func zed() Client {
 	user := Place{
 		Scope: User, Format: JSONC, Tables: tables("context_servers"),

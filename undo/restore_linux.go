@@ -3,7 +3,6 @@ package undo
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
@@ -12,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restorer puts back what was at paths before a session, or a call of it.
+// Restorer puts back what stood at paths before a session, or a call of it.
 type Restorer struct {
 	Session *Session
 	Steps   []Step
@@ -26,8 +25,8 @@ type Restorer struct {
 // work is a step that is being carried out.
 type work struct {
 	*Step
-	kept   State // what was there when that had been kept
-	unread ID    // the file that was there, if keep gave its owner the right to read it
+	kept   State // what stood there when that had been kept
+	unread ID    // the file that stood there, if keep gave its owner the right to read it
 	temp   string
 	linked bool // its temporary file is a link to the object that moves back
 }
@@ -39,7 +38,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 }
 
 // Do carries out the steps. keeper keeps what they replace. Do can be interrupted at any moment,
-// and repeated with a new Restorer.
+// and repeated with a new plan.
 //
 // The order lets each step find what it needs. First come the rights to change directories, and
 // missing directories, so that there is a place for files. A file that moves back, and has the name
@@ -80,6 +79,7 @@ func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	return out
 }
 
+// each runs a part of the work for the steps that it concerns and that have not failed.
 func (r *Restorer) each(steps []*work, concerns func(*work) bool, do func(*work, *object.Place) error) {
 	for _, s := range steps {
 		if !concerns(s) || s.Failed != "" {
@@ -98,15 +98,14 @@ func (r *Restorer) each(steps []*work, concerns func(*work) bool, do func(*work,
 	}
 }
 
-// keep keeps what is at a place before it is replaced. It returns an error if that cannot be
-// kept, or is not what the review saw.
+// keep keeps what stands at a place before it is replaced. It returns an error if that cannot be
+// kept, or is not what the plan saw.
 func (r *Restorer) keep(s *work, p *object.Place) error {
 	now, err := object.Look(p.Dir, p.Name)
 	if err != nil {
 		return err
 	}
-	// It was changed since the decision.
-	if !r.isAsSeen(s, &now) {
+	if !r.isPlanned(s, &now) {
 		return object.ErrChanged
 	}
 	if err := r.review.NotMovedBack(&now, s.Path); err != nil {
@@ -145,12 +144,13 @@ func (s *work) takeRight(p *object.Place) {
 	})
 }
 
-// isAsSeen reports whether the object at the path of a step is what the review saw there, but for what
+// isPlanned reports whether the object at the path of a step is what the plan saw there, but for what
 // this undo has done to it.
-func (r *Restorer) isAsSeen(s *work, now *State) bool {
+func (r *Restorer) isPlanned(s *work, now *State) bool {
 	return now.SameObject(&s.Now) || now.ID == s.Now.ID && now.Kind == s.Now.Kind && r.own[now.ID]
 }
 
+// unlockDir gives the user the right to change a directory, which its present mode denies.
 func (r *Restorer) unlockDir(s *work, p *object.Place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
@@ -196,6 +196,7 @@ func (r *Restorer) makeDir(s *work, p *object.Place) error {
 	})
 }
 
+// putFile puts a file or a symbolic link back in one step.
 func (r *Restorer) putFile(s *work, p *object.Place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
@@ -218,11 +219,9 @@ func (r *Restorer) putFile(s *work, p *object.Place) error {
 		}
 		return err
 	}
-	// rename(2) does nothing if both names are of one file.
 	if temp, err := object.Look(p.Dir, p.Temp); err == nil && temp.Nlink > 1 {
 		p.Clear() // two names of one file: the rename did nothing
 	}
-	// The next name of this file becomes a link to it.
 	if s.Want.Kind == File && s.Want.Nlink > 1 {
 		r.review.Made[s.Want.ID] = s.Path
 	}
@@ -264,7 +263,7 @@ func (r *Restorer) fill(s *work, p *object.Place) error {
 	return r.writeFile(s, p)
 }
 
-// sameFile returns another path at which the wanted file already is, or "". Only files with
+// sameFile returns another path at which the wanted file already stands, or "". Only files with
 // several names have one.
 func (r *Restorer) sameFile(s *work) string {
 	if s.Want.Nlink < 2 {
@@ -282,6 +281,7 @@ func (r *Restorer) sameFile(s *work) string {
 	return ""
 }
 
+// remove removes what the server made.
 func (r *Restorer) remove(s *work, p *object.Place) error {
 	r.vacate(s, p)
 	if s.Now.Kind == Dir {
@@ -305,10 +305,11 @@ func (r *Restorer) remove(s *work, p *object.Place) error {
 	return unix.Unlinkat(p.Dir, p.Name, 0)
 }
 
+// attributes puts back mode, owner and times.
 func (r *Restorer) attributes(s *work, p *object.Place) error {
 	if s.Action == Attributes {
 		now, err := object.Look(p.Dir, p.Name)
-		if err != nil || !r.isAsSeen(s, &now) {
+		if err != nil || !r.isPlanned(s, &now) {
 			return object.ErrChanged
 		}
 		r.keeper.Name(p.Dir, p.Name, s.Path, false)
@@ -317,12 +318,12 @@ func (r *Restorer) attributes(s *work, p *object.Place) error {
 }
 
 func (r *Restorer) setAttributes(s *work, p *object.Place) error {
-	expected := func(id ID) bool { return id == s.Now.ID }
+	planned := func(id ID) bool { return id == s.Now.ID }
 	if s.linked {
-		expected = func(id ID) bool { return r.origin.Is(id, s.Want.ID) }
+		planned = func(id ID) bool { return r.origin.Is(id, s.Want.ID) }
 	}
 	return p.OnObject(func(name string, now State) error {
-		if !expected(now.ID) || now.Kind != s.Want.Kind {
+		if !planned(now.ID) || now.Kind != s.Want.Kind {
 			return object.ErrChanged // a server that still runs has put something else there
 		}
 		r.own[now.ID] = true
@@ -332,7 +333,6 @@ func (r *Restorer) setAttributes(s *work, p *object.Place) error {
 				r.keeper.StandsFor(now, s.Path, s.Want.ID)
 			}
 		}
-		// The owner comes before the mode: chown(2) takes set-id bits away.
 		if now.UID != s.Want.UID || now.GID != s.Want.GID {
 			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.Want.UID), int(s.Want.GID), 0); err != nil {
 				return fmt.Errorf("its owner cannot be put back: %w", err)
@@ -359,32 +359,4 @@ func giveMode(name string, mode uint32, now State) error {
 
 func timesOf(s *State) []unix.Timespec {
 	return []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(s.Mtime)}
-}
-
-// Run carries out the steps. It keeps what they replace in a session of its own in the store, so
-// the undo can be undone. It returns the name of that session, or "" if nothing was changed.
-func (r *Restorer) Run(store Store) (out []Outcome, session string, err error) {
-	if err := r.origin.WriteSettled(); err != nil {
-		return nil, "", err
-	}
-	writer, err := store.Begin(Head{Server: r.Session.Head.Server, Undoes: r.Session.ID})
-	if err != nil {
-		return nil, "", err
-	}
-	defer writer.Close()
-	files, err := writer.Jail(r.Session.Head.Roots)
-	if err != nil {
-		return nil, "", err
-	}
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		files.Finish()
-		return nil, "", err
-	}
-	defer unix.Close(self)
-	out = r.Do(&Keeper{Journal: int(files.Journal.Fd()), Data: int(files.Data.Fd()), SelfFD: self, FileBytes: math.MaxInt64 / 4, TotalBytes: math.MaxInt64 / 2})
-	if files.Finish() {
-		session = writer.ID()
-	}
-	return out, session, nil
 }

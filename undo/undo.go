@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
-// What is at a path.
+// What stands at a path.
 type (
 	Kind  = object.Kind
 	ID    = object.ID
@@ -14,10 +14,14 @@ type (
 )
 
 const (
-	None, File, Dir, Link, Other = object.None, object.File, object.Dir, object.Link, object.Other
-
-	NoData = object.NoData
+	None  = object.None
+	File  = object.File
+	Dir   = object.Dir
+	Link  = object.Link
+	Other = object.Other
 )
+
+const NoData = object.NoData
 
 // What is written, and read again.
 type (
@@ -37,8 +41,11 @@ type (
 )
 
 const (
-	Unchanged                       = journal.Unchanged
-	Made, Changed, Removed, Renamed = journal.Made, journal.Changed, journal.Removed, journal.Renamed
+	Unchanged = journal.Unchanged
+	Made      = journal.Made
+	Changed   = journal.Changed
+	Removed   = journal.Removed
+	Renamed   = journal.Renamed
 )
 
 // What an undo does.
@@ -49,8 +56,12 @@ type (
 )
 
 const (
-	Restore, Remake, Remove      = steps.Restore, steps.Remake, steps.Remove
-	MoveBack, Attributes, Refuse = steps.MoveBack, steps.Attributes, steps.Refuse
+	Restore    = steps.Restore
+	Remake     = steps.Remake
+	Remove     = steps.Remove
+	MoveBack   = steps.MoveBack
+	Attributes = steps.Attributes
+	Refuse     = steps.Refuse
 )
 
 // Diff returns the difference of two texts in the unified format, or "" if there is none.

@@ -6,12 +6,12 @@ import (
 )
 
 // A list of arguments that this package inserts begins with a bracket and one blank. Words
-// in a list that was there and empty begin directly after its bracket. So the two can be
+// in a list that was there and empty begin directly behind its bracket. So the two can be
 // told apart when the words are removed again.
 const inserted = "[ "
 
-// insertArgs plans a list of arguments where there is none, right after the program.
-func (p *splicer) insertArgs(texts []string) *RefusedError {
+// insertArgs plans a list of arguments where there is none, right behind the program.
+func (p *planner) insertArgs(texts []string) *RefusedError {
 	src, m := p.src(), p.server.command
 	if m.nameEnd < 0 || m.value.start < m.nameEnd {
 		return p.refuse(m.value, "the key of the program has a form that mcp-jail does not copy", "write it as a plain word")
@@ -21,7 +21,6 @@ func (p *splicer) insertArgs(texts []string) *RefusedError {
 		name = p.file.quote(name)
 	}
 	assign := string(src[m.nameEnd:m.value.start])
-	// A comment or a line end between key and value is not copied.
 	if strings.Trim(assign, " \t:=") != "" {
 		assign = map[Format]string{JSON: ": ", YAML: ": ", TOML: " = "}[p.file.format]
 	}
@@ -34,13 +33,13 @@ func (p *splicer) insertArgs(texts []string) *RefusedError {
 	if strings.Trim(prefix, " \t-") != "" {
 		return p.refuse(m.value, "the key of the program does not stand at the beginning of its line", "write it on a line of its own")
 	}
-	// A dash before the program is that of the whole entry: the new key is indented instead.
 	at := endOfLine(src, m.value.end)
 	p.add(at, at, p.newline(at, m.keyStart-len(prefix))+strings.ReplaceAll(prefix, "-", " ")+text)
 	return nil
 }
 
-func (p *splicer) memberSpace(m *member, assign string) string {
+// memberSpace returns the blanks or the line end before a new member between braces.
+func (p *planner) memberSpace(m *member, assign string) string {
 	before := bytes.TrimRight(p.src()[:m.keyStart], " \t\r\n")
 	space := string(p.src()[len(before):m.keyStart])
 	if i := strings.LastIndexByte(space, '\n'); i >= 0 {
@@ -52,6 +51,7 @@ func (p *splicer) memberSpace(m *member, assign string) string {
 	return " "
 }
 
+// endOfLine returns the offset of the line end after an offset.
 func endOfLine(src []byte, offset int) int {
 	end := bytes.IndexByte(src[offset:], '\n')
 	if end < 0 {
@@ -66,7 +66,7 @@ func endOfLine(src []byte, offset int) int {
 
 // newline returns the line end at an offset or, at the end of the file, the one before the line
 // that begins at lineStart.
-func (p *splicer) newline(end, lineStart int) string {
+func (p *planner) newline(end, lineStart int) string {
 	if bytes.HasPrefix(p.src()[end:], []byte("\r\n")) || end == len(p.src()) && lineEnd(p.src(), lineStart) == "\r\n" {
 		return "\r\n"
 	}
@@ -75,13 +75,12 @@ func (p *splicer) newline(end, lineStart int) string {
 
 // isInserted reports whether the list of arguments has the form that insertArgs gives it,
 // at the place where insertArgs puts it.
-func (p *splicer) isInserted() bool {
+func (p *planner) isInserted() bool {
 	src, m, list := p.src(), p.server.command, p.server.args.value
 	if !list.flow || len(list.items) == 0 || list.start < 0 || m.value.end < 0 ||
 		list.items[0].start != list.start+len(inserted) || !bytes.HasPrefix(src[list.start:], []byte(inserted)) {
 		return false
 	}
-	// Only a comma, or one line end, may be between the two members.
 	from, to := p.gap()
 	if from > to {
 		return false
@@ -93,7 +92,8 @@ func (p *splicer) isInserted() bool {
 	return !p.server.args.lines && strings.Trim(between, " \t\r\n") == ","
 }
 
-func (p *splicer) gap() (from, to int) {
+// gap returns the offsets of the bytes between the program's member and the list's key.
+func (p *planner) gap() (from, to int) {
 	m := p.server.command
 	if m.lines {
 		return endOfLine(p.src(), m.value.end), p.server.args.keyStart
@@ -101,7 +101,8 @@ func (p *splicer) gap() (from, to int) {
 	return m.value.end, p.server.args.keyStart
 }
 
-func (p *splicer) removeArgs() *RefusedError {
+// removeArgs plans the opposite of insertArgs.
+func (p *planner) removeArgs() *RefusedError {
 	list := p.server.args.value
 	last := list.items[len(list.items)-1]
 	if last.end < 0 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/naming"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
@@ -97,7 +99,7 @@ func (o CommandLineOptions) server() (*Server, error) {
 	var bad flagProblems
 	s := &Server{Name: o.Name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
 	if s.Name == "" {
-		s.Name = DefaultName(o.Command, o.Dir)
+		s.Name = naming.DefaultName(o.Command, o.Dir)
 	}
 	o.checkProgram(&bad)
 	s.StartupTimeoutSecs = o.startupTimeout(&bad)
@@ -121,11 +123,6 @@ func (o CommandLineOptions) server() (*Server, error) {
 
 // flagProblems are the problems of flags.
 type flagProblems struct{ policy.Problems }
-
-// add adds a problem of the value of a flag.
-func (p *flagProblems) add(flag, value, format string, args ...any) {
-	p.Problems = append(p.Problems, policy.Problem{File: flag + " " + policy.Abbreviate(value), Message: fmt.Sprintf(format, args...)})
-}
 
 // checkProgram checks the command, --name and --home.
 func (o CommandLineOptions) checkProgram(bad *flagProblems) {
@@ -233,8 +230,13 @@ func limitFlag(s string) (l LimitsTable, problems policy.Problems) {
 	if key, value, ok := strings.Cut(s, "="); !ok || key == "" || strings.Trim(value, "0123456789") != "" || value == "" {
 		return l, policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
-	root, problems := parseDocument([]byte(s), "")
-	d := &decoder{problems: problems}
+	in, root := reader.New([]byte(s), "")
+	d := &decoder{in}
 	l = d.limits(root, "")
-	return l, d.problems
+	return l, d.in.Problems
+}
+
+// add adds a problem of the value of a flag.
+func (p *flagProblems) add(flag, value, format string, args ...any) {
+	p.Problems = append(p.Problems, policy.Problem{File: flag + " " + policy.Abbreviate(value), Message: fmt.Sprintf(format, args...)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
 )
 
 // Defaults is the table [defaults]. Its settings hold for every server that does not set them,
@@ -152,7 +153,7 @@ func (d *Defaults) Digest() string {
 	if d == nil {
 		return ""
 	}
-	return Digest([]any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()})
+	return stamp.Digest([]any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()})
 }
 
 // refuseDefaults returns the problem of a project's file that has defaults.
@@ -223,4 +224,33 @@ func (c *Config) secretFiles() (files []string) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files)
+}
+
+// Digest returns an identifier of a server's table and of the defaults, as the files have them:
+// without the table of a preset, and without SetWorkspace. See the function [Digest].
+func (c *Config) Digest(server string) string {
+	s := c.Servers[server]
+	if s != nil && s.own != nil {
+		s = s.own
+	}
+	if s != nil && s.lower != nil { // it has refusals that the merged table can lack
+		return stamp.Digest([]any{s, c.Defaults.Digest(), s.lower})
+	}
+	return stamp.Digest([]any{s, c.Defaults.Digest()})
+}
+
+// SetWorkspace replaces the workspace that the files give to a server.
+func (c *Config) SetWorkspace(server, dir string) {
+	if s := c.Servers[server]; s != nil {
+		with := *s
+		if with.own == nil {
+			with.own = s
+		}
+		with.Workspace = dir
+		if with.lower != nil {
+			lower := *with.lower
+			lower.Workspace, with.lower = dir, &lower
+		}
+		c.Servers[server] = &with
+	}
 }

@@ -27,6 +27,6 @@
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //
-// The package has some 4,500 lines because the decoder, the encoder and the
-// merge of layers each name every key once; to cut them apart would export all of them.
+// Below the package, internal/reader reads the values of a table, internal/trust keeps what the user
+// accepted, internal/stamp tells what has changed, and internal/naming names servers.
 package config

@@ -9,7 +9,7 @@ import (
 
 // serverForm returns the form of the name of a server.
 func serverForm() form {
-	return form{`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, func(name string) error {
+	return form{Pattern: `^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, Check: func(name string) error {
 		if policy.ValidServerName(name) {
 			return nil
 		}
@@ -19,7 +19,7 @@ func serverForm() form {
 
 // commandForm returns the form of the name of a program in a command rule.
 func commandForm() form {
-	return form{`^[^*\n]+$`, func(name string) error {
+	return form{Pattern: `^[^*\n]+$`, Check: func(name string) error {
 		if name == "" || strings.ContainsAny(name, "*\x00\n") {
 			return fmt.Errorf("the command name %q is refused", policy.Abbreviate(name))
 		}
@@ -27,22 +27,26 @@ func commandForm() form {
 	}}
 }
 
-func pathForm() form { return form{`^(~|~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckPath} }
+func pathForm() form {
+	return form{Pattern: `^(~|~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, Check: policy.CheckPath}
+}
 
-func sensitiveForm() form { return form{`^(~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckSensitivePath} }
+func sensitiveForm() form {
+	return form{Pattern: `^(~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, Check: policy.CheckSensitivePath}
+}
 
 func hostForm() form {
-	return form{`^(\*|(\*\.)?[^*@%/\\?#\x00-\x20\x7f]+)$`, func(host string) error {
+	return form{Pattern: `^(\*|(\*\.)?[^*@%/\\?#\x00-\x20\x7f]+)$`, Check: func(host string) error {
 		_, err := policy.NormalizeHost(host)
 		return err
 	}}
 }
 
 // variableForm returns the form of the exact name of a variable.
-func variableForm() form { return form{`^[^=*\r\n]+$`, policy.CheckVariable} }
+func variableForm() form { return form{Pattern: `^[^=*\r\n]+$`, Check: policy.CheckVariable} }
 
 // prefixForm returns the form of the name of a variable, or of its beginning with a "*".
-func prefixForm() form { return form{`^([^=*\r\n]+\*?|\*)$`, policy.CheckEnvName} }
+func prefixForm() form { return form{Pattern: `^([^=*\r\n]+\*?|\*)$`, Check: policy.CheckEnvName} }
 
 // These patterns are for parts of a net rule. policy.CheckNetRule checks the parts, with the
 // whole rule.

@@ -23,11 +23,11 @@ func TestForms(t *testing.T) {
 	}
 	forms := map[string]form{
 		"server": serverForm(), "command": commandForm(), "path": pathForm(), "sensitive": sensitiveForm(), "host": hostForm(), "variable": variableForm(), "prefix": prefixForm(),
-		"method":        {methodPattern, rule(func(r *policy.NetRule, text string) { r.Methods = []string{text} })},
-		"path prefix":   {prefixPattern, rule(func(r *policy.NetRule, text string) { r.PathPrefix = text })},
-		"secret's env":  {variablePattern, rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: text})(r, text) })},
-		"secret's file": {filePattern, rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: "A", File: text})(r, text) })},
-		"header":        {headerPattern, rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: "A", Header: []string{text}})(r, text) })},
+		"method":        {Pattern: methodPattern, Check: rule(func(r *policy.NetRule, text string) { r.Methods = []string{text} })},
+		"path prefix":   {Pattern: prefixPattern, Check: rule(func(r *policy.NetRule, text string) { r.PathPrefix = text })},
+		"secret's env":  {Pattern: variablePattern, Check: rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: text})(r, text) })},
+		"secret's file": {Pattern: filePattern, Check: rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: "A", File: text})(r, text) })},
+		"header":        {Pattern: headerPattern, Check: rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: "A", Header: []string{text}})(r, text) })},
 	}
 	letters := []rune("AbZ09.*~/[]:%@?#\\ \n\r\t-_=$`{}!|'+é\u3000\ufeff＊ß\x7f")
 	random := rand.New(rand.NewPCG(1, 2))
@@ -40,11 +40,11 @@ func TestForms(t *testing.T) {
 		texts = append(texts, string(text))
 	}
 	for name, f := range forms {
-		pattern, accepted, refused := regexp.MustCompile(f.pattern), 0, 0
+		pattern, accepted, refused := regexp.MustCompile(f.Pattern), 0, 0
 		for _, text := range texts {
-			ok, matched := f.check(text) == nil, pattern.MatchString(text)
+			ok, matched := f.Check(text) == nil, pattern.MatchString(text)
 			if ok && !matched {
-				t.Errorf("%s: %q is accepted, and does not match %s", name, text, f.pattern)
+				t.Errorf("%s: %q is accepted, and does not match %s", name, text, f.Pattern)
 			}
 			if ok {
 				accepted++

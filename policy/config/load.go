@@ -11,6 +11,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/trust"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -60,7 +63,7 @@ func Load(o LoadOptions) (*Config, error) {
 		}
 		if l.project && o.Project == nil {
 			// The bytes that were hashed are the bytes that are decoded.
-			if err := (TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
+			if err := (trust.TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
 				return nil, err
 			}
 		}
@@ -109,7 +112,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		}
 		return out, nil
 	}
-	config, state, err := userDirs()
+	config, state, err := trust.UserDirs()
 	if err != nil && (o.User == "" || o.Trust == "") {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		o.User = filepath.Join(config, "config.toml")
 	}
 	if o.Trust == "" {
-		o.Trust = filepath.Join(state, trustFile)
+		o.Trust = filepath.Join(state, trust.FileName)
 	}
 	workspace := o.Workspace
 	if workspace == "~" || strings.HasPrefix(workspace, "~/") {
@@ -145,7 +148,7 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	if l.project { // its content was trusted, so its owner does not matter
 		return ReadConfigFile(l.path)
 	}
-	data, err := private.ReadFollowed(l.path, maxFileSize)
+	data, err := private.ReadFollowed(l.path, reader.MaxFileSize)
 	var owner *hostfs.OwnerError
 	var large *private.LargeError
 	refuse := func(reason string) error {
@@ -162,18 +165,8 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	return data, err
 }
 
-// userDirs returns mcp-jail's configuration and state directories of this user.
-func userDirs() (config, state string, err error) {
-	h := hostfs.Host{Environ: os.Environ()}
-	if h.Home, err = hostfs.HomeDir(); err != nil {
-		return "", "", err
-	}
-	config, state, _, _ = hostfs.StandardDirs(&h)
-	return config, state, nil
-}
-
 func tooLarge(size int64) string {
-	return fmt.Sprintf("%d bytes are more than a configuration may have (%d)", size, maxFileSize)
+	return fmt.Sprintf("%d bytes are more than a configuration may have (%d)", size, reader.MaxFileSize)
 }
 
 // ReadConfigFile reads a configuration file of a project once. The file may belong to another user:
@@ -201,13 +194,13 @@ func ReadConfigFile(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, refuse(odd)
 	}
-	if info.Size() > maxFileSize {
+	if info.Size() > reader.MaxFileSize {
 		return nil, refuse("is refused: %s", tooLarge(info.Size()))
 	}
 	if err := checkLink(name, info); err != nil {
 		return nil, refuse("is refused: %s", err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, reader.MaxFileSize+1))
 	if err != nil {
 		return nil, err
 	}
@@ -248,4 +241,21 @@ func cause(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
+}
+
+// Stamp returns the stamp of the layers, and of the trust store. It is empty if the layers cannot
+// be determined; Load returns the error then.
+func (o LoadOptions) Stamp() Stamp {
+	s := stamp.Now()
+	layers, err := o.layers()
+	if err != nil {
+		return s
+	}
+	for _, l := range layers {
+		s.Add(l.path)
+	}
+	if len(o.Files) == 0 {
+		s.Add(o.Trust) // layers has completed it
+	}
+	return s
 }

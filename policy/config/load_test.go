@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // TestConfigurationOwners checks that each layer must belong to the user or root. The
@@ -68,7 +69,7 @@ func TestConfigurationOwners(t *testing.T) {
 			}
 			// The user has accepted the content of a project's file, so its owner does not count.
 			data := testkit.WriteFile(t, project, text)
-			must(t, TrustStore{o.Trust}.Trust(project, data))
+			must(t, TrustStore{Path: o.Trust}.Trust(project, data))
 			must(t, os.Chown(project, stranger, 0))
 			if _, err := Load(o); err != nil {
 				t.Errorf("project: %v", err)
@@ -124,7 +125,7 @@ func TestLayersOnDisk(t *testing.T) {
 			t.Errorf("the message lacks %q:\n%v", want, err)
 		}
 	}
-	store := TrustStore{o.Trust}
+	store := TrustStore{Path: o.Trust}
 	if err := store.Trust(project, data); err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +181,11 @@ func canGive(t *testing.T) bool {
 func TestReadConfigFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.toml")
-	testkit.WriteFile(t, file, strings.Repeat("#", maxFileSize))
-	if data, err := ReadConfigFile(file); err != nil || len(data) != maxFileSize {
+	testkit.WriteFile(t, file, strings.Repeat("#", reader.MaxFileSize))
+	if data, err := ReadConfigFile(file); err != nil || len(data) != reader.MaxFileSize {
 		t.Errorf("1 MiB: %d, %v", len(data), err)
 	}
-	testkit.WriteFile(t, file, strings.Repeat("#", maxFileSize+1))
+	testkit.WriteFile(t, file, strings.Repeat("#", reader.MaxFileSize+1))
 	refused := func(name, want string) {
 		t.Helper()
 		_, err := ReadConfigFile(name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // UnknownServerError reports a server name that no configuration file declares.
@@ -21,7 +22,7 @@ type UnknownServerError struct {
 
 func (e *UnknownServerError) Error() string {
 	msg := fmt.Sprintf("there is no server %q in the configuration", e.Server)
-	switch near := Suggest(e.Server, e.Known); {
+	switch near := reader.Suggest(e.Server, e.Known); {
 	case near != "":
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	case len(e.Known) > 0:

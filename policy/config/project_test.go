@@ -36,7 +36,7 @@ func mergedWith(t *testing.T, users, project string) (*Config, *policy.Policy) {
 	t.Helper()
 	o, file := layersIn(t)
 	testkit.WriteFile(t, o.User, users)
-	if err := (TrustStore{o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
+	if err := (TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(o)

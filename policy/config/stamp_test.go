@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
 )
 
 // TestStamp tests that every change of a layer is seen, and that nothing else is.
@@ -33,7 +34,7 @@ func TestStamp(t *testing.T) {
 					file = o.User
 				}
 				testkit.WriteFile(t, file, "abcde")
-				time.Sleep(2 * stampPrecision)
+				time.Sleep(2 * stamp.Precision)
 				s := o.Stamp()
 				if path, _, changed := s.Changed(); changed {
 					t.Fatalf("the control: %s has changed", path)

@@ -13,7 +13,7 @@ import (
 
 func TestTrustStore(t *testing.T) {
 	dir := t.TempDir()
-	store := TrustStore{filepath.Join(dir, "deep", "trust.toml")}
+	store := TrustStore{Path: filepath.Join(dir, "deep", "trust.toml")}
 	odd := filepath.Join(dir, "a \"b\" ü\n#[x].toml")
 	testkit.WriteFile(t, odd, "x")
 	if err := store.Trust(odd, []byte("x")); err != nil {

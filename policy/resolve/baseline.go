@@ -7,30 +7,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // BaselineRule is the Rule of the entries that every program gets.
 const BaselineRule = "the runtime baseline"
-
-// systemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
-// baseline").
-func systemDirs(os string) []string {
-	if os == "darwin" {
-		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
-	}
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
-}
-
-// isSystemPath reports whether a canonical path is in one of the system directories of Linux, on
-// every operating system.
-func isSystemPath(p string) bool {
-	for _, d := range systemDirs("linux") {
-		if policy.Within(p, d) {
-			return true
-		}
-	}
-	return false
-}
 
 // systemFiles returns the files of /etc that the C library, TLS and the common runtimes
 // read. hosts and resolv.conf are not among them: names are the task of the network axis,
@@ -63,14 +45,14 @@ func isVersionedSystemDir(name string) bool {
 }
 
 // programParts returns the paths that a command needs, whether or not they become entries.
-func (b *resolver) programParts(c *commandResolver) []policy.Part {
+func (b *resolver) programParts(c *command.Resolver) []policy.Part {
 	work := map[string]bool{}
-	for _, file := range c.files {
+	for _, file := range c.Files {
 		work[file] = false
 	}
-	for _, n := range c.dependencies {
-		if at, err := b.paths.Resolve(n.path); err == nil && at.Exists() {
-			work[at.Path] = work[at.Path] || n.search && at.Info.Mode.IsDir()
+	for _, n := range c.Dependencies {
+		if at, err := b.paths.Resolve(n.Path); err == nil && at.Exists() {
+			work[at.Path] = work[at.Path] || n.Search && at.Info.Mode.IsDir()
 		}
 	}
 	var out []policy.Part
@@ -81,36 +63,36 @@ func (b *resolver) programParts(c *commandResolver) []policy.Part {
 }
 
 // dependencies returns the dependencies of every program, and then extra.
-func (b *resolver) dependencies(extra []dependency) []dependency {
-	needs := make([]dependency, 0, 48)
-	for _, p := range systemDirs(b.h.OS) {
-		needs = append(needs, dependency{path: p, rule: BaselineRule})
+func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency {
+	needs := make([]command.Dependency, 0, 48)
+	for _, p := range places.SystemDirs(b.h.OS) {
+		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
 	}
 	for _, p := range systemFiles(b.h.OS) {
-		needs = append(needs, dependency{path: p, rule: BaselineRule})
+		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
 	}
 	fixed := len(needs)
 	for _, e := range b.paths.Listings["/etc"] {
 		if isVersionedSystemDir(e.Name) {
-			needs = append(needs, dependency{path: "/etc/" + e.Name, rule: BaselineRule})
+			needs = append(needs, command.Dependency{Path: "/etc/" + e.Name, Rule: BaselineRule})
 		}
 	}
-	slices.SortFunc(needs[fixed:], func(a, b dependency) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(needs[fixed:], func(a, b command.Dependency) int { return strings.Compare(a.Path, b.Path) })
 	return append(needs, extra...)
 }
 
 // addBaseline resolves the dependencies of every program and of this command, and adds them
 // to the entries.
-func (b *resolver) addBaseline(extra []dependency) {
+func (b *resolver) addBaseline(extra []command.Dependency) {
 	needs := b.dependencies(extra)
 	type resolved struct {
 		path string
 		info hostfs.FileInfo
-		need *dependency
+		need *command.Dependency
 	}
 	all := make([]resolved, 0, len(needs))
 	for i := range needs {
-		at, err := b.paths.Resolve(needs[i].path)
+		at, err := b.paths.Resolve(needs[i].Path)
 		if err != nil || !at.Exists() {
 			continue // the host does not have it
 		}
@@ -119,19 +101,19 @@ func (b *resolver) addBaseline(extra []dependency) {
 	}
 	tree := ""
 	if b.p.Packages.Tree != "" {
-		tree = b.canonical(b.p.Packages.Tree)
+		tree = b.places.Canonical(b.p.Packages.Tree)
 	}
 	// Wider ones come first, so that paths inside them are not repeated.
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
 		p := r.path
-		near, ok := b.entryFor(p)
+		near, ok := b.entries.find(p)
 		rights := policy.Read | policy.Execute
 		switch {
 		case !ok:
 		case p == tree: // a rule around the installed package does not change its rights
 		case near.Origin == policy.OriginBaseline:
-			b.searched[near.Path] = b.searched[near.Path] || r.need.search && near.Path == p
+			b.searched[near.Path] = b.searched[near.Path] || r.need.Search && near.Path == p
 			continue // covered already, with at least these rights
 		case near.Rights.Has(rights):
 			continue
@@ -142,10 +124,10 @@ func (b *resolver) addBaseline(extra []dependency) {
 		}
 		if ok && near.Path == p {
 			near.Rights, near.Added = rights, rights&^near.Rights
-			b.byPath[p] = near
+			b.entries[p] = near
 			continue
 		}
-		b.byPath[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.path, Rule: r.need.rule, ID: r.info.ID}
-		b.searched[p] = r.need.search
+		b.entries[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.Path, Rule: r.need.Rule, ID: r.info.ID}
+		b.searched[p] = r.need.Search
 	}
 }

@@ -6,15 +6,27 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
+// caseFolding finds out which names can be reached under another spelling.
+type caseFolding struct {
+	h       *hostfs.Host
+	paths   *hostfs.LinkResolver
+	places  *places.Places
+	entries entrySet
+
+	caseInsensitive map[string]bool // directories: see isCaseInsensitive
+}
+
 // foldedNames returns the names that a server could reach under another spelling.
-func (b *resolver) foldedNames(unprotected []string) []policy.FoldedName {
+func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
 	found := map[string]policy.FoldedName{}
 	add := func(name string) {
 		var way []string
 		for p := name; p != "/"; p = path.Dir(p) {
-			if _, inside := b.entryFor(path.Dir(p)); !inside {
+			if _, inside := b.entries.find(path.Dir(p)); !inside {
 				break
 			}
 			way = append(way, p)
@@ -35,8 +47,8 @@ func (b *resolver) foldedNames(unprotected []string) []policy.FoldedName {
 			found[p] = f
 		}
 	}
-	for _, e := range b.entries() {
-		if around, ok := b.entryFor(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
+	for _, e := range b.entries.sorted() {
+		if around, ok := b.entries.find(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
 			add(e.Path)
 		}
 	}
@@ -52,14 +64,14 @@ func (b *resolver) foldedNames(unprotected []string) []policy.FoldedName {
 
 // isCaseInsensitive asks, once for each directory, whether it finds a name under another
 // case. A directory that is empty or cannot be listed is taken to be like its parent.
-func (b *resolver) isCaseInsensitive(name string) bool {
+func (b *caseFolding) isCaseInsensitive(name string) bool {
 	dir := path.Dir(name)
 	if known, ok := b.caseInsensitive[dir]; ok {
 		return known
 	}
 	folds := false
 	if name = b.existingName(name); name != "" {
-		folds = b.isSame(path.Join(dir, otherCase(path.Base(name))), name)
+		folds = b.places.IsSame(path.Join(dir, otherCase(path.Base(name))), name)
 	} else if dir != "/" {
 		folds = b.isCaseInsensitive(dir)
 	}
@@ -69,12 +81,12 @@ func (b *resolver) isCaseInsensitive(name string) bool {
 
 // existingName returns an existing path in the directory of name whose base has a letter: name
 // itself if it is such a path. It returns "" if there is none.
-func (b *resolver) existingName(name string) string {
+func (b *caseFolding) existingName(name string) string {
 	if otherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
 		return name
 	}
 	dir := path.Dir(name)
-	for _, other := range b.entriesOf(dir) {
+	for _, other := range b.places.EntriesOf(dir) {
 		if otherCase(other) != other {
 			return path.Join(dir, other)
 		}

@@ -25,21 +25,14 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool { return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") })
 	}
 	b := newResolver(&asked, &host)
-	b.collectGuarded()
-	b.collectDeciding()
-	workspace, err := b.resolveWorkspace()
-	if err != nil {
-		return nil, b.warnings, err
-	}
-	b.collectWriters(&policy.Profile{})
-	if err := b.placeRules(workspace); err != nil {
-		return nil, b.warnings, err
+	if err := b.placeFiles(); err != nil {
+		return nil, b.warnings.list, err
 	}
 	for _, n := range b.targets {
 		placed = append(placed, PlacedRule{n.rule, n.canonical})
 	}
-	b.hideSensitive()
-	b.warnOwn()
-	b.warnDeciding()
-	return placed, b.warnings, nil
+	b.masks.hideSensitive()
+	b.masks.warnOwn()
+	b.masks.warnDeciding()
+	return placed, b.warnings.list, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
 // resolveCommand resolves a command line under a policy that grants nothing. The profile
@@ -297,11 +298,11 @@ func elfWith(loader string) []byte {
 }
 
 func TestLoaderIsAProgram(t *testing.T) {
-	if got := elfInterpreter(elfWith("/lib64/ld.so")); got != "/lib64/ld.so" {
+	if got := command.Loader(elfWith("/lib64/ld.so")); got != "/lib64/ld.so" {
 		t.Fatalf("loader %q", got)
 	}
 	for _, head := range []string{"", elf, "\x7fELF\x02\x01" + strings.Repeat("\xff", 200), string(elfWith("relative")), string(elfWith("/x"))[:100]} {
-		if got := elfInterpreter([]byte(head)); got != "" {
+		if got := command.Loader([]byte(head)); got != "" {
 			t.Errorf("%q: loader %q", head, got)
 		}
 	}
@@ -316,21 +317,6 @@ func TestLoaderIsAProgram(t *testing.T) {
 	}
 	if !p.Allows(policy.OpExec, "/usr/bin/server") || p.Allows(policy.OpExec, "/usr/bin/node") {
 		t.Error("a list of programs is not respected")
-	}
-}
-
-// TestEnvProgram checks that envProgram finds the program that env(1) starts. It must not
-// take the value of an option for it, because the program gets a grant.
-func TestEnvProgram(t *testing.T) {
-	for line, want := range map[string]string{
-		"node": "node", "-i A=b node x": "node", "-S node --x": "node", "-Snode x": "node", "-iS node": "node", "-vSA=b node": "node",
-		"-u /home/u/x node": "node", "-iu /home/u/x node": "node", "-iuX node": "node", "-C /home/u node": "node", "-a /home/u/x node": "node",
-		"--unset /home/u/x node": "node", "--argv0 /home/u/x node": "node", "--chdir=/x node": "node", "-- node": "node", "-i": "", "": "",
-		"--split-string=-u x node": "node", "- node": "node",
-	} {
-		if got := envProgram(strings.Fields(line)); got != want {
-			t.Errorf("env %s: %q, want %q", line, got, want)
-		}
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/policytest"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // decidingPaths returns the paths of all groups of an operating system.
 func decidingPaths(os string) (paths []string) {
-	for _, g := range decidingFiles(os) {
-		paths = append(paths, g.paths...)
+	for _, g := range places.DecidingFiles(os) {
+		paths = append(paths, g.Paths...)
 	}
 	return paths
 }

@@ -19,9 +19,9 @@
 //     node_modules below it.
 //   - Only POSIX paths are understood; on Windows, Resolve returns [ErrPlatform].
 //
-// The package has some 5,400 lines. All its parts add to the same set of entries and warn
-// through the same resolver, so a further cut would export the resolver's fields. The files
-// belong to four topics: command, interpreter and versionmanager find the program; sensitive,
-// scan and unreadable mask files; protected, gitconfig and gitprotect protect names; writers,
-// changeable, secret and secret_command decide which files to trust.
+// The parts of a resolution are types with their own data: writers (where servers may write),
+// lowerLayers (what the layers below a project's file refuse), masks (what is hidden or protected in
+// a grant), caseFolding and secrets. They share the entries and the warnings. Below the package,
+// internal/places says what a path means on a host, internal/command finds a program and what it
+// needs, and internal/git names what git runs or trusts.
 package resolve

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
 // minimalEnvironment is the rule of the variables that every server gets.
@@ -21,7 +22,7 @@ func (e environment) set(name, value, rule string, secret bool) {
 
 // buildEnvironment builds the environment as docs/policy.md "Environment rules" defines, and
 // lists the variables that are withheld.
-func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) error {
+func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
@@ -41,7 +42,8 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 			env.set(name, value, "the installed package", false)
 		}
 	}
-	if err := b.resolveSecrets(out, host, env); err != nil {
+	secrets := &secrets{p: b.p, h: b.h, paths: b.paths, places: b.places, writers: b.writers, lower: b.lower, warnings: b.warnings}
+	if err := secrets.resolveSecrets(out, host, env); err != nil {
 		return err
 	}
 	env.set("HOME", out.Home, minimalEnvironment, false)
@@ -93,18 +95,18 @@ func (b *resolver) applyEnvRules(env environment, name, value string) {
 		}
 		return
 	}
-	if other := b.siblingSecret(name); other != "" {
+	if other := siblingSecret(b.p, name); other != "" {
 		if !exact {
 			return
 		}
-		b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
+		b.warnings.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
 	}
 	if _, minimal := env[name]; minimal && !exact {
 		return
 	}
 	env.set(name, value, rule.Label(), exact && !policy.IsMinimalVariable(name) || policy.LooksLikeSecret(name))
 	if exact && policy.IsDangerousVariable(name) {
-		b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
+		b.warnings.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
 	}
 }
 
@@ -114,19 +116,19 @@ func (b *resolver) warnEnvRules(host map[string]string) {
 		switch _, ok := host[r.Name]; {
 		case !r.Read || strings.HasSuffix(r.Name, "*"):
 		case (r.Name == "HOME" || r.Name == "TMPDIR"):
-			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
+			b.warnings.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
 		case !ok:
-			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
+			b.warnings.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
 		}
 	}
 }
 
 // visiblePath returns the directories of PATH that exist in the jail. A directory of shims
 // is replaced by the directory of the real programs.
-func (b *resolver) visiblePath(out *policy.Profile, c *commandResolver) string {
+func (b *resolver) visiblePath(out *policy.Profile, c *command.Resolver) string {
 	var dirs []string
-	for _, d := range c.searchPath {
-		if real, ok := c.shimmed[d]; ok {
+	for _, d := range c.SearchPath {
+		if real, ok := c.Shimmed[d]; ok {
 			d = real
 		}
 		at, err := b.paths.Resolve(d)

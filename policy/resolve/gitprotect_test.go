@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/policytest"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
 )
 
 // TestGitNames checks that the files that a repository's configuration has git run or read
@@ -188,7 +189,7 @@ func TestGitConfigUnread(t *testing.T) {
 	if !strings.Contains(codes(ws), "git-config") || p.Allows(policy.OpCreate, "/home/u/proj/first") {
 		t.Errorf("%v", ws)
 	}
-	h["/home/u/proj/.git/config"] = fakeFile{mode: 0o644, text: strings.Repeat("#", maxGitConfig+1)}
+	h["/home/u/proj/.git/config"] = fakeFile{mode: 0o644, text: strings.Repeat("#", git.MaxConfig+1)}
 	var failed *GitConfigError
 	if _, _, err := resolveFake(t, h, fsRules(".:rw")); !errors.As(err, &failed) {
 		t.Errorf("too large: %v", err)
@@ -202,7 +203,7 @@ func TestGitConfigUnread(t *testing.T) {
 	}
 	many := newFake(aSystem, "f /home/u/proj/.git/HEAD")
 	var text strings.Builder
-	for i := range 2 * maxGitConfigs {
+	for i := range 2 * git.MaxConfigs {
 		fmt.Fprintf(&text, "[include]\npath=c%d\n", i)
 		many.add(fmt.Sprintf("f /home/u/proj/.git/c%d", i))
 	}

@@ -11,10 +11,21 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
+// placeFiles places the rules for files, for one who asks only about them.
+func (b *resolver) placeFiles() error {
+	b.collectGuarded()
+	workspace, err := b.resolveWorkspace()
+	if err != nil {
+		return err
+	}
+	b.writers.collectWriters(&policy.Profile{})
+	return b.placeRules(workspace)
+}
+
 // placeRules adds the entries of the fs rules. If two rules lead to the same object, the
 // last one decides in full.
 func (b *resolver) placeRules(workspace string) error {
-	if err := b.collectLower(); err != nil {
+	if err := b.lower.collectLower(); err != nil {
 		return err
 	}
 	for i, r := range b.p.Fs {
@@ -22,7 +33,7 @@ func (b *resolver) placeRules(workspace string) error {
 		if err != nil {
 			return err
 		}
-		if at.Path == "" || b.isHeld(r, at.Path) {
+		if at.Path == "" || b.lower.isHeld(r, at.Path) {
 			continue
 		}
 		if err := b.checkBeside(r, at.Path); err != nil && !b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
@@ -33,7 +44,7 @@ func (b *resolver) placeRules(workspace string) error {
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
-			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", show.TOML(r.Path), at.Path)
+			b.warnings.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", show.TOML(r.Path), at.Path)
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
@@ -51,18 +62,19 @@ func (b *resolver) placeRules(workspace string) error {
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}
-			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
+			b.warnings.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
 			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
-			delete(b.byPath, at.Path)
+			delete(b.entries, at.Path)
 			continue
 		}
 		b.links = append(b.links, at.Links...)
-		b.byPath[e.Path] = e
+		b.entries[e.Path] = e
 		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
-		if wide := wideGrant(r, e.Path, b.canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
-			b.warn("wide-grant", r.Where, "%s", wide)
+		if wide := wideGrant(r, e.Path, b.places.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
+			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
+	b.masks = b.newMasks()
 	return b.checkWritableLinks()
 }
 
@@ -70,7 +82,7 @@ func (b *resolver) placeRules(workspace string) error {
 // error, a result without a path is that of a rule that grants nothing here.
 func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hostfs.ResolvedPath, err error) {
 	none := hostfs.ResolvedPath{}
-	abs, relative := b.expandRule(r, workspace)
+	abs, relative := b.places.ExpandRule(r, workspace)
 	if relative && workspace == "" {
 		if r.Where == policy.DefaultSource {
 			return abs, none, nil // resolveWorkspace has warned of it
@@ -78,7 +90,7 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
 	}
 	for _, written := range []string{r.Path, r.Beside} {
-		if why := b.whyTwoWays(written, workspace); why != "" {
+		if why := b.places.WhyTwoWays(written, workspace); why != "" {
 			return abs, none, &RuleError{r.Label(), why}
 		}
 	}
@@ -91,33 +103,18 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	if relative && !policy.Within(at.Path, workspace) {
 		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
 	}
-	if relative && b.isWiderThanMeant(b.p, r, at.Path) {
-		b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+	if relative && b.places.IsWiderThanMeant(b.p, r, at.Path) {
+		b.warnings.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
 		return abs, none, nil
 	}
 	if !relative {
 		return abs, at, nil
 	}
-	if why := b.whyNoPreset(r, at.Path); why != "" {
-		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
+	if why := b.places.WhyNoPreset(r, at.Path); why != "" {
+		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
 		return abs, none, nil
 	}
 	return abs, at, nil
-}
-
-// isWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
-// home directory or a directory around it. A client that runs a line in a project today may run it in
-// the home directory tomorrow.
-func (b *resolver) isWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
-	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
-}
-
-// whyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
-func (b *resolver) whyNoPreset(r policy.FsRule, dir string) string {
-	if !r.Preset || r.Beside != "" {
-		return ""
-	}
-	return b.whyUnsafe(dir)
 }
 
 // checkWritableLinks refuses rules whose path leads through a symbolic link that a server
@@ -128,7 +125,7 @@ func (b *resolver) checkWritableLinks() error {
 		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
 			links = append(slices.Clone(links), b.workspaceLinks...) // it is relative
 		}
-		if l, w, ok := b.writableLink(links); ok {
+		if l, w, ok := b.writers.writableLink(links); ok {
 			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.canonical)}
 		}
 	}
@@ -139,13 +136,13 @@ func (b *resolver) checkWritableLinks() error {
 // it exists. No mount can do that, so the path must not be created.
 func (b *resolver) denyMissing() {
 	for _, m := range b.missing {
-		e, ok := b.entryFor(m.path)
+		e, ok := b.entries.find(m.path)
 		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
 			if m.unsearchable != "" {
-				b.hideUnreadable(m.unsearchable)
+				b.masks.hideUnreadable(m.unsearchable)
 				continue
 			}
-			b.denyCreate(m.entry, e)
+			b.masks.denyCreate(m.entry, e)
 		}
 	}
 }
@@ -164,4 +161,17 @@ func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
 		links = append(links, policy.Link{Path: p, Target: at[p]})
 	}
 	return links
+}
+
+// wideGrant returns the warning about a rule that grants the home directory or a directory around
+// it, or "". Both paths are canonical.
+func wideGrant(r policy.FsRule, at, home string) string {
+	if r.Rights() == 0 || !policy.Within(home, at) {
+		return ""
+	}
+	but := "sensitive paths"
+	if r.Rights()&policy.Write != 0 {
+		but += " and protected names"
+	}
+	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", show.TOML(r.Path), r.Rights(), at, but)
 }

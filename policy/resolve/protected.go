@@ -8,29 +8,43 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// clientFiles returns the configurations of the supported clients. A server that could
-// write one would choose what the client starts next. Those of editors are among the
-// decidingFiles.
-func clientFiles(os string) []string {
-	list := []string{
-		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
-		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
-		"~/.qwen", "~/.copilot", "~/.config/opencode", "~/.config/crush", "~/.local/share/crush", "~/.config/kilo", "~/.kiro", "~/.lmstudio/mcp.json", "~/.continue", "~/.junie", "~/.cline", "~/.aws/amazonq", "~/.warp",
-	}
-	if os == "darwin" {
-		list = append(list, "~/Library/Application Support/Claude/claude_desktop_config.json")
-	}
-	return list
+// masks take rights away inside grants: they hide what is sensitive, and keep what is protected from
+// being written.
+type masks struct {
+	p        *policy.Policy
+	h        *hostfs.Host
+	paths    *hostfs.LinkResolver
+	places   *places.Places
+	entries  entrySet
+	warnings *warningList
+	targets  []ruleTarget
+	searched map[string]bool
+	git      *git.Protector
+
+	unprotected map[string]bool // Profile.Unprotected
+	hiddenLater []string        // Profile.HiddenLater
+	linksAstray bool            // Profile.LinksAstray
+}
+
+// newMasks returns the masks for the rules that have been placed.
+func (b *resolver) newMasks() *masks {
+	m := &masks{p: b.p, h: b.h, paths: b.paths, places: b.places, entries: b.entries, warnings: b.warnings, targets: b.targets, searched: b.searched, unprotected: map[string]bool{}}
+	m.git = git.New(b.h, b.paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: b.entries.grantsWrite, Warn: func(code, format string, args ...any) {
+		b.warnings.warn(code, b.p.Where, format, args...)
+	}})
+	return m
 }
 
 // protectFixed protects the files with a fixed place: clients' configurations, files that
 // the user's session and tools run at their start, and mcp-jail's own files.
-func (b *resolver) protectFixed() {
+func (b *masks) protectFixed() {
 	b.protectDeciding()
-	b.protectUserConfigured()
-	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
+	b.git.ProtectUserConfigured()
+	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
 		b.protectPath(own, own)
 	}
 	b.warnOwn()
@@ -38,35 +52,20 @@ func (b *resolver) protectFixed() {
 
 // warnOwn warns of rules that let the server write to files or directories of mcp-jail itself. A rule
 // that names one grants it, as with every protected name.
-func (b *resolver) warnOwn() {
-	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
+func (b *masks) warnOwn() {
+	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
 		for _, n := range b.targets {
-			if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.canonical(own)) {
-				b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
+			if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.places.Canonical(own)) {
+				b.warnings.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
 			}
 		}
 	}
-}
-
-// trustedFiles returns the files that decide about every server: the configurations that
-// were named, this program, and mcp-jail's programs beside it, which run outside any jail.
-func (b *resolver) trustedFiles() []string {
-	files := b.h.Configs
-	if exe := b.h.Executable; exe != "" {
-		files = append([]string{exe}, files...)
-		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-			if beside := path.Join(path.Dir(exe), name); beside != exe {
-				files = append(files, beside)
-			}
-		}
-	}
-	return files
 }
 
 // protectPath takes the write rights from one path inside a writable grant, unless a rule
 // names it. A path that does not exist must not be created.
-func (b *resolver) protectPath(abs, named string) {
-	if e, ok := b.entryFor(abs); !ok || e.Rights&policy.Write == 0 {
+func (b *masks) protectPath(abs, named string) {
+	if e, ok := b.entries.find(abs); !ok || e.Rights&policy.Write == 0 {
 		// The name itself cannot be written, but its link target perhaps can.
 		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs {
 			return
@@ -78,11 +77,11 @@ func (b *resolver) protectPath(abs, named string) {
 	}
 	for _, l := range at.Links {
 		// A link cannot be mounted over: replacing it must be refused by name.
-		if e, ok := b.entryFor(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
+		if e, ok := b.entries.find(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
 			b.unprotected[l.Path] = true
 		}
 	}
-	e, ok := b.entryFor(at.Path)
+	e, ok := b.entries.find(at.Path)
 	if !ok || e.Rights&policy.Write == 0 || e.Origin == policy.OriginHome {
 		return
 	}
@@ -97,25 +96,25 @@ func (b *resolver) protectPath(abs, named string) {
 		b.denyCreate(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
 		return
 	}
-	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
+	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
 }
 
 // protectBaseline takes the write rights from baseline entries that lie below something
 // protected. Such an entry has the rights of the rule around both, and would give back the rights
 // that the protection took: a server's own file may lie in .claude/hooks.
-func (b *resolver) protectBaseline() {
+func (b *masks) protectBaseline() {
 	var below []string
-	for p, e := range b.byPath {
+	for p, e := range b.entries {
 		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write != 0 && p != "/" {
 			below = append(below, p)
 		}
 	}
 	slices.Sort(below) // directories before their content
 	for _, p := range below {
-		e := b.byPath[p]
-		near, _ := b.entryFor(path.Dir(p))
+		e := b.entries[p]
+		near, _ := b.entries.find(path.Dir(p))
 		e.Rights &^= policy.Write &^ near.Rights
-		b.byPath[p] = e
+		b.entries[p] = e
 	}
 }
 
@@ -123,11 +122,11 @@ func (b *resolver) protectBaseline() {
 // host makes it: it lists the path as unprotected. If it must not be read either, denyCreate lists
 // it as hidden later. If a directory below the path is created before the start, the path exists by
 // then and becomes an entry.
-func (b *resolver) denyCreate(e, holder policy.Entry) {
-	for _, made := range b.byPath {
+func (b *masks) denyCreate(e, holder policy.Entry) {
+	for _, made := range b.entries {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
 			e.Kind, e.Make = policy.KindDir, true
-			b.byPath[e.Path] = e
+			b.entries[e.Path] = e
 			return
 		}
 	}
@@ -143,7 +142,7 @@ func (b *resolver) denyCreate(e, holder policy.Entry) {
 }
 
 // protectName handles one protected name that the scan found in dir.
-func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
+func (b *masks) protectName(dir, name string, typ fs.FileMode) {
 	abs := path.Join(dir, name)
 	below, _ := policy.ProtectedParts(name)
 	if below == nil {
@@ -162,8 +161,8 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 			b.protectPath(path.Join(abs, n), path.Join(name, n))
 		}
 		if name == ".git" {
-			b.protectGitInternals(abs)
-			b.protectConfigured(abs, dir)
+			b.git.ProtectInternals(abs)
+			b.git.ProtectConfigured(abs, dir)
 		}
 	case typ&fs.ModeSymlink != 0:
 		at, err := b.paths.Resolve(abs)
@@ -172,12 +171,12 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 		}
 		// The link is protected. Of its target, the parts are protected, not the whole.
 		b.protectPath(abs, name)
-		if e, ok := b.byPath[at.Path]; ok && e.Origin == policy.OriginProtected {
-			delete(b.byPath, at.Path)
+		if e, ok := b.entries[at.Path]; ok && e.Origin == policy.OriginProtected {
+			delete(b.entries, at.Path)
 		}
 		if name == ".git" {
-			b.protectGitDir(at.Path, "")
-			b.protectConfigured(at.Path, dir)
+			b.git.ProtectDir(at.Path, "")
+			b.git.ProtectConfigured(at.Path, dir)
 			return
 		}
 		for _, n := range below {
@@ -185,6 +184,6 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 		}
 	case name == ".git":
 		b.protectPath(abs, name)
-		b.protectGitFile(abs)
+		b.git.ProtectLinkFile(abs)
 	}
 }

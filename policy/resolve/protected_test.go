@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/policytest"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // TestProtectedProgram checks that a server whose own file lies in a protected directory may not
@@ -228,7 +229,7 @@ func TestStartupFiles(t *testing.T) {
 	if !p.Allows(policy.OpWrite, "/home/u/.config/systemd/user/x") || !p.Allows(policy.OpWrite, "/home/u/.bashrc") || p.Allows(policy.OpWrite, "/home/u/.config/git/config") {
 		t.Error("a rule that names one does not grant it, or grants more")
 	}
-	for _, list := range [][]string{decidingPaths("linux"), decidingPaths("darwin"), clientFiles("darwin")} {
+	for _, list := range [][]string{decidingPaths("linux"), decidingPaths("darwin"), places.ClientFiles("darwin")} {
 		for i, s := range list {
 			if !strings.HasPrefix(s, "~/") || slices.Contains(list[i+1:], s) {
 				t.Errorf("%s", s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // HostSocket is the Entry.Named of a UNIX socket that was in a granted directory at the
@@ -41,20 +42,20 @@ type match struct {
 // match, and those whose type the directory does not record. It does not enter the targets of
 // symbolic links, .git/objects, or another entry, which is a root of its own if it has rights.
 // It hides directories that cannot be read.
-func (b *resolver) scan() {
-	w := &scanner{host: b.h, patterns: b.patterns(), stop: b.byPath}
-	for _, e := range b.entries() {
+func (b *masks) scan() {
+	w := &scanner{host: b.h, patterns: b.places.Patterns(), stop: b.entries}
+	for _, e := range b.entries.sorted() {
 		if e.Kind != policy.KindDir || e.Rights == 0 || e.Make || e.Origin == policy.OriginHome {
 			continue
 		}
-		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.insideRule(e.Path) {
+		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.entries.insideRule(e.Path) {
 			continue
 		}
 		if isPseudo(e.Path) {
 			continue
 		}
 		// A package is searched without its dependencies.
-		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.insideRule(e.Path)
+		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.insideRule(e.Path)
 		w.push(task{dir: e.Path, pkg: pkg})
 	}
 	hits := w.run()
@@ -71,13 +72,13 @@ func (b *resolver) scan() {
 		}
 	}
 	b.findLinksAstray(hits)
-	granted := policy.Profile{Entries: b.entries()}
+	granted := policy.Profile{Entries: b.entries.sorted()}
 	for _, h := range hits {
 		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
-	for _, e := range b.entries() {
+	for _, e := range b.entries.sorted() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
@@ -90,9 +91,9 @@ func (b *resolver) scan() {
 
 // namesAround protects files in grants that lie inside a protected name or a repository: parts of
 // that name, and what the repository's configuration names.
-func (b *resolver) namesAround() {
+func (b *masks) namesAround() {
 	seen := map[string]bool{}
-	for _, e := range b.entries() {
+	for _, e := range b.entries.sorted() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
 			continue
 		}
@@ -103,9 +104,9 @@ func (b *resolver) namesAround() {
 			}
 			if below, _ := policy.ProtectedParts(path.Base(dir)); below != nil {
 				b.protectName(path.Dir(dir), path.Base(dir), fs.ModeDir)
-			} else if b.isGitDir(dir) {
-				b.protectGitDir(dir, "")
-				b.protectConfigured(dir, "")
+			} else if b.git.IsDir(dir) {
+				b.git.ProtectDir(dir, "")
+				b.git.ProtectConfigured(dir, "")
 			}
 			if dir == e.Path {
 				continue // the scan has found what it holds
@@ -115,30 +116,19 @@ func (b *resolver) namesAround() {
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
-				b.protectConfigured(at.Path, dir)
+				b.git.ProtectConfigured(at.Path, dir)
 			default:
-				b.protectGitFile(git)
+				b.git.ProtectLinkFile(git)
 			}
 		}
 	}
-}
-
-// insideRule reports whether a baseline entry lies inside a rule with rights.
-func (b *resolver) insideRule(p string) bool {
-	for p != "/" {
-		p = path.Dir(p)
-		if e, ok := b.byPath[p]; ok && e.Origin == policy.OriginRule {
-			return e.Rights != 0
-		}
-	}
-	return false
 }
 
 // isPseudo reports whether a tree contains no files, or belongs to confinement.
 func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
 // hideMatch masks a path that a pattern matched.
-func (b *resolver) hideMatch(h match) {
+func (b *masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
 	at, err := b.paths.Resolve(abs)
 	if err == nil && at.Unsearchable != "" {
@@ -147,7 +137,7 @@ func (b *resolver) hideMatch(h match) {
 	if err != nil || !at.Exists() {
 		return
 	}
-	e, ok := b.entryFor(at.Path)
+	e, ok := b.entries.find(at.Path)
 	if !ok || e.Rights == 0 || e.Path == at.Path || e.Origin == policy.OriginHome {
 		return // a rule names it, or it is out of reach
 	}
@@ -159,22 +149,13 @@ func (b *resolver) hideMatch(h match) {
 	case HostSocket:
 		rule = "a socket of the host"
 	case hostFifo:
-		if e.Rights.Has(policy.Update) || !b.rightsAround(e.Path).Has(policy.Update) {
+		if e.Rights.Has(policy.Update) || !b.entries.rightsAround(e.Path).Has(policy.Update) {
 			return
 		}
 		rule = "a fifo where only a mount takes writing away"
 	}
-	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
+	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
 	b.hideLinks(at.Links, h.pattern)
-}
-
-// rightsAround returns the rights that all entries around a path grant together.
-func (b *resolver) rightsAround(p string) (rights policy.Rights) {
-	for p != "/" {
-		p = path.Dir(p)
-		rights |= b.byPath[p].Rights
-	}
-	return rights
 }
 
 type task struct {
@@ -186,7 +167,7 @@ type task struct {
 // short.
 type scanner struct {
 	host     *hostfs.Host
-	patterns []pattern
+	patterns []places.Pattern
 	stop     map[string]policy.Entry // read only while it runs
 
 	mu      sync.Mutex
@@ -295,11 +276,11 @@ func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
 func (w *scanner) matchingPattern(dir, name string) (text string, ok bool) {
 	for i := range w.patterns {
 		p := &w.patterns[i]
-		if p.builtin && name[0] != '.' {
+		if p.Builtin && name[0] != '.' {
 			continue
 		}
-		if p.matches(dir, name) {
-			return p.text, true
+		if p.Matches(dir, name) {
+			return p.Text, true
 		}
 	}
 	return "", false

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/shellwords"
 )
 
 // The command of a secret runs outside every jail with all rights of the user, and its output
@@ -19,8 +21,8 @@ import (
 
 // A commandChecker examines the command of one secret.
 type commandChecker struct {
-	*resolver
-	commands   *commandResolver
+	*secrets
+	commands   *command.Resolver
 	secret     *policy.Secret
 	searchPath []string // the directories of PATH
 	safePath   []string // those of searchPath that no server could change: the command's own PATH
@@ -37,10 +39,10 @@ var programSettings = map[string][]string{
 // resolveSecretCommand finds the program of a secret's command, the PATH that it gets, and the
 // variables that it does not get. The Program of a command that is not found stays "": the
 // command then fails when it is run.
-func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
-	dirs := searchPath(b.h)
-	safe := slices.DeleteFunc(slices.Clone(dirs), b.isChangeable)
-	k := &commandChecker{b, &commandResolver{paths: b.paths, h: b.h}, s, dirs, safe}
+func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
+	dirs := command.SearchPath(b.h)
+	safe := slices.DeleteFunc(slices.Clone(dirs), b.writers.isChangeable)
+	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, dirs, safe}
 	program, err := k.findProgram(s.Command[0], dirs)
 	if err != nil || program == "" {
 		return err
@@ -59,7 +61,7 @@ func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
 	s.Program, s.Path = program, strings.Join(safe, ":")
 	for _, e := range b.h.Environ {
 		name, value, _ := strings.Cut(e, "=")
-		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.isChangeable) {
+		if name != "PATH" && name != "HOME" && slices.ContainsFunc(b.pathsIn(value), b.writers.isChangeable) {
 			s.Unset = append(s.Unset, name)
 		}
 	}
@@ -75,8 +77,8 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 		dirs = []string{"/"}
 	}
 	for _, dir := range dirs {
-		p, _ := k.expand(word, dir)
-		if at, err := k.paths.Resolve(p); err == nil && k.commands.executable(p) == "" {
+		p, _ := k.places.Expand(word, dir)
+		if at, err := k.paths.Resolve(p); err == nil && k.commands.Executable(p) == "" {
 			return at.Path, k.checkPath(p)
 		}
 	}
@@ -87,7 +89,7 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	head, err := k.h.ReadHead(program, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
-	if err != nil || !script || depth > maxChain {
+	if err != nil || !script || depth > command.MaxChain {
 		return nil // if something is wrong with it, the kernel refuses to start it
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
@@ -102,7 +104,7 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	}
 	next := words[:1]
 	if path.Base(words[0]) == "env" {
-		next = append(next, envProgram(words[1:]))
+		next = append(next, command.EnvProgram(words[1:]))
 	}
 	for _, word := range next {
 		if word == "" {
@@ -122,12 +124,12 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 // checkArgument refuses an argument that contains a path, or the name of a program, that
 // leads to a file which a server could write. The command may run, read or send it.
 func (k *commandChecker) checkArgument(arg string, depth int) error {
-	for _, p := range k.pathsIn(arg) {
+	for _, p := range k.secrets.pathsIn(arg) {
 		if err := k.checkPath(p); err != nil {
 			return err
 		}
 	}
-	for _, word := range append(k.pathsIn(arg), k.namesIn(arg)...) {
+	for _, word := range append(k.secrets.pathsIn(arg), k.secrets.namesIn(arg)...) {
 		program, err := k.findProgram(word, k.safePath)
 		if err == nil && program != "" {
 			err = k.checkInterpreter(program, depth)
@@ -145,8 +147,8 @@ func (k *commandChecker) checkArgument(arg string, depth int) error {
 // checkSettings refuses a program if a server may write its settings.
 func (k *commandChecker) checkSettings(program string) error {
 	for _, p := range programSettings[path.Base(program)] {
-		abs, _ := k.expand(p, "/")
-		if w, ok := k.writerInside(k.canonical(abs), policy.Write); ok {
+		abs, _ := k.places.Expand(p, "/")
+		if w, ok := k.writers.writerInside(k.places.Canonical(abs), policy.Write); ok {
 			return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Name, w.Rule)}
 		}
 	}
@@ -155,28 +157,21 @@ func (k *commandChecker) checkSettings(program string) error {
 
 // checkPath returns an error if a server could write a path.
 func (k *commandChecker) checkPath(p string) error {
-	abs, _ := k.expand(p, "/")
+	abs, _ := k.places.Expand(p, "/")
 	at, err := k.paths.Resolve(abs)
 	if err != nil {
 		return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s: %s", abs, err)}
 	}
-	why := k.whyChangeable(at)
+	why := k.writers.whyChangeable(at)
 	if why == "" {
 		return nil
 	}
 	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
-// isChangeable reports whether a server could write or replace the file at a path.
-func (b *resolver) isChangeable(p string) bool {
-	abs, _ := b.expand(p, "/")
-	at, err := b.paths.Resolve(abs)
-	return err != nil || b.whyChangeable(at) != ""
-}
-
 // pathsIn returns the parts of a word that a program could take for a path. The command
 // runs in "/", so relative paths begin there.
-func (b *resolver) pathsIn(word string) (paths []string) {
+func (b *secrets) pathsIn(word string) (paths []string) {
 	for part := range b.partsOf(word) {
 		i := strings.Index(part, "/")
 		if i < 0 {
@@ -192,7 +187,7 @@ func (b *resolver) pathsIn(word string) (paths []string) {
 }
 
 // namesIn returns the parts of a word that could be the name of a program.
-func (b *resolver) namesIn(word string) (names []string) {
+func (b *secrets) namesIn(word string) (names []string) {
 	for part := range b.partsOf(word) {
 		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
 			names = append(names, part)
@@ -203,7 +198,7 @@ func (b *resolver) namesIn(word string) (names []string) {
 
 // partsOf splits a word as a list, as the value of an option, and as a shell's command
 // line, with its variables expanded.
-func (b *resolver) partsOf(word string) iter.Seq[string] {
+func (b *secrets) partsOf(word string) iter.Seq[string] {
 	word = os.Expand(word, func(name string) string {
 		switch value, set := b.h.Getenv(name); {
 		case name == "HOME":
@@ -224,8 +219,8 @@ func (b *resolver) partsOf(word string) iter.Seq[string] {
 			}
 		}
 		for _, apart := range [...]bool{false, true} {
-			for _, w := range splitShellWords(word, b.h.Home, apart) {
-				if !yield(w.text) {
+			for _, w := range shellwords.Split(word, b.h.Home, apart) {
+				if !yield(w.Text) {
 					return
 				}
 			}

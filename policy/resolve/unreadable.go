@@ -13,10 +13,10 @@ import (
 // but the server could reach it by chmod, as its owner, or by guessing names. Otherwise a
 // server could close a directory in one session and open it in the next: the scan of the next
 // start would find nothing there to hide.
-func (b *resolver) hideUnreadable(dir string) {
+func (b *masks) hideUnreadable(dir string) {
 	for ; ; dir = path.Dir(dir) {
-		e, ok := b.entryFor(dir)
-		if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.insideRule(e.Path) {
+		e, ok := b.entries.find(dir)
+		if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.insideRule(e.Path) {
 			return
 		}
 		info, err := b.h.Lstat(dir)
@@ -25,8 +25,8 @@ func (b *resolver) hideUnreadable(dir string) {
 			if !info.Mode.IsDir() || info.UID != b.h.UID && !b.isSearchable(dir) {
 				return
 			}
-			b.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
-			b.byPath[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
+			b.warnings.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
+			b.entries[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
 			return
 		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
 			return // gone, or unreachable for every process, such as a dead mount
@@ -36,7 +36,7 @@ func (b *resolver) hideUnreadable(dir string) {
 }
 
 // isSearchable reports whether names in a directory can be looked up.
-func (b *resolver) isSearchable(dir string) bool {
+func (b *masks) isSearchable(dir string) bool {
 	_, err := b.h.Lstat(path.Join(dir, ".env"))
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }

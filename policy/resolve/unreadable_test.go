@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
 // TestUnreadableDirectories checks that a directory that the scan cannot read is hidden. A
@@ -178,7 +179,7 @@ func TestStrayScripts(t *testing.T) {
 	name := "/home/u/notes\x00"
 	head := "\x03\x00\x00\x00\x00\x00\x00\x00" + "\x78" + strings.Repeat("\x00", 23) + string(rune(len(name))) + strings.Repeat("\x00", 23)
 	h["/home/u/proj/bad"] = fakeFile{mode: 0o755, text: elf + head + name}
-	if got := elfInterpreter([]byte(elf + head + name)); got != "/home/u/notes" {
+	if got := command.Loader([]byte(elf + head + name)); got != "/home/u/notes" {
 		t.Fatalf("the test's file names %q", got)
 	}
 	if p, _ := mustResolve(t, h, server("./bad")); p.RightsAt("/home/u/notes") != 0 {

@@ -16,8 +16,8 @@ func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
 		if denied := strings.HasPrefix(n.rule.Where, "--deny "); denied && n.rule.Rights() == 0 {
-			if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
-				b.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
+			if e, ok := b.entries.find(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
+				b.warnings.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
 			}
 			continue
 		}
@@ -27,15 +27,15 @@ func (b *resolver) warnUseless() {
 		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // the jail has its own
 			continue
 		}
-		if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 {
-			b.warn("useless-rule", n.rule.Where, granted, "path = "+show.TOML(n.rule.Path), "read = true, or write = true as well")
+		if e, ok := b.entries.find(path.Dir(n.canonical)); !ok || e.Rights == 0 {
+			b.warnings.warn("useless-rule", n.rule.Where, granted, "path = "+show.TOML(n.rule.Path), "read = true, or write = true as well")
 		}
 	}
 	for _, r := range b.p.Net {
 		takes := func(wider policy.NetRule) bool { return wider.Allow && hostsOverlap(wider.Host, r.Host) }
 		below := b.p.Lower != nil && slices.Contains(b.p.Lower.Hosts, r.Where)
 		if !r.Allow && !below && !slices.ContainsFunc(b.p.Net, takes) {
-			b.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
+			b.warnings.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
 		}
 	}
 }
@@ -56,9 +56,9 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 		switch what := r.SpecialTarget(); {
 		case !r.Allow || what == "":
 		case what == policy.ReasonMetadata:
-			b.warn("metadata-host", r.Where, "host = %s %s: the server can get them, and act as this machine", show.TOML(r.Host), what)
+			b.warnings.warn("metadata-host", r.Where, "host = %s %s: the server can get them, and act as this machine", show.TOML(r.Host), what)
 		default:
-			b.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", show.TOML(r.Host), what)
+			b.warnings.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", show.TOML(r.Host), what)
 		}
 	}
 }

@@ -1,94 +1,26 @@
 package resolve
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// resolveWorkspace returns the root of relative rules. "" means that the server runs
-// without one (docs/policy.md "Default and explicit policy").
+// resolveWorkspace returns the root of relative rules, "" without one.
 func (b *resolver) resolveWorkspace() (string, error) {
-	written := b.p.Workspace
-	abs, _ := b.expand(cmp.Or(written, "."), b.h.Dir)
-	at, err := b.paths.Resolve(abs)
-	which := ""
-	if written != abs {
-		which = " (" + abs + ")"
-	}
-	fail := func(reason string) (string, error) {
-		if written == "" {
-			b.warn("no-workspace", b.p.Where, "the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
-			return "", nil
-		}
-		where := b.p.Where
-		if b.p.FromCommandLine {
-			where = "--workspace"
-		}
-		return "", &WorkspaceError{written, reason, where}
-	}
-	switch why := b.whyTwoWays(written, b.h.Dir); {
-	case err != nil:
-		return fail(err.Error())
-	case why != "":
-		return fail(why)
-	case at.Reason != "":
-		return fail("cannot be reached: " + at.Reason)
-	case !at.Exists():
-		return fail("does not exist" + which)
-	case !at.Info.Mode.IsDir():
-		return fail("is not a directory" + which)
-	}
-	if b.p.Default {
-		which := "one"
-		if written != "" {
-			which = "another one"
-		}
-		if reason := b.whyUnsafe(at.Path); reason != "" {
-			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name %s with --workspace DIR or workspace = \"DIR\"", at.Path, reason, which)
-			return "", nil
-		}
-	}
-	b.links, b.workspaceLinks = append(b.links, at.Links...), at.Links
-	return at.Path, nil
-}
-
-// isSystemPlace reports whether a directory belongs to the system and not to a user's work.
-// Some trees belong to the system as a whole, others contain both.
-func isSystemPlace(dir string) bool {
-	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
-		if policy.Within(dir, tree) {
-			return true
-		}
-	}
-	if policy.Within(dir, "/usr") && !(policy.Within(dir, "/usr/src") && dir != "/usr/src") && !(policy.Within(dir, "/usr/local/src") && dir != "/usr/local/src") {
-		return true
-	}
-	return slices.Contains([]string{
-		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Volumes", "/private", "/private/var", "/private/tmp",
-	}, dir)
-}
-
-// ownDirs returns mcp-jail's configuration, state, cache and data directories, and the
-// administrator's configuration directory.
-func (b *resolver) ownDirs() (dirs []string) {
-	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, policy.SystemConfigDir} {
-		if strings.HasPrefix(d, "/") {
-			dirs = append(dirs, path.Clean(d))
-		}
-	}
-	return dirs
+	space, err := b.places.FindWorkspace()
+	b.warnings.list = append(b.warnings.list, space.Warnings...)
+	b.links, b.workspaceLinks = append(b.links, space.Links...), space.Links
+	return space.Dir, err
 }
 
 // collectGuarded collects the directories to which no dependency is widened, and lists the
-// directories about which a start asks most.
+// directories about which a start asks most, before anything else is asked.
 func (b *resolver) collectGuarded() {
-	home := b.canonical(b.h.Home)
+	home := b.places.Canonical(b.h.Home)
 	b.neverWiden = []string{home}
 	b.paths.ReadAhead("/etc")
 	b.paths.ReadAhead(home)
@@ -99,21 +31,10 @@ func (b *resolver) collectGuarded() {
 			b.paths.ReadAhead(dir)
 		}
 	}
-	for _, own := range b.ownDirs() {
-		b.neverWiden = append(b.neverWiden, b.canonical(own))
+	for _, own := range b.places.OwnDirs() {
+		b.neverWiden = append(b.neverWiden, b.places.Canonical(own))
 	}
-	b.listBuiltin()
-}
-
-// listBuiltin lists the built-in sensitive paths that have a fixed place.
-func (b *resolver) listBuiltin() {
-	for _, s := range builtinSensitive(b.h.OS) {
-		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.expand(s, "/")
-			b.builtin = append(b.builtin, sensitivePath{written: s, abs: abs})
-			b.sensitiveDirs = append(b.sensitiveDirs, strings.TrimSuffix(abs, "*"))
-		}
-	}
+	b.places.Collect()
 }
 
 // resolveHome returns HOME: the private one, or the user's.
@@ -156,7 +77,7 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	if !b.p.Stateful {
 		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
 	}
-	b.byPath[out.Home] = e
+	b.entries[out.Home] = e
 }
 
 // hiddenByTmpfs reports whether a path, which entry covers, is hidden because /tmp or /dev/shm is

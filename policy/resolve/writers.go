@@ -10,10 +10,20 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
+// writers know which policy may write where.
+type writers struct {
+	p      *policy.Policy
+	h      *hostfs.Host
+	paths  *hostfs.LinkResolver
+	places *places.Places
+	reach  *policy.Reach
+}
+
 // collectWriters builds the Reach: the paths that this policy and all others may write.
-func (b *resolver) collectWriters(out *policy.Profile) {
+func (b *writers) collectWriters(out *policy.Profile) {
 	b.reach = &policy.Reach{}
 	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its private HOME", InHome: true}
 	spaces := map[[2]string]string{}
@@ -35,13 +45,13 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 			spaces[key] = space
 		}
 		for _, r := range p.Fs {
-			abs, relative := b.expand(r.Path, space)
+			abs, relative := b.places.Expand(r.Path, space)
 			if relative && space == "" || relative && !policy.Within(abs, space) {
 				continue
 			}
 			is := policy.WriteGrant{Rights: r.Rights(), Rule: r.Label(), InHome: false}
 			at, err := b.paths.Resolve(abs)
-			if err == nil && relative && (b.isWiderThanMeant(p, r, at.Path) || b.whyNoPreset(r, at.Path) != "") {
+			if err == nil && relative && (b.places.IsWiderThanMeant(p, r, at.Path) || b.places.WhyNoPreset(r, at.Path) != "") {
 				continue // its start grants nothing for it
 			}
 			if err == nil && len(at.Links) == 0 || is.Rights != 0 {
@@ -54,7 +64,7 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 		b.reach.Writers = append(b.reach.Writers, w)
 	}
 	if strings.HasPrefix(b.h.StateDir, "/") {
-		homes := map[string]policy.WriteGrant{b.canonical(path.Join(b.h.StateDir, "servers")): home}
+		homes := map[string]policy.WriteGrant{b.places.Canonical(path.Join(b.h.StateDir, "servers")): home}
 		b.reach.Writers = append(b.reach.Writers, policy.WriterRules{Name: "another server", Rules: homes})
 	}
 	// A rule whose path leads through a link that a server can change is refused (loose), and
@@ -62,9 +72,9 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 	// writable by pointing the link there.
 	for _, l := range later {
 		if _, _, loose := b.writableLink(l.at.Links); !loose {
-			places := b.reach.Writers[l.writer].Rules
-			l.Rights |= places[l.at.Path].Rights
-			places[l.at.Path] = l.WriteGrant
+			rules := b.reach.Writers[l.writer].Rules
+			l.Rights |= rules[l.at.Path].Rights
+			rules[l.at.Path] = l.WriteGrant
 		}
 	}
 	for _, w := range b.reach.Writers {
@@ -75,7 +85,7 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 
 // widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the
 // rights of its directory.
-func (b *resolver) widenReplaceable(w policy.WriterRules) {
+func (b *writers) widenReplaceable(w policy.WriterRules) {
 	for p, place := range w.Rules {
 		at, err := b.paths.Resolve(p)
 		if err != nil || p == "/" || at.Path != p || !at.Info.Mode.IsRegular() {
@@ -89,23 +99,16 @@ func (b *resolver) widenReplaceable(w policy.WriterRules) {
 }
 
 // workspaceOf returns the workspace of another policy, for its relative rules.
-func (b *resolver) workspaceOf(p *policy.Policy) string {
-	other := &resolver{p: p, h: b.h, paths: b.paths, builtin: b.builtin}
-	switch {
-	case p == b.p: // what is known of it holds
-		other.deciding, other.decidingWork, other.places, other.unsafe = b.deciding, b.decidingWork, b.places, b.unsafe
-	case p.Default:
-		other.collectDeciding()
-	}
-	space, err := other.resolveWorkspace()
+func (b *writers) workspaceOf(p *policy.Policy) string {
+	space, err := b.places.For(p).FindWorkspace()
 	if err != nil {
-		space, _ = b.expand(cmp.Or(p.Workspace, "."), b.h.Dir)
+		space.Dir, _ = b.places.Expand(cmp.Or(p.Workspace, "."), b.h.Dir)
 	}
-	return space
+	return space.Dir
 }
 
 // writerOf returns a policy that may write to a canonical path.
-func (b *resolver) writerOf(path string, rights policy.Rights) (policy.Writer, bool) {
+func (b *writers) writerOf(path string, rights policy.Rights) (policy.Writer, bool) {
 	w, ok := b.reach.Writer(path, rights)
 	if ok && b.reach.Protected == nil {
 		b.collectProtected()
@@ -115,7 +118,7 @@ func (b *resolver) writerOf(path string, rights policy.Rights) (policy.Writer, b
 }
 
 // writerInside returns a policy that may write to a canonical path or to a path in it.
-func (b *resolver) writerInside(dir string, rights policy.Rights) (policy.Writer, bool) {
+func (b *writers) writerInside(dir string, rights policy.Rights) (policy.Writer, bool) {
 	for _, w := range b.reach.Writers {
 		for _, at := range slices.Sorted(maps.Keys(w.Rules)) {
 			if w.Rules[at].Rights&rights != 0 && policy.Within(at, dir) {
@@ -129,32 +132,32 @@ func (b *resolver) writerInside(dir string, rights policy.Rights) (policy.Writer
 // collectProtected lists the paths that are hidden or protected in every policy that does not name
 // them. It runs only if a path seems to be writable, or if connections are intercepted: most starts
 // do not need it.
-func (b *resolver) collectProtected() {
-	kept := append(append([]string{}, b.ownDirs()...), b.h.PseudoMounts...)
-	kept = append(kept, b.trustedFiles()...)
-	for _, s := range b.builtin {
-		if !strings.HasSuffix(s.abs, "*") {
-			kept = append(kept, s.abs)
+func (b *writers) collectProtected() {
+	kept := append(append([]string{}, b.places.OwnDirs()...), b.h.PseudoMounts...)
+	kept = append(kept, b.places.TrustedFiles()...)
+	for _, s := range b.places.Builtin {
+		if !strings.HasSuffix(s.Abs, "*") {
+			kept = append(kept, s.Abs)
 		}
 	}
-	for _, d := range b.deciding {
-		if !d.ofEnvironment {
-			kept = append(kept, d.abs)
+	for _, d := range b.places.Deciding {
+		if !d.OfEnvironment {
+			kept = append(kept, d.Abs)
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
-		abs, _ := b.expand(s, "/")
+		abs, _ := b.places.Expand(s, "/")
 		kept = append(kept, abs)
 	}
 	b.reach.Protected = make([]string, 0, len(kept))
 	for _, k := range kept {
-		b.reach.Protected = append(b.reach.Protected, b.canonical(k))
+		b.reach.Protected = append(b.reach.Protected, b.places.Canonical(k))
 	}
 }
 
 // writableLink returns the first of some links that a server could replace, and that server.
 // One of create and delete suffices: another process may have the other right.
-func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer, bool) {
+func (b *writers) writableLink(links []policy.Link) (policy.Link, policy.Writer, bool) {
 	for _, l := range links {
 		if w, ok := b.writerOf(path.Dir(l.Path), policy.Create|policy.Delete); ok {
 			return l, w, true
@@ -166,7 +169,7 @@ func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer
 // whyChangeable returns why the file of a path could be another one at the next start: a server
 // may replace a link on the way, write the file, or move a directory above it. It returns "" if no
 // server may.
-func (b *resolver) whyChangeable(at hostfs.ResolvedPath) string {
+func (b *writers) whyChangeable(at hostfs.ResolvedPath) string {
 	if l, w, ok := b.writableLink(at.Links); ok {
 		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
 	}
@@ -175,6 +178,44 @@ func (b *resolver) whyChangeable(at hostfs.ResolvedPath) string {
 			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
 		}
 		if p == "/" {
+			return ""
+		}
+	}
+}
+
+// isChangeable reports whether a server could write or replace the file at a path.
+func (b *writers) isChangeable(p string) bool {
+	abs, _ := b.places.Expand(p, "/")
+	at, err := b.paths.Resolve(abs)
+	return err != nil || b.whyChangeable(at) != ""
+}
+
+// ReachOf returns the Reach of a policy and its Others before the policy is resolved, for
+// [WhyChangeable].
+func ReachOf(p *policy.Policy, host hostfs.Host) *policy.Reach {
+	b := newResolver(p, &host)
+	b.collectGuarded()
+	b.writers.collectWriters(&policy.Profile{})
+	b.writers.collectProtected()
+	return b.writers.reach
+}
+
+// WhyChangeable returns which server may put another file at an absolute path, and by which rule:
+// it may write the file, replace a link on the way, or move a directory above. It returns "" if no
+// server may. Nothing is moved from above a protected path.
+func WhyChangeable(reach *policy.Reach, paths *hostfs.LinkResolver, file string) string {
+	at, err := paths.Resolve(file)
+	if err != nil {
+		return "its path cannot be followed: " + err.Error()
+	}
+	if l, w, ok := (&writers{reach: reach}).writableLink(at.Links); ok {
+		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
+	}
+	for p := at.Path; ; p = path.Dir(p) {
+		if w, ok := reach.Writer(p, policy.Write); ok {
+			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
+		}
+		if p == "/" || slices.Contains(reach.Protected, p) {
 			return ""
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
-	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,6 +13,7 @@ const (
 	gapReserve = 512 // of the journal, for the record that it is full
 )
 
+// journalBytes returns how long the journal may become. The contents get the rest of TotalBytes.
 func (k *Keeper) journalBytes() int64 {
 	most := min(journal.MaxJournal, k.TotalBytes/8)
 	if k.JournalBytes > 0 {
@@ -34,6 +34,7 @@ func (k *Keeper) full(path string) bool {
 	return k.overfull
 }
 
+// overflow notes down that nothing is kept from now on.
 func (k *Keeper) overflow() {
 	k.overfull = true
 	k.lines, k.batch = k.lines[:0], nil
@@ -42,12 +43,14 @@ func (k *Keeper) overflow() {
 	k.tell("the server has changed so much that no more is kept in this session")
 }
 
+// missing notes down that something at a path is not on record.
 func (k *Keeper) missing(path, why string) {
 	k.flush()
 	k.write((&journal.Record{Word: journal.WordGap, At: time.Now().UnixNano(), Gap: &journal.Gap{Path: path, Why: why}}).Append(nil))
 	k.tell(strconv.Quote(path) + ": " + why)
 }
 
+// write appends whole lines to the journal, if there is room.
 func (k *Keeper) write(lines []byte) bool {
 	if !k.overfull && k.logged+int64(len(lines))+gapReserve > k.journalBytes() {
 		k.overflow()
@@ -72,14 +75,8 @@ func (k *Keeper) append(lines []byte) bool {
 	return false
 }
 
-// add records a state, unless the path has a record and only the server has changed it since. flush
-// writes the lines that it collects.
-func (k *Keeper) add(path string, m *mark, foreign bool, st object.State) {
-	if m.kept && !foreign {
-		k.again(path, m)
-		return
-	}
-	r := journal.Record{Word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st}
+// add records a state. It collects lines, which flush writes.
+func (k *Keeper) add(path string, m *mark, r journal.Record) {
 	m.kept = true
 	k.touch(path, m)
 	k.lines = r.Append(k.lines)

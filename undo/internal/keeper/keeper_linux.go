@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper records what is at paths before they change. Its methods may be called by several
+// Keeper records what stands at paths before they change. Its methods may be called by several
 // threads. A failure to keep something is recorded and told, and stops nothing.
 type Keeper struct {
 	Journal, Data int   // descriptors: the journal with O_APPEND, the data file
@@ -150,20 +150,19 @@ func (k *Keeper) content(fd int, path string, st object.State) {
 	}
 	if foreign = foreign || edited; n.kept && m.kept && !foreign {
 		k.again(path, m)
-		m.addCandidate(st)
+		m.mayBe(st)
 		return
 	}
-	// The content is kept once, or once a call, and again if others wrote in between.
 	if !n.kept || foreign {
 		if st.Data, st.Lost = k.copy(fd, &st, &n.copied); st.Data != object.NoData {
 			n.copied = st
 		}
 	}
 	n.kept = k.record(path, m, st, foreign)
-	m.addCandidate(st)
+	m.mayBe(st)
 }
 
-// Name keeps what is at a name in dir before the name is made, removed or replaced. path is
+// Name keeps what stands at a name in dir before the name is made, removed or replaced. path is
 // the path of the name. With content, a file is about to lose this name: what it contains is
 // kept too.
 func (k *Keeper) Name(dir int, name, path string, content bool) {
@@ -174,7 +173,7 @@ func (k *Keeper) Name(dir int, name, path string, content bool) {
 	if m := k.paths[path]; m != nil && (!content || st.Kind == object.None) {
 		m.any = true // it is about to be made
 	} else if m != nil {
-		m.addCandidate(st)
+		m.mayBe(st)
 	}
 }
 
@@ -214,7 +213,7 @@ func (k *Keeper) Attributes(fd int, path string) {
 	if err == nil && st.Nlink > 0 {
 		k.state(path, st)
 		if m := k.paths[path]; m != nil {
-			m.addCandidate(st)
+			m.mayBe(st)
 		}
 		if n := k.inodes[st.ID]; n != nil {
 			n.settled = false
@@ -222,18 +221,17 @@ func (k *Keeper) Attributes(fd int, path string) {
 	}
 }
 
-// Rename keeps what is at two names before a rename. With exchange, both objects stay.
+// Rename keeps what stands at two names before a rename. With exchange, both objects stay.
 func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, to string, exchange bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.start()
 	moved := k.name(fromDir, fromName, from, false)
 	replaced := k.name(toDir, toName, to, !exchange)
-	// Either object may be at either name afterwards: the rename can fail, or be an exchange.
 	for _, path := range []string{from, to} {
 		if m := k.paths[path]; m != nil {
-			m.addCandidate(moved)
-			m.addCandidate(replaced)
+			m.mayBe(moved)
+			m.mayBe(replaced)
 		}
 	}
 	var below, belowOther []string
@@ -261,7 +259,7 @@ func (k *Keeper) Made(fd int, path string) {
 	k.inodes[st.ID] = &node{kept: true}
 	if m := k.paths[path]; m != nil && m.pending && st.Nlink > 0 { // O_TMPFILE: path is that of its directory
 		m.any = false
-		m.addCandidate(st)
+		m.mayBe(st)
 	}
 }
 
@@ -281,7 +279,7 @@ func (k *Keeper) NotMade(path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if m := k.paths[path]; m != nil && m.pending {
-		m.pending, m.any, m.candidates, m.last = false, false, nil, object.State{Kind: object.None}
+		m.pending, m.any, m.may, m.last = false, false, nil, object.State{Kind: object.None}
 		delete(k.pending, path)
 	}
 }
@@ -297,8 +295,8 @@ func (k *Keeper) marked(path string, st *object.State) (m *mark, foreign bool) {
 	return m, m.kept && !m.pending && !m.unknown && !isLeftAs(&m.last, st)
 }
 
-// maxCandidates bounds the objects that are remembered of a path.
-const maxCandidates = 8
+// maxMay bounds the objects that are remembered of a path.
+const maxMay = 8
 
 // state records a state without content, unless the path has a record and only the server has
 // changed the path since.
@@ -314,7 +312,7 @@ func (k *Keeper) state(path string, st object.State) {
 	}
 }
 
-// targets records what is at the new paths of what moves with a directory. Something does where
+// targets records what stands at the new paths of what moves with a directory. Something does where
 // the new name is that of a directory: then the rename fails, unless it is an exchange.
 func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 	for _, rest := range below {
@@ -325,7 +323,7 @@ func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 		st := object.State{Kind: object.None}
 		if kind == object.Dir {
 			var err error
-			if st, err = object.LookPath(path); err == unix.ELOOP { // a link is in the way
+			if st, err = object.LookPath(path); err == unix.ELOOP { // a link stands in the way
 				st = object.State{Kind: object.None}
 			} else if err != nil {
 				k.missing(path, "it cannot be looked at: "+err.Error())
@@ -333,11 +331,16 @@ func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 			}
 		}
 		m, foreign := k.marked(path, &st)
-		k.add(path, m, foreign, st)
+		if m.kept && !foreign {
+			k.again(path, m)
+		} else {
+			k.add(path, m, journal.Record{Word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st})
+		}
 		m.any = true
 	}
 }
 
+// wordOf returns the word of a record of what stood at a path.
 func wordOf(foreign bool) string {
 	if foreign {
 		return journal.WordAnew
@@ -345,6 +348,7 @@ func wordOf(foreign bool) string {
 	return journal.WordWas
 }
 
+// again notes that a path that has a record changes once more.
 func (k *Keeper) again(path string, m *mark) {
 	if !m.pending {
 		k.write((&journal.Record{Word: journal.WordOpen, Path: path}).Append(nil))

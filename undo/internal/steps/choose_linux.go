@@ -1,14 +1,11 @@
 package steps
 
 import (
-	"fmt"
-	"path/filepath"
-
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
-	"golang.org/x/sys/unix"
 )
 
+// choose decides what to do with a path that may be changed.
 func (r *Review) choose(step *Step) {
 	want, now := &step.Want, &step.Now
 	switch want.Kind {
@@ -44,6 +41,7 @@ func (r *Review) chooseFile(step *Step) {
 	}
 }
 
+// chooseOther is for FIFOs, sockets and devices.
 func (r *Review) chooseOther(step *Step) {
 	switch {
 	case r.Origin.Is(step.Now.ID, step.Want.ID):
@@ -53,6 +51,8 @@ func (r *Review) chooseOther(step *Step) {
 	}
 }
 
+// chooseMoveBack has a step move an object back that is elsewhere now. It returns false if the object
+// is not found, or may not be moved.
 func (r *Review) chooseMoveBack(step *Step) bool {
 	want := &step.Want
 	is := func(path string) bool {
@@ -75,6 +75,7 @@ func (r *Review) chooseMoveBack(step *Step) bool {
 	return true
 }
 
+// whereMoved says why an object is not moved back.
 func (r *Review) whereMoved(want *object.State) string {
 	if from, ok := r.At[want.ID]; ok {
 		if why := r.whyChanged(from); why != "" {
@@ -85,6 +86,7 @@ func (r *Review) whereMoved(want *object.State) string {
 	return "it is at none of the places to which the server moved files"
 }
 
+// whyChanged returns why the server, or an undo, was not the last to change a path, or "".
 func (r *Review) whyChanged(path string) string {
 	c := r.changes[path]
 	if c == nil {
@@ -113,54 +115,8 @@ func (r *Review) Matches(want, now *object.State, path string) bool {
 	return !r.isAnother(want, now) && journal.SameContent(r.session, want, path)
 }
 
-// isAnother reports whether an object is not the wanted one, but one that is to be elsewhere, such
+// isAnother reports whether an object is not the wanted one, but one that is to stand elsewhere, such
 // as another file of the same content of which the server has made a hard link.
 func (r *Review) isAnother(want, now *object.State) bool {
 	return !r.Origin.Is(now.ID, want.ID) && r.Origin.IsWanted(now.ID)
-}
-
-// refuseFixed refuses the steps that an attribute of a file or of its directory denies: immutable and
-// append-only (chattr(1)). Begun all the same, they could leave temporary names that undo may not
-// remove.
-func (r *Review) refuseFixed() {
-	for i := range r.Steps {
-		if s := &r.Steps[i]; s.Action != Refuse {
-			if why := s.fixed(); why != "" {
-				s.refuse(why)
-			}
-		}
-	}
-}
-
-func (s *Step) fixed() string {
-	paths := []string{s.Path}
-	if s.Action != Attributes {
-		paths = append(paths, filepath.Dir(s.Path))
-	}
-	if s.From != "" {
-		paths = append(paths, s.From, filepath.Dir(s.From))
-	}
-	for _, path := range paths {
-		fd, err := object.OpenPath(path, 0)
-		if err != nil {
-			continue
-		}
-		var st unix.Statx_t
-		err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &st)
-		unix.Close(fd)
-		for _, a := range []struct {
-			bit        uint64
-			name, flag string
-		}{{unix.STATX_ATTR_IMMUTABLE, "immutable", "i"}, {unix.STATX_ATTR_APPEND, "append-only", "a"}} {
-			if err != nil || st.Attributes&a.bit == 0 {
-				continue
-			}
-			then := "" // a directory is known as before; a file has another time of its inode then
-			if object.KindOf(uint32(st.Mode)) != object.Dir {
-				then = ", move the file away"
-			}
-			return fmt.Sprintf("%s is %s: take that attribute away (chattr -%s)%s, and run undo again", path, a.name, a.flag, then)
-		}
-	}
-	return ""
 }

@@ -1,0 +1,2 @@
+// Package naming derives names of servers from command lines.
+package naming

@@ -1,0 +1,171 @@
+package naming
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// DefaultName returns a name for a server that is given on the command line: the base name of the
+// program, script or package, and a short hash of the whole command, which keeps two servers from
+// sharing a private HOME. It is always a valid server name. The hash includes the working directory
+// if the program or its script is looked for there.
+func DefaultName(argv []string, dir string) string {
+	text := strings.Join(argv, "\x00")
+	if hasRelativeCode(argv) {
+		text += "\x00\x00" + dir
+	}
+	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
+}
+
+// hasRelativeCode reports whether the program, or the script that it interprets, depends on
+// the working directory.
+func hasRelativeCode(argv []string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
+	if strings.Contains(argv[0], "/") && !outside(argv[0]) {
+		return true
+	}
+	name := path.Base(argv[0])
+	lang := policy.InterpreterFamily(name)
+	if lang == "" && !policy.IsShell(name) {
+		return false
+	}
+	script := policy.ScriptArgument(lang, argv[1:])
+	return script != "" && !strings.HasPrefix(script, "/")
+}
+
+func serverBaseName(argv []string) string {
+	if len(argv) == 0 {
+		return "server"
+	}
+	program := path.Base(argv[0])
+	var rest []string
+	for i := 1; i < len(argv); i++ {
+		if argv[i] == "--" {
+			continue
+		}
+		if strings.HasPrefix(argv[i], "-") {
+			// The package may be the value of an option.
+			if name, ok := strings.CutPrefix(argv[i], "--package="); ok {
+				rest = append(rest, name)
+			}
+			continue
+		}
+		rest = append(rest, argv[i])
+	}
+	switch program {
+	case "npx", "uvx", "bunx", "pnpx":
+		if len(rest) > 0 {
+			return packageName(rest[0])
+		}
+	case "npm", "pnpm", "bun", "yarn", "uv", "pipx", "deno":
+		if len(rest) > 1 && slices.Contains([]string{"exec", "x", "dlx", "tool", "run"}, rest[0]) {
+			return packageName(rest[len(rest)-1])
+		}
+	case "node", "python", "python3", "java", "ruby", "php":
+		if len(rest) > 0 {
+			return scriptName(rest[0])
+		}
+	}
+	return program
+}
+
+// PackageName returns the first part of the name that DefaultName gives to the server of a
+// package, written with or without scope and version.
+func PackageName(spec string) string {
+	if strings.Trim(spec, "@/.") == "" {
+		return ""
+	}
+	return sanitizeName(packageName(spec))
+}
+
+// packageName removes scope and version: "@scope/server-github@1.2.3" becomes
+// "server-github".
+func packageName(spec string) string {
+	if i := strings.LastIndexByte(spec, '@'); i > 0 {
+		spec = spec[:i]
+	}
+	spec, _, _ = strings.Cut(spec, "==")
+	return path.Base(spec)
+}
+
+// scriptName returns the name of a script, or of the directory around it if the script has
+// a generic name such as index.js.
+func scriptName(script string) string {
+	base := path.Base(script)
+	base = strings.TrimSuffix(base, path.Ext(base))
+	if slices.Contains([]string{"index", "main", "server", "cli", "bin", "__main__"}, base) {
+		dir := path.Dir(path.Clean(script))
+		for slices.Contains([]string{"dist", "build", "src", "lib", "bin", "out"}, path.Base(dir)) {
+			dir = path.Dir(dir)
+		}
+		if name := path.Base(dir); name != "." && name != "/" && name != ".." {
+			return name
+		}
+	}
+	return base
+}
+
+func sanitizeName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, s)
+	s = strings.Trim(s, ".-")
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	if s == "" {
+		return "server"
+	}
+	return s
+}
+
+// Identity returns a text that tells programs apart. The arguments of a program or a script do not
+// change it: a user edits them, and it stays the same server. dir is the working directory; it counts
+// if the program or its script is looked for there.
+//
+// Where an argument may be code, or name another program, the whole command line counts. So it does
+// if an option precedes a script: options of interpreters load code, too.
+func Identity(argv []string, dir string) string {
+	n := len(argv)
+	if n == 0 {
+		return ""
+	}
+	name := strings.TrimSuffix(path.Base(argv[0]), ".exe")
+	lang := policy.InterpreterFamily(name)
+	switch {
+	case n > 1 && argv[1] != "" && argv[1][0] != '-' && (policy.IsShell(name) && name != "busybox" || slices.Contains([]string{"node", "python", "ruby", "perl", "php"}, lang)):
+		n = 2
+	case n > 2 && lang == "java" && argv[1] == "-jar":
+		n = 3
+	case lang == "" && !policy.IsShell(name) && !slices.Contains(startsOthers, strings.TrimRight(name, "0123456789.-")):
+		n = 1
+	}
+	text := strings.Join(argv[:n], "\x00")
+	if hasRelativeCode(argv) {
+		text += "\x00\x00" + dir
+	}
+	return text
+}
+
+// startsOthers are programs that start what their arguments name, or take code from them. The list
+// cannot be complete. A program that is missing here lets a line with other arguments into its
+// private HOME, and nothing else.
+var startsOthers = strings.Fields(`
+	env sudo doas su nice ionice nohup timeout time setsid stdbuf unbuffer xargs parallel find exec command script screen tmux watch
+	uv uvx pipx pip poetry pdm hatch rye pixi conda mamba micromamba pyenv ipython
+	npm npx pnpm pnpx yarn bunx volta fnm nvm nodenv corepack asdf mise rtx direnv rbenv bundle gem
+	docker podman nerdctl kubectl ssh mosh make just task cargo go nix nix-shell nix-env devbox flox bazel gradle gradlew mvn mvnw sbt
+	dotenv dotenvx doppler op chamber envchain infisical aws-vault vault sops
+	git awk gawk mawk sed ed vi vim nvim emacs less tclsh wish expect gdb lldb strace ltrace perf socat nc ncat
+	chroot unshare nsenter bwrap firejail systemd-run flatpak snap mcp-jail mcp-jail-cli cmd powershell pwsh wsl osascript open
+	ghci runghc scala groovy kotlin swift elixir iex mix erl racket guile sbcl tcc ld.so ld-linux-x86-64.so ld-linux.so qemu-x86_64 sqlite psql mysql`)

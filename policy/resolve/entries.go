@@ -1,0 +1,81 @@
+package resolve
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// An entrySet has the entries of one profile by their paths. It is a map, because the entries are few
+// and change while they are collected.
+type entrySet map[string]policy.Entry
+
+// find is Profile.Find on the entries collected so far.
+func (b entrySet) find(p string) (policy.Entry, bool) {
+	for {
+		if e, ok := b[p]; ok {
+			return e, true
+		}
+		if p == "/" {
+			return policy.Entry{}, false
+		}
+		p = path.Dir(p)
+	}
+}
+
+func (b entrySet) sorted() []policy.Entry {
+	out := make([]policy.Entry, 0, len(b))
+	for _, e := range b {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// insideRule reports whether a baseline entry lies inside a rule with rights.
+func (b entrySet) insideRule(p string) bool {
+	for p != "/" {
+		p = path.Dir(p)
+		if e, ok := b[p]; ok && e.Origin == policy.OriginRule {
+			return e.Rights != 0
+		}
+	}
+	return false
+}
+
+// rightsAround returns the rights that all entries around a path grant together.
+func (b entrySet) rightsAround(p string) (rights policy.Rights) {
+	for p != "/" {
+		p = path.Dir(p)
+		rights |= b[p].Rights
+	}
+	return rights
+}
+
+// grantsWrite reports whether any rule grants a write right.
+func (b entrySet) grantsWrite() bool {
+	for _, e := range b {
+		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// empty takes all rights from an existing entry.
+func (b entrySet) empty(p, written string) {
+	if e, ok := b[p]; ok {
+		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false
+		b[p] = e
+	}
+}
+
+func entryGrants(entries []policy.Entry) []policy.Grant {
+	out := make([]policy.Grant, len(entries))
+	for i, e := range entries {
+		out[i] = policy.Grant{Path: e.Path, Rights: e.Rights, Rule: e.Rule, Shared: e.Origin != policy.OriginRule}
+	}
+	return out
+}

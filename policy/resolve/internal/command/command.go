@@ -1,0 +1,384 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
+)
+
+// Error reports why a server's program cannot be started, before anything runs:
+// stage "exec" of a failure.
+type Error struct {
+	Command string
+	Reason  string
+	Hint    string
+	Fix     string   // advice; "" if the program must be installed or its name corrected
+	Path    []string // the directories that were searched; nil for a path
+}
+
+func (e *Error) Error() string {
+	msg := fmt.Sprintf("%s: %s", policy.Abbreviate(e.Command), e.Reason)
+	if len(e.Path) > 0 {
+		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
+	}
+	if e.Hint != "" {
+		msg += "; " + e.Hint
+	}
+	if e.Fix != "" {
+		msg += "; " + e.Fix
+	}
+	return msg
+}
+
+// A Dependency is a path that a command needs in the baseline.
+type Dependency struct {
+	Path   string
+	Rule   string
+	Search bool // search it for .env files: it contains a user's work, not a release
+}
+
+// A Resolver finds what a program needs to start: its canonical file, the
+// interpreters in front of it, the installation of a runtime, and the package of a script.
+type Resolver struct {
+	Paths         *hostfs.LinkResolver
+	H             *hostfs.Host
+	Dir           string            // where a relative command is looked for
+	WorkDir       string            // where the server will be, and read its arguments
+	Workspace     string            // the workspace, "" without one
+	Tree          string            // the installed package, whose publisher chose its content; "" without one
+	MayWrite      func(string) bool // a server could write there: see Reach
+	SearchPath    []string          // the directories of PATH, absolute and clean
+	NeverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
+	SensitiveDirs []string          // nor is a directory that holds one of these, or lies inside of one
+
+	Dependencies  []Dependency
+	Links         []policy.Link
+	Files         []string          // the files that have to be executable, canonical, in the order found
+	Loaders       []string          // those of files that run any program on request
+	StartedAs     string            // the program that a shim given by its path stands for, "" otherwise
+	Shimmed       map[string]string // a directory of shims -> the directory of the real programs
+	EscapingLinks []policy.Link     // links that a server may write, to places that none may write
+}
+
+// SearchPath returns the directories of PATH, and after them the usual system directories. It
+// leaves out relative and empty components: they begin at the current directory, from which no
+// server may be started.
+func SearchPath(h *hostfs.Host) (dirs []string) {
+	value, _ := h.Getenv("PATH")
+	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
+		if !strings.HasPrefix(d, "/") {
+			continue
+		}
+		if d = path.Clean(d); !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// locate finds the file of a command as execvp does, and resolves shims of version
+// managers. The returned path is not canonical.
+func (c *Resolver) locate(command string) (string, error) {
+	if command == "" {
+		return "", &Error{Command: `""`, Reason: "the command is empty"}
+	}
+	if strings.Contains(command, "/") {
+		return c.locatePath(command)
+	}
+	found, fix := "", ""
+	for i, dir := range c.SearchPath {
+		p := path.Join(dir, command)
+		if at, err := c.Paths.Resolve(p); err == nil && !at.Exists() {
+			continue // also where the directory may not be searched, as execvp does
+		}
+		reason := c.Executable(p)
+		if reason != "" {
+			if found == "" { // the first one is what the user means
+				found, fix = p+" "+reason, makeExecutable(p, reason)
+			}
+			continue
+		}
+		real, err := c.unshim(p, c.SearchPath[i+1:])
+		if err != nil {
+			return "", err
+		}
+		if real == "" {
+			real = p
+		} else if path.Dir(real) != dir {
+			c.Shimmed[dir] = path.Dir(real)
+		}
+		return real, nil
+	}
+	err := &Error{Command: command, Reason: notFound, Path: c.SearchPath, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
+	if strings.ContainsRune(command, ' ') {
+		err.Hint = standApart
+	}
+	if found != "" {
+		err.Reason = "no program was found (" + found + ")"
+		err.Hint, err.Fix = "", fix
+	}
+	return "", err
+}
+
+// locatePath is locate for a command with a slash.
+func (c *Resolver) locatePath(command string) (string, error) {
+	p := command
+	switch {
+	case strings.HasPrefix(p, "~/"):
+		p = path.Join(c.H.Home, p[2:])
+	case !strings.HasPrefix(p, "/"):
+		p = path.Join(c.Dir, p)
+	}
+	if reason := c.Executable(p); reason != "" {
+		var hints []string
+		if !strings.HasPrefix(command, "/") {
+			hints = append(hints, "that is "+p)
+		}
+		if reason == notFound && c.startsWithProgram(p) {
+			hints = append(hints, standApart)
+		}
+		return "", &Error{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: makeExecutable(p, reason)}
+	}
+	if real, err := c.unshim(p, nil); err != nil || real != "" {
+		return real, err
+	}
+	return p, nil
+}
+
+// makeExecutable returns advice for a file p that is not executable, and "" for any other reason.
+// The advice contains no text of the file: a server may have written it, for a user or an agent to
+// run.
+func makeExecutable(p, reason string) string {
+	if !strings.HasPrefix(reason, notExecutable) {
+		return ""
+	}
+	return "make it executable: " + show.Typed("chmod +x", p) + "; or put its interpreter in front of it in this command line"
+}
+
+const (
+	notFound      = "was not found"
+	notExecutable = "is not executable"
+	standApart    = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+)
+
+// startsWithProgram reports whether a missing path is a program up to one of its spaces.
+// The caller then suggests to separate the arguments.
+func (c *Resolver) startsWithProgram(p string) bool {
+	for i, r := range p {
+		if r == ' ' && c.Executable(p[:i]) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Executable returns why a path cannot be started, or "".
+func (c *Resolver) Executable(p string) string {
+	at, err := c.Paths.Resolve(p)
+	switch {
+	case err != nil:
+		return err.Error()
+	case at.Reason != "":
+		return at.Reason
+	case !at.Exists():
+		return notFound
+	case at.Info.Mode.IsDir():
+		return "is a directory"
+	case !at.Info.Mode.IsRegular():
+		return "is not a regular file"
+	case at.Info.Mode.Perm()&0o111 == 0:
+		return notExecutable + " (mode " + at.Info.Mode.Perm().String() + ")"
+	}
+	return ""
+}
+
+// MaxChain bounds interpreters of interpreters. The kernel allows five.
+const MaxChain = 5
+
+// Start resolves a command with its arguments and returns the canonical file.
+func (c *Resolver) Start(command string, args []string) (string, error) {
+	found, err := c.locate(command)
+	if err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(command, "/") && found != command {
+		c.StartedAs = found
+	}
+	return c.resolveProgram(command, found, args, 0, false)
+}
+
+// resolveProgram collects everything that a file needs to run. chosen reports that the
+// server named the file, in the #! line of its own script.
+func (c *Resolver) resolveProgram(command, found string, args []string, depth int, chosen bool) (string, error) {
+	if depth > MaxChain {
+		return "", &Error{Command: command, Reason: "the interpreter of its #! line is a script whose interpreter is a script, and so on"}
+	}
+	at, err := c.Paths.Resolve(found)
+	if err != nil {
+		return "", &Error{Command: command, Reason: err.Error()}
+	}
+	head, err := c.H.ReadHead(at.Path, 4096)
+	if err != nil {
+		return "", &Error{Command: command, Reason: "cannot be read: " + err.Error()}
+	}
+	line, script := bytes.CutPrefix(head, []byte("#!"))
+	if script {
+		switch {
+		case c.escapingLink(at) != nil:
+			return "", &Error{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.Path}
+		case chosen && !c.isServerWritable(at.Path) && !places.IsSystemPath(at.Path):
+			return "", &Error{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.Path, Hint: "name the interpreter in the command"}
+		}
+	}
+	c.Links = append(c.Links, at.Links...)
+	c.Files = append(c.Files, at.Path)
+	c.AddDependency(at.Path, "the program "+path.Base(at.Path), false)
+	c.addVirtualEnvironment(found, at, chosen)
+	c.addInstallation(at.Path, chosen || c.escapingLink(at) != nil)
+
+	switch {
+	case script:
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return at.Path, c.resolveInterpreter(command, at.Path, strings.TrimSpace(string(line)), depth)
+	case len(head) == 0:
+		return "", &Error{Command: command, Reason: "is an empty file"}
+	case c.H.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
+		// A shell would interpret such a file itself; execve returns ENOEXEC. A binfmt_misc
+		// handler could start a file that is no text; whether one does is not known here.
+		if isText(head) {
+			return "", &Error{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
+		}
+	}
+	if loader := Loader(head); loader != "" {
+		// The server may have written the file that names the loader.
+		if l, err := c.Paths.Resolve(loader); err == nil && c.Executable(l.Path) == "" && (places.IsSystemPath(l.Path) || !c.isServerWritable(at.Path)) {
+			c.Files = append(c.Files, l.Path)
+			c.Loaders = append(c.Loaders, l.Path)
+			c.Links = append(c.Links, l.Links...)
+			c.AddDependency(l.Path, "the loader of "+path.Base(at.Path), false)
+		}
+	}
+	c.resolveArguments(path.Base(at.Path), found, args, depth)
+	return at.Path, nil
+}
+
+func isText(head []byte) bool {
+	for _, b := range head {
+		if b < '\t' || b > '\r' && b < ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// resolveInterpreter resolves the #! line of a script.
+func (c *Resolver) resolveInterpreter(command, script, line string, depth int) error {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return &Error{Command: command, Reason: "its #! line names no interpreter"}
+	}
+	if !strings.HasPrefix(words[0], "/") {
+		return &Error{Command: command, Reason: "its #! line names a relative interpreter: " + policy.Abbreviate(words[0])}
+	}
+	if reason := c.Executable(words[0]); reason != "" {
+		return &Error{Command: command, Reason: fmt.Sprintf("the interpreter %s of its #! line %s", policy.Abbreviate(words[0]), reason)}
+	}
+	found, err := c.unshim(words[0], c.SearchPath)
+	if err != nil {
+		return err
+	}
+	if found == "" {
+		found = words[0]
+	}
+	name, chosen := path.Base(words[0]), c.isServerWritable(script)
+	if name == "env" {
+		if _, err := c.resolveProgram(command, found, nil, depth+1, chosen); err != nil {
+			return err
+		}
+		if name = EnvProgram(words[1:]); name == "" {
+			return nil
+		}
+		chosen = chosen && strings.Contains(name, "/") // PATH is the user's
+		if found, err = c.locate(name); err != nil {
+			if ce, ok := err.(*Error); ok {
+				ce.Command = command
+				ce.Reason = fmt.Sprintf("the interpreter %q of its #! line %s", name, ce.Reason)
+			}
+			return err
+		}
+	}
+	c.addScriptPackage(path.Base(found), script)
+	_, err = c.resolveProgram(command, found, nil, depth+1, chosen)
+	return err
+}
+
+// EnvProgram returns the program that env(1) starts. It skips options and assignments.
+func EnvProgram(words []string) string {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "--":
+		case w == "--unset" || w == "--chdir" || w == "--argv0":
+			i++
+		case strings.HasPrefix(w, "--split-string="):
+			return EnvProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
+		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
+		case strings.HasPrefix(w, "-"):
+			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
+			switch rest := w[at+1:]; {
+			case at == 0:
+			case w[at] == 'S' && rest != "":
+				return EnvProgram(append([]string{rest}, words[i+1:]...))
+			case w[at] != 'S' && rest == "":
+				i++
+			}
+		default:
+			return w
+		}
+	}
+	return ""
+}
+
+// isServerWritable reports whether a server, or the author of the repository or of the
+// installed package, may have written the file at a canonical path. Its content must not widen
+// the grants of the next start.
+func (c *Resolver) isServerWritable(p string) bool {
+	return c.Tree != "" && policy.Within(p, c.Tree) || c.Workspace != "" && policy.Within(p, c.Workspace) || c.MayWrite != nil && c.MayWrite(p)
+}
+
+// escapingLink returns the link by which a path left the places that a server may write, or
+// nil. The baseline does not follow it.
+func (c *Resolver) escapingLink(at hostfs.ResolvedPath) *policy.Link {
+	if c.isServerWritable(at.Path) || places.IsSystemPath(at.Path) {
+		return nil
+	}
+	for i, l := range at.Links {
+		if c.isServerWritable(l.Path) {
+			return &at.Links[i]
+		}
+	}
+	return nil
+}
+
+// escapesWorkspace reports whether there is an escapingLink, and records it for a warning.
+func (c *Resolver) escapesWorkspace(at hostfs.ResolvedPath) bool {
+	l := c.escapingLink(at)
+	if l != nil {
+		c.EscapingLinks = append(c.EscapingLinks, policy.Link{Path: l.Path, Target: at.Path})
+	}
+	return l != nil
+}
+
+func (c *Resolver) AddDependency(p, rule string, walk bool) {
+	if at, err := c.Paths.Resolve(p); err == nil && c.escapesWorkspace(at) {
+		return
+	}
+	c.Dependencies = append(c.Dependencies, Dependency{p, rule, walk})
+}

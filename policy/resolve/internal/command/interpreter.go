@@ -1,0 +1,220 @@
+package command
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
+)
+
+// addInstallation adds the installation that contains a runtime: the parent of bin/
+// (docs/policy.md "Runtime baseline"). chosen reports that the server named the file; then
+// a virtual environment may be another project's, and is left out.
+func (c *Resolver) addInstallation(file string, chosen bool) {
+	if places.IsSystemPath(file) || chosen && !c.isServerWritable(file) && c.Paths.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
+		return
+	}
+	// Package managers that keep libraries apart from programs.
+	if policy.Within(file, "/nix/store") {
+		c.AddDependency("/nix/store", "the nix store", false)
+		return
+	}
+	if i := strings.Index(file, "/Cellar/"); i > 0 && !c.isGuarded(file[:i]) {
+		c.AddDependency(file[:i], "the Homebrew prefix", false)
+		return
+	}
+	lang, dir := policy.InterpreterFamily(path.Base(file)), path.Dir(file)
+	if (path.Base(file) == "uvx" || path.Base(file) == "uv") && c.Paths.Exists(path.Join(dir, "uv")) {
+		c.AddDependency(path.Join(dir, "uv"), "the program uv", false) // uvx starts the uv beside it
+	}
+	if lang == "" || path.Base(dir) != "bin" {
+		return
+	}
+	prefix := path.Dir(dir)
+	if !c.isGuarded(prefix) {
+		c.AddDependency(prefix, "the installation of "+path.Base(file), false)
+		return
+	}
+	if lang == "python" {
+		// ~/.local/bin/python3.12 keeps its library in ~/.local/lib/python3.12.
+		if lib := path.Join(prefix, "lib", path.Base(file)); c.Paths.Exists(lib) {
+			c.AddDependency(lib, "the library of "+path.Base(file), false)
+		}
+	}
+}
+
+// addVirtualEnvironment adds a Python virtual environment. Python finds its packages by the
+// name that it was started by, so the directory around every link on the way counts. After
+// a link that a server may have made, only directories in its own places count.
+func (c *Resolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, chosen bool) {
+	try := func(name string) {
+		env := path.Dir(path.Dir(name))
+		if chosen && !c.isServerWritable(env) || env == "/" || places.IsSystemPath(env) || !c.Paths.Exists(path.Join(env, "pyvenv.cfg")) || c.isGuarded(env) {
+			return
+		}
+		c.AddDependency(env, "the virtual environment of "+path.Base(found), false)
+	}
+	try(found)
+	if dir, err := c.Paths.Resolve(path.Dir(found)); err == nil && c.escapingLink(dir) == nil {
+		try(path.Join(dir.Path, path.Base(found)))
+	}
+	for _, l := range at.Links {
+		try(l.Path)
+		chosen = chosen || c.isServerWritable(l.Path)
+	}
+	try(at.Path)
+}
+
+// isGuarded reports whether a dependency must not be widened to a directory: it is "/" or one
+// of sharedPlaces; it is or contains the home directory, a directory of mcp-jail or a sensitive
+// path; or it lies inside a sensitive path.
+func (c *Resolver) isGuarded(dir string) bool {
+	if dir == "/" || slices.Contains(sharedPlaces, dir) {
+		return true
+	}
+	for _, g := range c.NeverWiden {
+		if policy.Within(g, dir) {
+			return true
+		}
+	}
+	for _, g := range c.SensitiveDirs {
+		if policy.Within(g, dir) || policy.Within(dir, g) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedPlaces contain the files of many programs, so no program needs one of them as a
+// whole.
+var sharedPlaces = []string{"/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/lib", "/home", "/Users", "/mnt", "/media", "/etc", "/run", "/dev", "/proc", "/sys", "/private", "/private/tmp", "/Applications", "/Library", "/opt/homebrew/bin"}
+
+// resolveArguments looks for a script among the arguments of an interpreter: `node
+// /srv/app/dist/index.js DIR` needs the package around index.js.
+func (c *Resolver) resolveArguments(name, found string, args []string, depth int) {
+	if name == "env" {
+		if program := EnvProgram(args); program != "" {
+			i := slices.Index(args, program)
+			if file, err := c.locate(program); err == nil && i >= 0 {
+				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports a missing program
+			}
+		}
+		return
+	}
+	if name == "uv" || name == "uvx" {
+		c.addUvProject(args)
+		return
+	}
+	// A shim or link may hide the real name: /opt/x/bin/python -> /usr/bin/pypy.
+	lang := policy.InterpreterFamily(name)
+	if lang == "" {
+		lang = policy.InterpreterFamily(path.Base(found))
+	}
+	if lang == "" && !policy.IsShell(name) {
+		return
+	}
+	script := policy.ScriptArgument(lang, args)
+	if script == "" {
+		return
+	}
+	if !strings.HasPrefix(script, "/") {
+		script = path.Join(c.WorkDir, script)
+	}
+	if lang == "node" && !c.Paths.Exists(script) { // node adds a missing extension
+		for _, try := range [...]string{script + ".js", script + ".cjs", script + ".mjs"} {
+			if c.Paths.Exists(try) {
+				script = try
+				break
+			}
+		}
+	}
+	at, err := c.Paths.Resolve(script)
+	if err != nil || !at.Exists() || c.escapesWorkspace(at) {
+		return
+	}
+	c.Links = append(c.Links, at.Links...)
+	if at.Info.Mode.IsDir() {
+		if lang == "node" || lang == "python" { // node DIR, python DIR
+			c.addScriptPackage(name, path.Join(at.Path, "index"))
+		}
+		return
+	}
+	c.addScriptPackage(name, at.Path)
+}
+
+// addUvProject adds the project of `uv --directory DIR run SCRIPT`, which is how
+// most Python servers are configured.
+func (c *Resolver) addUvProject(args []string) {
+	for i, a := range args {
+		dir, ok := strings.CutPrefix(a, "--directory=")
+		if p, is := strings.CutPrefix(a, "--project="); is {
+			dir, ok = p, true
+		}
+		if (a == "--directory" || a == "--project") && i+1 < len(args) {
+			dir, ok = args[i+1], true
+		}
+		if !ok {
+			continue
+		}
+		if !strings.HasPrefix(dir, "/") {
+			dir = path.Join(c.WorkDir, dir)
+		}
+		at, err := c.Paths.Resolve(dir)
+		if err == nil && at.Exists() && at.Info.Mode.IsDir() && !c.isGuarded(at.Path) && !c.escapesWorkspace(at) {
+			c.Links = append(c.Links, at.Links...)
+			c.AddDependency(at.Path, "the project that uv starts", true)
+		}
+	}
+}
+
+// addScriptPackage adds the package of an interpreted script: for JavaScript the nearest
+// ancestor with a package.json, widened to the outermost node_modules because
+// dependencies are hoisted there; for others the script's own directory, which
+// is where they look for the files beside it.
+func (c *Resolver) addScriptPackage(interpreter, file string) {
+	c.AddDependency(file, "the script "+path.Base(file), false)
+	if places.IsSystemPath(file) {
+		return
+	}
+	dir := path.Dir(file)
+	switch lang := policy.InterpreterFamily(interpreter); {
+	case lang == "node" || lang == "bun" || lang == "deno":
+		if i := strings.Index(file, "/node_modules/"); i >= 0 {
+			c.AddDependency(file[:i]+"/node_modules", "the packages around "+path.Base(file), false)
+			return
+		}
+		for d := dir; d != "/" && !c.isGuarded(d); d = path.Dir(d) {
+			if c.Paths.Exists(path.Join(d, "package.json")) {
+				if c.isServerWritable(file) && !c.isServerWritable(d) {
+					// The server could remove the package.json of its workspace, so that the
+					// next one found is outside. Grant only the files that node looks for there.
+					c.AddDependency(path.Join(d, "package.json"), "the package of "+path.Base(file), false)
+					c.addHoisted(d)
+					break
+				}
+				c.AddDependency(d, "the package of "+path.Base(file), true)
+				c.addHoisted(path.Dir(d))
+				return
+			}
+		}
+	case lang == "python", lang == "ruby", lang == "perl", lang == "php", lang == "lua", lang == "java":
+	default:
+		return // a shell script is one file
+	}
+	if !c.isGuarded(dir) && path.Base(dir) != "bin" {
+		c.AddDependency(dir, "the directory of "+path.Base(file), true)
+	}
+}
+
+// addHoisted adds the node_modules of the directories above a package. In a monorepo they
+// contain the dependencies of packages/x.
+func (c *Resolver) addHoisted(dir string) {
+	for ; dir != "/" && !c.isGuarded(dir); dir = path.Dir(dir) {
+		if m := path.Join(dir, "node_modules"); c.Paths.Exists(m) {
+			c.AddDependency(m, "the packages hoisted to "+dir, false)
+		}
+	}
+}

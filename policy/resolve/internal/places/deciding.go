@@ -1,0 +1,123 @@
+package places
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// DecidingPath is a path on this host whose content decides what runs outside of the jail.
+type DecidingPath struct {
+	Abs, Named, Risk string
+	// ofEnvironment reports that a variable names the path. A process with other variables does
+	// not protect it.
+	OfEnvironment bool
+}
+
+const (
+	ManagersRisk = "version managers, and mcp-jail, take interpreters from there"
+	PathRisk     = "it is in PATH: shells, MCP clients and mcp-jail start programs from there"
+	startedRisk  = "the MCP client, or what started it, is this program"
+)
+
+// moved names the variables that move a part of the home directory elsewhere. What is protected
+// in its usual place is protected there as well.
+var moved = []struct{ prefix, variable string }{
+	{"~/.config/", "XDG_CONFIG_HOME"}, {"~/.local/share/", "XDG_DATA_HOME"}, {"~/.cache/", "XDG_CACHE_HOME"}, {"~/.local/state/", "XDG_STATE_HOME"},
+	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
+	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
+}
+
+// PlaceVariables returns the names of the variables that decide which files are the user's. See
+// hostfs.Host.Places.
+func PlaceVariables() []string {
+	names := []string{"PATH", "FPATH"}
+	for _, m := range moved {
+		names = append(names, m.variable)
+	}
+	for _, m := range (&hostfs.Host{}).VersionManagers() {
+		names = append(names, m.Variable)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// collectDeciding lists the paths that decide, once.
+func (b *Places) collectDeciding() {
+	var places []struct{ prefix, dir string }
+	for _, m := range moved {
+		if v, _ := b.h.UserEnv(m.variable); strings.HasPrefix(v, "/") {
+			places = append(places, struct{ prefix, dir string }{m.prefix, v})
+		}
+	}
+	for _, g := range append(DecidingFiles(b.h.OS), DecidingGroup{"MCP clients start the servers that it names", ClientFiles(b.h.OS)}) {
+		for _, s := range g.Paths {
+			abs, _ := b.Expand(s, "/")
+			b.Deciding = append(b.Deciding, DecidingPath{abs, s, g.Risk, false})
+			for _, m := range places {
+				rest, ok := strings.CutPrefix(s, m.prefix)
+				if ok && (m.prefix != "~/" || strings.HasPrefix(rest, ".z")) {
+					b.addDeciding(path.Join(m.dir, rest), g.Risk)
+				}
+			}
+		}
+	}
+	bare := hostfs.Host{Home: b.h.Home, OS: b.h.OS}
+	for _, dir := range bare.ManagerRoots() {
+		b.Deciding = append(b.Deciding, DecidingPath{dir, b.Abbreviate(dir), ManagersRisk, false})
+	}
+	for _, dir := range b.h.ManagerRoots() {
+		b.addDeciding(dir, ManagersRisk)
+	}
+	for _, dir := range b.userPath() {
+		b.addDeciding(dir, PathRisk)
+	}
+}
+
+// addDeciding adds a path that a variable names. One around the workspace is not protected inside
+// grants, and see whyUnsafe.
+func (b *Places) addDeciding(abs, risk string) {
+	d := DecidingPath{abs, b.Abbreviate(abs), risk, true}
+	if b.IsAroundWork(abs) {
+		b.decidingWork = append(b.decidingWork, d)
+	} else {
+		b.Deciding = append(b.Deciding, d)
+	}
+}
+
+// userPath returns the directories of PATH, and of zsh's FPATH, that do not belong to the system. It
+// leaves out those of a node_modules, which `npm run` adds for a project: a server that works there
+// installs packages. Nothing is chosen from them: see Guard.
+func (b *Places) userPath() (dirs []string) {
+	for _, name := range [...]string{"PATH", "FPATH"} {
+		value, _ := b.h.UserEnv(name)
+		for dir := range strings.SplitSeq(value, ":") {
+			if dir = path.Clean(dir); strings.HasPrefix(dir, "/") && dir != "/" && !IsSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return append(dirs, "/usr/local/bin")
+}
+
+// DecidingAround returns the path that decides which a canonical path is, or lies in.
+func (b *Places) DecidingAround(p string) (DecidingPath, bool) {
+	for _, d := range b.Deciding {
+		if at := b.Canonical(d.Abs); b.liesIn(p, at) && !policy.IsClientsCopy(strings.TrimPrefix(p, at)) {
+			return d, true
+		}
+	}
+	return DecidingPath{}, false
+}
+
+// ProtectedAround returns the protected name that a canonical path is, or lies in, or "".
+func (b *Places) ProtectedAround(p string) string {
+	// A repository may have the name .github. What is in one counts in the root of another.
+	if dir := path.Dir(p); strings.EqualFold(path.Base(p), ".github") && b.paths.Exists(path.Join(dir, ".git")) {
+		return p
+	}
+	return policy.ProtectedAround(p)
+}

@@ -1,0 +1,79 @@
+package places
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// OwnDirs returns mcp-jail's configuration, state, cache and data directories, and the
+// administrator's configuration directory.
+func (b *Places) OwnDirs() (dirs []string) {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, policy.SystemConfigDir} {
+		if strings.HasPrefix(d, "/") {
+			dirs = append(dirs, path.Clean(d))
+		}
+	}
+	return dirs
+}
+
+// TrustedFiles returns the files that decide about every server: the configurations that
+// were named, this program, and mcp-jail's programs beside it, which run outside any jail.
+func (b *Places) TrustedFiles() []string {
+	files := b.h.Configs
+	if exe := b.h.Executable; exe != "" {
+		files = append([]string{exe}, files...)
+		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+			if beside := path.Join(path.Dir(exe), name); beside != exe {
+				files = append(files, beside)
+			}
+		}
+	}
+	return files
+}
+
+// defaultDirs returns where mcp-jail's directories are without variables. The variables of this
+// process may not be those of the user's shell.
+func defaultDirs(h *hostfs.Host) []string {
+	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: h.Home})
+	return slices.DeleteFunc([]string{cfg, state, cache, data}, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
+}
+
+// IsSystemPlace reports whether a directory belongs to the system and not to a user's work.
+// Some trees belong to the system as a whole, others contain both.
+func IsSystemPlace(dir string) bool {
+	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
+		if policy.Within(dir, tree) {
+			return true
+		}
+	}
+	if policy.Within(dir, "/usr") && !(policy.Within(dir, "/usr/src") && dir != "/usr/src") && !(policy.Within(dir, "/usr/local/src") && dir != "/usr/local/src") {
+		return true
+	}
+	return slices.Contains([]string{
+		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Volumes", "/private", "/private/var", "/private/tmp",
+	}, dir)
+}
+
+// SystemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
+// baseline").
+func SystemDirs(os string) []string {
+	if os == "darwin" {
+		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
+	}
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// IsSystemPath reports whether a canonical path is in one of the system directories of Linux, on
+// every operating system.
+func IsSystemPath(p string) bool {
+	for _, d := range SystemDirs("linux") {
+		if policy.Within(p, d) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,176 @@
+package places
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Places answers what paths mean on a host, before anything is granted: which are sensitive, which
+// decide what runs outside of the jail, which belong to mcp-jail, and which are not for one server
+// alone. Its answers come from the policy and the host, and it remembers them.
+type Places struct {
+	p     *policy.Policy
+	h     *hostfs.Host
+	paths *hostfs.LinkResolver
+
+	Builtin       []SensitivePath // the built-in sensitive paths that have a fixed place
+	SensitiveDirs []string
+	Deciding      []DecidingPath // what decides outside of the jail
+	decidingWork  []DecidingPath // those around the workspace: see addDeciding
+
+	canonicals map[string]string // the answers of Canonical
+	unsafe     map[string]string // those of WhyUnsafe
+	named      *namedPlaces      // nil before SensitiveAround is asked
+}
+
+// New returns the places of a host. It knows neither sensitive paths nor those that decide before
+// Collect.
+func New(p *policy.Policy, h *hostfs.Host, paths *hostfs.LinkResolver) *Places {
+	return &Places{p: p, h: h, paths: paths}
+}
+
+// Collect lists the sensitive paths and those that decide, once.
+func (b *Places) Collect() {
+	b.listBuiltin()
+	b.collectDeciding()
+}
+
+// For returns the places for another policy on the same host.
+func (b *Places) For(p *policy.Policy) *Places {
+	if p == b.p {
+		return b
+	}
+	other := New(p, b.h, b.paths)
+	other.Builtin = b.Builtin
+	if p.Default {
+		other.collectDeciding()
+	}
+	return other
+}
+
+// Canonical returns the canonical form of a path, or the path itself if its links form a
+// loop.
+func (b *Places) Canonical(p string) string {
+	if known, ok := b.canonicals[p]; ok {
+		return known
+	}
+	at, err := b.paths.Resolve(p)
+	if err != nil {
+		at.Path = path.Clean(p)
+	}
+	if b.canonicals == nil {
+		b.canonicals = make(map[string]string, 300)
+	}
+	b.canonicals[p] = at.Path
+	return at.Path
+}
+
+// Expand makes the path of a rule absolute. relative reports that the path belongs to the
+// workspace.
+func (b *Places) Expand(p, workspace string) (abs string, relative bool) {
+	switch {
+	case strings.HasPrefix(p, "/"):
+		return path.Clean(p), false
+	case p == "~":
+		return path.Clean(b.h.Home), false
+	case strings.HasPrefix(p, "~/"):
+		return path.Join(b.h.Home, p[2:]), false
+	}
+	return path.Join(workspace, p), true
+}
+
+// ExpandRule makes the path of a rule absolute. relative reports that it belongs to the workspace of
+// the server.
+func (b *Places) ExpandRule(r policy.FsRule, workspace string) (abs string, relative bool) {
+	if r.Base == "" {
+		return b.Expand(r.Path, workspace)
+	}
+	base, _ := b.Expand(r.Base, b.h.Dir)
+	abs, _ = b.Expand(r.Path, base)
+	return abs, false
+}
+
+// WhyTwoWays returns why a path as written can be read in two ways, or "": ".." behind a symbolic link
+// means another directory to the kernel than to most programs, and to [hostfs.LinkResolver.Resolve].
+func (b *Places) WhyTwoWays(written, base string) string {
+	if !strings.Contains(written, "..") {
+		return ""
+	}
+	switch {
+	case strings.HasPrefix(written, "~/"):
+		written = b.h.Home + written[1:]
+	case !strings.HasPrefix(written, "/"):
+		written = base + "/" + written
+	}
+	link := b.paths.UpFromLink(written)
+	if link == "" {
+		return ""
+	}
+	return fmt.Sprintf("has .. behind %s, which leads through a symbolic link to %s: the kernel goes up from there, and other programs go up in the text. Write the path that is meant, without ..", link, b.Canonical(link))
+}
+
+// Abbreviate writes a path of the home directory with a "~".
+func (b *Places) Abbreviate(abs string) string {
+	if abs != b.h.Home && policy.Within(abs, b.h.Home) {
+		return "~" + strings.TrimPrefix(abs, b.h.Home)
+	}
+	return abs
+}
+
+func (b *Places) WorkspaceOrDir() string {
+	abs, _ := b.Expand(cmp.Or(b.p.Workspace, "."), b.h.Dir)
+	return abs
+}
+
+// IsSame reports whether two canonical paths lead to one object.
+func (b *Places) IsSame(p, q string) bool {
+	if p == q {
+		return true
+	}
+	x, y := b.paths.Lstat(p), b.paths.Lstat(q)
+	return x.Err == nil && y.Err == nil && x.Info.ID != (policy.FileID{}) && x.Info.ID == y.Info.ID
+}
+
+// liesIn reports whether a canonical path that exists is a canonical place, or lies in it. It finds
+// the place under other names, too: a bind mount, or another letter case. A place around the home
+// directory holds everything.
+func (b *Places) liesIn(p, place string) bool {
+	if policy.Within(b.Canonical(b.h.Home), place) {
+		return false
+	}
+	if policy.Within(p, place) {
+		return true
+	}
+	of := b.paths.Lstat(place)
+	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
+		return false
+	}
+	for ; p != "/"; p = path.Dir(p) {
+		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// EntriesOf returns the names in a canonical directory, or none if it cannot be listed.
+func (b *Places) EntriesOf(dir string) (names []string) {
+	entries, known := b.paths.Listings[dir]
+	if !known {
+		entries, _ = b.h.ReadDir(dir)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// IsAroundWork reports whether a directory is or contains the home directory or the workspace.
+func (b *Places) IsAroundWork(dir string) bool {
+	return policy.Within(b.Canonical(b.h.Home), dir) || policy.Within(b.Canonical(b.WorkspaceOrDir()), dir)
+}

@@ -1,0 +1,154 @@
+package places
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// sensitivePaths is the list of docs/protected.md "Sensitive paths". No rule shortens it.
+// "~/x" is a path of the user, the last component may end with "*", and "**/x" is a name at
+// any depth of a grant.
+var sensitivePaths = []string{
+	"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
+	"~/.netrc", "~/.npmrc", "~/.config/npm/npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
+	"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
+	// Shell histories, and those of the programs that take secrets on a line.
+	"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
+	"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
+	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
+	// Browser profiles: cookies, saved passwords.
+	"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
+	"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
+	"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
+	// Private keys beside the certificates of the baseline.
+	"/etc/ssl/private", "/etc/pki/tls/private",
+	"**/.env", "**/.env.*",
+}
+
+// builtinSensitive returns the sensitive paths of an operating system.
+func builtinSensitive(os string) []string {
+	list := sensitivePaths
+	if os == "darwin" {
+		support := "~/Library/Application Support/"
+		list = append(slices.Clone(list), support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
+			"~/Library/Safari", "~/Library/Cookies", "~/Library/Keychains", "~/Library/Containers/com.apple.Safari", support+"com.apple.TCC", "~/Library/Group Containers/group.com.apple.notes")
+	}
+	return list
+}
+
+// sampleEnv are the .env names that are meant to be published.
+var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
+
+// Pattern is a sensitive path of the form **/x/y, split.
+type Pattern struct {
+	Text    string
+	dir     string // the only directory of such names; "" for any
+	Parts   []string
+	Builtin bool
+}
+
+// Matches reports whether dir/name is sensitive by this pattern.
+func (p Pattern) Matches(dir, name string) bool {
+	n := len(p.Parts)
+	if !MatchName(p.Parts[n-1], name) || p.dir != "" && p.dir != dir {
+		return false
+	}
+	if p.Builtin && slices.Contains(sampleEnv, name) {
+		return false
+	}
+	for i := n - 2; i >= 0; i-- {
+		if dir == "/" || !MatchName(p.Parts[i], path.Base(dir)) {
+			return false
+		}
+		dir = path.Dir(dir)
+	}
+	return true
+}
+
+func MatchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	ok, _ := path.Match(pattern, name) // checked by policy.CheckSensitivePath
+	return ok
+}
+
+// Patterns returns the sensitive paths that match at any depth.
+func (b *Places) Patterns() (out []Pattern) {
+	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+		for _, s := range list {
+			if rest, ok := strings.CutPrefix(s, "**/"); ok {
+				out = append(out, Pattern{Text: s, Parts: strings.Split(rest, "/"), Builtin: i == 0})
+			}
+		}
+	}
+	return out
+}
+
+// A SensitivePath is a sensitive path on this host. The last component of abs may be a pattern,
+// unless it is the file of a secret.
+type SensitivePath struct {
+	Written, Abs string
+	Secret       bool
+}
+
+// Pattern returns the directory and the last component of a sensitive path whose last component is a
+// pattern. ok is false for any other.
+func (s SensitivePath) Pattern() (dir, base string, ok bool) {
+	dir, base = hostfs.Split(s.Abs)
+	return dir, base, !s.Secret && strings.ContainsAny(base, "*?[")
+}
+
+// listBuiltin lists the built-in sensitive paths that have a fixed place.
+func (b *Places) listBuiltin() {
+	for _, s := range builtinSensitive(b.h.OS) {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.Expand(s, "/")
+			b.Builtin = append(b.Builtin, SensitivePath{Written: s, Abs: abs})
+			b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
+		}
+	}
+}
+
+// ListSensitive returns the sensitive paths that have a fixed place: those that are built in, those
+// of the user, and the files of secrets.
+func (b *Places) ListSensitive() []SensitivePath {
+	all := slices.Clone(b.Builtin)
+	for _, s := range b.p.Sensitive {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.Expand(s, b.Canonical(b.WorkspaceOrDir()))
+			all = append(all, SensitivePath{Written: s, Abs: abs})
+		}
+	}
+	all = append(all, b.lowerSensitive()...)
+	for _, s := range b.p.SecretFiles() {
+		abs, _ := b.Expand(s, "/")
+		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
+	}
+	return all
+}
+
+// LowerBase returns the directory to which the relative paths of the layers below belong.
+func (b *Places) LowerBase() string {
+	abs, _ := b.Expand(cmp.Or(b.p.Lower.Workspace, "."), b.h.Dir)
+	return abs
+}
+
+// lowerSensitive returns the sensitive paths of the layers below that are relative to another
+// workspace than that of the server.
+func (b *Places) lowerSensitive() (all []SensitivePath) {
+	if b.p.Lower == nil {
+		return nil
+	}
+	for _, s := range b.p.Lower.Sensitive {
+		abs, relative := b.Expand(s.Path, b.Canonical(b.LowerBase()))
+		if relative && !strings.HasPrefix(s.Path, "**/") && b.LowerBase() != b.WorkspaceOrDir() {
+			all = append(all, SensitivePath{Written: s.Path, Abs: abs})
+		}
+	}
+	return all
+}

@@ -1,0 +1,137 @@
+package places
+
+import (
+	"cmp"
+	"path"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Sensitive returns the sensitive path that a path is, leads to or lies in, as it is written; "" if
+// there is none. It is the one answer to that question: of a start, of advice, and of
+// the review of a client's entry. The policy has the user's paths and the files of secrets. Beside
+// what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
+// of other users.
+func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
+	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
+		return "" // no server starts there: see ErrPlatform
+	}
+	b := newAdviser(h, p)
+	abs, _ := b.Expand(name, h.Dir)
+	at := b.Canonical(abs)
+	if s := b.SensitiveAround(at); s != "" {
+		return s
+	}
+	for _, dir := range append(b.OwnDirs(), defaultDirs(h)...) {
+		if b.liesIn(at, b.Canonical(dir)) {
+			return b.Abbreviate(dir)
+		}
+	}
+	for p := abs; p != "/"; p = path.Dir(p) { // a link may have the name
+		if s := b.sensitiveByName(p); s != "" {
+			return s
+		}
+	}
+	return cmp.Or(sensitiveElsewhere(at), sensitiveElsewhere(abs))
+}
+
+// newAdviser returns the places for questions about paths before there is a profile.
+func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
+	b := New(p, h, hostfs.NewLinkResolver(h))
+	b.Collect()
+	return b
+}
+
+// SensitiveAround returns the sensitive path that a canonical path is or lies in, as it is written, or
+// "". Like [Guarded], it compares objects, and names without regard to case.
+func (b *Places) SensitiveAround(p string) string {
+	for ; p != "/"; p = path.Dir(p) {
+		if s := b.sensitiveByName(p); s != "" {
+			return s
+		}
+		if at := b.paths.Lstat(p); at.Err == nil {
+			if s, ok := b.named.objects[at.Info.ID]; ok {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// sensitiveByName returns the sensitive path that has a path's name, as it is written, or "".
+func (b *Places) sensitiveByName(p string) string {
+	if b.named == nil {
+		b.collectPlaces()
+	}
+	if s, ok := b.named.names[strings.ToLower(p)]; ok {
+		return s
+	}
+	dir, name := hostfs.Split(p)
+	for _, pattern := range b.named.patterns {
+		if pattern.Matches(dir, name) {
+			return pattern.Text
+		}
+	}
+	return ""
+}
+
+// sensitivePlaces are the sensitive paths by what they lead to, and the patterns of names.
+type namedPlaces struct {
+	names    map[string]string // canonical, in small letters, to the written path
+	objects  map[policy.FileID]string
+	patterns []Pattern
+}
+
+// collectPlaces collects the sensitive places, once.
+func (b *Places) collectPlaces() {
+	b.named = &namedPlaces{map[string]string{}, map[policy.FileID]string{}, b.Patterns()}
+	for _, s := range b.ListSensitive() {
+		dir, base, ok := s.Pattern()
+		if !ok {
+			b.addPlace(s.Written, s.Abs)
+			continue
+		}
+		dir = b.Canonical(dir)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: dir, Parts: []string{base}})
+		for _, name := range b.EntriesOf(dir) { // some are links
+			if MatchName(base, name) {
+				b.addPlace(s.Written, path.Join(dir, name))
+			}
+		}
+	}
+}
+
+// addPlace adds a place, unless it is the home directory or lies around it: that holds everything.
+func (b *Places) addPlace(written, abs string) {
+	at := b.Canonical(abs)
+	if policy.Within(b.Canonical(b.h.Home), at) {
+		return
+	}
+	b.named.names[strings.ToLower(at)] = written
+	if to := b.paths.Lstat(at); to.Err == nil && to.Info.ID != (policy.FileID{}) {
+		b.named.objects[to.Info.ID] = written
+	}
+}
+
+// rootSecrets are files and directories of secrets that their modes keep from the user. So no start
+// has to hide them.
+var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"}
+
+// sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as
+// each user, or a copy of a home directory, has one; "" if none is.
+func sensitiveElsewhere(p string) string {
+	for _, place := range rootSecrets {
+		if policy.Within(p, place) {
+			return place
+		}
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		switch name {
+		case ".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials":
+			return "**/" + name
+		}
+	}
+	return ""
+}

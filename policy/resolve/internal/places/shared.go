@@ -1,0 +1,89 @@
+package places
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// sharedDirs are the directories of a home in which many programs, or all of the user's work, have
+// their files. The names of the user's own are in user-dirs.dirs, too.
+var sharedDirs = []string{
+	".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap",
+	"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates",
+	"Library", "Library/Application Support", "Library/Caches", "Library/Containers", "Library/Preferences",
+}
+
+// Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
+// symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
+func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
+	b := newAdviser(h, p)
+	return b.WhyShared(b.Canonical(dir))
+}
+
+// WhyShared is Shared for a canonical path.
+func (b *Places) WhyShared(dir string) string {
+	if reason := b.WhyUnsafe(dir); reason != "" {
+		return reason
+	}
+	for _, s := range b.Builtin { // those of the user stay hidden in a grant
+		if policy.Within(b.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
+			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
+		}
+	}
+	for _, d := range b.Deciding {
+		// A variable such as PATH may name a directory of the user's own work.
+		if !d.OfEnvironment && policy.Within(b.Canonical(d.Abs), dir) {
+			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Named, d.Risk)
+		}
+	}
+	switch work := b.Canonical(b.WorkspaceOrDir()); {
+	case dir == work: // the default policy grants it, too
+		return b.paths.Others(dir)
+	case policy.Within(work, dir):
+		return "holds the workspace"
+	}
+	if why := b.WhyRepository(dir); why != "" {
+		return why
+	}
+	home := b.Canonical(b.h.Home)
+	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.Canonical(path.Join(home, name)) }) {
+		return "holds the files of many programs"
+	}
+	return b.paths.Others(dir)
+}
+
+// userDirs returns the names of the user's directories in his language, relative to the home
+// directory, as xdg-user-dirs keeps them.
+func (b *Places) userDirs() (names []string) {
+	head, _ := b.h.ReadHead(path.Join(path.Dir(b.h.ConfigDir), "user-dirs.dirs"), 4096)
+	for line := range strings.Lines(string(head)) {
+		if _, value, ok := strings.Cut(strings.TrimSpace(line), `="$HOME/`); ok && strings.HasPrefix(line, "XDG_") {
+			names = append(names, strings.TrimSuffix(value, `"`))
+		}
+	}
+	return names
+}
+
+// WhyRepository says which working copy a directory is or holds, or which directory of git it is or
+// lies in, or returns "". A directory inside a working copy may be a server's own.
+func (b *Places) WhyRepository(dir string) string {
+	for in := dir; in != "/"; in = path.Dir(in) {
+		if b.paths.Exists(path.Join(in, "HEAD")) && b.paths.Exists(path.Join(in, "objects")) && b.paths.Exists(path.Join(in, "refs")) {
+			return "is or is in the repository " + b.Abbreviate(in)
+		}
+	}
+	names := b.EntriesOf(dir)
+	slices.Sort(names)
+	for _, name := range append([]string{"."}, names...) {
+		at := path.Join(dir, name)
+		if slices.ContainsFunc([]string{".git", ".hg", ".svn", ".jj"}, func(kept string) bool { return b.paths.Exists(path.Join(b.Canonical(at), kept)) }) {
+			return "is or holds the repository " + b.Abbreviate(at)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package places
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// WhyUnsafe returns why the default policy and presets do not grant a canonical path that the user
+// did not name, or "". A project chooses the directory that its servers start in, so that directory is
+// judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
+func (b *Places) WhyUnsafe(dir string) string {
+	why, known := b.unsafe[dir]
+	if !known {
+		if b.unsafe == nil {
+			b.unsafe = map[string]string{}
+		}
+		why = b.judgeUnsafe(dir)
+		b.unsafe[dir] = why
+	}
+	return why
+}
+
+// judgeUnsafe is whyUnsafe for the first question about a path.
+func (b *Places) judgeUnsafe(dir string) string {
+	home := b.Canonical(b.h.Home)
+	switch {
+	case dir == "/":
+		return "is the root of the filesystem"
+	case dir == home:
+		return "is the home directory"
+	case policy.Within(home, dir):
+		return "holds the home directory"
+	}
+	for _, own := range append(b.OwnDirs(), defaultDirs(b.h)...) {
+		if own = b.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
+		}
+	}
+	if IsSystemPlace(dir) {
+		return "is a system directory"
+	}
+	if s := b.SensitiveAround(dir); s != "" {
+		return fmt.Sprintf("is a sensitive path (%s)", s)
+	}
+	in := func(place, named, risk string) string {
+		is := "is in"
+		if !b.liesIn(path.Dir(dir), place) {
+			is = "is"
+		}
+		return fmt.Sprintf("%s %s (%s, outside of the jail)", is, named, risk)
+	}
+	if d, ok := b.DecidingAround(dir); ok {
+		return in(b.Canonical(d.Abs), d.Named, d.Risk)
+	}
+	for _, d := range b.decidingWork {
+		// A program is found in a directory of PATH itself. Directories in it are the user's work.
+		if at := b.Canonical(d.Abs); b.liesIn(dir, at) && (d.Risk != PathRisk || !b.liesIn(path.Dir(dir), at)) {
+			return in(at, d.Named, d.Risk)
+		}
+	}
+	if name := b.ProtectedAround(dir); name != "" {
+		return in(name, b.Abbreviate(name), "programs run or trust what is there")
+	}
+	return ""
+}
+
+// IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
+// home directory or a directory around it. A client that runs a line in a project today may run it in
+// the home directory tomorrow.
+func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.Canonical(b.h.Home), dir)
+}
+
+// WhyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
+func (b *Places) WhyNoPreset(r policy.FsRule, dir string) string {
+	if !r.Preset || r.Beside != "" {
+		return ""
+	}
+	return b.WhyUnsafe(dir)
+}
