@@ -36,7 +36,7 @@ The columns of the table:
   must be [for this server alone](policy.md#default-and-explicit-policy). *Workspace* is the default
   policy, which ends with the first rule.
 - **per call** says whether ` + "`stateful = false`" + ` fits ([per-call.md](per-call.md)). *Yes* means that
-  no call depends on another, and that the tools can be listed without network. *No* also stands
+  no call depends on another, and that the tools can be listed without network. *No* is also there
   where this is not known.
 
 The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
