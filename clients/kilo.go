@@ -62,9 +62,9 @@ func kiloOlder() (all []Place) {
 		}{{User, "~/" + dir}, {Project, dir}} {
 			file := everywhere(at.scope, at.dir+"mcp.json", JSON, tables("mcpServers"))
 			file.Label = "older extension"
-			one := everywhere(at.scope, at.dir+"mcp/*.json", JSON, nil)
-			one.Label, one.Single, one.Note = "older extension", true, "A file for each server, in newer versions."
-			all = append(all, file, one)
+			folder := everywhere(at.scope, at.dir+"mcp/*.json", JSON, nil)
+			folder.Label, folder.Single, folder.Note = "older extension", true, "A file for each server, in newer versions."
+			all = append(all, file, folder)
 		}
 	}
 	return all

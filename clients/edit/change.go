@@ -29,8 +29,8 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	inverse := true
 	for i := range changes {
 		c := &changes[i]
-		p := planner{file: f, server: &c.Server}
-		if err := p.plan(c); err != nil {
+		p := splicer{file: f, server: &c.Server}
+		if err := p.splice(c); err != nil {
 			return nil, err
 		}
 		for _, s := range p.splices {

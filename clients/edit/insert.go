@@ -11,7 +11,7 @@ import (
 const inserted = "[ "
 
 // insertArgs plans a list of arguments where there is none, right behind the program.
-func (p *planner) insertArgs(texts []string) *RefusedError {
+func (p *splicer) insertArgs(texts []string) *RefusedError {
 	src, m := p.src(), p.server.command
 	if m.nameEnd < 0 || m.value.start < m.nameEnd {
 		return p.refuse(m.value, "the key of the program has a form that mcp-jail does not copy", "write it as a plain word")
@@ -39,7 +39,7 @@ func (p *planner) insertArgs(texts []string) *RefusedError {
 }
 
 // memberSpace returns the blanks or the line end before a new member between braces.
-func (p *planner) memberSpace(m *member, assign string) string {
+func (p *splicer) memberSpace(m *member, assign string) string {
 	before := bytes.TrimRight(p.src()[:m.keyStart], " \t\r\n")
 	space := string(p.src()[len(before):m.keyStart])
 	if i := strings.LastIndexByte(space, '\n'); i >= 0 {
@@ -66,7 +66,7 @@ func endOfLine(src []byte, offset int) int {
 
 // newline returns the line end at an offset or, at the end of the file, the one before the line
 // that begins at lineStart.
-func (p *planner) newline(end, lineStart int) string {
+func (p *splicer) newline(end, lineStart int) string {
 	if bytes.HasPrefix(p.src()[end:], []byte("\r\n")) || end == len(p.src()) && lineEnd(p.src(), lineStart) == "\r\n" {
 		return "\r\n"
 	}
@@ -75,7 +75,7 @@ func (p *planner) newline(end, lineStart int) string {
 
 // isInserted reports whether the list of arguments has the form that insertArgs gives it,
 // at the place where insertArgs puts it.
-func (p *planner) isInserted() bool {
+func (p *splicer) isInserted() bool {
 	src, m, list := p.src(), p.server.command, p.server.args.value
 	if !list.flow || len(list.items) == 0 || list.start < 0 || m.value.end < 0 ||
 		list.items[0].start != list.start+len(inserted) || !bytes.HasPrefix(src[list.start:], []byte(inserted)) {
@@ -93,7 +93,7 @@ func (p *planner) isInserted() bool {
 }
 
 // gap returns the offsets of the bytes between the program's member and the list's key.
-func (p *planner) gap() (from, to int) {
+func (p *splicer) gap() (from, to int) {
 	m := p.server.command
 	if m.lines {
 		return endOfLine(p.src(), m.value.end), p.server.args.keyStart
@@ -102,7 +102,7 @@ func (p *planner) gap() (from, to int) {
 }
 
 // removeArgs plans the opposite of insertArgs.
-func (p *planner) removeArgs() *RefusedError {
+func (p *splicer) removeArgs() *RefusedError {
 	list := p.server.args.value
 	last := list.items[len(list.items)-1]
 	if last.end < 0 {

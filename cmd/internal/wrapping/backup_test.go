@@ -28,7 +28,7 @@ func TestBackups(t *testing.T) {
 	state := filepath.Join(host.Home, "state")
 	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
 	for _, number := range []string{"", "-2", "-3"} {
-		got, err := f.backup(state, now)
+		got, err := f.keepCopy(state, now)
 		must(t, err)
 		if want := "-config.toml.20261123T010203Z" + number + ".mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want …%s", got, want)
@@ -54,10 +54,10 @@ func TestForeignState(t *testing.T) {
 	for name, spoil := range map[string]func(state, elsewhere string) error{
 		"control":                  func(string, string) error { return nil },
 		"backups is a link":        func(state, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(state, backupsDir)) },
-		"wrapped is a link":        func(state, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(state, recordsDir)) },
+		"wrapped is a link":        func(state, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(state, wrappedDir)) },
 		"others write the state":   func(state, _ string) error { return os.Chmod(state, 0o777) },
 		"others write the backups": func(state, _ string) error { return openDir(filepath.Join(state, backupsDir)) },
-		"others write the records": func(state, _ string) error { return openDir(filepath.Join(state, recordsDir)) },
+		"others write the records": func(state, _ string) error { return openDir(filepath.Join(state, wrappedDir)) },
 		"another user has it": func(state, _ string) error {
 			if os.Geteuid() != 0 {
 				return os.Chmod(state, 0o777)
@@ -75,7 +75,7 @@ func TestForeignState(t *testing.T) {
 			_, err = f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
 			after, _ := os.ReadFile(path)
 			if name == "control" {
-				if r, recorded := f.Recorded(state); err != nil || string(after) == string(before) || recorded != nil || r == nil {
+				if r, recorded := f.Backup(state); err != nil || string(after) == string(before) || recorded != nil || r == nil {
 					t.Fatalf("%v, %v, %+v", err, recorded, r)
 				}
 				return
@@ -98,14 +98,14 @@ func TestForeignRecord(t *testing.T) {
 	f := only(t, host, Selection{Files: []string{path}})
 	_, err := f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
 	must(t, err)
-	r, err := f.Recorded(state)
+	r, err := f.Backup(state)
 	if err != nil || f.Original(state, r) == "" {
 		t.Fatalf("control: %v, %+v", err, r)
 	}
-	records, backups := filepath.Join(state, recordsDir), filepath.Join(state, backupsDir)
+	records, backups := filepath.Join(state, wrappedDir), filepath.Join(state, backupsDir)
 	must(t, os.Chmod(records, 0o777))
 	var owner *hostfs.OwnerError
-	if _, err := f.Recorded(state); !errors.As(err, &owner) {
+	if _, err := f.Backup(state); !errors.As(err, &owner) {
 		t.Errorf("a record that others may write: %v", err)
 	}
 	must(t, errors.Join(os.Rename(backups, backups+"2"), os.Symlink(backups+"2", backups)))

@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// Planned says what becomes of one server.
-type Planned struct {
+// ServerChange says what becomes of one server.
+type ServerChange struct {
 	Entry
 	Grant
 	Name  string // under which mcp-jail keeps it
@@ -29,12 +29,12 @@ type Planned struct {
 // Change says what becomes of one file.
 type Change struct {
 	File    *File
-	Servers []Planned // that were selected, in the order of the file
-	After   []byte    // the whole file
+	Servers []ServerChange // that were selected, in the order of the file
+	After   []byte         // the whole file
 }
 
 // Changed returns the servers that change.
-func (c *Change) Changed() (all []Planned) {
+func (c *Change) Changed() (all []ServerChange) {
 	for _, s := range c.Servers {
 		if s.Left == "" {
 			all = append(all, s)
@@ -93,7 +93,7 @@ const shortestSecret = 6
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
 	j := judge{f, program, host}
-	c := f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+	c := f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
 			if v := f.Judge(s, program, host); v.Unclear {
 				return clients.Edit{}, v.Why
@@ -108,7 +108,7 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 }
 
 // change decides what wrap writes for an entry and what its server gets, or why wrap leaves it.
-func (j judge) change(s Entry, p *Planned, name func() string) (clients.Edit, clients.Reason) {
+func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edit, clients.Reason) {
 	switch {
 	case s.mixed != "":
 		return clients.Edit{}, s.mixed
@@ -160,7 +160,7 @@ const NotWrapped clients.Reason = "is not wrapped"
 // Unwrap returns the change that takes the selected servers of a file out of the jail. configured
 // returns the command line for an entry that starts a server of mcp-jail's configuration.
 func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]string, error)) *Change {
-	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+	return f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		edit, err := s.Unwrap()
 		if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv == nil {
 			argv, err := configured(w)
@@ -178,16 +178,16 @@ func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]strin
 
 // change collects the changes of the selected servers. A server that the editor refuses is
 // left, and the others change.
-func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, clients.Reason)) *Change {
+func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.Edit, clients.Reason)) *Change {
 	c := &Change{File: f, After: f.own.Data}
 	var edits []edit.Change
-	var of []int // the index in c.Servers of each edit
+	var index []int // the index in c.Servers of each edit
 	for _, s := range f.Entries {
 		if !sel.Has(s.Server) {
 			continue
 		}
-		p := Planned{Entry: s}
-		d, left := what(s, &p)
+		p := ServerChange{Entry: s}
+		d, left := decide(s, &p)
 		switch {
 		case left != "":
 			p.Left = string(left)
@@ -198,7 +198,7 @@ func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, c
 			p.Left = "cannot be changed: " + s.words.Refused.Reason
 		default:
 			p.After = d.Apply(s.Argv())
-			edits, of = append(edits, edit.Change{Server: s.words, Drop: d.Drop, Words: d.Words}), append(of, len(c.Servers))
+			edits, index = append(edits, edit.Change{Server: s.words, Drop: d.Drop, Words: d.Words}), append(index, len(c.Servers))
 		}
 		c.Servers = append(c.Servers, p)
 	}
@@ -209,8 +209,8 @@ func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, c
 			break
 		}
 		i := refusedEdit(edits, err)
-		c.Servers[of[i]].Left, c.Servers[of[i]].After = "cannot be changed: "+reasonOf(err), nil
-		edits, of = slices.Delete(edits, i, i+1), slices.Delete(of, i, i+1)
+		c.Servers[index[i]].Left, c.Servers[index[i]].After = "cannot be changed: "+reasonOf(err), nil
+		edits, index = slices.Delete(edits, i, i+1), slices.Delete(index, i, i+1)
 	}
 	return c
 }
@@ -219,8 +219,8 @@ func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, c
 // error names none.
 func refusedEdit(edits []edit.Change, err error) int {
 	for i, e := range edits {
-		if one, bad := e.Server, (*edit.RefusedError)(nil); errors.As(err, &bad) && bad.Server == one.Name && (bad.Line == 0 || bad.Line >= one.Line) {
-			if i+1 == len(edits) || edits[i+1].Server.Name != one.Name || bad.Line < edits[i+1].Server.Line {
+		if server, bad := e.Server, (*edit.RefusedError)(nil); errors.As(err, &bad) && bad.Server == server.Name && (bad.Line == 0 || bad.Line >= server.Line) {
+			if i+1 == len(edits) || edits[i+1].Server.Name != server.Name || bad.Line < edits[i+1].Server.Line {
 				return i
 			}
 		}
@@ -246,7 +246,7 @@ func reasonOf(err error) string {
 // Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
 // what was written. It returns the path of the copy. If the file has changed since it was read,
 // Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
-// *RecordError.
+// *BackupError.
 func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	own := c.File.own
 	if err := own.Unchanged(); err != nil {
@@ -256,20 +256,20 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 		return "", err
 	}
 	// What cannot be recorded safely is not begun.
-	records, err := private.Make(dir, recordsDir)
+	records, err := private.Make(dir, wrappedDir)
 	if err != nil {
 		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
 	}
 	defer records.Close()
-	backup, err = c.File.backup(dir, now)
+	backup, err = c.File.keepCopy(dir, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
 	}
 	if err := own.Replace(c.After); err != nil {
 		return backup, err
 	}
-	if err := c.record(records, dir, backup, now); err != nil {
-		return backup, &RecordError{err}
+	if err := c.writeBackup(records, dir, backup, now); err != nil {
+		return backup, &BackupError{err}
 	}
 	return backup, nil
 }

@@ -11,7 +11,7 @@
 //
 // A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:
 // [File.Wrap] and [File.Unwrap] return one and write nothing. [Change.Write] writes it: a copy
-// of the file, then the file, then a [Record]. By the record, mcp-jail status tells which servers
+// of the file, then the file, then a [Backup]. By that, mcp-jail status tells which servers
 // were changed since.
 //
 // # What an entry gets

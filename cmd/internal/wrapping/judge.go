@@ -56,7 +56,7 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case !ok && e.Left != "":
 		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
-		_, why := j.change(e, &Planned{Entry: e}, func() string { return "any" })
+		_, why := j.change(e, &ServerChange{Entry: e}, func() string { return "any" })
 		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}

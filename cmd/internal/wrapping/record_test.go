@@ -60,13 +60,13 @@ func TestOriginal(t *testing.T) {
 			w.path, w.state = filepath.Join(w.host.Home, ".codex/config.toml"), filepath.Join(w.host.Home, "state")
 			write(t, w.path, original)
 			wrap(w)
-			if r, err := file(w).Recorded(w.state); err != nil || w.last.Differs(w.state, w.last.File.Original(w.state, r)) {
+			if r, err := file(w).Backup(w.state); err != nil || w.last.Differs(w.state, w.last.File.Original(w.state, r)) {
 				t.Error("a wrapped file is compared")
 			}
 			tt.do(w)
 			unwrap(w)
 			f := file(w)
-			r, err := f.Recorded(w.state)
+			r, err := f.Backup(w.state)
 			must(t, err)
 			copied := f.Original(w.state, r)
 			if got := copied; tt.want == "" && got != "" || tt.want != "" && text(got) != tt.want {

@@ -80,7 +80,7 @@ func (b bringing) preset() string {
 }
 
 // planned returns what becomes of an entry in a file of Claude Code.
-func planned(t *testing.T, h clients.Host, file string, argv []string, env map[string]string) (Planned, Verdict) {
+func planned(t *testing.T, h clients.Host, file string, argv []string, env map[string]string) (ServerChange, Verdict) {
 	t.Helper()
 	entry := map[string]any{"command": argv[0], "args": argv[1:], "env": env}
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": entry}})

@@ -143,7 +143,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	for _, p := range change.Changed() {
 		changed[p.Key()] = true
 	}
-	_, err = after.change(Selection{}, func(e Entry, _ *Planned) (clients.Edit, clients.Reason) {
+	_, err = after.change(Selection{}, func(e Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
 		if !changed[e.Key()] {
 			return clients.Edit{}, NotWrapped
 		}
@@ -296,7 +296,7 @@ func TestCompare(t *testing.T) {
 	write(t, path, `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "c": {"command": "z"}}}`)
 	state := filepath.Join(h.Home, "state")
 	f := only(t, h, Selection{})
-	if r, err := f.Recorded(state); r != nil || err != nil {
+	if r, err := f.Backup(state); r != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
 	}
 	_, err := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Write(state, time.Now())
@@ -307,7 +307,7 @@ func TestCompare(t *testing.T) {
 	text = bytes.Replace(text, []byte(`"c"`), []byte(`"d"`), 1)
 	must(t, os.WriteFile(path, text, 0o600))
 	f = only(t, h, Selection{})
-	r, err := f.Recorded(state)
+	r, err := f.Backup(state)
 	must(t, err)
 	since, gone := f.Compare(r)
 	if want := map[string]Since{"mcpServers/b": Changed, "mcpServers/d": Added}; fmt.Sprint(since) != fmt.Sprint(want) || fmt.Sprint(gone) != "[mcpServers/c]" {

@@ -216,13 +216,13 @@ func (s Store) Sessions() (out []*Session, err error) {
 	}
 	top.Close()
 	for _, name := range slices.Backward(names) {
-		one, e := s.Session(name)
+		session, e := s.Session(name)
 		if e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
-		if len(one.jails) > 0 {
-			out = append(out, one)
+		if len(session.jails) > 0 {
+			out = append(out, session)
 		}
 	}
 	return out, err

@@ -150,7 +150,7 @@ func (k *Keeper) content(fd int, path string, st object.State) {
 	}
 	if foreign = foreign || edited; n.kept && m.kept && !foreign {
 		k.again(path, m)
-		m.mayBe(st)
+		m.addCandidate(st)
 		return
 	}
 	if !n.kept || foreign {
@@ -159,7 +159,7 @@ func (k *Keeper) content(fd int, path string, st object.State) {
 		}
 	}
 	n.kept = k.record(path, m, st, foreign)
-	m.mayBe(st)
+	m.addCandidate(st)
 }
 
 // Name keeps what stands at a name in dir before the name is made, removed or replaced. path is
@@ -173,7 +173,7 @@ func (k *Keeper) Name(dir int, name, path string, content bool) {
 	if m := k.paths[path]; m != nil && (!content || st.Kind == object.None) {
 		m.any = true // it is about to be made
 	} else if m != nil {
-		m.mayBe(st)
+		m.addCandidate(st)
 	}
 }
 
@@ -213,7 +213,7 @@ func (k *Keeper) Attributes(fd int, path string) {
 	if err == nil && st.Nlink > 0 {
 		k.state(path, st)
 		if m := k.paths[path]; m != nil {
-			m.mayBe(st)
+			m.addCandidate(st)
 		}
 		if n := k.inodes[st.ID]; n != nil {
 			n.settled = false
@@ -230,8 +230,8 @@ func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, t
 	replaced := k.name(toDir, toName, to, !exchange)
 	for _, path := range []string{from, to} {
 		if m := k.paths[path]; m != nil {
-			m.mayBe(moved)
-			m.mayBe(replaced)
+			m.addCandidate(moved)
+			m.addCandidate(replaced)
 		}
 	}
 	var below, belowOther []string
@@ -259,7 +259,7 @@ func (k *Keeper) Made(fd int, path string) {
 	k.inodes[st.ID] = &node{kept: true}
 	if m := k.paths[path]; m != nil && m.pending && st.Nlink > 0 { // O_TMPFILE: path is that of its directory
 		m.any = false
-		m.mayBe(st)
+		m.addCandidate(st)
 	}
 }
 
@@ -279,7 +279,7 @@ func (k *Keeper) NotMade(path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if m := k.paths[path]; m != nil && m.pending {
-		m.pending, m.any, m.may, m.last = false, false, nil, object.State{Kind: object.None}
+		m.pending, m.any, m.candidates, m.last = false, false, nil, object.State{Kind: object.None}
 		delete(k.pending, path)
 	}
 }
@@ -295,8 +295,8 @@ func (k *Keeper) marked(path string, st *object.State) (m *mark, foreign bool) {
 	return m, m.kept && !m.pending && !m.unknown && !isLeftAs(&m.last, st)
 }
 
-// maxMay bounds the objects that are remembered of a path.
-const maxMay = 8
+// maxCandidates bounds the objects that are remembered of a path.
+const maxCandidates = 8
 
 // state records a state without content, unless the path has a record and only the server has
 // changed the path since.

@@ -9,15 +9,15 @@ import (
 
 // mark is what the keeper knows of a path.
 type mark struct {
-	kept    bool // it has a record of what stood there
-	missed  bool // that record could not be written
-	pending bool // it may change; there is no record yet of what is left
-	unknown bool // it could not be looked at
-	touched time.Time
-	last    object.State   // what was left there; valid if !pending and !unknown, or seen
-	seen    bool           // it is pending, and was last when it was looked at
-	may     []object.State // while it is pending: the objects that the server may have left there
-	any     bool           // the server may have left any object
+	kept       bool // it has a record of what stood there
+	missed     bool // that record could not be written
+	pending    bool // it may change; there is no record yet of what is left
+	unknown    bool // it could not be looked at
+	touched    time.Time
+	last       object.State   // what was left there; valid if !pending and !unknown, or seen
+	seen       bool           // it is pending, and was last when it was looked at
+	candidates []object.State // while it is pending: the objects that the server may have left there
+	any        bool           // the server may have left any object
 }
 
 // isLeftAs reports whether the server alone has changed an object since it was left. The server
@@ -26,21 +26,21 @@ func isLeftAs(s, now *object.State) bool {
 	return s.SameObject(now) || max(s.Nlink, now.Nlink) > 1 && s.SameButTime(now)
 }
 
-// mayBe notes an object that the server may leave at a path.
-func (m *mark) mayBe(st object.State) {
-	i := slices.IndexFunc(m.may, func(s object.State) bool { return s.ID == st.ID })
+// addCandidate notes an object that the server may leave at a path.
+func (m *mark) addCandidate(st object.State) {
+	i := slices.IndexFunc(m.candidates, func(s object.State) bool { return s.ID == st.ID })
 	switch {
 	case !m.pending, m.any, st.Kind == object.None, st.Kind == 0:
 	case i >= 0:
-		m.may[i] = st
-	case len(m.may) == maxMay:
+		m.candidates[i] = st
+	case len(m.candidates) == maxCandidates:
 		m.any = true
 	default:
-		m.may = append(m.may, st)
+		m.candidates = append(m.candidates, st)
 	}
 }
 
 // isServers reports whether what stands at a pending path can be what the server left there.
 func (m *mark) isServers(st *object.State) bool {
-	return st.Kind == object.None || m.any || len(m.may) == 0 || slices.ContainsFunc(m.may, func(s object.State) bool { return s.ID == st.ID })
+	return st.Kind == object.None || m.any || len(m.candidates) == 0 || slices.ContainsFunc(m.candidates, func(s object.State) bool { return s.ID == st.ID })
 }

@@ -93,7 +93,7 @@ func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
 	n := k.inodes[st.ID]
 	switch {
 	case !m.isServers(&st): // others have put it there
-		st = m.may[len(m.may)-1]
+		st = m.candidates[len(m.candidates)-1]
 	case st.Kind == object.File && n != nil:
 		if open(st.ID.Ino) {
 			m.seen = false

@@ -64,7 +64,7 @@ func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string)
 		default:
 			k.add(path+below, m, journal.Record{Word: wordOf(foreign), At: time.Now().UnixNano(), Path: path + below, State: st})
 		}
-		m.mayBe(st)
+		m.addCandidate(st)
 		if st.Kind == object.Dir {
 			out = k.walk(fd, child, path, below, left, out)
 		}

@@ -13,7 +13,7 @@ const Block = 4096
 const MinClone = 64 << 10
 
 // CopyContent copies size bytes of a file to a place in another file, through buf. Holes of a large
-// content stay holes, and one at the end may be missing. It returns how many bytes there are: fewer
+// content stay holes, and chunk at the end may be missing. It returns how many bytes there are: fewer
 // than size if the file is shorter.
 func CopyContent(to int, toAt int64, from int, fromAt, size int64, buf []byte) (int64, error) {
 	for off := int64(0); off < size; {
@@ -59,18 +59,18 @@ func writeAt(fd int, b []byte, at int64) error {
 	return nil
 }
 
-// EqualContent reports whether two files have the same size bytes at two places. It reads them into
+// EqualContent reports whether other files have the same size bytes at other places. It reads them into
 // buf.
 func EqualContent(a int, aAt int64, b int, bAt, size int64, buf []byte) bool {
 	half := len(buf) / 2
 	for off := int64(0); off < size; {
-		one := buf[:min(int64(half), size-off)]
-		n, err := unix.Pread(a, one, aAt+off)
+		chunk := buf[:min(int64(half), size-off)]
+		n, err := unix.Pread(a, chunk, aAt+off)
 		if err != nil || n <= 0 {
 			return false
 		}
-		two := buf[half : half+n]
-		if m, err := unix.Pread(b, two, bAt+off); err != nil || m != n || !bytes.Equal(one[:n], two) {
+		other := buf[half : half+n]
+		if m, err := unix.Pread(b, other, bAt+off); err != nil || m != n || !bytes.Equal(chunk[:n], other) {
 			return false
 		}
 		off += int64(n)

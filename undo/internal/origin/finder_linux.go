@@ -142,11 +142,11 @@ func (f *Finder) joinAlike() {
 	}
 	first := func(id object.ID) object.ID {
 		for range alike {
-			of, ok := alike[id]
+			original, ok := alike[id]
 			if !ok {
 				break
 			}
-			id = of
+			id = original
 		}
 		return id
 	}
@@ -155,8 +155,8 @@ func (f *Finder) joinAlike() {
 			wanted[first(want.ID)] = want.ID
 		}
 	}
-	for id, of := range alike {
-		for _, id := range []object.ID{id, of} {
+	for id, original := range alike {
+		for _, id := range []object.ID{id, original} {
 			if want, ok := wanted[first(id)]; ok && !f.wanted[f.FileOf(id)] {
 				f.stands[id] = want
 			}
@@ -169,11 +169,11 @@ func (f *Finder) joinAlike() {
 // file: then the new one stands for itself.
 func (f *Finder) FileOf(id object.ID) object.ID {
 	for range f.stands {
-		of, ok := f.stands[id]
+		original, ok := f.stands[id]
 		if !ok || f.wanted[id] {
 			break
 		}
-		id = of
+		id = original
 	}
 	return id
 }
@@ -184,11 +184,11 @@ func (f *Finder) IsWanted(id object.ID) bool { return f.wanted[f.FileOf(id)] }
 // standsFor reports whether a file is another one, or a later undo has made it for that one.
 func (f *Finder) standsFor(id, other object.ID) bool {
 	for range f.stands {
-		of, ok := f.stands[id]
+		original, ok := f.stands[id]
 		if !ok || id == other {
 			break
 		}
-		id = of
+		id = original
 	}
 	return id == other
 }
@@ -241,7 +241,7 @@ func (f *Finder) laterChange(c *journal.Change, now *object.State) (session stri
 type asLeft []journal.Left
 
 func (a asLeft) has(s *object.State) bool {
-	return slices.ContainsFunc(a, func(one journal.Left) bool { return one.Is(s) })
+	return slices.ContainsFunc(a, func(l journal.Left) bool { return l.Is(s) })
 }
 
 // StillLeft reports whether a file is as it was left, or stands for it and is: what later sessions

@@ -21,8 +21,8 @@ func (f *Finder) settle() {
 		}
 		f.settled[c.Before.Jail] = (&journal.Record{Word: journal.WordNow, At: c.Alive, Path: c.Path, State: now}).Append(f.settled[c.Before.Jail])
 		f.history.Left[now.ID] = journal.Left{State: now}
-		if one := changes[c.Path]; one != nil {
-			one.Known, one.After = true, now
+		if selected := changes[c.Path]; selected != nil {
+			selected.Known, selected.After = true, now
 		}
 	}
 	for i, at := range journal.LastSigns(s) {

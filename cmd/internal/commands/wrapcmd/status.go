@@ -209,7 +209,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 		out.Problem = f.Err.Error()
 		return out
 	}
-	record, err := f.Recorded(host.StateDir)
+	record, err := f.Backup(host.StateDir)
 	if err != nil {
 		out.Problem = "what wrap wrote is not known: " + err.Error()
 	}

@@ -79,7 +79,7 @@ func forgetWrites(host hostfs.Host, written []*wrapping.Change) (err error) {
 // unwrapped and still differ from their copy.
 func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
 	for _, ch := range written {
-		r, _ := ch.File.Recorded(host.StateDir)
+		r, _ := ch.File.Backup(host.StateDir)
 		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
 			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", show.Line(cli.ShortPath(original, host.Home))))
 		}
@@ -103,7 +103,7 @@ func unread(files []*wrapping.File, home string) error {
 
 // isWrapped reports whether a change has a server that starts in mcp-jail.
 func isWrapped(ch *wrapping.Change) bool {
-	return slices.ContainsFunc(ch.Servers, func(s wrapping.Planned) bool { return s.Left != string(wrapping.NotWrapped) })
+	return slices.ContainsFunc(ch.Servers, func(s wrapping.ServerChange) bool { return s.Left != string(wrapping.NotWrapped) })
 }
 
 // printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not

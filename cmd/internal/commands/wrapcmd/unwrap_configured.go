@@ -23,7 +23,7 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 	if err == nil {
 		return argv, nil
 	}
-	r, _ := f.Recorded(host.StateDir)
+	r, _ := f.Backup(host.StateDir)
 	if original := f.Original(host.StateDir, r); original != "" {
 		return nil, fmt.Errorf("%w; write its command by hand, the file as it was is %s", err, cli.ShortPath(original, host.Home))
 	}

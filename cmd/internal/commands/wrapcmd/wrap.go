@@ -212,7 +212,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	var failed []error
 	for _, ch := range todo {
 		backup, err := ch.Write(host.StateDir, time.Now())
-		var notRecorded *wrapping.RecordError
+		var notRecorded *wrapping.BackupError
 		switch {
 		case errors.As(err, &notRecorded):
 			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)

@@ -32,7 +32,7 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 	}
 	printOpen(c, changes)
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
-		return slices.ContainsFunc(ch.Changed(), func(s wrapping.Planned) bool { return s.Loses != nil && s.Preset == "" })
+		return slices.ContainsFunc(ch.Changed(), func(s wrapping.ServerChange) bool { return s.Loses != nil && s.Preset == "" })
 	}) {
 		c.Printf("\n")
 		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")

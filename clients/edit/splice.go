@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A planner turns a change into splices. Its methods return why that is not possible.
-type planner struct {
+// A splicer turns a change into splices. Its methods return why that is not possible.
+type splicer struct {
 	file    *File
 	server  *Server
 	change  *Change
@@ -14,15 +14,15 @@ type planner struct {
 	removed bool // the list of arguments goes away
 }
 
-func (p *planner) src() []byte { return p.file.src }
+func (p *splicer) src() []byte { return p.file.src }
 
-func (p *planner) add(start, end int, text string) {
+func (p *splicer) add(start, end int, text string) {
 	if start != end || text != "" {
 		p.splices = append(p.splices, splice{start, end, text})
 	}
 }
 
-func (p *planner) plan(c *Change) error {
+func (p *splicer) splice(c *Change) error {
 	p.change = c
 	if err := c.check(p.file); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (p *planner) plan(c *Change) error {
 	return nil
 }
 
-// words plans the change: how many arguments go, and what comes before the others.
-func (p *planner) words() *RefusedError {
+// words decides how many arguments go, and what comes before the others.
+func (p *splicer) words() *RefusedError {
 	c, s := p.change, p.server
 	program := s.command.value
 	var texts []string
@@ -49,7 +49,7 @@ func (p *planner) words() *RefusedError {
 		}
 	}
 	if s.List {
-		return p.front(program, c.Drop, texts)
+		return p.replaceHead(program, c.Drop, texts)
 	}
 	drop := c.Drop
 	if len(texts) == 0 {
@@ -79,12 +79,12 @@ func (p *planner) words() *RefusedError {
 	case len(texts) == 0 && drop == len(s.args.value.items) && p.isInserted():
 		return p.removeArgs()
 	}
-	return p.front(s.args.value, drop, texts)
+	return p.replaceHead(s.args.value, drop, texts)
 }
 
 // raw returns the spelling of a word that moves. In a list between brackets, YAML gives
 // some characters another meaning.
-func (p *planner) raw(n *node, intoFlow bool) (string, *RefusedError) {
+func (p *splicer) raw(n *node, intoFlow bool) (string, *RefusedError) {
 	if n.kind != isText {
 		return "", p.refuse(n, "the program would be "+n.kind.String()+", and has to be a string", "")
 	}
@@ -98,16 +98,16 @@ func (p *planner) raw(n *node, intoFlow bool) (string, *RefusedError) {
 	return raw, nil
 }
 
-func (p *planner) refuse(n *node, reason, fix string) *RefusedError {
+func (p *splicer) refuse(n *node, reason, fix string) *RefusedError {
 	return p.change.refuse(n.line, reason, fix)
 }
 
-func (p *planner) refuseSpelling(n *node) *RefusedError {
+func (p *splicer) refuseSpelling(n *node) *RefusedError {
 	return p.refuse(n, "the program is a block scalar, has a tag or an anchor, or goes on in another line", "write it in one line, between double quotes")
 }
 
-// front plans the removal of the first words of a list, and new ones before the others.
-func (p *planner) front(list *node, drop int, texts []string) *RefusedError {
+// replaceHead replaces the first drop words of a list by texts.
+func (p *splicer) replaceHead(list *node, drop int, texts []string) *RefusedError {
 	if drop == 0 && len(texts) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (p *planner) front(list *node, drop int, texts []string) *RefusedError {
 		}
 	}
 	if !list.flow {
-		return p.blockFront(list, drop, texts)
+		return p.replaceBlockHead(list, drop, texts)
 	}
 	if list.start < 0 || p.src()[list.start] != '[' {
 		return p.refuse(list, "the list does not begin with a bracket", "write it without tag and anchor")
@@ -149,7 +149,7 @@ func (p *planner) front(list *node, drop int, texts []string) *RefusedError {
 
 // separators returns the text before the first word that stays, and the text between the new
 // words, in the style of the list.
-func (p *planner) separators(list *node) (before, between string) {
+func (p *splicer) separators(list *node) (before, between string) {
 	src, first := p.src(), list.items[0].start
 	if space := src[len(bytes.TrimRight(src[:first], " \t")):first]; first > len(space) && src[first-len(space)-1] == '\n' {
 		return "," + lineEnd(src, first-len(space)) + string(space), ", "
@@ -173,8 +173,8 @@ func lineEnd(src []byte, offset int) string {
 	return "\n"
 }
 
-// blockFront is front for a list of YAML whose items stand behind dashes.
-func (p *planner) blockFront(list *node, drop int, texts []string) *RefusedError {
+// replaceBlockHead is replaceHead for a list of YAML whose items follow dashes.
+func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *RefusedError {
 	src, dash := p.src(), list.start
 	indent := linePrefix(src, max(dash, 0))
 	if dash < 0 || src[dash] != '-' || strings.Trim(indent, " ") != "" {
@@ -220,7 +220,7 @@ func linePrefix(src []byte, offset int) string {
 }
 
 // skipExtra returns the offset of the next byte that is neither blank nor in a comment.
-func (p *planner) skipExtra(at int) int {
+func (p *splicer) skipExtra(at int) int {
 	src := p.src()
 	for at < len(src) {
 		switch c := src[at]; {

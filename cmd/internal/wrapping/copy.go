@@ -1,0 +1,69 @@
+package wrapping
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+)
+
+// backupsDir is the directory of the copies of files, in the state directory.
+const backupsDir = "backups"
+
+// maxBackups bounds the copies of a file in one second.
+const maxBackups = 1000
+
+// keepCopy keeps a copy of a file as it was read, with mode 0600, and returns its path. The name has
+// the time and a hash of the file's path.
+func (f *File) keepCopy(dir string, now time.Time) (string, error) {
+	backups, err := private.Make(dir, backupsDir)
+	if err != nil {
+		return "", err
+	}
+	defer backups.Close()
+	hash := sha256.Sum256([]byte(f.own.Real))
+	stem := hex.EncodeToString(hash[:4]) + "-" + filepath.Base(f.own.Real) + "." + now.UTC().Format("20060102T150405Z")
+	name, err := backups.Create(f.own.Data, private.How{Sync: true}, func(yield func(string) bool) {
+		for i, number := 1, ""; i < maxBackups && yield(stem+number+".mcp-jail-backup"); i++ {
+			number = fmt.Sprintf("-%d", i+1)
+		}
+	})
+	return filepath.Join(dir, backupsDir, name), err
+}
+
+// copied returns the content of a copy. name is its path.
+func copied(dir, name string) ([]byte, error) {
+	below, err := filepath.Rel(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return private.ReadFile(dir, below, ownfile.MaxSize)
+}
+
+// Original returns the path of the copy of the file from before mcp-jail first wrote it, which a
+// record names. It is "" if that copy is gone or not known. dir is the state directory.
+func (f *File) Original(dir string, r *Backup) string {
+	if r == nil {
+		return ""
+	}
+	if _, err := copied(dir, r.First); err != nil {
+		return ""
+	}
+	return r.First
+}
+
+// Differs reports whether the file, which was written, has no entry of mcp-jail any more and
+// still differs from original, its copy from before mcp-jail first wrote it.
+func (c *Change) Differs(dir, original string) bool {
+	after := c.File.again()
+	if original == "" || after.Err != nil || after.hasWrapped() {
+		return false
+	}
+	before, err := copied(dir, original)
+	return err == nil && !bytes.Equal(before, after.own.Data)
+}
