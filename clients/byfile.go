@@ -51,7 +51,6 @@ func (h Host) matches(at Location, file string) bool {
 	return matches(h.slashes(at.Pattern), rest)
 }
 
-// matches reports whether a path matches a pattern of a place.
 func matches(pattern, name string) bool {
 	before, after, deep := strings.Cut(pattern, "**/")
 	if deep {
@@ -65,7 +64,6 @@ func matches(pattern, name string) bool {
 	return err == nil && matched
 }
 
-// endsAs reports whether a file ends with the path that a place has below a project.
 func (h Host) endsAs(p Place, file string) bool {
 	elements := strings.Split(h.slashes(file), "/")
 	n := strings.Count(p.Linux, "/") + 1

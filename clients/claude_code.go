@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// claudeCode is Anthropic's command line agent.
 func claudeCode() Client {
 	user := everywhere(User, "~/.claude.json", JSON, []Table{
 		{Path: []string{"mcpServers"}},

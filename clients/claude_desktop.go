@@ -1,6 +1,5 @@
 package clients
 
-// claudeDesktop is Anthropic's desktop application.
 func claudeDesktop() Client {
 	store := Place{
 		Scope: User, Label: "Microsoft Store", Format: JSON, Tables: tables("mcpServers"),

@@ -93,7 +93,6 @@ func (c Client) Greets(name string) bool {
 	return false
 }
 
-// plain removes the differences between two spellings of a name.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '_' {

@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// cline is Cline: the extension, the command line and the JetBrains plugin.
 func cline() Client {
 	const file = "cline_mcp_settings.json"
 	user := everywhere(User, "~/.cline/data/settings/"+file, JSON, tables("mcpServers"))

@@ -1,6 +1,5 @@
 package clients
 
-// continueDev is Continue: the extensions and the command line.
 func continueDev() Client {
 	list := []Table{{Path: []string{"mcpServers"}, List: true}}
 	places := []Place{everywhere(User, "~/.continue/config.yaml", YAML, list)}

@@ -1,6 +1,5 @@
 package clients
 
-// copilot is GitHub's command line agent.
 func copilot() Client {
 	user := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers"))
 	user.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}

@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// crush is Charm's agent.
 func crush() Client {
 	user := Place{
 		Scope: User, Format: JSON, Tables: tables("mcp"),

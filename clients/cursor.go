@@ -1,6 +1,5 @@
 package clients
 
-// cursor is the editor Cursor and its command line agent.
 func cursor() Client {
 	shape := standard()
 	shape.EnvFile = "envFile"

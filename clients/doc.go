@@ -9,7 +9,7 @@
 //
 // The package reads and writes no file, and parses none. A caller parses the file, and hands
 // each entry over as an [Item]; [Client.Entry] says what the entry means. [Entry.Left] says
-// why an entry has to stay as it is. Otherwise [Entry.Wrap] returns the [Edit] that puts
+// why an entry must stay as it is. Otherwise [Entry.Wrap] returns the [Edit] that puts
 // mcp-jail before the server's command line, and [Entry.Unwrap] the one that removes it.
 // An Edit is data as well, for a program that changes bytes in place.
 //

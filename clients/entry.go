@@ -12,7 +12,7 @@ import (
 type Item struct {
 	Table Table
 	Path  []string // from the root of the file to the entry; the elements of lists are numbers from 0
-	Line  int      // where its key stands, from 1
+	Line  int      // where its key is, from 1
 	Value any      // nil, bool, a number, string, []any or map[string]any
 	Name  string   // what the client calls the server, if no key says it
 }
@@ -50,7 +50,7 @@ type Variable struct {
 	Unset       bool
 }
 
-// Reason is why an entry has to stay as it is. It completes the sentence "left: it …".
+// Reason is why an entry must stay as it is. It completes the sentence "left: it …".
 type Reason string
 
 // Reasons.
@@ -78,7 +78,7 @@ func (e Entry) Argv() []string {
 }
 
 // EnvNames returns the names of the variables that the entry gives to its server, each once:
-// those with a value, and then those of Names. A jail has to pass these on.
+// those with a value, and then those of Names. A jail must pass these on.
 func (e Entry) EnvNames() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -119,6 +119,7 @@ func (c Client) Entry(item Item) Entry {
 		e.Server, _ = table["name"].(string)
 	}
 	e.Server = cmp.Or(item.Name, e.Server)
+	// The shape decides under which keys all the rest is looked for.
 	e.Shape = c.shapeOf(table)
 	inner := table
 	if e.Shape.Within != "" {
@@ -139,6 +140,7 @@ func (c Client) Entry(item Item) Entry {
 	if kind := cmp.Or(text(inner, "type"), text(table, "type")); c.ByType && e.Command != "" && !isLocal(kind) {
 		e.leave(Ambiguous, "it has a command, and its type is "+kind)
 	}
+	// A helper is a command that the client itself runs, outside of the jail.
 	for _, key := range e.Shape.Helpers {
 		if table[key] != nil && !e.Disabled {
 			e.leave(Beside, "take out "+key)
@@ -148,7 +150,6 @@ func (c Client) Entry(item Item) Entry {
 	return e
 }
 
-// commandsOf returns the keys at which an entry has a command line in one of the client's shapes.
 func (c Client) commandsOf(table map[string]any) (at []string) {
 	for _, s := range c.Shapes {
 		inner, key := table, s.Command
@@ -180,6 +181,7 @@ func (c Client) shapeOf(table map[string]any) Shape {
 		}
 		_, isText := inner[s.Command].(string)
 		_, isList := inner[s.Command].([]any)
+		// A text with a list of arguments is one shape, a list alone is the other.
 		switch {
 		case isText && s.Args != "", isList && s.Args == "":
 			return s
@@ -234,16 +236,13 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	e.Command, e.Args = command, words
 }
 
-// isLocal reports whether a type of an entry is one of a program, or none.
 func isLocal(kind string) bool { return slices.Contains([]string{"", "stdio", "local"}, kind) }
 
-// isRemote reports whether a type of an entry is one without a program.
 func isRemote(kind string) bool {
 	kind = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(kind))
 	return slices.Contains([]string{"http", "sse", "streamablehttp", "remote", "ws", "websocket"}, kind)
 }
 
-// judge sets Left for an entry that has a command.
 func (e *Entry) judge(c Client, table map[string]any) {
 	if e.Left != "" {
 		return
@@ -297,13 +296,11 @@ func (e *Entry) readEnv(inner map[string]any) {
 	}
 }
 
-// text returns the text at a key, or "".
 func text(table map[string]any, key string) string {
 	s, _ := table[key].(string)
 	return s
 }
 
-// texts returns the elements of a list whose elements are all texts.
 func texts(value any) ([]string, bool) {
 	list, ok := value.([]any)
 	var out []string
@@ -326,6 +323,7 @@ func (c Client) Changes(entry, other any) bool {
 		return true
 	}
 	for key, value := range table {
+		// Switching off starts nothing, and quiet keys do not change what starts.
 		switched := slices.ContainsFunc(c.Shapes, func(s Shape) bool { return key == s.Off && value == true || key == s.On && value == false })
 		if !switched && !quietKeys[key] && !(c.isSwitch(key) && !c.isOff(mine)) {
 			return true
@@ -338,7 +336,6 @@ func (c Client) isSwitch(key string) bool {
 	return slices.ContainsFunc(c.Shapes, func(s Shape) bool { return key != "" && (key == s.Off || key == s.On) })
 }
 
-// isOff reports whether an entry is switched off.
 func (c Client) isOff(table map[string]any) bool {
 	return slices.ContainsFunc(c.Shapes, func(s Shape) bool {
 		return s.Off != "" && table[s.Off] == true || s.On != "" && table[s.On] == false

@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// gemini is Google's command line agent.
 func gemini() Client {
 	user := everywhere(User, "~/.gemini/settings.json", JSONC, tables("mcpServers"))
 	user.Moves = []Move{{"GEMINI_CLI_HOME", "$GEMINI_CLI_HOME/.gemini/settings.json"}}

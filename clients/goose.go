@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// goose is Block's agent, command line and desktop.
 func goose() Client {
 	user := Place{
 		Scope: User, Format: YAML, Tables: tables("extensions"),

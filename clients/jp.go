@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// jpBlind returns the files that JP reads where there is no TOML file.
 func jpBlind(user Place) (all []Blind) {
 	for _, ending := range []string{"json", "json5", "yaml", "yml"} {
 		all = append(all, unread(Project, ".jp/config."+ending, "mcp", "it is no TOML"))
@@ -17,7 +16,6 @@ func jpBlind(user Place) (all []Blind) {
 	return all
 }
 
-// jp is the command line JP.
 func jp() Client {
 	found := []Table{{Path: []string{"providers", "mcp"}}, {Path: []string{"providers", "mcp", "value"}}}
 	user := Place{

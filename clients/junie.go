@@ -1,6 +1,5 @@
 package clients
 
-// junie is JetBrains' agent.
 func junie() Client {
 	return Client{
 		Name: "junie", Title: "Junie", Aliases: []string{"jetbrains-junie"},

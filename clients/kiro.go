@@ -1,6 +1,5 @@
 package clients
 
-// kiro is the editor Kiro and its command line.
 func kiro() Client {
 	agents := everywhere(User, "~/.kiro/agents/*.json", JSON, tables("mcpServers"))
 	agents.Label, agents.Note = "agents", "Of the command line; not verified."

@@ -1,6 +1,5 @@
 package clients
 
-// lmStudio is LM Studio.
 func lmStudio() Client {
 	older := everywhere(User, "~/.cache/lm-studio/mcp.json", JSON, tables("mcpServers"))
 	older.Label = "older versions"

@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// openCode is the agent OpenCode.
 func openCode() Client {
 	found := append(tables("mcp"), Table{Path: []string{"mcp", "servers"}})
 	var places []Place
@@ -52,7 +51,6 @@ func openCode() Client {
 	}
 }
 
-// managedBlind returns the files of administrators for OpenCode and its relatives.
 func managedBlind(program string, names ...string) (all []Blind) {
 	for _, name := range names {
 		all = append(all, Blind{Word: `"mcp"`, Why: whyRemote, Place: Place{

@@ -61,7 +61,7 @@ const (
 // Any is an element of a table's path that stands for every key.
 const Any = "*"
 
-// Table is where the servers stand in a file. Its path consists of whole keys, from the root;
+// Table is where the servers are in a file. Its path consists of whole keys, from the root;
 // a dot in a key is a part of it. The table maps the names of servers to their entries. If
 // List is set, it is a list of entries, and each has its name at the key "name".
 type Table struct {
@@ -163,7 +163,6 @@ func (p Place) Locate(h Host) (Location, bool) {
 	return Location{File: h.join(base, rest)}, true
 }
 
-// root splits a path into the directory that it starts in and the rest.
 func (h Host) root(written string) (base, rest string, ok bool) {
 	first, rest, _ := strings.Cut(written, "/")
 	switch {
@@ -219,7 +218,6 @@ func (h Host) isAbsolute(file string) bool {
 	return strings.HasPrefix(file, "/")
 }
 
-// join appends a path with slashes to a directory of the host.
 func (h Host) join(dir, rest string) string {
 	separator := "/"
 	if h.OS == "windows" {

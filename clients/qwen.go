@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// qwen is Qwen Code, a relative of Gemini CLI.
 func qwen() Client {
 	shape := standard()
 	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}

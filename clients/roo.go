@@ -2,7 +2,6 @@ package clients
 
 import "time"
 
-// roo is the extension Roo Code.
 func roo() Client {
 	var places []Place
 	for _, e := range editors() {

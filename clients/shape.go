@@ -18,7 +18,7 @@ type Shape struct {
 	Cwd     string
 	URL     []string // an entry with one of these and no command is remote
 
-	// The rest stands in the entry itself.
+	// The rest is in the entry itself.
 	Off       string // true: the client does not start the server
 	On        string // false: the client does not start the server
 	Sandbox   string // true: the client confines the server itself
@@ -28,12 +28,10 @@ type Shape struct {
 	Helpers []string // the client runs the command or the code at these keys itself, beside a server
 }
 
-// standard is the shape that most clients share.
 func standard() Shape {
 	return Shape{Command: "command", Args: "args", Env: "env", URL: []string{"url"}}
 }
 
-// standardOff is the standard shape with a key that switches an entry off.
 func standardOff() Shape {
 	s := standard()
 	s.Off = "disabled"
@@ -45,7 +43,6 @@ func listed() Shape {
 	return Shape{Command: "command", Env: "environment", URL: []string{"url"}, On: "enabled"}
 }
 
-// tables returns the tables with these names at the root of a file.
 func tables(names ...string) []Table {
 	var out []Table
 	for _, name := range names {
@@ -54,7 +51,6 @@ func tables(names ...string) []Table {
 	return out
 }
 
-// everywhere returns a place with the same path on all systems.
 func everywhere(scope Scope, file string, format Format, found []Table) Place {
 	return Place{Scope: scope, Linux: file, MacOS: file, Windows: file, Format: format, Tables: found}
 }
@@ -65,7 +61,6 @@ func joinLabels(labels ...string) string {
 	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
 }
 
-// withLine returns places that also have the command line of a server at some keys.
 func withLine(line []string, places ...Place) []Place {
 	for i := range places {
 		places[i].Line = line
@@ -79,12 +74,10 @@ func above(p Place, reach Reach) Place {
 	return p
 }
 
-// unread returns a file that is not read, with the same path on all systems.
 func unread(scope Scope, file, word, why string) Blind {
 	return Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
 }
 
-// movedBy returns a file that a variable moves to a path below its value.
 func movedBy(variable, to string, b Blind) Blind {
 	b.Place.Moves = []Move{{variable, "$" + variable + "/" + to}}
 	return b
@@ -109,7 +102,6 @@ func dotEnv(dir string) (all []Shared) {
 	return all
 }
 
-// settingsEnv returns files of settings that have variables at the key env.
 func settingsEnv(places ...Place) (all []Shared) {
 	for _, p := range places {
 		all = append(all, Shared{Place: p, Path: []string{"env"}})

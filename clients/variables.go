@@ -3,7 +3,7 @@ package clients
 import "strings"
 
 // Form is a way to write a variable in an entry. The client replaces it before it starts the
-// server, so mcp-jail gets the value; in the file the text has to stay.
+// server, so mcp-jail gets the value; in the file the text must stay.
 //
 // A form that has a name begins with Open and ends with Close. If Close is "", the name ends
 // where letters, digits and underscores do. A form without a name is Open alone.
@@ -58,7 +58,6 @@ func (c Client) References(text string) []Reference {
 	return out
 }
 
-// reference returns the variable that a text begins with.
 func (c Client) reference(text string) (found Reference, ok bool) {
 	longest := 0
 	for _, f := range c.Forms {
@@ -97,7 +96,6 @@ func (c Client) Runs(text string) bool {
 	return false
 }
 
-// nameLength returns how many bytes at the start of a text are the name of a variable.
 func nameLength(s string) int {
 	for i, r := range s {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {

@@ -23,7 +23,7 @@ func vscode() Client {
 	shared.Label, shared.Note = "portable", "Read by newer versions."
 	shape := standard()
 	shape.Cwd, shape.EnvFile, shape.Sandbox = "cwd", "envFile", "sandboxEnabled"
-	// mcpResourceScannerService.ts, sanitizeServer: only what stands in `config` counts, if that is there.
+	// mcpResourceScannerService.ts, sanitizeServer: only what is in `config` counts, if that is there.
 	older := shape
 	older.Within, older.Wins = "config", true
 	return Client{
@@ -71,7 +71,6 @@ func editors() []editor {
 	return []editor{{"", "Code"}, {"Insiders", "Code - Insiders"}, {"VSCodium", "VSCodium"}, {"Cursor", "Cursor"}, {"Windsurf", "Windsurf"}}
 }
 
-// place returns the place of a file below the editor's directory for the user.
 func (e editor) place(scope Scope, file string, format Format, found []Table) Place {
 	below := e.dir + "/User/" + file
 	return Place{

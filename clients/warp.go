@@ -1,6 +1,5 @@
 package clients
 
-// warp is the terminal Warp.
 func warp() Client {
 	user := everywhere(User, "~/.warp/.mcp.json", JSON, tables("mcpServers"))
 	project := everywhere(Project, ".warp/.mcp.json", JSON, tables("mcpServers"))

@@ -1,6 +1,5 @@
 package clients
 
-// windsurf is the editor Windsurf.
 func windsurf() Client {
 	plugin := everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers"))
 	plugin.Label = "JetBrains plugin"

@@ -15,7 +15,7 @@ import (
 //
 // The command line is the value at Shape.Command followed by the list at Shape.Args, or the
 // list at Shape.Command alone. If an editor adds or empties the list at Shape.Args, a later Drop
-// has to undo that.
+// must undo that.
 type Edit struct {
 	Path  []string // of the entry
 	Shape Shape    // the keys of the entry
@@ -34,7 +34,7 @@ type Wrapping struct {
 type Wrapped struct {
 	Program string
 	Name    string   // the value of --name, or the server of "run SERVER"
-	Flags   []string // what stands between run and "--", as it is written
+	Flags   []string // what is between run and "--", as it is written
 	Argv    []string // the original; nil for "run SERVER", which names a server of mcp-jail's configuration
 }
 
@@ -122,7 +122,6 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 	return w, true
 }
 
-// isOurs reports whether a program is mcp-jail, under any path of any system.
 func isOurs(program string) bool {
 	base := program[strings.LastIndexAny(program, `/\`)+1:]
 	return base == "mcp-jail" || strings.EqualFold(base, "mcp-jail.exe")

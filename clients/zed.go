@@ -1,6 +1,5 @@
 package clients
 
-// zed is the editor Zed.
 func zed() Client {
 	user := Place{
 		Scope: User, Format: JSONC, Tables: tables("context_servers"),

@@ -1,4 +1,4 @@
-// Package undo keeps what stood at a path before a jailed server changed it, and puts it back.
+// Package undo keeps what was at a path before a jailed server changed it, and puts it back.
 //
 // A session of a server has a directory in a [Store]. Each of its jails has two files there: a
 // journal, and the data that the journal points into.
@@ -6,12 +6,12 @@
 //   - The [Keeper] writes both. The jail's supervisor calls it before each change that it
 //     carries out for the server. It has the two descriptors and no name of the store, so nothing
 //     that the server names leads into it.
-//   - [Store.Session] reads the journals, and [Session.History] adds them up: what stood at each
+//   - [Store.Session] reads the journals, and [Session.History] adds them up: what was at each
 //     path before ([Change.Before]) and after ([Change.After]), and what is not known
 //     ([Session.Gaps]).
-//   - [Restorer] compares that with what stands there now, and puts back what it may.
+//   - [Restorer] compares that with what is there now, and puts back what it may.
 //
-// The journal records states, not steps: what stood at a path before its first change. So the
+// The journal records states, not steps: what was at a path before its first change. So the
 // order in which paths are put back does not matter, one path can be put back without the
 // others, and an interrupted restore is finished by another one. A file that is moved keeps
 // its content where it is; the journal names its inode, and the restore looks for it.
@@ -35,7 +35,7 @@
 // inode number that is used again within a session can be taken for the file that had it before.
 // The kept states survive the end of processes, and not a loss of power: they are not synced.
 //
-// The carrying out is in this package. The rest is below it: what stands at a path (object), what is
-// written and read (journal), what the supervisor keeps (keeper), who left what stands at a path
+// The carrying out is in this package. The rest is below it: what is at a path (object), what is
+// written and read (journal), what the supervisor keeps (keeper), who left what is at a path
 // (origin), and what is to be done there (steps).
 package undo

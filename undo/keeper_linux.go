@@ -2,5 +2,5 @@ package undo
 
 import "github.com/mcp-jail/mcp-jail/undo/internal/keeper"
 
-// Keeper records what stands at paths before they change.
+// Keeper records what is at paths before they change.
 type Keeper = keeper.Keeper

@@ -22,7 +22,6 @@ func (r *Restorer) setAside(s *work, p *object.Place) error {
 	return err
 }
 
-// takeBack gives an object the name back that setAside has taken from it.
 func (r *Restorer) takeBack(s *work, p *object.Place) {
 	id := r.origin.FileOf(s.Now.ID)
 	if r.review.Aside[id] == p.TempOf(s.Path) && unix.Renameat2(p.Dir, p.Temp, p.Dir, p.Name, unix.RENAME_NOREPLACE) == nil {
@@ -105,6 +104,7 @@ func (r *Restorer) leaveNoTemps(steps []*work) {
 		if aside, ok := r.review.Aside[s.Want.ID]; ok && s.PutsBack() {
 			temps = append(temps, aside)
 		}
+		// A name is removed only if the object has another one.
 		for i, temp := range temps {
 			now, err := object.LookPath(temp)
 			same := r.origin.Is(now.ID, s.Want.ID) || s.Want.Kind == Link && now.SameLook(&s.Want) // made by prepare
@@ -122,7 +122,6 @@ func (r *Restorer) leaveNoTemps(steps []*work) {
 	}
 }
 
-// isAt reports whether a file is at one of some paths.
 func (r *Restorer) isAt(id ID, paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool {
 		now, err := object.LookPath(path)
@@ -130,7 +129,7 @@ func (r *Restorer) isAt(id ID, paths []string) bool {
 	})
 }
 
-// replace gives the temporary file of a step its name. What stands there has to be what was kept: to
+// replace gives the temporary file of a step its name. What is there must be what was kept: to
 // write the temporary file took a while.
 func (s *work) replace(p *object.Place) error {
 	now, err := object.Look(p.Dir, p.Name)
@@ -143,6 +142,7 @@ func (s *work) replace(p *object.Place) error {
 		}
 	}
 	if now.Kind == None || now.Kind == Dir {
+		// Nothing was there: a file that was made since must not be replaced.
 		err = unix.Renameat2(p.Dir, p.Temp, p.Dir, p.Name, unix.RENAME_NOREPLACE)
 		if err == unix.EEXIST {
 			return object.ErrChanged

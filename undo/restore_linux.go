@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restorer puts back what stood at paths before a session, or a call of it.
+// Restorer puts back what was at paths before a session, or a call of it.
 type Restorer struct {
 	Session *Session
 	Steps   []Step
@@ -25,8 +25,8 @@ type Restorer struct {
 // work is a step that is being carried out.
 type work struct {
 	*Step
-	kept   State // what stood there when that had been kept
-	unread ID    // the file that stood there, if keep gave its owner the right to read it
+	kept   State // what was there when that had been kept
+	unread ID    // the file that was there, if keep gave its owner the right to read it
 	temp   string
 	linked bool // its temporary file is a link to the object that moves back
 }
@@ -79,7 +79,6 @@ func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	return out
 }
 
-// each runs a part of the work for the steps that it concerns and that have not failed.
 func (r *Restorer) each(steps []*work, concerns func(*work) bool, do func(*work, *object.Place) error) {
 	for _, s := range steps {
 		if !concerns(s) || s.Failed != "" {
@@ -98,14 +97,15 @@ func (r *Restorer) each(steps []*work, concerns func(*work) bool, do func(*work,
 	}
 }
 
-// keep keeps what stands at a place before it is replaced. It returns an error if that cannot be
-// kept, or is not what the plan saw.
+// keep keeps what is at a place before it is replaced. It returns an error if that cannot be
+// kept, or is not what the review saw.
 func (r *Restorer) keep(s *work, p *object.Place) error {
 	now, err := object.Look(p.Dir, p.Name)
 	if err != nil {
 		return err
 	}
-	if !r.isPlanned(s, &now) {
+	// It was changed since the decision.
+	if !r.isAsSeen(s, &now) {
 		return object.ErrChanged
 	}
 	if err := r.review.NotMovedBack(&now, s.Path); err != nil {
@@ -144,13 +144,12 @@ func (s *work) takeRight(p *object.Place) {
 	})
 }
 
-// isPlanned reports whether the object at the path of a step is what the plan saw there, but for what
+// isAsSeen reports whether the object at the path of a step is what the review saw there, but for what
 // this undo has done to it.
-func (r *Restorer) isPlanned(s *work, now *State) bool {
+func (r *Restorer) isAsSeen(s *work, now *State) bool {
 	return now.SameObject(&s.Now) || now.ID == s.Now.ID && now.Kind == s.Now.Kind && r.own[now.ID]
 }
 
-// unlockDir gives the user the right to change a directory, which its present mode denies.
 func (r *Restorer) unlockDir(s *work, p *object.Place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
@@ -196,7 +195,6 @@ func (r *Restorer) makeDir(s *work, p *object.Place) error {
 	})
 }
 
-// putFile puts a file or a symbolic link back in one step.
 func (r *Restorer) putFile(s *work, p *object.Place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
@@ -219,9 +217,11 @@ func (r *Restorer) putFile(s *work, p *object.Place) error {
 		}
 		return err
 	}
+	// rename(2) does nothing if both names are of one file.
 	if temp, err := object.Look(p.Dir, p.Temp); err == nil && temp.Nlink > 1 {
 		p.Clear() // two names of one file: the rename did nothing
 	}
+	// The next name of this file becomes a link to it.
 	if s.Want.Kind == File && s.Want.Nlink > 1 {
 		r.review.Made[s.Want.ID] = s.Path
 	}
@@ -263,7 +263,7 @@ func (r *Restorer) fill(s *work, p *object.Place) error {
 	return r.writeFile(s, p)
 }
 
-// sameFile returns another path at which the wanted file already stands, or "". Only files with
+// sameFile returns another path at which the wanted file already is, or "". Only files with
 // several names have one.
 func (r *Restorer) sameFile(s *work) string {
 	if s.Want.Nlink < 2 {
@@ -281,7 +281,6 @@ func (r *Restorer) sameFile(s *work) string {
 	return ""
 }
 
-// remove removes what the server made.
 func (r *Restorer) remove(s *work, p *object.Place) error {
 	r.vacate(s, p)
 	if s.Now.Kind == Dir {
@@ -305,11 +304,10 @@ func (r *Restorer) remove(s *work, p *object.Place) error {
 	return unix.Unlinkat(p.Dir, p.Name, 0)
 }
 
-// attributes puts back mode, owner and times.
 func (r *Restorer) attributes(s *work, p *object.Place) error {
 	if s.Action == Attributes {
 		now, err := object.Look(p.Dir, p.Name)
-		if err != nil || !r.isPlanned(s, &now) {
+		if err != nil || !r.isAsSeen(s, &now) {
 			return object.ErrChanged
 		}
 		r.keeper.Name(p.Dir, p.Name, s.Path, false)
@@ -318,12 +316,12 @@ func (r *Restorer) attributes(s *work, p *object.Place) error {
 }
 
 func (r *Restorer) setAttributes(s *work, p *object.Place) error {
-	planned := func(id ID) bool { return id == s.Now.ID }
+	expected := func(id ID) bool { return id == s.Now.ID }
 	if s.linked {
-		planned = func(id ID) bool { return r.origin.Is(id, s.Want.ID) }
+		expected = func(id ID) bool { return r.origin.Is(id, s.Want.ID) }
 	}
 	return p.OnObject(func(name string, now State) error {
-		if !planned(now.ID) || now.Kind != s.Want.Kind {
+		if !expected(now.ID) || now.Kind != s.Want.Kind {
 			return object.ErrChanged // a server that still runs has put something else there
 		}
 		r.own[now.ID] = true
@@ -333,6 +331,7 @@ func (r *Restorer) setAttributes(s *work, p *object.Place) error {
 				r.keeper.StandsFor(now, s.Path, s.Want.ID)
 			}
 		}
+		// The owner comes before the mode: chown(2) takes set-id bits away.
 		if now.UID != s.Want.UID || now.GID != s.Want.GID {
 			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.Want.UID), int(s.Want.GID), 0); err != nil {
 				return fmt.Errorf("its owner cannot be put back: %w", err)

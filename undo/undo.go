@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
-// What stands at a path.
+// What is at a path.
 type (
 	Kind  = object.Kind
 	ID    = object.ID

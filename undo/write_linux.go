@@ -37,7 +37,6 @@ func (r *Restorer) vacate(s *work, p *object.Place) {
 	}
 }
 
-// writeFile writes the content that was kept to the temporary file.
 func (r *Restorer) writeFile(s *work, p *object.Place) error {
 	fd, err := unix.Openat(p.Dir, p.Temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -56,6 +55,7 @@ func (r *Restorer) writeFile(s *work, p *object.Place) error {
 		unix.Fchown(fd, -1, int(s.Want.GID))
 	}
 	object.DropAccessLists("/proc/self/fd/" + strconv.Itoa(fd))
+	// Attributes come before the mode: an access list has its mask in the group bits.
 	if err := r.copyAttributes(p, s.Want.ID, fd); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func copyOut(data, to int, at, size int64) error {
 }
 
 // copyAttributes copies extended attributes and the access list of the file at a place to the one
-// that replaces it. The journal has none, so these are the best there are. They have to be those of
+// that replaces it. The journal has none, so these are the best there are. They must be those of
 // the same file: a server may have put a file of its own there, with an access list for others.
 // Nothing that gives a program rights is copied, such as security.capability.
 func (r *Restorer) copyAttributes(p *object.Place, id ID, to int) (lost error) {

@@ -24,7 +24,6 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s; %s", e.Line, e.Column, e.Reason, e.Fix)
 }
 
-// ambiguous returns an error for the place at an offset.
 func (f *File) ambiguous(offset int, fix, format string, args ...any) *AmbiguousError {
 	line, column := f.position(offset)
 	return &AmbiguousError{line, column, fmt.Sprintf(format, args...), fix}
@@ -190,7 +189,6 @@ var ofPrototype = map[string]bool{
 	"toLocaleString": true, "toString": true, "valueOf": true,
 }
 
-// doubts returns why clients may read an entry in different ways, or nil.
 func (n *node) doubts(known ...string) *fault {
 	if d := n.ownDoubt(known...); d != nil {
 		return d
@@ -229,7 +227,6 @@ var yamlOtherwise = lazy.Regexp(`^(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[
 
 var wholeNumber = lazy.Regexp(`^(?:0|-?[1-9][0-9]{0,14})$`)
 
-// yamlDoubt returns why clients may read a scalar of YAML in different ways, or "".
 func yamlDoubt(y *yaml.Node) string {
 	switch {
 	case y.Style&yaml.TaggedStyle != 0:

@@ -27,6 +27,7 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	}
 	var all []splice
 	inverse := true
+	// want follows each change in the values of the second parser, the measure for the text.
 	for i := range changes {
 		c := &changes[i]
 		p := splicer{file: f, server: &c.Server}
@@ -42,6 +43,7 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 		if want, err = expect(want, c, p.removed); err != nil {
 			return nil, c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently: "+err.Error(), "change it by hand, and please report the file's form")
 		}
+		// What only adds words must be undone to the byte by removing them.
 		inverse = inverse && c.Drop == 0
 	}
 	result := splices(f.src, all)
@@ -59,7 +61,6 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	return result, nil
 }
 
-// verify compares the values that the second parser reads in result with the wanted ones.
 func (f *File) verify(result []byte, want any, changes []Change) error {
 	got, err := f.format.decode(result)
 	c := &changes[0]
@@ -72,7 +73,6 @@ func (f *File) verify(result []byte, want any, changes []Change) error {
 	return nil
 }
 
-// verifyInverse removes the new words again, and compares the bytes with those of f.
 func (f *File) verifyInverse(result []byte, changes []Change) error {
 	g, err := Parse(f.format, result)
 	if err != nil {
@@ -96,7 +96,6 @@ func (f *File) verifyInverse(result []byte, changes []Change) error {
 	return nil
 }
 
-// again finds a server of another version of the file.
 func (f *File) again(s *Server) (Server, error) {
 	for _, other := range f.Servers(s.table) {
 		if slices.Equal(other.Path, s.Path) {
@@ -114,7 +113,6 @@ func (c *Change) refuse(line int, reason, fix string) *RefusedError {
 	return &RefusedError{Server: name, Line: line, Reason: reason, Fix: fix}
 }
 
-// check returns why a change cannot be made, as far as the values tell.
 func (c *Change) check(f *File) *RefusedError {
 	s := &c.Server
 	switch {

@@ -15,13 +15,13 @@
 // it away, Words is empty and Drop is the number of its words.
 //
 // The words that stay keep their bytes. The program's spelling moves from command into the
-// list and back, and new words stand directly before it:
+// list and back, and new words are directly before it:
 //
 //	"command": "n\u0070x", "args": ["-y", "pkg"]
 //	"command": "/bin/jail", "args": ["run", "--", "n\u0070x", "-y", "pkg"]
 //
-// A list that was empty keeps its blanks behind the new words. Where there was no list, one
-// is inserted right after command, and its first word stands one blank behind the bracket.
+// A list that was empty keeps its blanks after the new words. Where there was no list, one
+// is inserted right after command, and its first word is one blank after the bracket.
 // Those two forms differ, so removing the words restores the file byte for byte without a
 // record of its old form. If all changes have Drop 0, Apply proves that: it removes the words
 // from its result again, and refuses the changes if that does not give the original file.
@@ -38,7 +38,7 @@
 //   - JSON5 (single quotes, bare keys) and several YAML documents in one file are errors.
 //   - What clients read in different ways is an [AmbiguousError] of the file, of a table
 //     ([File.Ambiguity]) or of an entry ([Server.Ambiguous]): characters that end a line for some
-//     parsers only, a key that stands twice, keys that each object of JavaScript has, keys that
+//     parsers only, a key that is there twice, keys that each object of JavaScript has, keys that
 //     differ from those of the client in the case of their letters only, halves of surrogates, and
 //     in YAML directives, tags, merge keys and words without quotes that are no text. The functions
 //     in ambiguous.go name the parsers.

@@ -18,7 +18,6 @@ func expect(file any, c *Change, removed bool) (any, error) {
 	return descend(file, path, func(entry any) (any, error) { return expectEntry(entry, c, removed) })
 }
 
-// descend replaces the value at a path.
 func descend(v any, path []string, change func(any) (any, error)) (any, error) {
 	if len(path) == 0 {
 		return change(v)
@@ -34,10 +33,10 @@ func descend(v any, path []string, change func(any) (any, error)) (any, error) {
 	return with(v, path[0], inner, ""), nil
 }
 
-// lookup returns the member of that name, or the element of that number.
 func lookup(v any, name string) (any, bool) {
 	switch v := v.(type) {
 	case object:
+		// Of two members with one name, encoding/json and JavaScript take the last.
 		for _, f := range slices.Backward(v) {
 			if f.name == name {
 				return f.value, true
@@ -61,7 +60,7 @@ func lookup(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// with returns v with a member or element set. A new member of an object stands behind the
+// with returns v with a member or element set. A new member of an object is after the
 // one named behind.
 func with(v any, name string, value any, behind string) any {
 	switch v := v.(type) {
@@ -91,7 +90,6 @@ func with(v any, name string, value any, behind string) any {
 	return v
 }
 
-// without returns v without a member.
 func without(v any, name string) any {
 	switch v := v.(type) {
 	case object:
@@ -110,6 +108,7 @@ func expectEntry(entry any, c *Change, removed bool) (any, error) {
 	list, hasList := lookup(entry, s.table.Args)
 	arguments, _ := list.([]any)
 	words := arguments
+	// Both parsers must have found the same words, or the change would hit others.
 	if whole, isList := program.([]any); isList && s.List {
 		words = whole
 	} else if !s.List {

@@ -127,7 +127,6 @@ func (f *File) skipped() int {
 	return 0
 }
 
-// line returns the number of the line at an offset.
 func (f *File) line(offset int) int { return 1 + bytes.Count(f.src[:offset], []byte{'\n'}) }
 
 func (f *File) syntax(line int, format string, args ...any) error {

@@ -6,11 +6,11 @@ import (
 )
 
 // A list of arguments that this package inserts begins with a bracket and one blank. Words
-// in a list that was there and empty begin directly behind its bracket. So the two can be
+// in a list that was there and empty begin directly after its bracket. So the two can be
 // told apart when the words are removed again.
 const inserted = "[ "
 
-// insertArgs plans a list of arguments where there is none, right behind the program.
+// insertArgs plans a list of arguments where there is none, right after the program.
 func (p *splicer) insertArgs(texts []string) *RefusedError {
 	src, m := p.src(), p.server.command
 	if m.nameEnd < 0 || m.value.start < m.nameEnd {
@@ -21,6 +21,7 @@ func (p *splicer) insertArgs(texts []string) *RefusedError {
 		name = p.file.quote(name)
 	}
 	assign := string(src[m.nameEnd:m.value.start])
+	// A comment or a line end between key and value is not copied.
 	if strings.Trim(assign, " \t:=") != "" {
 		assign = map[Format]string{JSON: ": ", YAML: ": ", TOML: " = "}[p.file.format]
 	}
@@ -33,12 +34,12 @@ func (p *splicer) insertArgs(texts []string) *RefusedError {
 	if strings.Trim(prefix, " \t-") != "" {
 		return p.refuse(m.value, "the key of the program does not stand at the beginning of its line", "write it on a line of its own")
 	}
+	// A dash before the program is that of the whole entry: the new key is indented instead.
 	at := endOfLine(src, m.value.end)
 	p.add(at, at, p.newline(at, m.keyStart-len(prefix))+strings.ReplaceAll(prefix, "-", " ")+text)
 	return nil
 }
 
-// memberSpace returns the blanks or the line end before a new member between braces.
 func (p *splicer) memberSpace(m *member, assign string) string {
 	before := bytes.TrimRight(p.src()[:m.keyStart], " \t\r\n")
 	space := string(p.src()[len(before):m.keyStart])
@@ -51,7 +52,6 @@ func (p *splicer) memberSpace(m *member, assign string) string {
 	return " "
 }
 
-// endOfLine returns the offset of the line end after an offset.
 func endOfLine(src []byte, offset int) int {
 	end := bytes.IndexByte(src[offset:], '\n')
 	if end < 0 {
@@ -81,6 +81,7 @@ func (p *splicer) isInserted() bool {
 		list.items[0].start != list.start+len(inserted) || !bytes.HasPrefix(src[list.start:], []byte(inserted)) {
 		return false
 	}
+	// Only a comma, or one line end, may be between the two members.
 	from, to := p.gap()
 	if from > to {
 		return false
@@ -92,7 +93,6 @@ func (p *splicer) isInserted() bool {
 	return !p.server.args.lines && strings.Trim(between, " \t\r\n") == ","
 }
 
-// gap returns the offsets of the bytes between the program's member and the list's key.
 func (p *splicer) gap() (from, to int) {
 	m := p.server.command
 	if m.lines {
@@ -101,7 +101,6 @@ func (p *splicer) gap() (from, to int) {
 	return m.value.end, p.server.args.keyStart
 }
 
-// removeArgs plans the opposite of insertArgs.
 func (p *splicer) removeArgs() *RefusedError {
 	list := p.server.args.value
 	last := list.items[len(list.items)-1]

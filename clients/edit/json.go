@@ -9,12 +9,11 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// parseJSON builds the tree of a JSON file from the offsets of hujson.
 func (f *File) parseJSON() (*node, error) {
 	if at := tooDeep(f.src); at >= 0 {
 		return nil, f.syntax(f.line(at), "it is nested more than %d levels deep", maxDepth)
 	}
-	// hujson wants a line end behind a last comment. One more does not move any offset.
+	// hujson wants a line end after a last comment. One more does not move any offset.
 	v, err := hujson.Parse(append(bytes.Clone(f.text()), '\n'))
 	if err != nil {
 		line, column := 0, 0
@@ -103,7 +102,6 @@ func tooDeep(src []byte) int {
 	return -1
 }
 
-// endOfString returns the offset behind the string of JSON that begins at i.
 func endOfString(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {
@@ -116,8 +114,8 @@ func endOfString(src []byte, i int) int {
 	return len(src)
 }
 
-// endOfComment returns the offset behind the comment of JSON that begins at i, or i if none
-// does. The line end behind a comment does not belong to it.
+// endOfComment returns the offset after the comment of JSON that begins at i, or i if none
+// does. The line end after a comment does not belong to it.
 func endOfComment(src []byte, i int) int {
 	rest, until := src[i:], "\n"
 	switch {

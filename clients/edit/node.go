@@ -14,7 +14,7 @@ type node struct {
 	text       string // of a text: decoded; of another scalar: its spelling
 	items      []*node
 	members    []member
-	flow       bool   // a list that stands between brackets
+	flow       bool   // a list that is between brackets
 	plain      bool   // a YAML scalar without quotes
 	fault      *fault // why this value must not be changed
 	doubt      *fault // why clients may differ about this value
@@ -62,7 +62,7 @@ type member struct {
 	key                          string
 	line                         int
 	keyStart, nameStart, nameEnd int
-	lines                        bool // it stands on lines of its own, and no comma follows
+	lines                        bool // it is on lines of its own, and no comma follows
 	value                        *node
 	doubt                        *fault // why clients may differ about the key
 	unsure                       *fault // the same, if it is no name of a server
@@ -91,7 +91,6 @@ func (n *node) find(key string) (found *member, twice *fault) {
 	return found, twice
 }
 
-// duplicates returns a fault for each key that stands several times.
 func (n *node) duplicates() map[string]*fault {
 	last, faults := make(map[string]*member, len(n.members)), map[string]*fault{}
 	for i := range n.members {

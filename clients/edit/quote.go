@@ -6,7 +6,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// quote spells a word as a string of the file's language.
 func (f *File) quote(word string) string {
 	if f.format == JSON {
 		return show.Item("json", word)

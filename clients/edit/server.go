@@ -135,7 +135,6 @@ func (f *File) Lookup(path ...string) (value any, line int, found bool) {
 	return value, line, found
 }
 
-// keys returns the keys of an entry that clients look for.
 func (t Table) keys() []string {
 	return append([]string{t.Command, t.Args, t.Env, t.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled"}, urls...)
 }
@@ -152,8 +151,6 @@ func (t Table) withDefaults() Table {
 	return t
 }
 
-// visit calls the function for each value that a path leads to, with the first fault on the
-// way.
 func (f *File) visit(path []string, each func(path []string, n *node, fault *fault)) {
 	var walk func(n *node, done, todo []string, found *fault)
 	walk = func(n *node, done, todo []string, found *fault) {
@@ -175,6 +172,7 @@ func (f *File) visit(path []string, each func(path []string, n *node, fault *fau
 				step(&n.members[i])
 			}
 		}
+		// "01" and "+1" are no numbers of elements.
 		if i, err := strconv.Atoi(todo[0]); err == nil && i >= 0 && i < len(n.items) && strconv.Itoa(i) == todo[0] {
 			walk(n.items[i], append(slices.Clone(done), todo[0]), todo[1:], found)
 		}
@@ -197,6 +195,7 @@ func newServer(t Table, name string, path []string, line int, entry *node, found
 	s := Server{Name: name, Path: path, Line: line, entry: entry, table: t}
 	found = firstFault(found, entry.fault, entry.mergeFault())
 	if t.Nested != "" {
+		// What decides is in the inner table; the outer one may switch the entry off.
 		if m, twice := entry.find(t.Nested); m != nil && m.value.kind == isMap {
 			found = firstFault(found, twice, m.value.fault, m.value.mergeFault())
 			s.read(t, entry, t.Nested)
@@ -221,7 +220,6 @@ func (n *node) mergeFault() *fault {
 	return &fault{line: n.merge, reason: "the merge key << adds fields here, and clients differ in whether they read it", fix: "write the fields out", ambiguous: true, offset: n.mergeAt}
 }
 
-// read takes the fields that are no part of the command line.
 func (s *Server) read(t Table, entry *node, skip string) {
 	for i := range entry.members {
 		m := &entry.members[i]
@@ -243,7 +241,6 @@ func (s *Server) read(t Table, entry *node, skip string) {
 	}
 }
 
-// commandLine finds the words, and returns why they cannot be changed.
 func (s *Server) commandLine(t Table) *fault {
 	var twice, twiceArgs *fault
 	s.command, twice = s.entry.find(t.Command)

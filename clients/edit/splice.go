@@ -52,6 +52,8 @@ func (p *splicer) words() *RefusedError {
 		return p.replaceHead(program, c.Drop, texts)
 	}
 	drop := c.Drop
+	// Without new words, the first word that stays becomes the program. With them, an old program
+	// that stays becomes an argument.
 	if len(texts) == 0 {
 		raw, err := p.raw(s.args.value.items[drop-1], false)
 		if err != nil {
@@ -67,6 +69,7 @@ func (p *splicer) words() *RefusedError {
 	} else {
 		drop--
 	}
+	// A scalar without a known end cannot be replaced in place.
 	if program.end < 0 {
 		return p.refuseSpelling(program)
 	}
@@ -126,6 +129,7 @@ func (p *splicer) replaceHead(list *node, drop int, texts []string) *RefusedErro
 		p.add(list.start+1, list.start+1, strings.Join(texts, ", "))
 		return nil
 	}
+	// Cut up to the next word, with the separators and comments between.
 	from := list.items[0].start
 	if drop < len(list.items) {
 		text := ""
@@ -136,6 +140,7 @@ func (p *splicer) replaceHead(list *node, drop int, texts []string) *RefusedErro
 		p.add(from, list.items[drop].start, text)
 		return nil
 	}
+	// All words go: cut up to the end of the last, and take its comma along if nothing follows.
 	last := list.items[drop-1]
 	if last.end < 0 {
 		return p.refuseSpelling(last)
@@ -147,14 +152,13 @@ func (p *splicer) replaceHead(list *node, drop int, texts []string) *RefusedErro
 	return nil
 }
 
-// separators returns the text before the first word that stays, and the text between the new
-// words, in the style of the list.
 func (p *splicer) separators(list *node) (before, between string) {
 	src, first := p.src(), list.items[0].start
 	if space := src[len(bytes.TrimRight(src[:first], " \t")):first]; first > len(space) && src[first-len(space)-1] == '\n' {
 		return "," + lineEnd(src, first-len(space)) + string(space), ", "
 	}
 	comma := list.items[0].end
+	// A list of one word shows no separator: the colon before the list tells the style.
 	compact := list.start > 0 && src[list.start-1] == ':'
 	if len(list.items) > 1 {
 		compact = comma >= 0 && comma+1 == list.items[1].start
@@ -165,7 +169,6 @@ func (p *splicer) separators(list *node) (before, between string) {
 	return ", ", ", "
 }
 
-// lineEnd returns the line end that stands before the offset, or else "\n".
 func lineEnd(src []byte, offset int) string {
 	if bytes.HasSuffix(src[:offset], []byte("\r\n")) {
 		return "\r\n"
@@ -173,7 +176,6 @@ func lineEnd(src []byte, offset int) string {
 	return "\n"
 }
 
-// replaceBlockHead is replaceHead for a list of YAML whose items follow dashes.
 func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *RefusedError {
 	src, dash := p.src(), list.start
 	indent := linePrefix(src, max(dash, 0))
@@ -183,6 +185,7 @@ func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *Refuse
 	newline := lineEnd(src, dash-len(indent))
 	between := newline + indent
 	if drop < len(list.items) {
+		// The first new word takes over the dash of the first old one.
 		to := dash
 		if drop > 0 {
 			item := list.items[drop].start
@@ -206,6 +209,7 @@ func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *Refuse
 		p.add(dash, last.end, "- "+strings.Join(texts, between+"- "))
 		return nil
 	}
+	// A block list cannot be empty: it becomes [] after the colon of its key.
 	colon := len(bytes.TrimRight(src[:dash], " \t\r\n"))
 	if colon == 0 || src[colon-1] != ':' {
 		return p.refuse(list, "a comment stands before the first word, and the list would be empty", "remove the comment")
@@ -214,7 +218,6 @@ func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *Refuse
 	return nil
 }
 
-// linePrefix returns the text of a line before an offset.
 func linePrefix(src []byte, offset int) string {
 	return string(src[bytes.LastIndexByte(src[:offset], '\n')+1 : offset])
 }

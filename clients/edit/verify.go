@@ -18,7 +18,7 @@ import (
 // The second parsers. They return the whole file as values: an object (JSON), or the maps
 // and slices of package reflect. Their trees are compared, and know no places.
 
-// An object keeps the order of its members, and keys that stand twice.
+// An object keeps the order of its members, and keys that are there twice.
 type object []field
 
 type field struct {
@@ -107,6 +107,7 @@ func plainJSON(src []byte) []byte {
 		case '"':
 			i = endOfString(out, i) - 1
 		case ']', '}':
+			// The comma before a closing bracket is a trailing one.
 			if comma >= 0 {
 				out[comma] = ' '
 			}
@@ -135,7 +136,6 @@ func decodeYAML(src []byte) (any, error) {
 	return v, nil
 }
 
-// lineOf returns the line that a parser's error names, or 0.
 func lineOf(err error) (line int) {
 	if e := (burntsushi.ParseError{}); errors.As(err, &e) {
 		return e.Position.Line

@@ -35,6 +35,7 @@ func (f *File) parseYAML() (*node, error) {
 	if _, err := decodeYAML(f.src); err != nil {
 		return nil, f.syntax(lineOf(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
+	// Clients differ in which of several documents they read.
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
 		return nil, f.syntax(next.Line, "a second document begins here, and mcp-jail edits files with one")
 	}
@@ -42,7 +43,6 @@ func (f *File) parseYAML() (*node, error) {
 	return b.node(doc.Content[0]), nil
 }
 
-// tooWide returns a mapping with too many keys, or nil.
 func tooWide(y *yaml.Node) *yaml.Node {
 	if y.Kind == yaml.MappingNode && len(y.Content) > 2*maxKeys {
 		return y
@@ -83,6 +83,7 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 		if why := yamlDoubt(y); why != "" {
 			n.unsure = &fault{line: y.Line, offset: n.start, reason: why, fix: "write it between quotes", ambiguous: true}
 		}
+		// The position of a node with an anchor or a tag is that of the anchor or tag.
 		if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
 			n.end = scalarEnd(b.src, n.start, y)
 		}
@@ -121,8 +122,6 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	n.members = append(n.members, m)
 }
 
-// alias makes n a copy of the value that the alias stands for, and gives both a fault, so that
-// neither is changed.
 func (b *yamlBuilder) alias(n *node, y *yaml.Node) *node {
 	target := b.anchors[y.Alias]
 	if target.fault == nil {
@@ -148,7 +147,6 @@ func yamlScalar(y *yaml.Node) (kind, string) {
 	return isText, y.Value
 }
 
-// scalarEnd returns the end of a scalar that stands in one line, or else -1.
 func scalarEnd(src []byte, start int, y *yaml.Node) int {
 	if start < 0 || start >= len(src) {
 		return -1
@@ -173,6 +171,7 @@ func scalarEnd(src []byte, start int, y *yaml.Node) int {
 			i++
 		}
 	case y.Style == 0 && bytes.HasPrefix(rest, []byte(y.Value)):
+		// A plain scalar that is folded over lines does not match.
 		return start + len(y.Value)
 	}
 	return -1

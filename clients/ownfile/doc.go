@@ -5,10 +5,10 @@
 // # What holds
 //
 //   - The file is a regular file of at most 5 MB, and belongs to the user. A symbolic link is
-//     followed if it belongs to the user or to root; the file behind it is replaced, and the
+//     followed if it belongs to the user or to root; the file that it leads to is replaced, and the
 //     link stays.
 //   - Replace does nothing if the file is not what Read saw: the same inode, size, time, mode
-//     and content, behind the same links.
+//     and content, through the same links.
 //   - The new content is written to a file beside the old one, with its mode and group, and
 //     renamed. A reader sees the old content or the new one. So does the next reader after a
 //     SIGKILL or a loss of power; at worst a file ".NAME.mcp-jail-…" stays behind, which the

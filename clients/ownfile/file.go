@@ -76,7 +76,6 @@ func Read(name string) (*File, error) {
 	return f, nil
 }
 
-// resolve follows the symbolic links of a name.
 func resolve(name string) (string, error) {
 	at, err := filepath.Abs(name)
 	for range maxLinks {

@@ -91,7 +91,6 @@ func (f *File) in(dir *os.Root) error {
 	return nil
 }
 
-// tempPrefix begins the names of unfinished files.
 func (f *File) tempPrefix() string { return "." + filepath.Base(f.Real) + ".mcp-jail-" }
 
 // removeStale removes unfinished files that a Replace has left behind. The lock is held, and
@@ -108,7 +107,6 @@ func (f *File) removeStale(dir *os.Root) {
 	}
 }
 
-// write writes an unfinished file beside f, with its group.
 func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
 	temp = f.tempPrefix() + strings.ToLower(rand.Text())
 	file, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -20,7 +20,6 @@ func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) 
 
 func hardLinks(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
 
-// keepGroup gives file the group of another one.
 func keepGroup(file *os.File, like fs.FileInfo) error {
 	info, err := file.Stat()
 	if err != nil {

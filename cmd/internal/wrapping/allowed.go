@@ -37,7 +37,6 @@ const (
 // another one for others.
 const OddName clients.Reason = "has a variable whose name programs read in different ways"
 
-// forbidden returns why an entry is left that has variables which it may not set.
 func forbidden(names []string, project bool) (why clients.Reason, detail string) {
 	var odd []string
 	for _, name := range names {
@@ -51,7 +50,6 @@ func forbidden(names []string, project bool) (why clients.Reason, detail string)
 	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
 }
 
-// project returns why a project's entry has something that is not in the list, or "".
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
 	flags, why := j.flags(line)
 	if why != "" {
@@ -97,6 +95,7 @@ func (j judge) flags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
 		name, _, joined := strings.Cut(word, "=")
 		switch {
 		case slices.ContainsFunc(j.file.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
+			// The client would choose which flag it is.
 			return nil, UnknownFlag
 		case strings.HasPrefix(name, "--") && !joined:
 			i++
@@ -138,7 +137,6 @@ func judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags, fromFile
 	return ""
 }
 
-// grants reports whether a server gets a variable by its flags.
 func grants(flags *cmdline.RunFlags, name string) bool {
 	if p, err := presets.Find(flags.Preset); err == nil {
 		if _, known := p.Variable(name); known {

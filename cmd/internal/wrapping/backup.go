@@ -42,16 +42,15 @@ const (
 	largestBackup = 16 << 20  // a file of clients has at most 5 MB
 )
 
-// backupName returns the name of the record of a file.
 func backupName(file string) string {
 	sum := sha256.Sum256([]byte(file))
 	return hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// writeBackup records the copies and hashes of the servers that the file has now.
 func (c *Change) writeBackup(records *private.Dir, dir, backup string, now time.Time) error {
 	r := Backup{File: c.File.own.Real, Time: now.UTC().Truncate(time.Second), Copy: backup, Servers: map[string][]string{}}
 	r.First = c.File.first(dir, backup)
+	// The hashes are of what was written, as the clients read it.
 	after := c.File.again()
 	if after.Err != nil {
 		return after.Err
@@ -82,7 +81,6 @@ func (f *File) first(dir, backup string) string {
 	return f.Original(dir, r)
 }
 
-// hasWrapped reports whether an entry of the file starts mcp-jail.
 func (f *File) hasWrapped() bool {
 	return slices.ContainsFunc(f.Entries, func(e Entry) bool {
 		_, is := clients.ParseWrapped(e.Argv())

@@ -61,6 +61,7 @@ func (c *Change) Diff() string {
 			arguments[word] = true
 		}
 	}
+	// A whole quoted word can be compared as it is meant, with its escapes undone.
 	diff = quoted().ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
@@ -122,6 +123,7 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	}
 	f := j.file
 	host := f.within(j.host)
+	// Each client that starts the entry counts: one may read a file of variables that others ignore.
 	for _, s := range s.asRead() {
 		names, err := j.steering(s)
 		switch {
@@ -202,6 +204,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 		}
 		c.Servers = append(c.Servers, p)
 	}
+	// One refused entry must not keep the others from changing: leave it out and try again.
 	for len(edits) > 0 {
 		after, err := f.parsed.Apply(edits...)
 		if err == nil {

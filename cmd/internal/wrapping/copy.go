@@ -36,7 +36,6 @@ func (f *File) keepCopy(dir string, now time.Time) (string, error) {
 	return filepath.Join(dir, backupsDir, name), err
 }
 
-// copied returns the content of a copy. name is its path.
 func copied(dir, name string) ([]byte, error) {
 	below, err := filepath.Rel(dir, name)
 	if err != nil {

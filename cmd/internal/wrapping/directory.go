@@ -86,14 +86,12 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	return placed
 }
 
-// refuse says why the entry is left, unless there is a reason already.
 func (g *Grant) refuse(what string, err error) {
 	if g.refused == "" {
 		g.refused = clients.Reason(what + ": " + err.Error())
 	}
 }
 
-// twoWays returns why a path can be read in two ways, or "".
 func twoWays(path string) string {
 	if link := hostfs.UpFromLink(path); link != "" {
 		return "it can be read in two ways: " + link + " is a symbolic link, and .. comes after it"

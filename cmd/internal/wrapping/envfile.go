@@ -95,6 +95,7 @@ func variableName(line string) (name, why string) {
 			return "", fmt.Sprintf("U+%04X before a \"%c\" is part of the name for some clients, and a blank for others", c, line[end])
 		}
 	}
+	// "export NAME=x" sets NAME; of other words, the last counts if it is a name of the table.
 	words := strings.Fields(line[:end])
 	if len(words) > 1 && words[0] == "export" {
 		words = words[1:]

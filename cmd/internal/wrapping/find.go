@@ -109,7 +109,6 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 	return files, checkServers(files, sel.Servers)
 }
 
-// named returns the files that a selection names.
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -155,8 +154,6 @@ func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, 
 	return clients.Place{}, false
 }
 
-// lookFor returns the files of the user and of the project that have servers, or that cannot be
-// read.
 func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 	known := map[string]*File{}
 	for _, c := range all {
@@ -169,6 +166,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 				if err != nil {
 					real = path
 				}
+				// Links to one file are one file, read once for all its clients.
 				key := fmt.Sprint(editFormat(p.Format), real)
 				if f := known[key]; f != nil {
 					f.add(c, p, path)
@@ -187,6 +185,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 func Above(project string) (dirs []string, repo int) {
 	repo = -1
 	for dir := project; ; {
+		// .git is a file in a worktree and a submodule.
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && repo < 0 {
 			repo = len(dirs)
 		}
@@ -199,7 +198,6 @@ func Above(project string) (dirs []string, repo int) {
 	}
 }
 
-// existing returns the files of a place that exist.
 func existing(p clients.Place, host clients.Host) (paths []string) {
 	for _, at := range p.LocateAll(host) {
 		paths = append(paths, existingAt(at)...)
@@ -224,7 +222,6 @@ func existingAt(at clients.Location) (paths []string) {
 	return paths
 }
 
-// checkServers returns an error for a name that no file has.
 func checkServers(files []*File, names []string) error {
 	var known []string
 	seen := map[string]bool{}
@@ -256,7 +253,6 @@ func read(env func(string) string, c clients.Client, p clients.Place, path strin
 	return f
 }
 
-// parse finds the servers of a file that was read.
 func (f *File) parse() {
 	if f.parsed, f.Err = edit.Parse(editFormat(f.Place.Format), f.own.Data); f.Err != nil {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)

@@ -23,7 +23,7 @@ type Grant struct {
 	Preset string   // "" if there is none
 	Gets   []string // in words, beyond what every server gets
 	Loses  []string // in words
-	Notes  []string // what the user has to know or decide
+	Notes  []string // what the user must know or decide
 
 	// Withheld is the preset that the name of the package or program has, and that the entry does
 	// not get, because it brings code of its own: Brings.
@@ -63,6 +63,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
 	start := s.start(host, fromFile)
+	// A line that brings code of its own has the name of a package, and not its code.
 	p, ok := presets.Named(start)
 	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
 		server, names = g.usePreset(p, e, host)
@@ -79,6 +80,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
+	// The client starts it in no known directory, so the flag names the workspace.
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
 		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
 		dir = host.Project
@@ -87,8 +89,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	return g
 }
 
-// usePreset grants what a preset says, made to fit the entry. It returns the preset's server, and the
-// variables of the entry that the preset does not know.
 func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host) (server *config.Server, unknown []string) {
 	addInherited(e.Env, p, host)
 	applied := p.For(e)
@@ -145,7 +145,6 @@ func addInherited(env map[string]string, p *presets.Preset, host clients.Host) {
 	}
 }
 
-// values returns the variables that an entry gives to its server.
 func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	env := map[string]string{}
 	for _, name := range s.Names {
@@ -161,7 +160,6 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	return env
 }
 
-// addNames grants variables.
 func (g *Grant) addNames(server *config.Server, names []string) {
 	for _, name := range names {
 		if err := policy.CheckVariable(name); err != nil {
@@ -173,7 +171,6 @@ func (g *Grant) addNames(server *config.Server, names []string) {
 	}
 }
 
-// addSecrets adds notes about secrets in the command line.
 func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	secrets := p.Secrets(e)
 	for _, key := range slices.Sorted(maps.Keys(secrets)) {
@@ -189,7 +186,6 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	}
 }
 
-// addPaths grants files and directories, to read.
 func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 	for _, p := range found {
 		if p.why != "" {

@@ -56,6 +56,7 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case !ok && e.Left != "":
 		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
+		// It would be wrapped, unless the decision finds a reason against it.
 		_, why := j.change(e, &ServerChange{Entry: e}, func() string { return "any" })
 		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
@@ -77,7 +78,6 @@ type judge struct {
 	host    clients.Host
 }
 
-// wrapped returns why it is unclear how an entry starts that says it starts in mcp-jail, or "".
 func (j judge) wrapped(e Entry, line clients.Wrapped) clients.Reason {
 	why := j.start(e, line)
 	if why == "" && e.Elsewhere != "" {
@@ -92,7 +92,6 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) clients.Reason {
 	return why
 }
 
-// left says why an entry is left, or "".
 func (s Entry) left() clients.Reason {
 	switch {
 	case s.mixed != "" && s.Left != clients.Ambiguous:
@@ -105,7 +104,6 @@ func (s Entry) left() clients.Reason {
 	return s.Left
 }
 
-// variables returns why the variables of an entry leave it unclear what it starts, or "".
 func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 	project := j.file.IsProject()
 	if why := j.sharedVariable(line.Argv == nil); why != "" {
@@ -128,6 +126,7 @@ func (j judge) steering(e Entry) (names []string, err error) {
 	project := j.file.IsProject()
 	fromFile, _, err := e.fileNames(e.by.client, j.file.within(j.host))
 	var named []string
+	// npm replaces ${NAME} in the user's .npmrc: a project that sets NAME chooses a registry.
 	if project {
 		named = npm.References(userSettings(j.host.Home))
 	}
@@ -139,7 +138,6 @@ func (j judge) steering(e Entry) (names []string, err error) {
 	return names, err
 }
 
-// takeOut says what to do with variables that an entry may not set.
 func takeOut(names []string) string {
 	them := "it"
 	if len(names) > 1 {
@@ -148,7 +146,6 @@ func takeOut(names []string) string {
 	return "take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client"
 }
 
-// listed names the first of some things.
 func listed(names []string) string {
 	const most = 5
 	if more := len(names) - most; more > 0 {
@@ -157,7 +154,6 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// setNames returns the names of the variables that an entry sets or removes.
 func setNames(e clients.Entry) (names []string) {
 	for _, v := range e.Env {
 		names = append(names, v.Name)
@@ -183,8 +179,6 @@ func (f *File) within(host clients.Host) clients.Host {
 	return host
 }
 
-// start returns why it is not this mcp-jail that an entry starts, or why that is unclear, or
-// "".
 func (j judge) start(e Entry, line clients.Wrapped) clients.Reason {
 	project := j.file.IsProject()
 	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
@@ -200,6 +194,7 @@ func (j judge) start(e Entry, line clients.Wrapped) clients.Reason {
 			dir = filepath.Join(j.host.Project, dir)
 		}
 	}
+	// An absolute path is as it is, one with a slash is relative to the start, a bare name is searched.
 	switch {
 	case filepath.IsAbs(path):
 	case strings.ContainsAny(path, `/\`):
@@ -218,6 +213,7 @@ func (j judge) start(e Entry, line clients.Wrapped) clients.Reason {
 	case !j.program.is(path):
 		return OtherProgram
 	case project && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return policy.Within(path, dir) }):
+		// It is this program now, and the next checkout may have another one there.
 		return OwnProgram
 	}
 	return ""
@@ -261,11 +257,8 @@ func (f *File) replaced(text string, host clients.Host) (value string, ok bool) 
 	return value, ok
 }
 
-// clients returns the clients that read the file.
 func (f *File) clients() []clients.Client { return append([]clients.Client{f.Client}, f.Also...) }
 
-// replacesBefore reports whether a client replaces a variable that begins among the first bytes of a
-// word.
 func replacesBefore(c clients.Client, word string, n int) bool {
 	refs := c.References(word)
 	return len(refs) > 0 && strings.Index(word, refs[0].Text) < n

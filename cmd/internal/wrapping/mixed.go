@@ -28,6 +28,7 @@ func leaveMixed(files []*File, host clients.Host) {
 				byName[p.entry.Server] = append(byName[p.entry.Server], p)
 			}
 		}
+		// An entry is left if another part of that name changes what it starts.
 		for _, parts := range byName {
 			for _, p := range parts {
 				if !c.Changes(nil, p.value) {
@@ -45,7 +46,6 @@ func (f *File) isReadBy(c clients.Client) bool {
 	return slices.ContainsFunc(f.clients(), func(o clients.Client) bool { return o.Name == c.Name })
 }
 
-// allOf returns the files of a client, of all scopes: those of files, and others that are there.
 func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 	known := map[string]bool{}
 	for _, f := range files {
@@ -67,7 +67,6 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 	return all
 }
 
-// parts returns the entries that a client finds in a file.
 func (f *File) parts(c clients.Client) (all []part) {
 	for _, r := range f.readings {
 		if r.client.Name != c.Name || f.Err != nil {
@@ -86,7 +85,6 @@ func (p part) isSame(o part) bool {
 	return p.file.Real() == o.file.Real() && p.entry.Key() == o.entry.Key()
 }
 
-// leave leaves an entry, because another one changes what the client makes of it.
 func (p part) leave(c clients.Client, other part) {
 	at, there := p.file.at[p.entry.Key()]
 	if !there {

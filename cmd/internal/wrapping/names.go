@@ -40,6 +40,7 @@ func (n *Names) nameFor(f *File, s Entry) string {
 		// "node server.js" is another program in each project.
 		base += "-" + policy.ShortHash(f.Path+" "+s.For)
 	}
+	// Two clients that start the same program share its data.
 	for _, name := range []string{base, base + "-" + s.by.client.Name} {
 		if was, taken := n.used[name]; !taken || was == id {
 			n.used[name] = id

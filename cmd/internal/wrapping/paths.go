@@ -15,7 +15,7 @@ import (
 
 // foundPath is a file or directory among the arguments of an entry.
 type foundPath struct {
-	word string // as it stands in the entry, for a flag
+	word string // as it is in the entry, for a flag
 	path string // on this host
 	why  string // why it is not granted; "" if it is
 }
@@ -64,14 +64,12 @@ func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundP
 	return found
 }
 
-// looksLikePath reports whether the directory of a path exists, and is not the root.
 func looksLikePath(path string) bool {
 	dir := filepath.Dir(path)
 	_, err := os.Stat(dir)
 	return err == nil && dir != filepath.Dir(dir)
 }
 
-// isScript reports whether a path is that of a file which an interpreter runs, by its ending.
 func isScript(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".sh", ".jar", ".php", ".pl":
@@ -136,8 +134,6 @@ func sensitive(name string, host clients.Host) string {
 	return resolve.Sensitive(&local, p, name)
 }
 
-// localPolicy returns this host, and what holds for each server that no configuration declares: the
-// sensitive paths of the user's defaults, and the files of secrets.
 func localPolicy(host clients.Host) (local hostfs.Host, p *policy.Policy, err error) {
 	if local, err = hostfs.LocalHost(); err != nil {
 		return local, nil, err

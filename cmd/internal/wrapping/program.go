@@ -11,7 +11,6 @@ type Program struct {
 	Also []string // other absolute paths of it, which older entries may name
 }
 
-// is reports whether a path leads to the program.
 func (p Program) is(path string) bool {
 	theirs, err := os.Stat(path)
 	return err == nil && slices.ContainsFunc(append([]string{p.Path}, p.Also...), func(own string) bool {

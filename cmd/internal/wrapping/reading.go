@@ -21,7 +21,6 @@ type reading struct {
 	place  clients.Place
 }
 
-// isSame reports whether two readings find the same servers.
 func (r reading) isSame(o reading) bool {
 	way := func(r reading) []any {
 		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.place.Line, r.client.Shapes, r.client.OnlyCmd}
@@ -54,7 +53,6 @@ func (f *File) addScope(scope clients.Scope, path string) {
 	f.ofUser = f.ofUser || scope != clients.Project && path == f.Real()
 }
 
-// again reads the file anew, as all of its clients do.
 func (f *File) again() *File {
 	after := read(f.env, f.Client, f.Place, f.Path)
 	for _, r := range f.readings {
@@ -64,7 +62,6 @@ func (f *File) again() *File {
 	return after
 }
 
-// find adds the servers that a reading finds.
 func (f *File) find(r reading) {
 	if f.Err != nil {
 		return
@@ -90,6 +87,7 @@ func (f *File) merge(e Entry) {
 	}
 	switch old := &f.Entries[at]; {
 	case old.Left == clients.Beside || e.Left == clients.Beside:
+		// A command beside the entry runs outside of the jail, whatever else holds.
 		if e.Left == clients.Beside {
 			*old = e
 		}
@@ -109,7 +107,6 @@ func (f *File) merge(e Entry) {
 // keys that others do not: a directory, a file of variables, another machine.
 func (s Entry) asRead() []Entry { return append([]Entry{s}, s.others...) }
 
-// entries returns the entries that a reading finds, in the order of the file.
 func (f *File) entries(r reading) (all []Entry, err error) {
 	tables, single := r.place.Tables, false
 	if (r.place.Bare || r.place.Single) && !slices.ContainsFunc(tables, func(t clients.Table) bool {
@@ -136,6 +133,7 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		if err := f.parsed.Ambiguity(at); err != nil {
 			return nil, err
 		}
+		// Each shape of the client has its own keys for the words: they are looked up once a shape.
 		byShape := map[string]map[string]edit.Server{}
 		servers := f.parsed.Servers(at)
 		if n := len(all) + len(servers); n > maxServers {
@@ -196,7 +194,6 @@ func namesDirectory(name string) bool {
 	return slices.Contains([]string{"PWD", "OLDPWD", "INIT_CWD", "PROJECT_CWD", "VIRTUAL_ENV", "DIRENV_DIR", "DIRENV_FILE", "_"}, name) || strings.HasPrefix(strings.ToLower(name), "npm_")
 }
 
-// entry returns an entry as a reading finds it.
 func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[string]map[string]edit.Server) Entry {
 	e := Entry{Entry: r.client.Entry(item), file: f, by: r}
 	e.words = f.wordsOf(at, e.Entry, byShape)

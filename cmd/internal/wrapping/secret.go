@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// hidden stands in place of a secret.
+// hidden takes the place of a secret.
 const hidden = "***"
 
 // password matches the password of a URL.
@@ -47,7 +47,6 @@ func (e Entry) ShowsSecret() bool {
 	})
 }
 
-// secretWords returns the parts of a command line that Shown hides.
 func secretWords(argv []string) (words []string) {
 	for i, shown := range Shown(argv) {
 		if shown == argv[i] {

@@ -22,6 +22,7 @@ func (j judge) sharedVariable(configured bool) clients.Reason {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
 				}
 				for _, name := range names {
+					// A variable from the user's own file may do more than one of a project.
 					project := shared.Place.Scope == clients.Project
 					if project && configured && environ.Steers(name) {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
@@ -36,7 +37,6 @@ func (j judge) sharedVariable(configured bool) clients.Reason {
 	return ""
 }
 
-// sharedNames returns the variables in a file that a client gives to all of its servers.
 func sharedNames(shared clients.Shared, path string) (names []string, err error) {
 	file, err := ownfile.Read(path)
 	switch {

@@ -20,7 +20,6 @@ func (s Entry) start(host clients.Host, fromFile []string) presets.Start {
 	return s.startOf(s.Argv(), host, fromFile)
 }
 
-// startOf is start for a command line in the place of the entry's own.
 func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) presets.Start {
 	start := presets.Start{Argv: slices.Clone(argv), Env: s.values(s.by.client, host), Project: host.Project, Through: hostfs.Through}
 	if len(start.Argv) > 0 {
@@ -31,6 +30,7 @@ func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) pres
 	for _, name := range fromFile {
 		start.Env[name] = "of " + s.EnvFile
 	}
+	// npx and uvx run a program of the directory in place of the package, if it has one.
 	if line, err := launcher.Parse(start.Argv); err == nil && host.Project != "" {
 		start.Instead = insteadOf(&line, s.dir(host), host)
 	}
@@ -46,8 +46,6 @@ func (s Entry) dir(host clients.Host) string {
 	return dir
 }
 
-// insteadOf returns the file that the launcher of a line would run in dir in place of its package,
-// or "".
 func insteadOf(line *launcher.Line, dir string, host clients.Host) string {
 	local, err := hostfs.LocalHost()
 	if err != nil {

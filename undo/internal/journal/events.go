@@ -29,10 +29,11 @@ type Event struct {
 }
 
 // Events returns what happened, with renames as one event each, sorted by path. after returns
-// what stands at a path whose last state is not known.
+// what is at a path whose last state is not known.
 func (h *History) Events(after func(path string) object.State) (out []Event) {
 	afters := make([]object.State, len(h.Changes))
 	at := map[object.ID]int{} // the index of the change at whose path an object is that was elsewhere before
+	// First find where each object has gone, so that a rename is one event and not two.
 	for i := range h.Changes {
 		c := &h.Changes[i]
 		if afters[i] = c.After; !c.Known {
@@ -55,6 +56,7 @@ func (h *History) Events(after func(path string) object.State) (out []Event) {
 		switch {
 		case moved:
 			e.Operation, e.To = Renamed, h.Changes[to].Path
+			// What moved with its directory needs no event of its own.
 			dir, name := path.Split(c.Path)
 			around, withDir := renamed[path.Clean(dir)]
 			if renamed[c.Path] = e.To; withDir && e.To == path.Join(around, name) && c.Before.SameLook(&afters[to]) {

@@ -26,7 +26,7 @@ type Change struct {
 	Calls   []int          // the calls that touched the path, in their order
 	Unsure  bool           // it may belong to another call than the selected one: a record is missing
 	Later   int            // the first call after the selected one that touched it; 0: none
-	Seen    []object.State // what stood there before each change that is on record, without what others left
+	Seen    []object.State // what was there before each change that is on record, without what others left
 	own     bool           // the content of Before is that of this path, and not the first one of its inode
 }
 
@@ -61,7 +61,7 @@ func (l *Left) Is(now *object.State) bool {
 	return l.SameObject(now) || l.SameButTime(now) && l.Ctime <= now.Ctime && now.Ctime <= l.until
 }
 
-// IsLeft reports whether what stands at the path of a change is what the server left there. It may
+// IsLeft reports whether what is at the path of a change is what the server left there. It may
 // have changed the file by another name since.
 func (h *History) IsLeft(c *Change, now *object.State) bool {
 	if !c.Known {
@@ -76,7 +76,7 @@ type Selection struct {
 	Call  int      // a call, or the whole session if the number is 0
 	Paths []string // those, and what is below them; all if there are none
 	// Others: if other programs changed a path between two changes of the server, Before is what they
-	// left there, and not what stood there first.
+	// left there, and not what was there first.
 	Others bool
 }
 
@@ -127,6 +127,7 @@ func history(jails []*jail, sel Selection) *History {
 			}
 			continue
 		}
+		// What is left at a path belongs to the call that touched it last, whatever call runs when it is found.
 		if e.Word != WordNow && owner[e.Path].call != e.call {
 			owner[e.Path] = owned{e.call, e.State}
 		}
@@ -170,7 +171,6 @@ func (o owned) isIdle(left *object.State) bool {
 	return o.call != 0 && left.Kind == object.File && o.found.SameObject(left)
 }
 
-// leaveOut takes a call from those that touched a path.
 func (c *Change) leaveOut(call int) {
 	if n := len(c.Calls); n > 0 && c.Calls[n-1] == call {
 		c.Calls = c.Calls[:n-1]
@@ -180,7 +180,6 @@ func (c *Change) leaveOut(call int) {
 	}
 }
 
-// entries returns the records of jails that are about paths, in their order, and notes the gaps.
 func (h *History) entries(jails []*jail) (all []entry) {
 	for _, j := range jails {
 		if j.damaged {
@@ -289,13 +288,14 @@ func (h *History) see(s object.State, others bool) {
 		if others {
 			node.Mtime = s.Mtime
 		}
+		// The attributes stay those that were seen first; the content is the one that was kept.
 		node.Size, node.Data, node.Jail, node.Lost = s.Size, s.Data, s.Jail, s.Lost
 		node.Masked = cmp.Or(s.Masked, node.Masked)
 		h.First[s.ID] = node
 	}
 }
 
-// Before returns what is to stand at the path of a change, with the content of a file if it was
+// Before returns what is to be at the path of a change, with the content of a file if it was
 // kept through another name or at another time.
 func (h *History) Before(c *Change) object.State {
 	s := c.Before

@@ -19,8 +19,8 @@ import (
 // The words that begin a record.
 const (
 	WordHead = "mcp-jail-undo-1" // the first line
-	WordWas  = "was"             // what stood at a path before its first change
-	WordAnew = "anew"            // what stood at a path that others have changed since an earlier record
+	WordWas  = "was"             // what was at a path before its first change
+	WordAnew = "anew"            // what was at a path that others have changed since an earlier record
 	WordNow  = "now"             // what the server left at a path
 	WordOpen = "open"            // the server changes a path again
 	wordCall = "call"            // the records that follow belong to a call
@@ -149,6 +149,7 @@ func parseJournal(text io.Reader, jail int) (out []Record, damaged bool, err err
 		r, ok := parseRecord(text, jail)
 		switch {
 		case !whole || !ok || (len(out) == 0) != (r.Word == WordHead):
+			// A second head in the middle is as damaged as a first line that is none.
 			if whole && len(out) == 0 {
 				return nil, true, errNoHead
 			}

@@ -38,7 +38,6 @@ func (s *Session) Touches(sel Selection) bool {
 // History adds up what the session did.
 func (s *Session) History(sel Selection) *History { return history(s.jails, sel) }
 
-// openFile opens one of the two files of a jail.
 func openFile(s *Session, jail int, suffix string, flag int) (*os.File, error) {
 	dir, err := s.store.open(private.Open, s.ID)
 	if err != nil {
@@ -78,7 +77,6 @@ type Store struct {
 	Base string
 }
 
-// open opens or makes the directory of the store, or one below it.
 func (s Store) open(how func(base, below string) (*private.Dir, error), names ...string) (*private.Dir, error) {
 	base := cmp.Or(s.Base, s.Dir)
 	below, err := filepath.Rel(base, filepath.Join(s.Dir, filepath.Join(names...)))
@@ -122,7 +120,6 @@ func (s Store) Session(id string) (*Session, error) {
 	return out, nil
 }
 
-// hold locks the directory of a session.
 func hold(dir *private.Dir, kind private.Kind) (unlock func(), err error) {
 	for try := 0; ; try++ { // isHeld holds it for a moment
 		if unlock, err = dir.Lock(kind); err == nil || try == 3 {
@@ -132,7 +129,6 @@ func hold(dir *private.Dir, kind private.Kind) (unlock func(), err error) {
 	}
 }
 
-// isHeld reports whether a session runs.
 func isHeld(dir *private.Dir) bool {
 	unlock, err := hold(dir, private.Exclusive)
 	if err != nil {

@@ -22,7 +22,7 @@ func (s *Session) Events(sel Selection) []Event {
 // maxDiff bounds the size of a file whose difference is shown.
 const maxDiff = 1 << 20
 
-// Diff returns how a file differs from what stood there before.
+// Diff returns how a file differs from what was there before.
 func (s *Session) Diff(sel Selection, e Event) string {
 	h := s.History(sel)
 	for i := range h.Changes {
@@ -73,7 +73,6 @@ func (s *Session) kept(want *object.State) ([]byte, string) {
 	return b, ""
 }
 
-// contentOf returns what a file has now, or why that is not shown.
 func contentOf(path string) ([]byte, string) {
 	p, err := object.OpenPlace(path)
 	if err != nil {

@@ -102,7 +102,6 @@ func (w *Writer) Jail(roots []string) (*Files, error) {
 	return f, nil
 }
 
-// discard closes and removes the files.
 func (f *Files) discard() {
 	f.Journal.Close()
 	_ = f.writer.dir.Remove(f.name + JournalSuffix)
@@ -118,12 +117,12 @@ func (f *Files) write(r *Record) error { return f.append(r.Append(nil)) }
 // short: so the lines begin with a newline unless they are the first.
 func (f *Files) append(lines []byte) error { return appendLines(f.Journal, lines) }
 
-// appendLines appends lines to a journal.
 func appendLines(journal *os.File, lines []byte) error {
 	info, err := journal.Stat()
 	if err != nil {
 		return err
 	}
+	// The write before may have been cut short: begin a new line.
 	if info.Size() > 0 {
 		lines = slices.Concat([]byte{'\n'}, lines)
 	}
@@ -317,7 +316,6 @@ func (w *Writer) Room(total int64) (all, journal int64) {
 // minJournal is enough for the head of a journal, and the record that it is full.
 const minJournal = 4096
 
-// ended counts the files of a jail that has ended.
 func (w *Writer) ended(f *Files) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -337,8 +335,6 @@ func (r *room) add(f *Files) {
 	}
 }
 
-// usage returns what a session takes on the disk, when it was written last, and how many files it
-// has.
 func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 	entries, _ := dir.Names()
 	if info, err := dir.Lstat("."); err == nil {
@@ -357,7 +353,6 @@ func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 	return size, last, len(entries)
 }
 
-// onDisk returns the bytes that a file takes on the disk.
 func onDisk(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512

@@ -32,6 +32,7 @@ func (k *Keeper) copy(fd int, st, copied *object.State) (at int64, lost string) 
 	if k.isCopied(from, st, copied) {
 		return copied.Data, ""
 	}
+	// The journal's share is left free: without records, contents are useless.
 	if left := k.TotalBytes - k.journalBytes() - k.size - object.Block; st.Size > left {
 		return object.NoData, fmt.Sprintf("it has %d KB, and this session may keep %d KB more (undo_total_mb, limits.file_size_mb)", (st.Size+1023)>>10, max(left, 0)>>10)
 	}
@@ -47,7 +48,6 @@ func (k *Keeper) copy(fd int, st, copied *object.State) (at int64, lost string) 
 	return at, ""
 }
 
-// copyRange copies a file to a place of the data file. Holes stay holes.
 func (k *Keeper) copyRange(from int, at int64, st *object.State) error {
 	if st.Size >= object.MinClone {
 		clone := unix.FileCloneRange{Src_fd: int64(from), Dest_offset: uint64(at)} // a length of 0 is the whole file

@@ -13,7 +13,6 @@ const (
 	gapReserve = 512 // of the journal, for the record that it is full
 )
 
-// journalBytes returns how long the journal may become. The contents get the rest of TotalBytes.
 func (k *Keeper) journalBytes() int64 {
 	most := min(journal.MaxJournal, k.TotalBytes/8)
 	if k.JournalBytes > 0 {
@@ -34,7 +33,6 @@ func (k *Keeper) full(path string) bool {
 	return k.overfull
 }
 
-// overflow notes down that nothing is kept from now on.
 func (k *Keeper) overflow() {
 	k.overfull = true
 	k.lines, k.batch = k.lines[:0], nil
@@ -43,14 +41,12 @@ func (k *Keeper) overflow() {
 	k.tell("the server has changed so much that no more is kept in this session")
 }
 
-// missing notes down that something at a path is not on record.
 func (k *Keeper) missing(path, why string) {
 	k.flush()
 	k.write((&journal.Record{Word: journal.WordGap, At: time.Now().UnixNano(), Gap: &journal.Gap{Path: path, Why: why}}).Append(nil))
 	k.tell(strconv.Quote(path) + ": " + why)
 }
 
-// write appends whole lines to the journal, if there is room.
 func (k *Keeper) write(lines []byte) bool {
 	if !k.overfull && k.logged+int64(len(lines))+gapReserve > k.journalBytes() {
 		k.overflow()
@@ -75,7 +71,6 @@ func (k *Keeper) append(lines []byte) bool {
 	return false
 }
 
-// add records a state. It collects lines, which flush writes.
 func (k *Keeper) add(path string, m *mark, r journal.Record) {
 	m.kept = true
 	k.touch(path, m)

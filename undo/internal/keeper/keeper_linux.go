@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper records what stands at paths before they change. Its methods may be called by several
+// Keeper records what is at paths before they change. Its methods may be called by several
 // threads. A failure to keep something is recorded and told, and stops nothing.
 type Keeper struct {
 	Journal, Data int   // descriptors: the journal with O_APPEND, the data file
@@ -153,6 +153,7 @@ func (k *Keeper) content(fd int, path string, st object.State) {
 		m.addCandidate(st)
 		return
 	}
+	// The content is kept once, or once a call, and again if others wrote in between.
 	if !n.kept || foreign {
 		if st.Data, st.Lost = k.copy(fd, &st, &n.copied); st.Data != object.NoData {
 			n.copied = st
@@ -162,7 +163,7 @@ func (k *Keeper) content(fd int, path string, st object.State) {
 	m.addCandidate(st)
 }
 
-// Name keeps what stands at a name in dir before the name is made, removed or replaced. path is
+// Name keeps what is at a name in dir before the name is made, removed or replaced. path is
 // the path of the name. With content, a file is about to lose this name: what it contains is
 // kept too.
 func (k *Keeper) Name(dir int, name, path string, content bool) {
@@ -221,13 +222,14 @@ func (k *Keeper) Attributes(fd int, path string) {
 	}
 }
 
-// Rename keeps what stands at two names before a rename. With exchange, both objects stay.
+// Rename keeps what is at two names before a rename. With exchange, both objects stay.
 func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, to string, exchange bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.start()
 	moved := k.name(fromDir, fromName, from, false)
 	replaced := k.name(toDir, toName, to, !exchange)
+	// Either object may be at either name afterwards: the rename can fail, or be an exchange.
 	for _, path := range []string{from, to} {
 		if m := k.paths[path]; m != nil {
 			m.addCandidate(moved)
@@ -312,7 +314,7 @@ func (k *Keeper) state(path string, st object.State) {
 	}
 }
 
-// targets records what stands at the new paths of what moves with a directory. Something does where
+// targets records what is at the new paths of what moves with a directory. Something does where
 // the new name is that of a directory: then the rename fails, unless it is an exchange.
 func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 	for _, rest := range below {
@@ -323,7 +325,7 @@ func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 		st := object.State{Kind: object.None}
 		if kind == object.Dir {
 			var err error
-			if st, err = object.LookPath(path); err == unix.ELOOP { // a link stands in the way
+			if st, err = object.LookPath(path); err == unix.ELOOP { // a link is in the way
 				st = object.State{Kind: object.None}
 			} else if err != nil {
 				k.missing(path, "it cannot be looked at: "+err.Error())
@@ -340,7 +342,6 @@ func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 	}
 }
 
-// wordOf returns the word of a record of what stood at a path.
 func wordOf(foreign bool) string {
 	if foreign {
 		return journal.WordAnew
@@ -348,7 +349,6 @@ func wordOf(foreign bool) string {
 	return journal.WordWas
 }
 
-// again notes that a path that has a record changes once more.
 func (k *Keeper) again(path string, m *mark) {
 	if !m.pending {
 		k.write((&journal.Record{Word: journal.WordOpen, Path: path}).Append(nil))

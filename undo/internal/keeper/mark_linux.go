@@ -9,7 +9,7 @@ import (
 
 // mark is what the keeper knows of a path.
 type mark struct {
-	kept       bool // it has a record of what stood there
+	kept       bool // it has a record of what was there
 	missed     bool // that record could not be written
 	pending    bool // it may change; there is no record yet of what is left
 	unknown    bool // it could not be looked at
@@ -26,7 +26,6 @@ func isLeftAs(s, now *object.State) bool {
 	return s.SameObject(now) || max(s.Nlink, now.Nlink) > 1 && s.SameButTime(now)
 }
 
-// addCandidate notes an object that the server may leave at a path.
 func (m *mark) addCandidate(st object.State) {
 	i := slices.IndexFunc(m.candidates, func(s object.State) bool { return s.ID == st.ID })
 	switch {
@@ -40,7 +39,6 @@ func (m *mark) addCandidate(st object.State) {
 	}
 }
 
-// isServers reports whether what stands at a pending path can be what the server left there.
 func (m *mark) isServers(st *object.State) bool {
 	return st.Kind == object.None || m.any || len(m.candidates) == 0 || slices.ContainsFunc(m.candidates, func(s object.State) bool { return s.ID == st.ID })
 }

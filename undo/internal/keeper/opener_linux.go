@@ -50,6 +50,7 @@ func (o opener) unlock(fd int, rights uint32) (lock func()) {
 	if unix.Fstat(fd, &st) != nil || st.Mode&rights == rights || int(st.Uid) != unix.Geteuid() || object.KindOf(st.Mode) == object.File && st.Mode&object.SetID != 0 {
 		return nothing
 	}
+	// fd may be closed before lock is called.
 	object, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nothing
@@ -62,7 +63,6 @@ func (o opener) unlock(fd int, rights uint32) (lock func()) {
 	}
 }
 
-// maskedDir returns the State.Masked of a directory.
 func (o opener) maskedDir(dir int, name string) uint32 {
 	fd, lock, err := o.dir(dir, name)
 	if err != nil {

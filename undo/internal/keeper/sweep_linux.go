@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// touch notes that a path may change from now on, and that it is to be looked at.
 func (k *Keeper) touch(path string, m *mark) {
 	if k.overfull {
 		return // the state that is left there cannot be recorded
@@ -37,6 +36,7 @@ const sweepAtOnce = 64
 func (k *Keeper) sweep() {
 	k.mu.Lock()
 	before := time.Now()
+	// A call that is being carried out may still change what it touched.
 	for _, t := range k.running {
 		if !t.IsZero() && t.Before(before) {
 			before = t
@@ -77,13 +77,13 @@ func (k *Keeper) sweep() {
 	k.After(k.pause, k.sweep)
 }
 
-// settle records what stands at a path if the server cannot change it without a further system
-// call. A file that the server has opened for writing or made has to look the same twice: a process
+// settle records what is at a path if the server cannot change it without a further system
+// call. A file that the server has opened for writing or made must look the same twice: a process
 // could have handed the descriptor on while Open looked at the other processes.
 func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
 	st, err := object.LookPath(path)
 	switch {
-	case err == unix.ELOOP: // a link stands in the way: nothing of the server's is there
+	case err == unix.ELOOP: // a link is in the way: nothing of the server's is there
 		st = object.State{Kind: object.None}
 	case err != nil: // there is no record of it, so Files.Finish tries again
 		*m = mark{kept: m.kept, missed: m.missed, unknown: true}

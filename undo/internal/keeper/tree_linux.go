@@ -12,8 +12,8 @@ import (
 // maxTree bounds the names below a directory that is moved, each of which gets a record.
 const maxTree = 20000
 
-// tree records what stands below a directory that is about to move, and returns the rest of
-// each path behind that of the directory. The contents stay where they are: the records name
+// tree records what is below a directory that is about to move, and returns the rest of
+// each path after that of the directory. The contents stay where they are: the records name
 // the inodes.
 func (k *Keeper) tree(dir int, name, path string) (below []string) {
 	left := maxTree
@@ -39,6 +39,7 @@ func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string)
 		k.missing(path+rest, "it was moved, and not all of the names below it are known: "+err.Error())
 	}
 	for _, child := range names {
+		// A negative rest tells the caller that names are missing.
 		if *left--; *left < 0 {
 			return out
 		}

@@ -1,2 +1,2 @@
-// Package object tells what stands at a path, and looks at it without following a symbolic link.
+// Package object tells what is at a path, and looks at it without following a symbolic link.
 package object

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look returns what stands at a name in dir, or, with an empty name, the object of dir itself. It
+// Look returns what is at a name in dir, or, with an empty name, the object of dir itself. It
 // follows no symbolic link.
 func Look(dir int, name string) (State, error) {
 	var st unix.Statx_t
@@ -22,6 +22,7 @@ func Look(dir int, name string) (State, error) {
 		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Nlink: uint64(st.Nlink), Data: NoData,
 		ID: ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
 	}
+	// Without a birth time, a reused inode number looks like the same object.
 	if st.Mask&unix.STATX_BTIME != 0 {
 		s.ID.Birth = nanoseconds(st.Btime)
 	}
@@ -58,7 +59,7 @@ func OpenPath(path string, flags uint64) (int, error) {
 	})
 }
 
-// LookPath returns what stands at an absolute path.
+// LookPath returns what is at an absolute path.
 func LookPath(path string) (State, error) {
 	dir, base, err := openParent(path)
 	if err == unix.ENOENT || err == unix.ENOTDIR {
@@ -71,7 +72,6 @@ func LookPath(path string) (State, error) {
 	return Look(dir, base)
 }
 
-// openParent opens the directory of a path as openPath does, and returns the last component.
 func openParent(path string) (dir int, base string, err error) {
 	parent, base := filepath.Split(path)
 	if base == "" || base == "." || base == ".." || !filepath.IsAbs(path) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrChanged is the error of a step whose path was changed between the plan and the step.
+// ErrChanged is the error of a step whose path was changed between the review and the step.
 var ErrChanged = errors.New("it was changed a moment ago")
 
 // Place is a path whose directory is held open. All calls go through the descriptor.

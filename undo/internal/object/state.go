@@ -2,7 +2,7 @@ package object
 
 import "slices"
 
-// Kind is what stands at a path.
+// Kind is what is at a path.
 type Kind byte
 
 // Kinds. The Kind of a State that is not known is 0.
@@ -21,7 +21,7 @@ type ID struct {
 	Birth    int64
 }
 
-// State is what stood at a path at a moment.
+// State is what was at a path at a moment.
 type State struct {
 	Kind         Kind
 	Mode         uint32 // permission bits, with set-id bits

@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
-// Finder tells who left what stands at a path: the session, a later one, an undo, or others.
+// Finder tells who left what is at a path: the session, a later one, an undo, or others.
 type Finder struct {
 	session *journal.Session
 	history *journal.History
-	wanted  map[object.ID]bool      // the objects that are to stand somewhere
+	wanted  map[object.ID]bool      // the objects that are to be somewhere
 	stands  map[object.ID]object.ID // the files that later undos have made, and those for which they stand
 	later   []later                 // the sessions after this one; nil: not looked for yet
 	settled map[int][]byte          // of a session that was killed: what is still to be written to its journals
@@ -40,7 +40,6 @@ type later struct {
 	changes map[string]*journal.Change
 }
 
-// laterSessions returns the sessions of the server that began after this one, in their order.
 func (f *Finder) laterSessions() []later {
 	if f.later != nil {
 		return f.later
@@ -73,7 +72,7 @@ func (f *Finder) Undos() (out []*journal.History) {
 }
 
 // settleKilled finds out what a later session left that was killed: what the next session found
-// there, or what stands there now, unless that was changed after the session.
+// there, or what is there now, unless that was changed after the session.
 func (f *Finder) settleKilled(i int) {
 	t := &f.later[i]
 	if t.Ended || t.Running {
@@ -91,8 +90,8 @@ func (f *Finder) settleKilled(i int) {
 	}
 }
 
-// foundAfter returns what stood at a path after a later session, or after this one if i is -1: what
-// the next session found there, or else what stands there now. An earlier one of these sessions may
+// foundAfter returns what was at a path after a later session, or after this one if i is -1: what
+// the next session found there, or else what is there now. An earlier one of these sessions may
 // have found the file by another name. If the file had only that name then, it came here later.
 func (f *Finder) foundAfter(i int, path string) (object.State, error) {
 	after := f.later[i+1:]
@@ -133,14 +132,15 @@ func (f *Finder) findStands() {
 }
 
 // joinAlike is for the undo of an undo. Earlier undos may have made a link or a directory several
-// times, so that what stands there now and what is wanted are made for the same object, and neither
-// for the other. The one that stands there then stands for the wanted one.
+// times, so that what is there now and what is wanted are made for the same object, and neither
+// for the other. The one that is there then stands for the wanted one.
 func (f *Finder) joinAlike() {
 	alike, wanted := map[object.ID]object.ID{}, map[object.ID]object.ID{}
 	for _, s := range journal.Siblings(f.session) {
 		maps.Copy(alike, s.History(journal.Selection{}).Alike)
 	}
 	first := func(id object.ID) object.ID {
+		// The bound ends a circle, which only a damaged journal has.
 		for range alike {
 			original, ok := alike[id]
 			if !ok {
@@ -178,7 +178,7 @@ func (f *Finder) FileOf(id object.ID) object.ID {
 	return id
 }
 
-// IsWanted reports whether an object, or the one for which it stands, is to stand somewhere.
+// IsWanted reports whether an object, or the one for which it stands, is to be somewhere.
 func (f *Finder) IsWanted(id object.ID) bool { return f.wanted[f.FileOf(id)] }
 
 // standsFor reports whether a file is another one, or a later undo has made it for that one.
@@ -207,6 +207,7 @@ func (f *Finder) laterChange(c *journal.Change, now *object.State) (session stri
 	if l, ok := f.history.Left[id]; ok && f.StillLeft(l, now) {
 		return "", true
 	}
+	// same has the states that are as good as the one left: each later change that was undone adds one.
 	same := asLeft{{State: c.After}}
 	if l, ok := f.history.Left[id]; ok {
 		same = append(same, l)
@@ -252,6 +253,7 @@ func (f *Finder) StillLeft(l journal.Left, now *object.State) bool {
 	}
 	same, changedBy := asLeft{l}, map[string]bool{}
 	for _, t := range f.laterSessions() {
+		// Follow the file back through the files that undos made for it.
 		for id := now.ID; ; id = f.stands[id] {
 			first := t.history.First[id]
 			_, made := t.history.Stands[id]
@@ -293,7 +295,7 @@ func (f *Finder) undoneBy(t later, change *journal.Change, now *object.State) *o
 	return nil
 }
 
-// UndoLeft reports whether an undo of this session was the last to change what stands at a path.
+// UndoLeft reports whether an undo of this session was the last to change what is at a path.
 func (f *Finder) UndoLeft(path string, now *object.State) bool {
 	own := map[string]bool{f.session.ID: true}
 	for _, t := range f.laterSessions() {
@@ -308,8 +310,8 @@ func (f *Finder) UndoLeft(path string, now *object.State) bool {
 	return false
 }
 
-// leaves reports whether an undo was the last to change what stands at a path. If it was killed, the
-// last change to the inode has to be from the time of its life.
+// leaves reports whether an undo was the last to change what is at a path. If it was killed, the
+// last change to the inode must be from the time of its life.
 func (t *later) leaves(path string, now *object.State) bool {
 	c, l := t.changes[path], t.history.Left[now.ID]
 	if l.Is(now) || c != nil && c.Known && now.SameObject(&c.After) {
@@ -322,12 +324,11 @@ func (t *later) leaves(path string, now *object.State) bool {
 	return t.livedAt(now)
 }
 
-// livedAt reports whether a session that was killed lived when an object was changed last.
 func (t *later) livedAt(now *object.State) bool {
 	return now.Ctime >= t.Started.UnixNano()-int64(ClockTick) && t.outlives(now)
 }
 
-// ClockTick is more than the time by which the kernel's clock for inodes is behind the one that a
+// ClockTick is more than the time by which the kernel's clock for inodes lags the one that a
 // session takes its start from.
 const ClockTick = 10 * time.Millisecond
 

@@ -12,7 +12,7 @@ import (
 // Heartbeat is how long a session that was killed can have lived after its last sign.
 const Heartbeat = journal.LastSweep + 200*time.Millisecond
 
-// BelongsToOthers returns why what stands at a path must not be replaced, or "" if the server or an
+// BelongsToOthers returns why what is at a path must not be replaced, or "" if the server or an
 // undo left it there.
 func (f *Finder) BelongsToOthers(c *journal.Change, now *object.State) string {
 	if c.Unsure && now.Kind != object.None {
@@ -23,6 +23,7 @@ func (f *Finder) BelongsToOthers(c *journal.Change, now *object.State) string {
 	if why == "" || made || f.ownChange(c, now) || f.wasSeen(c, now) {
 		return ""
 	}
+	// Later sessions may explain it: they are undone first, or were.
 	switch id, known := f.laterChange(c, now); {
 	case known && id == "":
 		return ""
@@ -32,7 +33,7 @@ func (f *Finder) BelongsToOthers(c *journal.Change, now *object.State) string {
 	return why
 }
 
-// ChangedSince returns why what stands at a path is not what the server left there, or "".
+// ChangedSince returns why what is at a path is not what the server left there, or "".
 func (f *Finder) ChangedSince(c *journal.Change, now *object.State) string {
 	switch {
 	case now.Kind == object.None, f.history.IsLeft(c, now):
@@ -59,7 +60,6 @@ func (f *Finder) ChangedSince(c *journal.Change, now *object.State) string {
 	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).UTC().Format(time.DateTime) + " UTC)"
 }
 
-// leftByLater returns the call after the selected one that left a file like this, or 0.
 func (f *Finder) leftByLater(now *object.State) int {
 	if l := f.history.LeftLater[now.ID]; l.Is(now) {
 		return l.Call
@@ -78,7 +78,7 @@ func (f *Finder) clockWasSetBack(c *journal.Change, now *object.State) bool {
 	return now.Kind == object.File && now.Ctime < f.session.Started.UnixNano()-int64(Heartbeat) && !(known && seen.SameObject(now))
 }
 
-// wasSeen reports whether a path has what stood there at another moment of the session, and was
+// wasSeen reports whether a path has what was there at another moment of the session, and was
 // kept: the undo of a later call has put it back. The file may have been kept by another name.
 func (f *Finder) wasSeen(c *journal.Change, now *object.State) bool {
 	seen := c.Seen

@@ -2,9 +2,10 @@ package origin
 
 import "github.com/mcp-jail/mcp-jail/undo/internal/journal"
 
-// settle is for a session that was killed. Where the journal does not say what the session left at
-// a path, settle takes what the next session found there, or what stands there now, unless changedSince speaks against it. Run writes
-// that to the journals, so that an undo that is interrupted can tell it from its own changes.
+// settle is for a session that was killed. If the journal does not have what the session left at a
+// path, settle takes what the next session found there, or what is there now, unless ChangedSince
+// finds a reason against it. WriteSettled writes that to the journals, so that an undo that is
+// interrupted can tell it from its own changes.
 func (f *Finder) settle() {
 	f.laterSessions()
 	s, changes := f.session, map[string]*journal.Change{}
@@ -13,6 +14,7 @@ func (f *Finder) settle() {
 	}
 	full := s.History(journal.Selection{})
 	f.settled = map[int][]byte{}
+	// The whole session counts, also if a call is selected: the records are of the session.
 	for i := range full.Changes {
 		c := &full.Changes[i]
 		now, err := f.foundAfter(-1, c.Path)

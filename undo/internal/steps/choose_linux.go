@@ -5,7 +5,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
-// choose decides what to do with a path that may be changed.
 func (r *Review) choose(step *Step) {
 	want, now := &step.Want, &step.Now
 	switch want.Kind {
@@ -41,7 +40,6 @@ func (r *Review) chooseFile(step *Step) {
 	}
 }
 
-// chooseOther is for FIFOs, sockets and devices.
 func (r *Review) chooseOther(step *Step) {
 	switch {
 	case r.Origin.Is(step.Now.ID, step.Want.ID):
@@ -51,8 +49,6 @@ func (r *Review) chooseOther(step *Step) {
 	}
 }
 
-// chooseMoveBack has a step move an object back that is elsewhere now. It returns false if the object
-// is not found, or may not be moved.
 func (r *Review) chooseMoveBack(step *Step) bool {
 	want := &step.Want
 	is := func(path string) bool {
@@ -75,7 +71,6 @@ func (r *Review) chooseMoveBack(step *Step) bool {
 	return true
 }
 
-// whereMoved says why an object is not moved back.
 func (r *Review) whereMoved(want *object.State) string {
 	if from, ok := r.At[want.ID]; ok {
 		if why := r.whyChanged(from); why != "" {
@@ -86,7 +81,6 @@ func (r *Review) whereMoved(want *object.State) string {
 	return "it is at none of the places to which the server moved files"
 }
 
-// whyChanged returns why the server, or an undo, was not the last to change a path, or "".
 func (r *Review) whyChanged(path string) string {
 	c := r.changes[path]
 	if c == nil {
@@ -115,7 +109,7 @@ func (r *Review) Matches(want, now *object.State, path string) bool {
 	return !r.isAnother(want, now) && journal.SameContent(r.session, want, path)
 }
 
-// isAnother reports whether an object is not the wanted one, but one that is to stand elsewhere, such
+// isAnother reports whether an object is not the wanted one, but one that is to be elsewhere, such
 // as another file of the same content of which the server has made a hard link.
 func (r *Review) isAnother(want, now *object.State) bool {
 	return !r.Origin.Is(now.ID, want.ID) && r.Origin.IsWanted(now.ID)

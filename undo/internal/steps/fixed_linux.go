@@ -21,7 +21,6 @@ func (r *Review) refuseFixed() {
 	}
 }
 
-// fixed returns why a file attribute (immutable, append-only) forbids a step, or "".
 func (s *Step) fixed() string {
 	paths := []string{s.Path}
 	if s.Action != Attributes {

@@ -14,6 +14,7 @@ func (r *Review) otherNames(paths []string) {
 			wanted[s.Want.ID] = s
 		}
 	}
+	// Files that are as they were already can have names that still lead to the changed one.
 	for id, path := range r.Made {
 		if _, ok := wanted[id]; !ok {
 			want := r.history.Before(r.changes[path])
@@ -75,8 +76,8 @@ func (r *Review) finishedNames(wanted map[object.ID]*Step) {
 			c := &undo.Changes[i]
 			path := c.Path
 			id := r.Origin.FileOf(c.Before.ID)
-			step, planned := r.Paths[path]
-			if wanted[id] == nil || r.Made[id] != "" || planned && step >= 0 {
+			step, known := r.Paths[path]
+			if wanted[id] == nil || r.Made[id] != "" || known && step >= 0 {
 				continue
 			}
 			if now, err := object.LookPath(path); err == nil && r.Matches(&wanted[id].Want, &now, path) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Review compares what stands at paths with what stood there before a session, or a call of it, and
+// Review compares what is at paths with what was there before a session, or a call of it, and
 // decides on the steps of an undo.
 type Review struct {
 	Steps   []Step
@@ -19,13 +19,13 @@ type Review struct {
 	history *journal.History
 	Origin  *origin.Finder
 	changes map[string]*journal.Change
-	Paths   map[string]int         // the index of a step, or -1 where nothing has to be done
+	Paths   map[string]int         // the index of a step, or -1 where nothing must be done
 	At      map[object.ID]string   // where an inode is now, of the paths of the history
 	Made    map[object.ID]string   // files with several names: one path where each is as it was
 	Moved   map[object.ID][]string // objects that were moved: the paths that they are to have again
 	Aside   map[object.ID]string   // objects that moved to the path of a directory: their temporary names
 	Scan    map[object.ID][]string // further names of files with several, below the roots
-	here    map[object.ID]bool     // the objects that stand at paths of the history
+	here    map[object.ID]bool     // the objects that are at paths of the history
 	touched map[string]bool        // the paths of the whole session; nil: not looked for yet
 }
 
@@ -36,6 +36,7 @@ func NewReview(s *journal.Session, sel journal.Selection) *Review {
 	r := &Review{session: s, history: history, Origin: origin, changes: map[string]*journal.Change{}, Paths: map[string]int{}, At: map[object.ID]string{}, Made: map[object.ID]string{}, Moved: map[object.ID][]string{}, Aside: map[object.ID]string{}, here: map[object.ID]bool{}}
 	nows := make([]object.State, len(r.history.Changes))
 	errs := make([]error, len(r.history.Changes))
+	// First look at every path: an object may be at another one now.
 	for i := range r.history.Changes {
 		path := r.history.Changes[i].Path
 		r.changes[path] = &r.history.Changes[i]
@@ -57,7 +58,7 @@ func NewReview(s *journal.Session, sel journal.Selection) *Review {
 	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
 		if journal.Selected(c.Path, sel.Paths) {
-			r.plan(c, nows[i], errs[i])
+			r.decide(c, nows[i], errs[i])
 		}
 	}
 	r.joinNames()
@@ -68,7 +69,7 @@ func NewReview(s *journal.Session, sel journal.Selection) *Review {
 	return r
 }
 
-// isMoved reports whether what is to stand at a path was moved away from there. A file that has
+// isMoved reports whether what is to be at a path was moved away from there. A file that has
 // another content since was not moved, but one that stands for it may have been.
 func (r *Review) isMoved(want, now *object.State, path string) bool {
 	kept := want.Kind == object.File && want.Data != object.NoData
@@ -120,7 +121,7 @@ var kindNames = map[object.Kind]string{object.File: "file", object.Dir: "directo
 
 // NotMovedBack returns an error if an object has moved to a path, and this undo puts it back at none
 // of its own. What others left meanwhile is put back only if theirs is wanted, and then
-// not what stood there first.
+// not what was there first.
 func (r *Review) NotMovedBack(st *object.State, path string) error {
 	id := r.Origin.FileOf(st.ID)
 	moved, foreign := r.Moved[id], cmp.Or(r.history.Foreign[st.ID], r.history.Foreign[id])
@@ -134,6 +135,7 @@ func (r *Review) NotMovedBack(st *object.State, path string) error {
 		}
 		return why
 	}
+	// One name that gets it back is enough.
 	for _, path := range moved {
 		if i, ok := r.Paths[path]; ok && i >= 0 && r.Steps[i].PutsBack() && r.Steps[i].Failed == "" {
 			return nil
@@ -142,7 +144,6 @@ func (r *Review) NotMovedBack(st *object.State, path string) error {
 	return fmt.Errorf("it is the %s that stood at %s, which has to be put back first", kindNames[st.Kind], moved[0])
 }
 
-// stays reports whether an object is at a path, and this undo leaves it there.
 func (r *Review) stays(id object.ID, path string) bool {
 	if i, ok := r.Paths[path]; ok && i >= 0 && r.Steps[i].Action != Attributes && r.Steps[i].Action != Refuse {
 		return false
@@ -150,8 +151,7 @@ func (r *Review) stays(id object.ID, path string) bool {
 	return r.isObject(id, path)
 }
 
-// plan adds the step of a change, if there is anything to do.
-func (r *Review) plan(c *journal.Change, now object.State, err error) {
+func (r *Review) decide(c *journal.Change, now object.State, err error) {
 	want := r.withOwner(r.history.Before(c))
 	if err == unix.ELOOP && (want.Kind == object.None || r.belowOwnLink(c.Path)) {
 		now, err = object.State{Kind: object.None, Data: object.NoData}, nil // what the link leads to is not at this path
@@ -220,7 +220,7 @@ func (r *Review) closedAbove(path string, err error) string {
 	if err != unix.EACCES {
 		return ""
 	}
-	for _, s := range r.Steps { // directories stand before what is in them
+	for _, s := range r.Steps { // directories come before what is in them
 		if s.Action == Attributes && s.Now.Kind == object.Dir && s.Now.Mode&0o100 == 0 && journal.Selected(path, []string{s.Path}) {
 			return s.Path
 		}
@@ -228,20 +228,16 @@ func (r *Review) closedAbove(path string, err error) string {
 	return ""
 }
 
-// withoutSetID says that undo does not set the set-id bits of the wanted file.
 func (s *Step) withoutSetID() string {
 	return fmt.Sprintf("undo sets no set-user-ID and set-group-ID bits: if it is the file that you know, chmod %o does", s.Want.Mode)
 }
 
 func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }
 
-// within reports whether a path is in one of the places that the server could write.
 func within(s *journal.Session, path string) bool {
 	return journal.Selected(path, s.Head.Roots) && filepath.IsAbs(path)
 }
 
-// belowOwnLink reports whether a directory of a path is a symbolic link that the server made, and
-// that the undo replaces.
 func (r *Review) belowOwnLink(path string) bool {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if c := r.changes[dir]; c != nil && c.Before.Kind != object.Link {

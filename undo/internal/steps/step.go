@@ -6,7 +6,7 @@ import "github.com/mcp-jail/mcp-jail/undo/internal/object"
 type Action string
 
 const (
-	Restore    Action = "restore"    // put back what stood there
+	Restore    Action = "restore"    // put back what was there
 	Remake     Action = "make"       // make a directory again
 	Remove     Action = "remove"     // remove what the server made
 	MoveBack   Action = "move back"  // give a file its name back
@@ -23,12 +23,12 @@ type Step struct {
 	Partly string `json:"partly,omitempty"` // what the step does not put back, with the reason
 	Others bool   `json:"others,omitempty"` // others changed it between two changes of the server
 
-	Want   object.State `json:"-"` // what is to stand there
-	Now    object.State `json:"-"` // what stands there
+	Want   object.State `json:"-"` // what is to be there
+	Now    object.State `json:"-"` // what is there
 	Failed string       `json:"-"` // why it could not be carried out
 }
 
-// PutsBack reports whether a step puts an object where it stood.
+// PutsBack reports whether a step puts an object where it was.
 func (s *Step) PutsBack() bool {
 	return s.Action == MoveBack || s.Action == Restore || s.Action == Remake
 }

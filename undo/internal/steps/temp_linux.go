@@ -60,8 +60,6 @@ func (r *Review) Prepared(s *Step) string {
 	return p.TempOf(s.Path)
 }
 
-// findAside finds the objects to which an interrupted undo has given temporary names beside
-// directories.
 func (r *Review) findAside() {
 	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
@@ -83,7 +81,6 @@ func (r *Review) findAside() {
 // maxScan bounds the names that are looked at to find hard links.
 const maxScan = 500000
 
-// scanLinks returns the paths below the roots at which wanted files stand, by file.
 func (r *Review) scanLinks(roots []string, wanted map[object.ID]*Step) map[object.ID][]string {
 	found := map[object.ID][]string{}
 	left := maxScan
@@ -117,7 +114,6 @@ func (r *Review) leftovers() {
 	r.sortSteps()
 }
 
-// sortSteps puts the steps into the order of their paths.
 func (r *Review) sortSteps() {
 	slices.SortFunc(r.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
 	for i := range r.Steps {
