@@ -59,7 +59,7 @@ var openFiles = map[string]string{
 	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/features": ofSystem,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
-	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/run_linux.go": ofSystem, "undo/write_linux.go": ofChanges,
+	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/write_linux.go": ofChanges,
 	"undo/internal/journal/session_linux.go": ofChanges, "undo/internal/keeper": ofChanges, "undo/internal/object": ofChanges, "undo/internal/steps": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
@@ -138,7 +138,7 @@ func TestOpensOf(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"undo/run_linux.go": "undo/run_linux.go", "undo/internal/journal/store_linux.go": "", "confine/internal/proc/new.go": "confine/internal/proc", "confine/internal/new/x.go": "",
+		"undo/restore_linux.go": "undo/restore_linux.go", "undo/internal/journal/store_linux.go": "", "confine/internal/proc/new.go": "confine/internal/proc", "confine/internal/new/x.go": "",
 	} {
 		if got := mayOpen(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

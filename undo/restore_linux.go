@@ -3,6 +3,7 @@ package undo
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
@@ -38,7 +39,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 }
 
 // Do carries out the steps. keeper keeps what they replace. Do can be interrupted at any moment,
-// and repeated with a new plan.
+// and repeated with a new Restorer.
 //
 // The order lets each step find what it needs. First come the rights to change directories, and
 // missing directories, so that there is a place for files. A file that moves back, and has the name
@@ -358,4 +359,32 @@ func giveMode(name string, mode uint32, now State) error {
 
 func timesOf(s *State) []unix.Timespec {
 	return []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(s.Mtime)}
+}
+
+// Run carries out the steps. It keeps what they replace in a session of its own in the store, so
+// the undo can be undone. It returns the name of that session, or "" if nothing was changed.
+func (r *Restorer) Run(store Store) (out []Outcome, session string, err error) {
+	if err := r.origin.WriteSettled(); err != nil {
+		return nil, "", err
+	}
+	writer, err := store.Begin(Head{Server: r.Session.Head.Server, Undoes: r.Session.ID})
+	if err != nil {
+		return nil, "", err
+	}
+	defer writer.Close()
+	files, err := writer.Jail(r.Session.Head.Roots)
+	if err != nil {
+		return nil, "", err
+	}
+	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		files.Finish()
+		return nil, "", err
+	}
+	defer unix.Close(self)
+	out = r.Do(&Keeper{Journal: int(files.Journal.Fd()), Data: int(files.Data.Fd()), SelfFD: self, FileBytes: math.MaxInt64 / 4, TotalBytes: math.MaxInt64 / 2})
+	if files.Finish() {
+		session = writer.ID()
+	}
+	return out, session, nil
 }

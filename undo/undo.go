@@ -14,14 +14,10 @@ type (
 )
 
 const (
-	None  = object.None
-	File  = object.File
-	Dir   = object.Dir
-	Link  = object.Link
-	Other = object.Other
-)
+	None, File, Dir, Link, Other = object.None, object.File, object.Dir, object.Link, object.Other
 
-const NoData = object.NoData
+	NoData = object.NoData
+)
 
 // What is written, and read again.
 type (
@@ -41,11 +37,8 @@ type (
 )
 
 const (
-	Unchanged = journal.Unchanged
-	Made      = journal.Made
-	Changed   = journal.Changed
-	Removed   = journal.Removed
-	Renamed   = journal.Renamed
+	Unchanged                       = journal.Unchanged
+	Made, Changed, Removed, Renamed = journal.Made, journal.Changed, journal.Removed, journal.Renamed
 )
 
 // What an undo does.
@@ -56,12 +49,8 @@ type (
 )
 
 const (
-	Restore    = steps.Restore
-	Remake     = steps.Remake
-	Remove     = steps.Remove
-	MoveBack   = steps.MoveBack
-	Attributes = steps.Attributes
-	Refuse     = steps.Refuse
+	Restore, Remake, Remove      = steps.Restore, steps.Remake, steps.Remove
+	MoveBack, Attributes, Refuse = steps.MoveBack, steps.Attributes, steps.Refuse
 )
 
 // Diff returns the difference of two texts in the unified format, or "" if there is none.

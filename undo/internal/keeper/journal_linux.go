@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,7 +72,14 @@ func (k *Keeper) append(lines []byte) bool {
 	return false
 }
 
-func (k *Keeper) add(path string, m *mark, r journal.Record) {
+// add records a state, unless the path has a record and only the server has changed it since. flush
+// writes the lines that it collects.
+func (k *Keeper) add(path string, m *mark, foreign bool, st object.State) {
+	if m.kept && !foreign {
+		k.again(path, m)
+		return
+	}
+	r := journal.Record{Word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st}
 	m.kept = true
 	k.touch(path, m)
 	k.lines = r.Append(k.lines)

@@ -333,11 +333,7 @@ func (k *Keeper) targets(to string, below []string, kind object.Kind) {
 			}
 		}
 		m, foreign := k.marked(path, &st)
-		if m.kept && !foreign {
-			k.again(path, m)
-		} else {
-			k.add(path, m, journal.Record{Word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st})
-		}
+		k.add(path, m, foreign, st)
 		m.any = true
 	}
 }
