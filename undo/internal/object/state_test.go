@@ -1,0 +1,38 @@
+package object
+
+import "testing"
+
+// TestState compares the state of a file with one that differs in one thing.
+func TestState(t *testing.T) {
+	file := State{Kind: File, Mode: 0o640, UID: 1, GID: 2, Size: 3, Mtime: 4, Ctime: 5, ID: ID{Dev: 6, Ino: 7}, Nlink: 1, Data: NoData}
+	for name, c := range map[string]struct {
+		change                         func(*State)
+		object, butTime, look, between bool
+	}{
+		"the same":      {func(*State) {}, true, true, true, true},
+		"another inode": {func(s *State) { s.ID.Ino++ }, false, false, true, true},
+		"another ctime": {func(s *State) { s.Ctime++ }, false, true, true, true},
+		"another mode":  {func(s *State) { s.Mode = 0o600 }, false, false, false, false},
+		"another size":  {func(s *State) { s.Size++ }, false, false, false, false},
+		"another kind":  {func(s *State) { s.Kind = Dir }, false, false, false, true},
+		"another name":  {func(s *State) { s.Nlink++ }, true, true, true, true},
+	} {
+		now := file
+		c.change(&now)
+		if got := [4]bool{file.SameObject(&now), file.SameButTime(&now), file.SameLook(&now), now.Between(&file, &file)}; got != [4]bool{c.object, c.butTime, c.look, c.between} {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestIsRestored tests what undo does not put back: set-id bits, and rights of an access list.
+func TestIsRestored(t *testing.T) {
+	want := State{Kind: File, Mode: 0o4775, Masked: hasList | 0o4, Size: 1, Mtime: 2}
+	for mode, restored := range map[uint32]bool{0o4775: true, 0o775: true, 0o745: true, 0o4745: true, 0o755: false, 0o700: false} {
+		now := want
+		now.Mode = mode
+		if got := want.IsRestored(&now); got != restored {
+			t.Errorf("mode %o: %v", mode, got)
+		}
+	}
+}
