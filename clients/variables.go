@@ -32,7 +32,7 @@ type Reference struct {
 	Text    string // as it is written
 	Kind    Kind
 	Name    string // without the default
-	Default string // what stands behind ":-"
+	Default string // what is after ":-"
 }
 
 // named and fixed make forms.

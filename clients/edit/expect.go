@@ -60,9 +60,9 @@ func lookup(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// with returns v with a member or element set. A new member of an object is after the
-// one named behind.
-func with(v any, name string, value any, behind string) any {
+// with returns v with a member or element set. A new member of an object comes after the
+// one named after.
+func with(v any, name string, value any, after string) any {
 	switch v := v.(type) {
 	case object:
 		at := 0
@@ -71,7 +71,7 @@ func with(v any, name string, value any, behind string) any {
 				v[i].value = value
 				return v
 			}
-			if f.name == behind {
+			if f.name == after {
 				at = i + 1
 			}
 		}

@@ -20,12 +20,12 @@ func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) 
 
 func hardLinks(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
 
-func keepGroup(file *os.File, like fs.FileInfo) error {
+func keepGroup(file *os.File, old fs.FileInfo) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	gid := like.Sys().(*syscall.Stat_t).Gid
+	gid := old.Sys().(*syscall.Stat_t).Gid
 	if info.Sys().(*syscall.Stat_t).Gid == gid {
 		return nil
 	}

@@ -86,9 +86,9 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	return placed
 }
 
-func (g *Grant) refuse(what string, err error) {
+func (g *Grant) refuse(reason string, err error) {
 	if g.refused == "" {
-		g.refused = clients.Reason(what + ": " + err.Error())
+		g.refused = clients.Reason(reason + ": " + err.Error())
 	}
 }
 
