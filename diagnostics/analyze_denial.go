@@ -45,9 +45,7 @@ func analyzeDenial(c *facts.Case, d policy.Denial) facts.Finding {
 	case policy.AxisLimits:
 		return limits.AnalyzeDenial(c, d, cause)
 	}
-	f := facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
-	f.Fix = "no line of a policy grants this"
-	return f
+	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no line of a policy grants this")
 }
 
 // analyzeOthersDenial analyzes a denial whose target is policy.DenialOthers.

@@ -148,7 +148,7 @@ func setCauses(d *Diagnosis, a *facts.Case, found candidates, own int) {
 		d.Hints = append(d.Hints, hint(a, f.Finding))
 	}
 	first := d.Hints[0]
-	d.Attribution, d.Cause, d.Fix, d.Explain = first.Attribution, first.Cause, first.Fix, first.Explain
+	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
 	wanted := found.grants(own)
 	err := try(a, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone
@@ -192,7 +192,7 @@ func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.F
 	f.Hint.Attribution = d.Attribution
 	f.Hint.Cause = d.Cause
 	h := hint(a, f)
-	d.Fix = h.Fix
+	d.Fix, d.NoLine = h.Fix, f.NoLine
 	switch d.Explain = h.Explain; {
 	case d.Explain != "" || d.Code == CodeExec:
 	case d.Attribution == Possible:

@@ -20,22 +20,19 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 		return f
 	}
 	f.Grant = paths.Enforceable(c, f.Grant)
-	why := ""
 	switch place := paths.Guarded(c, f.Grant); {
 	case revealsSecret(c, f.Grant):
-		f.Fix, why = "", "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
+		f.Grant, f.Hint.Warning = grants.Grant{}, ""
+		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
 	case place != "":
-		why = "no line is proposed for it: " + place
+		return f.Unfixable("no line is proposed for it: " + place)
 	default:
 		err := try(c, []grants.Grant{f.Grant})
 		if f.InTable = errors.Is(err, ErrTable); err != nil && !f.InTable {
-			why = "no line is proposed for it, because the server would not start with it: " + show.Line(c.Evidence.Redactor.Redact(err.Error()))
+			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(c.Evidence.Redactor.Redact(err.Error())))
 		}
 	}
-	if why == "" {
-		return f
-	}
-	return withheld(f, why)
+	return f
 }
 
 // ranked ranks candidates, and withholds the grants that must not be proposed. It looks only at the
@@ -46,12 +43,6 @@ func ranked(c *facts.Case, all candidates, own int) candidates {
 		all[i].Finding = proposable(c, all[i].Finding)
 	}
 	return all
-}
-
-// withheld returns a finding without its grant. fix is what the user is told instead.
-func withheld(f facts.Finding, fix string) facts.Finding {
-	f.Grant, f.Hint.Warning, f.Fix = grants.Grant{}, "", fix
-	return f
 }
 
 // try returns why the server would not start with grants: see Evidence.Try.

@@ -30,8 +30,9 @@ type Finding struct {
 	Grant   grants.Grant
 	// Note tells, without a refusal, why the policy is not the cause (the file does not exist on the
 	// host either, or the policy grants the host), or what a possible cause is.
-	Note string
-	Fix  string
+	Note   string
+	Fix    string
+	NoLine bool // Fix says why no line of a policy helps
 	// InTable means that the configuration has the table of the grant's lines already, so that they
 	// cannot be pasted at its end.
 	InTable bool
@@ -60,6 +61,12 @@ func New(ev *Evidence) *Case {
 // Refused returns the finding that target is refused.
 func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, n grants.Grant) Finding {
 	return Finding{Refused: true, Grant: n, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+}
+
+// Unfixable returns the finding with a reason why no line of a policy helps.
+func (f Finding) Unfixable(why string) Finding {
+	f.Grant, f.Hint.Warning, f.Fix, f.NoLine = grants.Grant{}, "", why, true
+	return f
 }
 
 // Show returns a path as the configuration writes it, sanitized and in quotes.

@@ -34,9 +34,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	}
 	host, port, scheme, ok := said.SplitEndpoint(d.Target)
 	if !ok {
-		f := facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
-		f.Fix = "no policy line grants this"
-		return f
+		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no policy line grants this")
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
@@ -55,7 +53,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	case policy.DeniedWrongScheme:
 		return analyzeSchemeDenial(c, d, host, port, cause)
 	case policy.DeniedAmbiguous:
-		return refusal("no policy line grants this: two readers could understand the request differently")
+		return refusal("").Unfixable("no policy line grants this: two readers could understand the request differently")
 	case policy.DeniedRequest:
 		return analyzeRequestDenial(c, d, host, port, cause)
 	case policy.DeniedSecret:
@@ -68,7 +66,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 		return refusal(c.PlanCommand() + " shows what is missing for it")
 	}
 	if d.Operation == "send" {
-		return refusal("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
+		return refusal("").Unfixable("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
 	}
 	return checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
 }
@@ -185,8 +183,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 	f.Fix = "its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request"
 	if !policy.CleanPath(path) || !strings.HasPrefix(path, "/") || len(path) > report.MaxTarget || strings.ContainsAny(path, "?#") ||
 		method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || method == "CONNECT" || method == "TRACE" || near == nil {
-		f.Fix = "no policy line grants this"
-		return f
+		return f.Unfixable("no policy line grants this")
 	}
 	f.Grant = n
 	return checkPrecedence(c, f)
@@ -194,7 +191,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 
 // analyzeNetLimit analyzes a limit of the network that was reached.
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
-	f := facts.Finding{Fix: "no policy line raises this: name the hosts one by one instead of by a wildcard"}
+	f := facts.Finding{}.Unfixable("no policy line raises this: name the hosts one by one instead of by a wildcard")
 	for _, key := range []string{report.KeyConnections, report.KeyNetOut} {
 		if strings.Contains(d.Detail, key) {
 			f = limits.Raise(c, key)

@@ -50,6 +50,6 @@ func Unreached(c *facts.Case, own []string) (f facts.Finding, ok bool) {
 	return facts.Finding{
 		Note: target + " is granted; this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(latest.Answer)),
 		Fix:  "no line of a policy changes this: see whether this machine reaches " + target + " without mcp-jail",
-		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true,
+		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true, NoLine: true,
 	}, true
 }

@@ -116,9 +116,7 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	if why == "" {
 		return f
 	}
-	f.Grant, f.Hint.Warning = grants.Grant{}, ""
-	f.Fix = "no line is proposed for it: " + why
-	return f
+	return f.Unfixable("no line is proposed for it: " + why)
 }
 
 // isWholeHome reports whether path is the home directory of any user, or contains one.

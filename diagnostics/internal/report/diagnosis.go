@@ -44,6 +44,7 @@ type Diagnosis struct {
 	Line    []string `json:"line,omitempty"`
 	Declare []string `json:"declare,omitempty"`
 
+	NoLine bool `json:"-"` // Fix says why no line of a policy helps
 	// File is the file into which Grant belongs; "" is unknown. A record has it once: see Record.File.
 	File string `json:"-"`
 }

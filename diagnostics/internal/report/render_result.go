@@ -46,8 +46,8 @@ func (d Diagnosis) resultText() string {
 		b.WriteString("Possible cause: ")
 	}
 	b.WriteString(d.Cause + ".")
-	if strings.HasPrefix(d.Fix, "no line ") || strings.HasPrefix(d.Fix, "no policy line ") {
-		b.WriteString("\nN" + d.Fix[1:] + ".")
+	if d.NoLine {
+		b.WriteString("\n" + strings.ToUpper(d.Fix[:1]) + d.Fix[1:] + ".")
 	} else if d.Fix != "" {
 		b.WriteString("\nThe user can change this: " + d.Fix)
 		if !strings.HasSuffix(d.Fix, ".") { // as in "--write ."
