@@ -48,7 +48,6 @@ func analyzeDenial(c *facts.Case, d policy.Denial) facts.Finding {
 	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no line of a policy grants this")
 }
 
-// analyzeOthersDenial analyzes a denial whose target is policy.DenialOthers.
 func analyzeOthersDenial(c *facts.Case, d policy.Denial) facts.Finding {
 	sure, cause := Certain, "the jail refused more accesses than it records one by one: "
 	if d.Reason == policy.DeniedAbsent {

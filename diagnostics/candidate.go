@@ -81,7 +81,6 @@ func (all *candidates) add(f candidate) {
 	*all = append(*all, f)
 }
 
-// same reports whether two candidates concern the same thing.
 func (c *candidate) same(other candidate) bool {
 	if c.Hint.Axis != other.Hint.Axis && c.Grant != other.Grant {
 		return false
@@ -96,7 +95,6 @@ func (c *candidate) same(other candidate) bool {
 	return c.Hint.Target == other.Hint.Target && (c.Hint.Missing == other.Hint.Missing || c.Hint.Attribution != other.Hint.Attribution)
 }
 
-// refines reports whether g is for a connection to a host and other is for the whole host.
 func refines(g grants.Grant, other grants.Grant) bool {
 	return g.Host != "" && other == grants.Grant{Host: g.Host} && g != other
 }
@@ -189,8 +187,6 @@ func cleansUp(c *facts.Case, d policy.Denial, before []policy.Denial) bool {
 	})
 }
 
-// namesTarget reports whether a line of text names the target of a denial. A path may also
-// be relative to the working directory.
 func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 	target := d.Target
 	if dir := c.Profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
@@ -206,8 +202,6 @@ func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 	return len(target) > 2 && strings.Contains(line, target)
 }
 
-// analyzeText analyzes the names in the lines. It returns the candidates and the closest
-// name that the policy is known not to refuse.
 func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.Finding) {
 	vague := map[int]bool{} // lines that have a candidate
 	for _, ref := range said.References(lines, c.Escaped) {
@@ -238,7 +232,6 @@ func namesAnotherCause(likely candidates, lines []string, own int) bool {
 	return slices.ContainsFunc(likely, func(f candidate) bool { return f.Hint.Axis != policy.AxisNet && f.distance < own })
 }
 
-// strength orders attributions. The zero Attribution is as weak as None.
 func strength(sure Attribution) int {
 	switch sure {
 	case Certain:
@@ -251,8 +244,6 @@ func strength(sure Attribution) int {
 	return 0
 }
 
-// analyzeReference analyzes one name of a text. Without a profile nothing is known to be
-// refused.
 func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
 	if c.Evidence.Profile == nil {
 		return facts.Finding{}

@@ -84,8 +84,6 @@ func diagnose(ev Evidence) Diagnosis {
 	return d
 }
 
-// endedByJail returns the diagnosis for a server that the jail ended for a reason of its
-// own.
 func endedByJail(d Diagnosis, why string) Diagnosis {
 	d.Attribution = Certain
 	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, report.MaxCause)
@@ -94,7 +92,6 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 	return d
 }
 
-// ownLines returns how many of the first lines are text of the failure.
 func ownLines(c *facts.Case) int {
 	if strings.TrimSpace(c.Evidence.Text) != "" {
 		return len(said.OrderByRelevance(c.Evidence.Text, nil, said.Escapes{}))
@@ -102,7 +99,6 @@ func ownLines(c *facts.Case) int {
 	return ownStderr // the last lines of a process concern its end
 }
 
-// analyze evaluates all evidence: the start, the denials, then the text.
 func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding) {
 	c.MentionsSQLite = paths.MentionsSQLite(lines[:min(own, len(lines))])
 	all := analyzeDenials(c, lines)
@@ -142,7 +138,6 @@ func reachedBySocket(c *facts.Case, f candidate) bool {
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
-// setCauses fills in the known causes.
 func setCauses(d *Diagnosis, a *facts.Case, found candidates, own int) {
 	for _, f := range found {
 		d.Hints = append(d.Hints, hint(a, f.Finding))
@@ -165,7 +160,6 @@ func setCauses(d *Diagnosis, a *facts.Case, found candidates, own int) {
 	}
 }
 
-// fallback fills in what remains when no cause is found.
 func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.Finding) {
 	f, ok := paths.OutsideRoots(a, lines)
 	unreached, failed := network.Unreached(a, own)
@@ -213,7 +207,6 @@ func serverAnswered(c *facts.Case) bool {
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup
 }
 
-// timeoutHint names the limit that passed and the setting that raises it.
 func timeoutHint(ev *Evidence) string {
 	if ev.Timeout == 0 {
 		return ""
@@ -231,7 +224,6 @@ func timeoutHint(ev *Evidence) string {
 	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + show.Key(ev.Server) + "]"
 }
 
-// hint returns the hint of a finding, completed by the remedy.
 func hint(c *facts.Case, f facts.Finding) Hint {
 	h := f.Hint
 	if h.Explain == "" {
@@ -270,7 +262,6 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 	return h
 }
 
-// file names the file into which lines belong.
 func file(c *facts.Case) string {
 	if c.Evidence.File == "" {
 		return "the file"
@@ -278,7 +269,6 @@ func file(c *facts.Case) string {
 	return show.Line(c.Evidence.File)
 }
 
-// whereWhole tells where to find a whole new command line or block.
 func whereWhole(c *facts.Case) string {
 	return "`" + show.Typed("mcp-jail why", c.Evidence.Server) + "` prints it whole"
 }
@@ -329,16 +319,45 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	return out
 }
 
-// firstQuoted returns the first n lines of the server, as quoted does.
 func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
 
-// lastQuoted returns the last n lines of the server, as quoted does.
 func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len(lines)-n):]) }
 
-// quoted returns lines of the server, sanitized and each cut to maxStderrB bytes.
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {
 		out = append(out, show.Cut(show.Line(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
 	return out
+}
+
+func pageOf(c *facts.Case, h Hint) Page {
+	switch h.Axis {
+	case policy.AxisFs:
+		switch {
+		case h.Missing == facts.Right(policy.Execute):
+			return PageExecute
+		case h.Missing != facts.Right(policy.Write) && paths.IsSensitive(c, h.Target):
+			return PageFsSensitive
+		case h.Missing != facts.Right(policy.Write):
+			return PageFsRead
+		case paths.WriteForbidden(c, h.Target) != "":
+			return PageFsProtected
+		}
+		return PageFsWrite
+	case policy.AxisNet:
+		return PageNetHost
+	case policy.AxisIPC:
+		return PageSocket
+	case policy.AxisEnv:
+		return PageEnv
+	case policy.AxisProcess:
+		switch h.Missing {
+		case facts.Right(policy.Execute):
+			return PageExecute
+		case "jail":
+			return PageJail
+		}
+		return PageProgram
+	}
+	return ""
 }

@@ -45,7 +45,6 @@ func ranked(c *facts.Case, all candidates, own int) candidates {
 	return all
 }
 
-// try returns why the server would not start with grants: see Evidence.Try.
 func try(c *facts.Case, grants []grants.Grant) error {
 	if c.Evidence.Try == nil || c.Evidence.Profile == nil {
 		return nil
@@ -59,7 +58,6 @@ func try(c *facts.Case, grants []grants.Grant) error {
 	return c.Evidence.Try(c.Profile.Tool, lines, flags)
 }
 
-// revealsSecret reports whether the lines for a grant would contain the value of a secret.
 func revealsSecret(c *facts.Case, n grants.Grant) bool {
 	for _, line := range append(c.Writer.Lines(n), c.Writer.Display(n.Path), n.Endpoint()) {
 		if c.Evidence.Redactor.Redact(line) != line {

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// summary tells in one line what happened, without the cause.
 func summary(ev *Evidence) string {
 	server := "server " + show.Quote(ev.Server)
 	switch ev.Stage {
@@ -67,7 +66,6 @@ func ending(e *Exit) string {
 	return " (exit status " + strconv.Itoa(e.Code) + ")"
 }
 
-// seconds writes a duration in whole seconds, or else to the millisecond.
 func seconds(d time.Duration) string {
 	if d%time.Second == 0 {
 		return strconv.Itoa(int(d/time.Second)) + " s"

@@ -86,7 +86,6 @@ func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
 	return all
 }
 
-// grantPhrase returns, as a phrase, the flags or lines that grant all of grants.
 func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 	if len(wanted) == 0 {
 		return ""
@@ -115,4 +114,34 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
 	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
+}
+
+// Tildes returns a warning about arguments that begin with "~/", or "". No shell replaces that, and
+// mcp-jail does not either.
+func Tildes(ev Evidence) string {
+	if ev.Profile == nil || len(ev.Profile.Argv) < 2 || ev.UserHome == "" {
+		return ""
+	}
+	a := newCase(&ev)
+	args := paths.TildeArguments(a)
+	if args == nil {
+		return ""
+	}
+	return paths.TildeText(a, args) + "; " + paths.TildeFix(a, args) + PagePathArg.Reference()
+}
+
+// Remedies returns hints that would grant the hosts that the jail has refused, whether or not
+// something failed. Background denials come last. It uses the denials, the profile, and the fields
+// that decide how advice is written.
+func Remedies(ev Evidence) []Hint {
+	if ev.Profile == nil {
+		return nil
+	}
+	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
+	a := newCase(&ev)
+	var hints []Hint
+	for _, f := range ranked(a, analyzeDenials(a, nil), 0) {
+		hints = append(hints, hint(a, f.Finding))
+	}
+	return hints
 }

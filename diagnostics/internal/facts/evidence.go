@@ -117,7 +117,6 @@ type Exit struct {
 	Why    string         // why the jail ended it, because it could no longer enforce the policy; else ""
 }
 
-// redactor returns the Redactor of the evidence, or one of the profile's secrets.
 func (ev *Evidence) redactor() *redact.Redactor {
 	switch {
 	case ev.Redactor != nil:

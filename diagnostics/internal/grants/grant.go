@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
@@ -156,12 +157,7 @@ func (w Writer) TOML(grants []Grant) []string {
 
 // NeedsAccessTable reports whether grants create an access table.
 func NeedsAccessTable(grants []Grant) bool {
-	for _, n := range grants {
-		if n.Limit == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(grants, func(n Grant) bool { return n.Limit == "" })
 }
 
 // Lines returns a grant as lines of a policy.
@@ -204,7 +200,6 @@ type block struct {
 	replaced string // where the file has the table that this one replaces; "" for none
 }
 
-// block returns the table of a grant, without that of its companion.
 func (w Writer) block(n Grant) block {
 	t := w.Table()
 	switch {
@@ -231,7 +226,6 @@ func (w Writer) block(n Grant) block {
 // IsReplacement reports whether the table of a grant replaces one that the file has.
 func (w Writer) IsReplacement(n Grant) bool { return w.block(n).replaced != "" }
 
-// netFields returns the fields of the rule for a host.
 func (g Grant) netFields() []string {
 	fields := []string{"host = " + show.TOML(g.Host)}
 	if g.Scheme != "" {
@@ -252,11 +246,8 @@ func (g Grant) netFields() []string {
 	return append(fields, "allow = true")
 }
 
-// companion returns the grant for the file that needs the same rights: see grant.with.
 func (g Grant) companion() Grant { return Grant{Path: g.With, Rights: g.Rights} }
 
-// ruleText returns the path of a grant as a rule writes it: relative inside of the
-// workspace, with ~/ inside of the home, else absolute.
 func (w Writer) ruleText(n Grant) string {
 	s := w.Display(n.Path)
 	if n.Create && !strings.HasSuffix(s, "/") {
@@ -355,8 +346,6 @@ func (w Writer) IsDenied(path string) bool {
 	return ok && e.Path == path && strings.HasPrefix(e.Rule, "--deny ")
 }
 
-// pathFlags returns the flags for the rights of a grant on its path. Each of them includes
-// reading.
 func (g Grant) pathFlags(path string) (flags []string) {
 	if g.Rights&policy.Write != 0 {
 		flags = append(flags, "--write", path)
@@ -376,4 +365,14 @@ func (g Grant) Endpoint() string {
 		return g.Host
 	}
 	return said.Endpoint(g.Host, g.Port)
+}
+
+// Writable reports whether s can be written in a configuration.
+func Writable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// Expressible reports whether a rule can name a path: policy refuses line breaks and
+// globs.
+func Expressible(path string) bool {
+	return Writable(path) && len(path) < 4096 && !strings.ContainsAny(path, "\r\n") &&
+		!strings.Contains(path, "**") && !strings.HasSuffix(path, "/*")
 }

@@ -53,8 +53,6 @@ func AttributeVariable(c *facts.Case, sure report.Attribution, name, cause strin
 	return f
 }
 
-// loaderWarning returns a warning for variables that programs rarely need and that
-// loaders, shells and interpreters obey.
 func loaderWarning(name string) string {
 	if !policy.IsDangerousVariable(name) {
 		return ""

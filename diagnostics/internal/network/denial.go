@@ -132,8 +132,6 @@ func analyzeAddressDenial(c *facts.Case, d policy.Denial, host string, port int,
 	return f
 }
 
-// analyzeSchemeDenial analyzes a connection that uses another protocol than its rule
-// allows.
 func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
 	scheme := "tcp"
 	switch {
@@ -189,7 +187,6 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 	return checkPrecedence(c, f)
 }
 
-// analyzeNetLimit analyzes a limit of the network that was reached.
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
 	f := facts.Finding{}.Unfixable("no policy line raises this: name the hosts one by one instead of by a wildcard")
 	for _, key := range []string{report.KeyConnections, report.KeyNetOut} {

@@ -32,7 +32,6 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	return attributeHost(c, report.Likely, name, ref.Port, ref.Scheme, cause)
 }
 
-// attributeHost returns the finding that a host is refused, with the rule to add.
 func attributeHost(c *facts.Case, sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
 	n := grants.Grant{Host: host, Port: port, Scheme: scheme}
 	switch {
@@ -97,10 +96,8 @@ func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bo
 // grantsNames reports whether a rule allows a name, whose addresses may then appear in a
 // text.
 func grantsNames(rules []policy.NetRule) bool {
-	for _, r := range rules {
-		if _, err := netip.ParseAddr(r.Host); err != nil && r.Allow && r.Host != "localhost" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, func(r policy.NetRule) bool {
+		_, err := netip.ParseAddr(r.Host)
+		return err != nil && r.Allow && r.Host != "localhost"
+	})
 }

@@ -51,16 +51,10 @@ func companionOf(path string) (of string, ok bool) {
 
 // MentionsSQLite reports whether a line mentions SQLite.
 func MentionsSQLite(lines []string) bool {
-	for _, line := range lines {
-		lower := strings.ToLower(line)
-		if said.ContainsAny(lower, []string{"sqlite", "unable to open database", "readonly database"}) {
-			return true
-		}
-	}
-	return false
+	words := []string{"sqlite", "unable to open database", "readonly database"}
+	return slices.ContainsFunc(lines, func(line string) bool { return said.ContainsAny(strings.ToLower(line), words) })
 }
 
-// isSQLiteFile reports whether path is a file of SQLite, which keeps others beside it.
 func isSQLiteFile(c *facts.Case, path string) bool {
 	name := filepath.Base(path)
 	return databaseFile().MatchString(name) || c.MentionsSQLite && databaseName().MatchString(name)
@@ -97,7 +91,6 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 	return f, true
 }
 
-// protectedOf returns the protected name among a file and the one that it belongs to, or "".
 func protectedOf(c *facts.Case, path, of string) string {
 	names := []string{path}
 	if of != "" {

@@ -24,8 +24,6 @@ func AnalyzeGitSearch(c *facts.Case, edge string) facts.Finding {
 	return Attribute(c, report.Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+show.Quote(dir))
 }
 
-// repositoryAbove returns the finding that a directory above the working directory is a
-// repository and the policy grants only a directory below it.
 func repositoryAbove(c *facts.Case, edge string) facts.Finding {
 	below := c.Profile.Dir
 	rights := c.Profile.RightsAt(below)

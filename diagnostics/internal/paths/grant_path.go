@@ -74,8 +74,6 @@ func ruleRights(c *facts.Case, path string) policy.Rights {
 	return e.Rights &^ e.Added
 }
 
-// packageDir returns the outermost node_modules around path, or the Python environment
-// whose program path is.
 func packageDir(c *facts.Case, path string) (dir string, ok bool) {
 	if before, _, found := strings.Cut(path, "/node_modules/"); found {
 		return before + "/node_modules", true
@@ -91,7 +89,6 @@ func IsTooWide(c *facts.Case, dir string) bool {
 		!inWorkspace(c, dir) && (systemDir(dir) || isShared(c, dir)) || filepath.Dir(dir) == "/"
 }
 
-// whyShared returns why a directory must not be granted for the sake of one file in it, or "".
 func whyShared(c *facts.Case, dir string) string {
 	if c.Evidence.Shared != nil && !inWorkspace(c, dir) {
 		if why := c.Evidence.Shared(dir); why != "" {
@@ -126,7 +123,6 @@ func isReservedFile(c *facts.Case, path string) bool {
 	return isReserved(c, path)
 }
 
-// isReadAbove reports whether path or a directory above it may be read.
 func isReadAbove(c *facts.Case, path string) bool {
 	return slices.ContainsFunc(c.Profile.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)

@@ -55,8 +55,6 @@ func UngrantedRoot(c *facts.Case, lines []string) facts.Finding {
 		"the client has given the server "+c.Show(root)+" as a root, which the policy does not let it read"), false)
 }
 
-// refusedByServer returns the path that a server with roots says is not in a list of its
-// own, or "".
 func refusedByServer(c *facts.Case, lines []string) string {
 	for _, line := range lines {
 		if !said.ContainsAny(strings.ToLower(line), said.AllowListPhrases) {
@@ -72,7 +70,6 @@ func refusedByServer(c *facts.Case, lines []string) string {
 	return ""
 }
 
-// rootOf returns the client's root that contains path, or "".
 func rootOf(c *facts.Case, path string) string {
 	for _, r := range c.Evidence.Roots {
 		if path != "" && (policy.Within(path, r) || policy.Within(c.Canonical(path), c.Canonical(r))) {

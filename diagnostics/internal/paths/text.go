@@ -55,7 +55,6 @@ func linkText(c *facts.Case, path, real string) string {
 	return ""
 }
 
-// analyzeResolvedPath analyzes a path whose links are resolved.
 func analyzeResolvedPath(c *facts.Case, path string, ref said.Reference) facts.Finding {
 	here := c.Exists(path)
 	missing := missingRights(c, path, ref, here)
@@ -122,7 +121,6 @@ func isForeignPath(c *facts.Case, path string) bool {
 	return deep && c.Exists("/"+first) == facts.Absent
 }
 
-// notRefused returns the note that the policy allows an access to path.
 func notRefused(c *facts.Case, path string) facts.Finding {
 	return facts.Finding{
 		Note: "the policy allows this access to " + c.Show(path) + ": more likely the file's own permissions refuse it",
@@ -130,7 +128,6 @@ func notRefused(c *facts.Case, path string) facts.Finding {
 	}
 }
 
-// isUnremovable reports whether a file may be written but not removed.
 func isUnremovable(c *facts.Case, path string) bool {
 	dir := c.RightsAt(filepath.Dir(path))
 	return dir&policy.Write != 0 && !dir.Has(policy.Delete) && c.Allows(policy.OpWrite, path)
@@ -152,8 +149,6 @@ func attributeParent(c *facts.Case, sure report.Attribution, path string, missin
 	return f
 }
 
-// analyzeAbsentPath analyzes a path that the server did not find. Only a path that exists
-// on the host points to the jail.
 func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here facts.Existence, missing policy.Rights) facts.Finding {
 	switch here {
 	case facts.Unknown:
@@ -263,7 +258,6 @@ func missingRights(c *facts.Case, path string, ref said.Reference, here facts.Ex
 	return 0
 }
 
-// startRefused reports whether the jail recorded that it refused to start the file at path.
 func startRefused(c *facts.Case, path string) bool {
 	return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool {
 		target, ok := c.Absolute(d.Target)

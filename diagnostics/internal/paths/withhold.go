@@ -48,14 +48,10 @@ func isProtectedName(c *facts.Case, path string) bool {
 	return entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
 }
 
-// inUserHome reports whether path is in the user's home, which may itself be in a system
-// directory.
 func inUserHome(c *facts.Case, path string) bool {
 	return c.Evidence.UserHome != "" && c.Evidence.UserHome != "/" && policy.Within(path, c.Evidence.UserHome)
 }
 
-// isServerProgram reports whether the server is started from path, or path is in a
-// directory where such programs are installed.
 func isServerProgram(c *facts.Case, path string) bool {
 	p := c.Profile
 	if path == p.Program || slices.Contains(p.Programs, path) || slices.Contains(p.Loaders, path) {
@@ -66,14 +62,10 @@ func isServerProgram(c *facts.Case, path string) bool {
 	})
 }
 
-// isServerPackage reports whether path is in a package or project of the server, which
-// also contains files other than programs.
 func isServerPackage(c *facts.Case, path string) bool {
 	return slices.ContainsFunc(c.Profile.Parts, func(part policy.Part) bool { return part.Work && policy.Within(path, part.Path) })
 }
 
-// programIn returns a program of the server that a directory outside of the workspace
-// contains, or "".
 func programIn(c *facts.Case, dir string) string {
 	if inWorkspace(c, dir) {
 		return ""
@@ -119,7 +111,6 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	return f.Unfixable("no line is proposed for it: " + why)
 }
 
-// isWholeHome reports whether path is the home directory of any user, or contains one.
 func isWholeHome(c *facts.Case, path string) bool {
 	parent := filepath.Dir(path)
 	return path == "/" || path == "/root" || path == "/home" || path == "/Users" || parent == "/home" || parent == "/Users" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, path)
@@ -132,7 +123,6 @@ func IsSensitive(c *facts.Case, path string) bool {
 	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || c.Evidence.Sensitive != nil && c.Evidence.Sensitive(path) != ""
 }
 
-// grantByHand says how a user grants a path for which no line is proposed.
 func grantByHand(c *facts.Case) string {
 	if c.Evidence.FromCommandLine {
 		text := "To grant it, name it in a flag of its own, such as --read"
@@ -182,7 +172,6 @@ func Enforceable(c *facts.Case, n grants.Grant) grants.Grant {
 	return n
 }
 
-// around returns the entries of the directories around a path.
 func around(c *facts.Case, path string) []policy.Entry {
 	return slices.DeleteFunc(slices.Clone(c.Profile.Entries), func(e policy.Entry) bool { return e.Path == path || !policy.Within(path, e.Path) })
 }

@@ -44,7 +44,6 @@ type needleSet struct {
 	pairs [1 << 16 / 64]uint64
 }
 
-// mayBegin reports whether a needle may begin at the start of buf.
 func (n *needleSet) mayBegin(buf []byte) bool {
 	if len(buf) < 2 {
 		return true
@@ -98,10 +97,8 @@ func (r *Redactor) add(env []policy.Variable) {
 	r.needles.Store(next)
 }
 
-// isActive reports whether there are values to replace.
 func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all) > 0 }
 
-// secretForms returns the forms in which a value is searched for.
 func secretForms(value string) []string {
 	if len(value) < minSecret || leak.IsPlainValue(value) {
 		return nil
@@ -208,4 +205,28 @@ func (r *Redactor) partial(rest []byte) string {
 		}
 	}
 	return string(rest)
+}
+
+// Lines returns lines without secret values.
+func (r *Redactor) Lines(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = r.Redact(l)
+	}
+	return out
+}
+
+// RedactDenials returns denials without secret values. A server can put them into the
+// names that it uses.
+func (r *Redactor) RedactDenials(denials []policy.Denial) []policy.Denial {
+	out := make([]policy.Denial, len(denials))
+	for i, d := range denials {
+		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
+		d.Arguments = slices.Clone(d.Arguments)
+		for k, arg := range d.Arguments {
+			d.Arguments[k] = r.Redact(arg)
+		}
+		out[i] = d
+	}
+	return out
 }

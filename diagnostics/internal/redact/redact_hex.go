@@ -37,7 +37,6 @@ func hexForms(v string) (all []string) {
 	return all
 }
 
-// spaced inserts between after every n digits.
 func spaced(digits string, n int, between string) string {
 	var b strings.Builder
 	for at := 0; at < len(digits); at += n {

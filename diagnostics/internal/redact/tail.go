@@ -83,7 +83,6 @@ func (t *ring) write(p []byte) {
 	}
 }
 
-// push appends a line and removes the oldest ones beyond TailBytes.
 func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
 	t.lineCount++

@@ -26,7 +26,6 @@ type ClientList struct {
 	Reload    string // what makes the client read its file again, in sentences
 }
 
-// text returns the list of a command line, in one line that can be pasted into the file.
 func (l ClientList) text(line []string) string {
 	if !l.Whole {
 		line = line[1:]
@@ -38,7 +37,6 @@ func (l ClientList) text(line []string) string {
 	return open + l.items(line) + "]"
 }
 
-// items returns words as they stand in a list of the file.
 func (l ClientList) items(line []string) string {
 	words := make([]string, len(line))
 	for i, w := range line {
@@ -47,7 +45,6 @@ func (l ClientList) items(line []string) string {
 	return strings.Join(words, ", ")
 }
 
-// heading says where the list belongs.
 func (l ClientList) heading() string {
 	if l.Secret {
 		return "  for " + show.Line(InWords(l.Where)) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
@@ -76,8 +73,6 @@ func (a addition) in(l ClientList) (line, more []string) {
 	return l.addMissing(flags)
 }
 
-// write writes the client's new command line, as typed into a shell if that is possible, and as
-// the list in each of the files.
 func (a addition) write(b *strings.Builder, lists []ClientList) {
 	if len(lists) == 0 {
 		lists = []ClientList{{Format: "json", Key: "args", Where: []string{"a client's file of JSON"}}}
@@ -117,7 +112,6 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 // maxLists bounds the files of which a list is shown.
 const maxLists = 5
 
-// granted says that the file has the flags.
 func (l ClientList) granted() string {
 	text := "  granted by now for " + show.Line(InWords(l.Where)) + ": the next session has it"
 	if l.Reload != "" {
@@ -126,7 +120,6 @@ func (l ClientList) granted() string {
 	return text + "\n"
 }
 
-// typedLine returns a command line for a shell. ok is false if none can be typed.
 func typedLine(line []string) (text string, ok bool) {
 	words := make([]string, len(line))
 	for i, w := range line {
@@ -137,7 +130,6 @@ func typedLine(line []string) (text string, ok bool) {
 	return strings.Join(words, " "), len(line) > 0
 }
 
-// addition returns what the client's command line needs for the grants of a diagnosis.
 func (d Diagnosis) addition() addition {
 	if len(d.Declare) > 0 {
 		return addition{line: d.Line}

@@ -89,7 +89,6 @@ func addFlags(flags, more []string) []string {
 	return flags
 }
 
-// containsRun reports whether words stand in all one after the other.
 func containsRun(all, words []string) bool {
 	for i := range all {
 		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {

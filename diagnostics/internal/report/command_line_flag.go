@@ -7,8 +7,6 @@ import (
 	"strings"
 )
 
-// addMissing returns the command line of the file with the flags that grant what it does not grant
-// yet, and these flags.
 func (l ClientList) addMissing(flags []string) (added, more []string) {
 	line := l.Line
 	at := slices.Index(line, "--")
@@ -37,12 +35,10 @@ func (l ClientList) addMissing(flags []string) (added, more []string) {
 	return slices.Concat(before, line[at:]), more
 }
 
-// isDefault reports whether a command line leaves the default policy in force.
 func isDefault(line []string) bool {
 	return countAccess(line) == 0 && !slices.ContainsFunc(ownWords(line), func(word string) bool { return strings.HasPrefix(word, "--preset") })
 }
 
-// ownWords returns the words of a command line that are mcp-jail's, and not the server's.
 func ownWords(line []string) []string {
 	if at := slices.Index(line, "--"); at >= 0 {
 		return line[:at]
@@ -50,7 +46,6 @@ func ownWords(line []string) []string {
 	return line
 }
 
-// countAccess returns how many flags of a command line replace the default policy.
 func countAccess(line []string) (n int) {
 	for _, word := range ownWords(line) {
 		switch name, _, _ := strings.Cut(word, "="); name {
@@ -82,7 +77,6 @@ func splitFlags(words []string) (all []flag) {
 // pathFlags are the flags that grant a path.
 const pathFlags = "--read --write --execute"
 
-// grants reports whether the flag f, of the file, grants what the flag other does.
 func (l ClientList) grants(f, other flag) bool {
 	switch {
 	case strings.Contains(pathFlags, f.name) && strings.Contains(pathFlags, other.name):
@@ -103,7 +97,6 @@ func (f flag) replacedBy(other flag) bool {
 	return f.name == other.name && (f.name != "--limit" || key == otherKey)
 }
 
-// cleanPath returns the path that a flag means.
 func (l ClientList) cleanPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && l.Home != "" {
 		path = l.Home + "/" + rest

@@ -2,9 +2,11 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // ConfigFailure returns the diagnosis of an error in a configuration. message is
@@ -53,7 +55,6 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 	return d
 }
 
-// ownFailure returns the diagnosis of a failure that mcp-jail itself reports.
 func ownFailure(code Code, server, message string) Diagnosis {
 	lines := ownLines(message)
 	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server, Explain: PageOfCode(code)}
@@ -77,4 +78,101 @@ func ownLines(s string) []string {
 		}
 	}
 	return lines
+}
+
+// Bounds of what is said about changed tools.
+const (
+	maxDifference  = 500 // bytes
+	maxDifferences = 10
+)
+
+// Tools describes how the tools of a server differ from those that mcp-jail.lock pins.
+type Tools struct {
+	Server      string
+	Differences []string // a line for each; text of the server is quoted in it
+	Accept      string   // the command that makes them the pinned ones; "" if they cannot be compared
+	Refused     bool     // the client does not get them
+}
+
+// Diagnosis returns the diagnosis of changed tools.
+func (t Tools) Diagnosis() Diagnosis {
+	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
+	d.What = toolsDiffer(OfServer(t.Server), t.Accept != "", t.Refused)
+	for i, line := range t.Differences {
+		switch line = show.Cut(show.Line(line), maxDifference); {
+		case i == 0:
+			d.Cause = line
+		case i < maxDifferences:
+			d.Detail = append(d.Detail, line)
+		}
+	}
+	if n := len(t.Differences) - maxDifferences; n > 0 {
+		d.Detail = append(d.Detail, fmt.Sprintf("and %d more differences", n))
+	}
+	switch {
+	case t.Accept == "":
+		d.Fix = `report it to the authors of the server; pin_tools = "off" for this server compares nothing`
+	case t.Refused:
+		d.Fix = "if you trust the new ones, run `" + show.Line(t.Accept) + "` and start the server again"
+	default:
+		d.Fix = "if you trust the new ones, run `" + show.Line(t.Accept) + "`"
+	}
+	return d
+}
+
+// Warnings returns the diagnosis as warnings, a line each.
+func (d Diagnosis) Warnings() []string {
+	lines := []string{"warning: " + d.What + ": " + d.Cause}
+	for _, l := range d.Detail {
+		lines = append(lines, "warning: and of server "+show.Quote(d.Server)+": "+strings.TrimLeft(l, " "))
+	}
+	return append(lines, "warning: "+d.Fix+d.Explain.Reference())
+}
+
+// Leak describes secrets in something that a server sends. It has their names only.
+type Leak struct {
+	Server, Tool string
+	Place        string // "an answer", "a log message", "the URL of a request to api.example.com"
+	Found        []leak.Found
+	Declared     bool // the server has a table of its own, [servers.NAME]
+	Blocked      bool // it is not sent on
+}
+
+func (l Leak) text() string {
+	var all []string
+	for _, f := range l.Found {
+		if f.Form == leak.Token {
+			all = append(all, "what looks like a token ("+f.Name+")")
+		} else {
+			all = append(all, "the value of "+show.Line(f.Name)+" ("+string(f.Form)+")")
+		}
+	}
+	return strings.Join(all, ", and ")
+}
+
+// Diagnosis returns the diagnosis of a leak that is not sent on.
+func (l Leak) Diagnosis() Diagnosis {
+	return Diagnosis{
+		Code: CodeLeak, Stage: StageCall, Attribution: Certain, Server: l.Server, Tool: l.Tool, Explain: PageLeak,
+		What:  fmt.Sprintf(`server %s: %s was not passed on, since leaks is "block"`, show.Quote(l.Server), show.Line(l.Place)),
+		Cause: "it has " + l.text(),
+		Fix:   "have the server send it without that; " + l.line("warn") + " passes such messages on, with a warning",
+	}
+}
+
+// Warning returns a line about a leak: that it was sent on, or that it was dropped.
+func (l Leak) Warning() string {
+	said := fmt.Sprintf("warning: server %s sends %s in %s", show.Quote(l.Server), l.text(), show.Line(l.Place))
+	if l.Blocked {
+		return said + `; it was dropped, since leaks is "block"` + PageLeak.Reference()
+	}
+	return said + "; if it must not be there, replace the secret; " + l.line("block") + " refuses such messages" + PageLeak.Reference()
+}
+
+func (l Leak) line(value string) string {
+	table := "[defaults]"
+	if l.Declared {
+		table = "[servers." + show.Key(l.Server) + "]"
+	}
+	return fmt.Sprintf("leaks = %q under %s", value, table)
 }

@@ -149,7 +149,6 @@ func (r Record) Text(lists ...ClientList) string {
 	return b.String()
 }
 
-// heading says whose session it was, and when.
 func (r Record) heading() string {
 	text := "server " + show.Quote(r.Server)
 	if r.Tool != "" {
@@ -164,7 +163,6 @@ func (r Record) heading() string {
 	return text + "\n"
 }
 
-// nothing says that a record has no refusal and no failure.
 func (r Record) nothing() string {
 	if r.Unfinished {
 		return "No refusal and no failure is on record so far."
@@ -172,7 +170,6 @@ func (r Record) nothing() string {
 	return "Nothing was refused and nothing failed."
 }
 
-// unreported returns the remedies that no diagnosis contains.
 func (r Record) unreported() (hints []Hint) {
 	for _, h := range r.Remedies {
 		if len(h.Grant)+len(h.Flags) == 0 {
@@ -210,7 +207,6 @@ func (h Hint) writeText(b *strings.Builder, file string) {
 // theConfiguration stands for the file into which lines belong, if it is not known.
 const theConfiguration = "the configuration"
 
-// intoFile names the file into which lines belong.
 func intoFile(file string) string {
 	switch {
 	case file == "":
@@ -233,7 +229,6 @@ func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.tom
 
 func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
 
-// denialText returns a denial in one line.
 func denialText(d policy.Denial) string {
 	words := string(d.Axis) + ": " + Operation(d) + " " + show.Quote(d.Target) + Arguments(d) + ProgramAndCount(d)
 	if IsNamelessLookup(d) {
@@ -251,7 +246,6 @@ func denialText(d policy.Denial) string {
 	return words
 }
 
-// writeText appends a diagnosis. The lines to paste stand alone on their lines.
 func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList) {
 	b.WriteString("\n" + show.Line(d.What) + "\n")
 	put := func(head, s string) {

@@ -64,7 +64,6 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	return mcpproxy.NewError(bytes.ToValidUTF8(id, []byte("\ufffd")), int(code), d.Message(), encode(map[string]failureData{DataFailure: d.failure()}))
 }
 
-// failure returns the diagnosis as data of an error.
 func (d Diagnosis) failure() failureData {
 	return failureData{
 		Stage: d.Stage, Attribution: d.Attribution, Server: show.Cut(d.Server, maxName), Tool: show.Cut(d.Tool, maxName),
@@ -110,7 +109,6 @@ func (d Diagnosis) Sentence() string {
 	return show.Cut(b.String(), maxMessage-len(messagePrefix)-len(d.Explain.Reference())) + d.Explain.Reference()
 }
 
-// causePrefix marks a cause that is not certain.
 func (d Diagnosis) causePrefix() string {
 	switch d.Attribution {
 	case Likely:
@@ -121,8 +119,6 @@ func (d Diagnosis) causePrefix() string {
 	return ""
 }
 
-// hintText returns the whole advice in one string: the fixes of all hints and the details
-// of an error.
 func (d Diagnosis) hintText() string {
 	var parts []string
 	add := func(s string) {

@@ -1,6 +1,7 @@
 package said
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -62,7 +63,11 @@ func MatchFault(line string) (Fault, string) {
 }
 
 // HasWord reports whether name stands in line as a separate word.
-func HasWord(line, name string) bool {
+func HasWord(line, name string) bool { return standsApart(line, name, isWordByte, "") }
+
+// standsApart reports whether name is in line, with no byte of its kind before and after it. What
+// ends with prefix may be before it.
+func standsApart(line, name string, isPart func(byte) bool, prefix string) bool {
 	for from := 0; ; {
 		at := strings.Index(line[from:], name)
 		if at < 0 {
@@ -70,7 +75,7 @@ func HasWord(line, name string) bool {
 		}
 		at += from
 		from = at + len(name)
-		if (at == 0 || !isWordByte(line[at-1])) && (from == len(line) || !isWordByte(line[from])) {
+		if (at == 0 || !isPart(line[at-1]) || prefix != "" && strings.HasSuffix(line[:at], prefix)) && (from == len(line) || !isPart(line[from])) {
 			return true
 		}
 	}
@@ -80,7 +85,6 @@ func isWordByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// faultOfErrno returns the fault of an errno's name as runtimes print it.
 func faultOfErrno(name string) Fault {
 	switch name {
 	case "EACCES", "EPERM":
@@ -95,11 +99,7 @@ func faultOfErrno(name string) Fault {
 	return NoFault
 }
 
+// ContainsAny reports whether s contains one of words.
 func ContainsAny(s string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }

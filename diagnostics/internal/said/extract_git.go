@@ -18,7 +18,6 @@ var (
 	gitObjects = lazy.Regexp(`insufficient permission for adding an object to repository database (\S.*)$`)
 )
 
-// gitReferences extracts the names in a line of git.
 func gitReferences(line string, f Fault) []Reference {
 	if m := gitPointer().FindStringSubmatch(line); m != nil {
 		return []Reference{pathReference(Absent, "read", m[1])}

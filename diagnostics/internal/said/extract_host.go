@@ -38,7 +38,6 @@ var (
 	anyURL   = lazy.Regexp(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
 )
 
-// hostReferences extracts the hosts in a line with a network fault.
 func hostReferences(line string, f Fault) []Reference {
 	if f != Network && f != Refused { // connect EACCES 1.2.3.4:443
 		return nil
@@ -158,7 +157,6 @@ func isHost(s string) bool {
 	return strings.Trim(s, "0123456789.") != ""
 }
 
-// schemeOf returns the scheme of a rule for the scheme of a URL.
 func schemeOf(s string) string {
 	switch s {
 	case "http", "ws":
@@ -169,7 +167,6 @@ func schemeOf(s string) string {
 	return "tcp"
 }
 
-// portOf returns the default port of a URL's scheme.
 func portOf(scheme string) int {
 	switch scheme {
 	case "http", "ws":

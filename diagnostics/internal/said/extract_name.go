@@ -1,7 +1,6 @@
 package said
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -33,7 +32,6 @@ var (
 // evidence.
 var contextWords = []string{"env", "variable", "required", "require", "missing", "not set", "unset", "undefined", "keyerror", "must", "please", "not found", "not provided", "not defined", "expected", "specify", "no value", "invalid", "need", "api key", "token", "credential"}
 
-// programReferences extracts the programs that a line says could not be started.
 func programReferences(line string) []Reference {
 	var refs []Reference
 	add := func(name string, f Fault) {
@@ -102,11 +100,9 @@ var distrusts = []struct {
 		[]string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"}}, // node
 }
 
-// authorityReferences returns the variables that may name the authority of a certificate which a
-// line distrusts.
 func authorityReferences(lower string) (refs []Reference) {
 	for _, d := range distrusts {
-		if !slices.ContainsFunc(d.words, func(w string) bool { return strings.Contains(lower, w) }) {
+		if !ContainsAny(lower, d.words) {
 			continue
 		}
 		for _, name := range d.variables {
@@ -117,20 +113,12 @@ func authorityReferences(lower string) (refs []Reference) {
 	return nil
 }
 
-// variableReferences extracts the names of variables that a line may ask for.
 func variableReferences(line string) []Reference {
 	lower := strings.ToLower(line)
 	if refs := authorityReferences(lower); refs != nil {
 		return refs
 	}
-	about := false
-	for _, w := range contextWords {
-		if strings.Contains(lower, w) {
-			about = true
-			break
-		}
-	}
-	if !about {
+	if !ContainsAny(lower, contextWords) {
 		return nil
 	}
 	strict := map[string]bool{}
@@ -159,10 +147,10 @@ func MayNameFault(line string) bool {
 	if f, _ := MatchFault(line); f != NoFault {
 		return true
 	}
-	lower := strings.ToLower(line)
-	return slices.ContainsFunc(contextWords, func(w string) bool { return strings.Contains(lower, w) })
+	return ContainsAny(strings.ToLower(line), contextWords)
 }
 
+// IsVariable reports whether a name can be that of a variable.
 func IsVariable(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if c := name[i]; !isWordByte(c) || i == 0 && c >= '0' && c <= '9' {

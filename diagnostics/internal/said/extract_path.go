@@ -36,7 +36,6 @@ var (
 	barePath   = lazy.Regexp("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
 )
 
-// pathReferences extracts the paths that a line names together with the fault f.
 func pathReferences(line string, f Fault) []Reference {
 	refs := append(errnoPaths(line), wordedPaths(line)...)
 	if len(refs) > 0 || f == NoFault || f == Network {
@@ -48,7 +47,6 @@ func pathReferences(line string, f Fault) []Reference {
 	return VaguePaths(line, f)
 }
 
-// errnoPaths extracts the paths of messages that hold an errno or its name.
 func errnoPaths(line string) (refs []Reference) {
 	add := func(f Fault, verb, path string) {
 		if path != "" {
@@ -86,8 +84,6 @@ func errnoPaths(line string) (refs []Reference) {
 	return refs
 }
 
-// messagePaths extracts the paths of messages of Go, Ruby, shells, git and coreutils, which
-// say the fault in words.
 func messagePaths(line string, f Fault) (refs []Reference) {
 	add := func(f Fault, verb, path string) {
 		if path != "" {
@@ -115,7 +111,6 @@ func messagePaths(line string, f Fault) (refs []Reference) {
 	return refs
 }
 
-// wordedPaths extracts paths from sentences that are typical of one program.
 func wordedPaths(line string) (refs []Reference) {
 	add := func(f Fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
 	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
@@ -146,8 +141,6 @@ func afterWords(path string) string {
 	return path
 }
 
-// addShellPath adds the path that shellPath has found in a line of a shell, git or a
-// coreutils program.
 func addShellPath(add func(Fault, string, string), line string, f Fault, m []string) {
 	pf, _ := MatchFault(m[4])
 	if strings.Contains(m[0], " create directory ") {
@@ -286,14 +279,7 @@ func unescape(s string) string {
 // "open" may read or write.
 func RightsOf(verb string) policy.Rights {
 	verb = strings.ToLower(verb)
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(verb, w) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(words ...string) bool { return ContainsAny(verb, words) }
 	switch {
 	case has("exec", "spawn", "uv_cwd run", "start"):
 		return policy.Read | policy.Execute
@@ -311,7 +297,6 @@ func RightsOf(verb string) policy.Rights {
 	return 0
 }
 
-// verbIn returns the verb of the attempt in a sentence such as "failed to write /x".
 func verbIn(line string) string {
 	lower := strings.ToLower(line)
 	for _, w := range []string{"mkdir", "writ", "creat", "remove", "delete", "exec", "spawn", "save", "connect", "dial unix"} {
@@ -324,16 +309,6 @@ func verbIn(line string) string {
 
 // HasPath reports whether a relative path stands in line and is not part of another path.
 func HasPath(line, path string) bool {
-	for from := 0; ; {
-		at := strings.Index(line[from:], path)
-		if at < 0 {
-			return false
-		}
-		at += from
-		from = at + len(path)
-		inPath := func(c byte) bool { return isWordByte(c) || c == '.' || c == '/' || c == '-' }
-		if (at == 0 || !inPath(line[at-1]) || strings.HasSuffix(line[:at], " ./")) && (from == len(line) || !inPath(line[from])) {
-			return true
-		}
-	}
+	inPath := func(c byte) bool { return isWordByte(c) || c == '.' || c == '/' || c == '-' }
+	return standsApart(line, path, inPath, " ./")
 }

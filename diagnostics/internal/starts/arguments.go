@@ -13,8 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// analyzeStartArguments analyzes the denial of a start whose arguments no rule allows, or of a
-// program that only another one may start.
 func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
 	name := ruleFor(c, d)
 	said := d
@@ -65,25 +63,18 @@ func ruleFor(c *facts.Case, d policy.Denial) string {
 // misnamed reports whether there is a rule for the program, and argv[0] is empty or a path that is
 // not in the rule.
 func misnamed(c *facts.Case, d policy.Denial) bool {
-	if len(d.Arguments) == 0 {
-		return false
-	}
-	name, about, accepted := d.Arguments[0], false, false
-	for _, c := range c.Profile.Commands {
-		for _, s := range c.Starts {
-			if s.Script == d.Target || s.Script == "" && s.File == d.Target {
-				about, accepted = true, accepted || s.Script != "" || s.Accepts(name) || name != "" && filepath.Base(name) == name
-			}
-		}
-	}
-	return about && !accepted
+	rules := startsOf(c, d.Target)
+	return len(d.Arguments) > 0 && len(rules) > 0 && !slices.ContainsFunc(rules, func(s policy.Start) bool {
+		name := d.Arguments[0]
+		return s.Script != "" || s.Accepts(name) || name != "" && filepath.Base(name) == name
+	})
 }
 
 // unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as
 // policy.Start.Accepts does with the paths that package resolve finds for that name. Where there is
 // a rule for the program already, misnamed decides.
 func unnamed(c *facts.Case, d policy.Denial, name string) bool {
-	if len(d.Arguments) == 0 || isAbout(c, d.Target) {
+	if len(d.Arguments) == 0 || len(startsOf(c, d.Target)) > 0 {
 		return false
 	}
 	called := d.Arguments[0]
@@ -98,11 +89,15 @@ func unnamed(c *facts.Case, d policy.Denial, name string) bool {
 	}
 }
 
-// isAbout reports whether a rule is about a file.
-func isAbout(c *facts.Case, file string) bool {
-	return slices.ContainsFunc(c.Profile.Commands, func(c policy.Command) bool {
-		return slices.ContainsFunc(c.Starts, func(s policy.Start) bool { return s.Script == file || s.Script == "" && s.File == file })
-	})
+func startsOf(c *facts.Case, file string) (all []policy.Start) {
+	for _, command := range c.Profile.Commands {
+		for _, s := range command.Starts {
+			if s.Script == file || s.Script == "" && s.File == file {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
 // exactArguments returns the arguments of a denial as the list of a rule that allows them and no

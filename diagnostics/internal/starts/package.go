@@ -51,19 +51,15 @@ func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 
 // BrowserSandbox recognises the messages of Chromium that it cannot build its own sandbox.
 func BrowserSandbox(lines []string) (f facts.Finding, ok bool) {
-	for _, line := range lines {
-		lower := strings.ToLower(line)
-		for _, words := range []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"} {
-			if strings.Contains(lower, words) {
-				return facts.Finding{
-					Note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
-					Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
-					Hint: report.Hint{Explain: report.PageBrowser},
-				}, true
-			}
-		}
+	words := []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"}
+	if !slices.ContainsFunc(lines, func(line string) bool { return said.ContainsAny(strings.ToLower(line), words) }) {
+		return f, false
 	}
-	return facts.Finding{}, false
+	return facts.Finding{
+		Note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
+		Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
+		Hint: report.Hint{Explain: report.PageBrowser},
+	}, true
 }
 
 // packageRunners returns the programs that download what they run, each with the command

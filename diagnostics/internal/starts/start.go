@@ -40,7 +40,6 @@ func BuildFix(err error) string {
 	return buildFixes[errno]
 }
 
-// buildFix returns the remedy for a jail that could not be built.
 func buildFix(c *facts.Case, s facts.Start) string {
 	if fix, known := buildFixes[s.Errno]; known {
 		return fix
