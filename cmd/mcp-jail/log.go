@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -32,7 +33,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
 		if err != nil {
-			return zerolog.Nop(), done, target.UsageErrorf("--log-file: %s", target.WithoutOperation(err))
+			return zerolog.Nop(), done, exit.UsageErrorf("--log-file: %s", target.WithoutOperation(err))
 		}
 		to, done = f, func() { f.Close() }
 	}

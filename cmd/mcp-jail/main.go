@@ -18,8 +18,8 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 )
@@ -29,7 +29,7 @@ func main() {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
 		c.Sayf("%s", err)
-		os.Exit(target.ExitFailure)
+		os.Exit(exit.Failure)
 	}
 	c = c.WithColours()
 	args := os.Args[1:]
@@ -44,5 +44,5 @@ func main() {
 		err = programs.Execute(programs.Companion, args)
 	}
 	c.Errorf("%s", err)
-	os.Exit(target.ExitFailure)
+	os.Exit(exit.Failure)
 }

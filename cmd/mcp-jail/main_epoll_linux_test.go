@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 )
 
 // TestNoFilesPolled tests that mcp-jail reports when the user has no epoll watches left.
@@ -25,9 +25,9 @@ func TestNoFilesPolled(t *testing.T) {
 		args  []string
 		works int
 	}{
-		{[]string{"version"}, target.ExitOK},
-		{[]string{"run", "--", "/usr/bin/true"}, target.ExitOK},
-		{[]string{"plan", "--", "/usr/bin/true"}, target.ExitOK},
+		{[]string{"version"}, exit.OK},
+		{[]string{"run", "--", "/usr/bin/true"}, exit.OK},
+		{[]string{"plan", "--", "/usr/bin/true"}, exit.OK},
 	} {
 		for _, none := range []bool{false, true} {
 			name := t.TempDir() + "/said"
@@ -56,7 +56,7 @@ func TestNoFilesPolled(t *testing.T) {
 			text := string(b)
 			want := c.works
 			if none {
-				want = target.ExitFailure
+				want = exit.Failure
 				if !strings.HasPrefix(text, "mcp-jail: ") || !strings.Contains(text, "fs.epoll.max_user_watches") || strings.Count(text, "\n") != 1 {
 					t.Errorf("%q says %q", c.args, text)
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
@@ -82,5 +83,5 @@ func run(args []string, c terminal.Console) confine.Exit {
 // refuse reports to the client why no server was started.
 func refuse(c terminal.Console, t *target.Target, name string, err error) confine.Exit {
 	target.Refuse(c, t, name, err)
-	return confine.Exit{Code: target.ExitStatus(err)}
+	return confine.Exit{Code: exit.Status(err)}
 }

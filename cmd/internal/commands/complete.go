@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -25,7 +25,7 @@ func completionCommand(line *cli.CommandLine) *cobra.Command {
 	cmd = line.Command("completion SHELL", "Print the script that completes mcp-jail's command line in a shell.", 1, false, func(args []string) error {
 		print := shells[cli.FirstOf(args)]
 		if print == nil {
-			return target.UsageErrorf("mcp-jail completion: name a shell, one of %s", strings.Join(names, ", "))
+			return exit.UsageErrorf("mcp-jail completion: name a shell, one of %s", strings.Join(names, ", "))
 		}
 		return print(cmd.Root())
 	})
@@ -69,11 +69,11 @@ For all users of the host the files are, as root:
 func complete(args []string, c terminal.Console) int {
 	var owner *hostfs.OwnerError
 	if _, err := hostfs.LocalHost(); errors.As(err, &owner) {
-		return target.Report(c, err) // proposals would come from files of another user
+		return exit.Report(c, err) // proposals would come from files of another user
 	}
 	line := &cli.CommandLine{Console: c}
 	line.Server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
 	root := commandTree(line)
 	root.SetArgs(args)
-	return target.Report(c, root.Execute())
+	return exit.Report(c, root.Execute())
 }

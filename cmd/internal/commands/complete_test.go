@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -121,7 +121,7 @@ func TestComplete(t *testing.T) {
 				t.Errorf("%q: %s is not proposed: %s", c.typed, word, answer)
 			}
 		}
-		if c.none != "" && strings.Contains(answer, " "+c.none+" ") || status != target.ExitOK {
+		if c.none != "" && strings.Contains(answer, " "+c.none+" ") || status != exit.OK {
 			t.Errorf("%q: status %d, %s", c.typed, status, answer)
 		}
 	}
@@ -131,7 +131,7 @@ func TestComplete(t *testing.T) {
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, status := said(t, "completion", shell)
-		if status != target.ExitOK || !strings.Contains(script, "__complete") || !strings.Contains(script, "mcp-jail") || strings.Contains(script, "mcp-jail-cli") {
+		if status != exit.OK || !strings.Contains(script, "__complete") || !strings.Contains(script, "mcp-jail") || strings.Contains(script, "mcp-jail-cli") {
 			t.Errorf("%s: status %d, %s", shell, status, script)
 		}
 		if _, err := exec.LookPath(shell); err != nil {
@@ -144,7 +144,7 @@ func TestCompletionScripts(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}} {
-		if out, status := said(t, args...); status != target.ExitUsage || out != "" {
+		if out, status := said(t, args...); status != exit.Usage || out != "" {
 			t.Errorf("%q: status %d, %q", args, status, out)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
@@ -56,7 +56,7 @@ func checkSays(t *testing.T, config string) string {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != target.ExitUsage {
+	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != exit.Usage {
 		t.Errorf("exit status %d", status)
 	}
 	said, err := os.ReadFile("said")

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/docs/explain"
@@ -52,7 +52,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 		if near != "" {
 			near = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return target.UsageErrorf("there is no page %q%s\nmcp-jail explain  lists all pages", e.name, near)
+		return exit.UsageErrorf("there is no page %q%s\nmcp-jail explain  lists all pages", e.name, near)
 	}
 	c.Printf("%s", page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil
@@ -63,11 +63,11 @@ func (e *explainCmd) Run(c terminal.Console) error {
 func pageName(name string) string {
 	if code, err := strconv.Atoi(name); err == nil {
 		switch code {
-		case target.ExitFailure:
+		case exit.Failure:
 			return string(diagnostics.PageServerEnded)
-		case target.ExitUsage:
+		case exit.Usage:
 			return string(diagnostics.PageConfig)
-		case target.ExitHost:
+		case exit.Host:
 			return string(diagnostics.PageJail)
 		case -32600, -32603:
 			return string(diagnostics.PageMessage)

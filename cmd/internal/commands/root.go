@@ -35,6 +35,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -47,25 +48,25 @@ func Program() {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
 		c.Errorf("%s", err)
-		os.Exit(target.ExitFailure)
+		os.Exit(exit.Failure)
 	}
 	if _, err := programs.Caller(); err != nil {
 		c.WithColours().Errorf("%s", err)
-		os.Exit(target.ExitFailure)
+		os.Exit(exit.Failure)
 	}
 	c.Umask = programs.ClearOwnerUmask()
 	os.Exit(Main(os.Args[1:], c))
 }
 
 // Main runs a command line and returns the exit status. If output was lost, the status is
-// at least target.ExitFailure.
+// at least exit.Failure.
 func Main(args []string, c terminal.Console) int {
 	var lost error
 	c.WriteErr = &lost
 	status := dispatch(args, c.WithColours())
 	if lost != nil {
 		c.Errorf("the output is not complete: %s", lost)
-		status = max(status, target.ExitFailure)
+		status = max(status, exit.Failure)
 	}
 	return status
 }
@@ -94,12 +95,12 @@ func dispatch(all []string, c terminal.Console) int {
 	if err := execute(line, root, args); err != nil {
 		return target.Misuse(c, args, server, err)
 	}
-	return target.Report(c, line.Failed)
+	return exit.Report(c, line.Failed)
 }
 
 // executeRun gives a session to mcp-jail.
 func executeRun(line *cli.CommandLine, args []string) int {
-	return target.Report(line.Console, programs.Execute(programs.Main, args))
+	return exit.Report(line.Console, programs.Execute(programs.Main, args))
 }
 
 // execute parses args and runs the command that they name. It returns mistakes of the
@@ -168,14 +169,14 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
 	if i < 0 {
 		line.Console.Printf("%s", programHelp(root))
-		return target.ExitOK
+		return exit.OK
 	}
 	cmd, err := find(root, args[i])
 	if err != nil {
 		return target.Misuse(line.Console, args[i:], cmdline.Server{}, err)
 	}
 	line.Console.Printf("%s", cli.HelpText(cmd))
-	return target.ExitOK
+	return exit.OK
 }
 
 func programHelp(root *cobra.Command) string {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -85,7 +86,7 @@ func Outdated(host hostfs.Host, server string, c *records.Configuration) string 
 	}
 	switch {
 	case err != nil:
-		return "it goes on under an older configuration, because of a mistake: " + oneLine(err)
+		return "it goes on under an older configuration, because of a mistake: " + exit.OneLine(err)
 	case digest != c.Digest && c.Stateful:
 		return "the policy that it runs under is older than the configuration: restart it to give it the new one"
 	}

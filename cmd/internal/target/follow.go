@@ -3,11 +3,11 @@ package target
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -97,7 +97,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		if after != nil {
 			after.Close()
 		}
-		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", oneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", exit.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	if before.digest() == after.digest() {
@@ -170,15 +170,4 @@ func enforced(p *policy.Policy) *policy.Policy {
 	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
 	out.MaxConcurrentCalls = 0
 	return &out
-}
-
-// oneLine returns the first line of an error, and the number of further problems.
-func oneLine(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	text = strings.TrimSuffix(text, ".")
-	var problems policy.Problems
-	if errors.As(err, &problems) && len(problems) > 1 {
-		text += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
-	}
-	return show.Line(text)
 }

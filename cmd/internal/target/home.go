@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -43,11 +44,11 @@ func (h *home) claim() error {
 	err, name := h.own(), show.Name(h.policy.Server)
 	switch {
 	case errors.Is(err, records.ErrOtherOwner) && h.configured:
-		return ConfigErrorf("servers.%s: the private HOME of this name was made for another server: one on the command line, or of another file. Give this server another name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+		return exit.ConfigErrorf("servers.%s: the private HOME of this name was made for another server: one on the command line, or of another file. Give this server another name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
 	case errors.Is(err, records.ErrOtherOwner):
-		return UsageErrorf("the private HOME of the name %s was made for another server: a configured one, or one with another command. Choose another name with --name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+		return exit.UsageErrorf("the private HOME of the name %s was made for another server: a configured one, or one with another command. Choose another name with --name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
 	case err != nil && !h.policy.HomeReal:
-		return &HostError{err}
+		return &exit.HostError{Err: err}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -130,7 +131,7 @@ func (t *Target) layPreset(name string) error {
 	argv := t.commandLine.Command
 	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
 	if err != nil {
-		return UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
 	t.commandLine.Preset, t.commandLine.Below = name, f.Server
 	t.Warnings = append(t.Warnings, f.Warnings...)
@@ -192,7 +193,7 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", err, t.Asked())
 	}
 	if t.Config == nil {
-		return UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
 	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
 }

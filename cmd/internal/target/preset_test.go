@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -180,7 +181,7 @@ func TestPresetFlag(t *testing.T) {
 	if d := strings.Join(got.declare(), "\n"); !strings.Contains(d, "preset = \"github-archived\"") || strings.Contains(d, "api.github.com") || !strings.Contains(d, "host = \"b.test\"") {
 		t.Errorf("declared as\n%s", d)
 	}
-	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || ExitStatus(err) != ExitUsage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
+	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || exit.Status(err) != exit.Usage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
 		t.Errorf("%v", err)
 	}
 	_, err = Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: "github"}, "s", "", cmdline.Server{})

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -41,9 +42,9 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 // diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
 // nil.
 func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
-	var usage *UsageError
+	var usage *exit.UsageError
 	var missing *resolve.CommandError
-	var host *HostError
+	var host *exit.HostError
 	var unknown *config.UnknownServerError
 	var install *installError
 	var untrusted *config.UntrustedError
@@ -88,7 +89,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	return diagnostics.ConfigFailure(server, err.Error())
 }
 
-// Misuse reports a mistake on the command line and returns ExitUsage. If an MCP client probably
+// Misuse reports a mistake on the command line and returns exit.Usage. If an MCP client probably
 // started mcp-jail, the client gets the error as the response to its first request.
 func Misuse(c terminal.Console, args []string, server cmdline.Server, err error) int {
 	msg := err.Error()
@@ -99,13 +100,13 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !c.InputIsTerminal()
 	}
 	if client {
-		Refuse(c, nil, "", UsageErrorf("%s", msg))
-		return ExitUsage
+		Refuse(c, nil, "", exit.UsageErrorf("%s", msg))
+		return exit.Usage
 	}
 	help := "mcp-jail --help  or  mcp-jail COMMAND --help"
 	if len(args) > 0 && slices.Contains(cmdline.Commands(), args[0]) {
 		help = "mcp-jail " + args[0] + " --help"
 	}
 	c.Errorf("%s\nRun  %s", msg, help)
-	return ExitUsage
+	return exit.Usage
 }

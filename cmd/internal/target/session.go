@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -21,7 +22,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().Package.Check(ctx)
 		if err != nil {
-			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
+			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: exit.Status(err)}
 		}
 		return err
 	}

@@ -12,7 +12,6 @@
 //   - undo.go keeps the files that a server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //   - [Target.Attempt] tries lines or flags that a diagnosis is about to propose.
-//   - status.go has the exit statuses, and the errors that lead to them.
 //
 // The package has some 2,800 lines: each way to a target needs the configuration, the preset and
 // the package of a server.
@@ -29,6 +28,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -141,10 +141,10 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 	if err == nil {
 		err = t.Resolve()
 	}
-	var defaults *DefaultsError
+	var defaults *exit.DefaultsError
 	var beside *resolve.BesideError
-	if server.Given && isUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
-		err = UsageErrorf("%s", err) // the whole policy comes from the command line
+	if server.Given && exit.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
+		err = exit.UsageErrorf("%s", err) // the whole policy comes from the command line
 	}
 	return t, err
 }
@@ -161,19 +161,19 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	case errors.As(err, &owner):
 		return nil, err
 	case err != nil:
-		return nil, &HostError{err}
+		return nil, &exit.HostError{Err: err}
 	}
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
-		return nil, UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
+		return nil, exit.UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
 	case name == "" && !server.Given:
-		return nil, UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+		return nil, exit.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.Given:
-		return nil, UsageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+		return nil, exit.UsageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
 	case server.Given && common.Config != nil:
-		return nil, UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
+		return nil, exit.UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.Given:
 		t.commandLine = config.CommandLineOptions{
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
@@ -185,7 +185,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		t.invocation = server.Line
 		t.source.take(config.LoadOptions{})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
-			return t, &DefaultsError{err}
+			return t, &exit.DefaultsError{Err: err}
 		}
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
@@ -195,7 +195,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
-			return nil, UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
+			return nil, exit.UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
 		}
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}
@@ -267,8 +267,8 @@ func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning)
 	if errors.As(err, &missing) {
 		suggestProgram(missing)
 	}
-	if err != nil && !isUserError(err) && missing == nil {
-		err = &HostError{err}
+	if err != nil && !exit.IsUserError(err) && missing == nil {
+		err = &exit.HostError{Err: err}
 	}
 	return profile, append(before, warnings...), err
 }
@@ -303,7 +303,7 @@ func Axes(waive []string) ([]policy.Axis, error) {
 	for _, w := range waive {
 		a := policy.Axis(w)
 		if !slices.Contains(policy.Axes(), a) {
-			return nil, UsageErrorf("--waive %s: an axis is one of %s; each has to be named", w, cmdline.Axes())
+			return nil, exit.UsageErrorf("--waive %s: an axis is one of %s; each has to be named", w, cmdline.Axes())
 		}
 		axes = append(axes, a)
 	}

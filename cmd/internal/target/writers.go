@@ -3,6 +3,7 @@ package target
 import (
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -39,7 +40,7 @@ func (w *writers) find() (err error) {
 		return w.config != nil && w.config.Servers[server] != nil
 	})
 	if err != nil {
-		return &HostError{err}
+		return &exit.HostError{Err: err}
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
@@ -15,7 +15,7 @@ import (
 // is yes.
 func Confirm(ctx context.Context, c terminal.Console, question string) error {
 	if !c.Asks() {
-		return target.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
+		return exit.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
 	}
 	answer := make(chan bool, 1)
 	go func() { answer <- AskYes(c, question) }() // a read of a terminal cannot be interrupted

@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 )
 
 // Interrupts returns a channel for the signals that end a command, without those that the caller of
@@ -23,5 +23,5 @@ func Interrupts() chan os.Signal {
 // Interrupted returns the exit status of a command that a signal ended, as shells have it.
 func Interrupted(s os.Signal) error {
 	number, _ := s.(syscall.Signal)
-	return target.ReportedStatus(128 + int(number))
+	return exit.ReportedStatus(128 + int(number))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -53,7 +54,7 @@ const maxImport = 1<<20 + 1
 // Run prints the table, and what to do with it on standard error.
 func (i *importCmd) Run(c terminal.Console) error {
 	if i.file == "" {
-		return target.UsageErrorf("name a file that describes a server, or - for standard input\n  mcp-jail import FILE")
+		return exit.UsageErrorf("name a file that describes a server, or - for standard input\n  mcp-jail import FILE")
 	}
 	name := show.Line(i.file)
 	if i.file == "-" {
@@ -65,7 +66,7 @@ func (i *importCmd) Run(c terminal.Console) error {
 		err = path.Err
 	}
 	if err != nil {
-		return target.ConfigErrorf("%s cannot be read: %s", name, err)
+		return exit.ConfigErrorf("%s cannot be read: %s", name, err)
 	}
 	starter, err := importer.Import(data, i.server)
 	var format *importer.FormatError
@@ -73,7 +74,7 @@ func (i *importCmd) Run(c terminal.Console) error {
 		if format.Several {
 			format.Message += ": --server NAME"
 		}
-		return target.ConfigErrorf("%s: %s", name, show.Line(format.Message))
+		return exit.ConfigErrorf("%s: %s", name, show.Line(format.Message))
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -85,9 +85,9 @@ func (p *presetCmd) one(c terminal.Console) error {
 	var unknown *presets.UnknownError
 	switch {
 	case errors.As(err, &unknown) && unknown.Near == "":
-		return target.UsageErrorf("%s; mcp-jail preset  lists them", show.Line(err.Error()))
+		return exit.UsageErrorf("%s; mcp-jail preset  lists them", show.Line(err.Error()))
 	case errors.As(err, &unknown):
-		return target.UsageErrorf("%s", show.Line(err.Error()))
+		return exit.UsageErrorf("%s", show.Line(err.Error()))
 	case err != nil:
 		return err
 	case p.format == "json":

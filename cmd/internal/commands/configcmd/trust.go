@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -59,7 +60,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	}
 	data, err := config.ReadConfigFile(file)
 	if err != nil {
-		return target.ConfigErrorf("%s", target.WithoutOperation(err))
+		return exit.ConfigErrorf("%s", target.WithoutOperation(err))
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -109,7 +110,7 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	case t.yes:
 		return nil
 	case !c.Asks():
-		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
+		return exit.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
 	}
 	if !cli.AskYes(c, "Trust "+file+"?") {
 		return fmt.Errorf("%s is not trusted: the answer was not yes", file)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -47,7 +48,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 	var unknown *clients.UnknownError
 	var missing *wrapping.NotFoundError
 	if errors.As(err, &unknown) || errors.As(err, &missing) {
-		err = target.UsageErrorf("%s", err)
+		err = exit.UsageErrorf("%s", err)
 	}
 	return host, files, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -92,7 +93,7 @@ func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServe
 	if more := len(found) - most; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
-	return nil, target.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
+	return nil, exit.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
 }
 
 // notWrapped returns the error for a name that neither the configuration nor a client has.
@@ -107,9 +108,9 @@ func notWrapped(servers []WrappedServer, unknown *config.UnknownServerError) err
 		}
 	}
 	if near := config.Suggest(unknown.Server, names); near != "" {
-		return target.UsageErrorf("there is no server %q, in the configuration or wrapped; did you mean %q?", unknown.Server, near)
+		return exit.UsageErrorf("there is no server %q, in the configuration or wrapped; did you mean %q?", unknown.Server, near)
 	}
-	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, listed(names))
+	return exit.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, listed(names))
 }
 
 // listed returns the first of some names, and how many more there are. Others may have written

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -46,7 +46,7 @@ func printApparmorProfile(c terminal.Console) error {
 		self = entries.CopyPath(host)
 	}
 	if err != nil {
-		return &target.HostError{Err: err}
+		return &exit.HostError{Err: err}
 	}
 	c.Printf("%s", apparmorProfile(quoteApparmorPath(self)))
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -85,7 +86,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if k.timeout <= 0 {
-		return target.UsageErrorf("--timeout %s: it has to be positive, such as 60s or 2m", k.timeout)
+		return exit.UsageErrorf("--timeout %s: it has to be positive, such as 60s or 2m", k.timeout)
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -124,12 +125,12 @@ func (k *checkCmd) Run(c terminal.Console) error {
 // finish shows the reports, and returns the worst status as an error.
 func (k *checkCmd) finish(c terminal.Console, home string, files []string, reports []serverReport) error {
 	k.show(c, home, files, reports)
-	worst := target.ExitOK
+	worst := exit.OK
 	for _, r := range reports {
 		worst = max(worst, r.status)
 	}
-	if worst != target.ExitOK {
-		return target.ReportedStatus(worst)
+	if worst != exit.OK {
+		return exit.ReportedStatus(worst)
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
 	}
 	cli.PrintJSON(c, out)
-	return target.ReportedStatus(target.ExitStatus(err))
+	return exit.ReportedStatus(exit.Status(err))
 }
 
 // checkServer checks one server and stops at the first mistake that prevents the rest.
@@ -230,7 +231,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		t.Policy, err = t.PolicyOf("")
 	}
 	if err != nil {
-		return fail(target.ExitUsage, err)
+		return fail(exit.Usage, err)
 	}
 	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful
 	if r.Preset = t.Preset(); r.Preset != "" {
@@ -248,7 +249,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		return r
 	}
 	if err != nil {
-		return fail(target.ExitStatus(err), err)
+		return fail(exit.Status(err), err)
 	}
 	if text := t.Package.Text(); text != "" {
 		r.Remarks = append([]string{text}, r.Remarks...)
@@ -259,7 +260,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		r.Gaps = plan.Gaps
 	}
 	if err != nil {
-		return fail(target.ExitHost, err)
+		return fail(exit.Host, err)
 	}
 	r.Warnings = append(r.Warnings, target.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles))...)
 	if k.probe {
@@ -272,8 +273,8 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		checkHosts(t, c, &r, k.timeout)
 	}
 	if err != nil {
-		return fail(target.ExitFailure, err)
+		return fail(exit.Failure, err)
 	}
-	r.OK = r.status == target.ExitOK
+	r.OK = r.status == exit.OK
 	return r
 }

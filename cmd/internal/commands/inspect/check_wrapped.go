@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -27,7 +28,7 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 		return err
 	}
 	if k.probe && w.File.IsProject() {
-		return target.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
+		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
 	}
 	reports, err := k.checkServers(c, []string{name}, func(string) (*target.Target, error) { return w.Load(k.Waive) })
 	if err != nil {

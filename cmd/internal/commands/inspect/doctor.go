@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -99,7 +100,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		lookKept().print(c)
 	}
 	if trial != nil || needed {
-		return target.ReportedStatus(target.ExitHost)
+		return exit.ReportedStatus(exit.Host)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -51,7 +52,7 @@ The exit status is 3 if this host cannot enforce the plan.`
 
 func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if p.serverName == "" && len(server.Argv) == 0 {
-		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+		return exit.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
 	t, wrapped, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {
@@ -82,10 +83,10 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		c.PrintText(terminal.ShortHome(page.text(gaps, tools), t.Host.Home))
 	}
 	if gaps != nil {
-		worst = target.ExitHost
+		worst = exit.Host
 	}
-	if worst != target.ExitOK {
-		return target.ReportedStatus(worst)
+	if worst != exit.OK {
+		return exit.ReportedStatus(worst)
 	}
 	return nil
 }
@@ -109,9 +110,9 @@ func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *entries.Wrapp
 	case err != nil:
 		return nil, nil, err
 	case p.tool != "":
-		return nil, nil, target.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
+		return nil, nil, exit.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
 	case given != "":
-		return nil, nil, target.UsageErrorf("%s is for a command behind --; the flags of %s stand in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
+		return nil, nil, exit.UsageErrorf("%s is for a command behind --; the flags of %s stand in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
 	}
 	if t, err = w.Load(p.Waive); err == nil {
 		err = t.Resolve()

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -47,7 +48,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 	}
 	if err != nil {
 		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
-		return r, target.ExitStatus(err)
+		return r, exit.Status(err)
 	}
 	r.Warnings = append(tool.WarningTexts(), target.WarningTexts(passingWarnings(tool.Profile, server.peers))...)
 	if r.Where != "" {
@@ -58,7 +59,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 		r.Gaps = plan.Gaps
 	}
 	if err != nil {
-		r.Errors, status = []string{err.Error()}, target.ExitHost
+		r.Errors, status = []string{err.Error()}, exit.Host
 	}
 	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(server.Warnings, w) })
 	r.Gaps = slices.DeleteFunc(r.Gaps, func(g confine.Gap) bool {
@@ -82,7 +83,7 @@ func reportTools(t *target.Target, r *serverReport) (status int) {
 		missing := unofferedTools(t, r)
 		r.Errors = append(r.Errors, missing...)
 		if len(missing) > 0 {
-			status = target.ExitFailure
+			status = exit.Failure
 		}
 	}
 	for i, offered := range r.Tools {
@@ -197,7 +198,7 @@ func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
 // of the first of them has its errors, gaps, warnings and remarks.
 func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
-		return nil, target.ExitOK
+		return nil, exit.OK
 	}
 	server := serverReport{Server: t.Policy.Server, Warnings: t.WarningTexts(), peers: peersOf(t)}
 	declared, byPreset := t.Config.DeclaredTools(t.Policy.Server), false

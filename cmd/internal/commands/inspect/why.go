@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -62,7 +62,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	sessions := listRecords(host)
 	if w.list {
 		if w.server != "" {
-			return target.UsageErrorf("--list shows all servers; leave %s out", w.server)
+			return exit.UsageErrorf("--list shows all servers; leave %s out", w.server)
 		}
 		return w.printList(c, host, sessions)
 	}

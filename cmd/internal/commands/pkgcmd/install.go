@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -127,14 +128,14 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	case i.forSession:
 		return i.serveSession(ctx, c, host)
 	case i.update && i.repair, i.update && i.acceptTools, i.repair && i.acceptTools:
-		return target.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
+		return exit.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c, host)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
-		return target.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
+		return exit.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
 	}
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var usage *target.UsageError
+		var usage *exit.UsageError
 		if err != nil && len(all) == 1 && errors.As(err, &usage) {
 			return err
 		}
@@ -154,7 +155,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		}
 	}
 	if failed {
-		return target.ReportedStatus(target.ExitFailure)
+		return exit.ReportedStatus(exit.Failure)
 	}
 	return nil
 }
@@ -207,7 +208,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		case err == nil:
 			all = append(all, w)
 		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
-			return nil, false, target.UsageErrorf("%s", err)
+			return nil, false, exit.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
 			return nil, false, err
 		case errors.Is(err, launcher.ErrNotLauncher):
@@ -226,7 +227,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		all = append(all, more...)
 	}
 	if len(all) == 0 && !failed {
-		return nil, false, target.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
+		return nil, false, exit.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return all, failed, nil
 }
@@ -237,7 +238,7 @@ const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
 // behindDashes returns the package of the line behind "--".
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
-		return wanted{}, target.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
+		return wanted{}, exit.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return i.typed(i.given.Argv)
 }
@@ -277,10 +278,10 @@ func (e *noPackageError) Unwrap() error { return e.err }
 // target.AcceptTools.
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
-		return target.UsageErrorf("--accept-tools takes names, no command behind --")
+		return exit.UsageErrorf("--accept-tools takes names, no command behind --")
 	}
 	if len(i.servers) == 0 {
-		return target.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
+		return exit.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
 	}
 	for _, name := range i.servers {
 		if w, err := i.configured(name); err == nil {
@@ -341,5 +342,5 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		}
 	}
 	say(target.InstallMessage{Error: strings.TrimSpace(err.Error())})
-	return target.ReportedStatus(target.ExitFailure)
+	return exit.ReportedStatus(exit.Failure)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -30,7 +31,7 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	var ambiguous *kept.AmbiguousError
 	switch {
 	case errors.As(keptErr, &ambiguous):
-		return w, target.UsageErrorf("%s", keptErr)
+		return w, exit.UsageErrorf("%s", keptErr)
 	case keptErr != nil:
 		return w, err
 	}
@@ -77,10 +78,10 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 func (i *installCmd) typed(argv []string) (wanted, error) {
 	line, err := launcher.Parse(argv)
 	if errors.Is(err, launcher.ErrNotLauncher) {
-		return wanted{}, target.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
+		return wanted{}, exit.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
 	}
 	if err != nil {
-		return wanted{}, target.UsageErrorf("%s, and nothing is installed for it", err)
+		return wanted{}, exit.UsageErrorf("%s, and nothing is installed for it", err)
 	}
 	load := func() (*target.Target, error) {
 		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})

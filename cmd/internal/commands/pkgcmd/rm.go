@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -72,9 +73,9 @@ remove: an object with servers and leftovers as in mcp-jail list, and
 func (r *rmCmd) Run(c terminal.Console) error {
 	switch {
 	case r.unused == 0 && len(r.servers) == 0:
-		return target.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail list  shows all servers")
+		return exit.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail list  shows all servers")
 	case r.unused > 0 && len(r.servers) > 0:
-		return target.UsageErrorf("--unused chooses the servers itself; leave %s out", r.servers[0])
+		return exit.UsageErrorf("--unused chooses the servers itself; leave %s out", r.servers[0])
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {

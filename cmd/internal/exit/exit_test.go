@@ -1,4 +1,4 @@
-package target
+package exit
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestProblemsOfTwoFiles(t *testing.T) {
 		t.Fatal(failed)
 	}
 	defer out.Close()
-	if status := Report(terminal.New(nil, nil, out), err); status != ExitUsage {
+	if status := Report(terminal.New(nil, nil, out), err); status != Usage {
 		t.Errorf("the status is %d", status)
 	}
 	want := []string{policy.Position(first, 3), policy.Position(first, 6), policy.Position(second, 1), policy.Position(second, 4)}
@@ -45,7 +45,7 @@ func TestProblemsOfTwoFiles(t *testing.T) {
 	if n := strings.Count(text, "error: "); n != len(want) {
 		t.Errorf("there are %d problems:\n%s", n, text)
 	}
-	if line := oneLine(err); !strings.HasPrefix(line, want[0]+": ") || !strings.HasSuffix(line, " (and 3 more: mcp-jail check)") {
+	if line := OneLine(err); !strings.HasPrefix(line, want[0]+": ") || !strings.HasSuffix(line, " (and 3 more: mcp-jail check)") {
 		t.Errorf("in one line: %q", line)
 	}
 }

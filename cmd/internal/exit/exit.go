@@ -1,10 +1,13 @@
-package target
+// Package exit has the exit statuses of mcp-jail, and the errors that lead to them.
+package exit
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -13,13 +16,13 @@ import (
 
 // Exit statuses. run exits with the server's own status.
 const (
-	ExitOK      = 0
-	ExitFailure = 1 // a server failed
-	ExitUsage   = 2 // a mistake on the command line or in the configuration
-	ExitHost    = 3 // this host cannot build a jail that enforces the policy
+	OK      = 0
+	Failure = 1 // a server failed
+	Usage   = 2 // a mistake on the command line or in the configuration
+	Host    = 3 // this host cannot build a jail that enforces the policy
 )
 
-// UsageError is a mistake on the command line. Its exit status is ExitUsage.
+// UsageError is a mistake on the command line. Its exit status is Usage.
 type UsageError struct{ msg string }
 
 func (e *UsageError) Error() string { return e.msg }
@@ -28,7 +31,7 @@ func (e *UsageError) Error() string { return e.msg }
 func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
 // ConfigError is a mistake in the configuration that package policy does not find. Its
-// exit status is ExitUsage.
+// exit status is Usage.
 type ConfigError struct{ msg string }
 
 func (e *ConfigError) Error() string { return e.msg }
@@ -39,14 +42,14 @@ func ConfigErrorf(format string, args ...any) error {
 }
 
 // DefaultsError is a mistake in a configuration file whose [defaults] hold for a command behind
-// --. Its exit status is ExitUsage.
+// --. Its exit status is Usage.
 type DefaultsError struct{ Err error }
 
 func (e *DefaultsError) Error() string { return e.Err.Error() }
 
 func (e *DefaultsError) Unwrap() error { return e.Err }
 
-// HostError says why this host cannot build a jail. Its exit status is ExitHost.
+// HostError says why this host cannot build a jail. Its exit status is Host.
 type HostError struct{ Err error }
 
 func (e *HostError) Error() string { return e.Err.Error() }
@@ -71,31 +74,31 @@ func Report(c terminal.Console, err error) int {
 	default:
 		c.Errorf("%s", err)
 	}
-	return ExitStatus(err)
+	return Status(err)
 }
 
-func ExitStatus(err error) int {
+func Status(err error) int {
 	var quiet ReportedStatus
 	var missing *resolve.CommandError
 	var host *HostError
 	var owner *hostfs.OwnerError
 	switch {
 	case err == nil:
-		return ExitOK
+		return OK
 	case errors.As(err, &quiet):
 		return int(quiet)
 	case errors.As(err, &missing):
-		return ExitFailure // the server could not be started
+		return Failure // the server could not be started
 	case errors.As(err, &host):
-		return ExitHost
-	case isUserError(err), errors.As(err, &owner):
-		return ExitUsage
+		return Host
+	case IsUserError(err), errors.As(err, &owner):
+		return Usage
 	}
-	return ExitFailure
+	return Failure
 }
 
-// isUserError reports whether the command line or the configuration caused an error.
-func isUserError(err error) bool {
+// IsUserError reports whether the command line or the configuration caused an error.
+func IsUserError(err error) bool {
 	var (
 		usage     *UsageError
 		cfg       *ConfigError
@@ -110,4 +113,15 @@ func isUserError(err error) bool {
 	return errors.As(err, &usage) || errors.As(err, &cfg) || errors.As(err, &problems) ||
 		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
 		errors.As(err, &rule) || errors.As(err, &workspace)
+}
+
+// OneLine returns the first line of an error, and the number of further problems.
+func OneLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	text = strings.TrimSuffix(text, ".")
+	var problems policy.Problems
+	if errors.As(err, &problems) && len(problems) > 1 {
+		text += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
+	}
+	return show.Line(text)
 }
