@@ -107,12 +107,7 @@ func pathExists(path string) bool {
 	return err == nil
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 func read(t *testing.T, file string) string {
 	t.Helper()

@@ -16,6 +16,7 @@ package testkit
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -85,6 +86,14 @@ func Golden[T string | []byte](t testing.TB, name string, got T) {
 // Patience bounds every wait for something that has to happen. It is generous: a test
 // that reaches it has failed, and no test measures time by it.
 const Patience = 5 * time.Minute
+
+// Must ends the test if there is an error.
+func Must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Eventually waits until a condition holds. The text says which.
 func Eventually(t testing.TB, condition string, holds func() bool) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -39,12 +40,7 @@ func addEntry(name, spec string) error {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 // TestUpdate creates, changes and leaves alone.
 func TestUpdate(t *testing.T) {

@@ -82,12 +82,7 @@ func relink(dir, target string) error {
 	return errors.Join(os.Remove(dir+"/c.toml"), os.Symlink(target, dir+"/c.toml"))
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 // layersIn gives a test its own system, user and project layers.
 func layersIn(t *testing.T) (o LoadOptions, project string) {

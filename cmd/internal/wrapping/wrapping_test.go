@@ -28,12 +28,7 @@ func newHost(t *testing.T) clients.Host {
 	return h
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must
 
 // write writes a file and makes its directory.
 func write(t *testing.T, path, text string) {

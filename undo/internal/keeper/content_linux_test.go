@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
@@ -14,16 +15,16 @@ import (
 func TestKeepGrowing(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "f"))
-	check(t, err)
+	testkit.Must(t, err)
 	defer f.Close()
 	data, err := os.Create(filepath.Join(dir, "data"))
-	check(t, err)
+	testkit.Must(t, err)
 	defer data.Close()
-	check(t, f.Truncate(object.MinClone))
+	testkit.Must(t, f.Truncate(object.MinClone))
 	st, err := object.LookPath(f.Name())
-	check(t, err)
+	testkit.Must(t, err)
 	_, err = f.WriteAt([]byte("later"), 1<<20)
-	check(t, err)
+	testkit.Must(t, err)
 	if next, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_DATA); err != nil || next < st.Size {
 		t.Skipf("the filesystem has no holes: %d, %v", next, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"github.com/mcp-jail/mcp-jail/undo/internal/keeper"
 )
@@ -16,28 +17,22 @@ import (
 // TestReview tests the steps for files that a server has made, changed and removed, and for one that
 // its user has changed since.
 func TestReview(t *testing.T) {
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	root := t.TempDir()
 	at := func(name string) string { return filepath.Join(root, name) }
-	write := func(name, text string) { t.Helper(); check(os.WriteFile(at(name), []byte(text), 0o600)) }
+	write := func(name, text string) { t.Helper(); testkit.Must(t, os.WriteFile(at(name), []byte(text), 0o600)) }
 	for _, name := range []string{"changed", "removed", "users", "same"} {
 		write(name, "before")
 	}
 	store := journal.Store{Dir: filepath.Join(t.TempDir(), "undo")}
 	w, err := store.Begin(journal.Head{Server: "s"})
-	check(err)
+	testkit.Must(t, err)
 	files, err := w.Jail([]string{root})
-	check(err)
+	testkit.Must(t, err)
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	check(err)
+	testkit.Must(t, err)
 	defer unix.Close(self)
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	check(err)
+	testkit.Must(t, err)
 	defer unix.Close(dir)
 	k := &keeper.Keeper{Journal: int(files.Journal.Fd()), Data: int(files.Data.Fd()), SelfFD: self, FileBytes: 1 << 20, TotalBytes: 1 << 30}
 	for _, name := range []string{"changed", "removed", "users", "made"} {
@@ -46,14 +41,14 @@ func TestReview(t *testing.T) {
 	for _, name := range []string{"changed", "users", "made"} {
 		write(name, "the server's")
 	}
-	check(os.Remove(at("removed")))
+	testkit.Must(t, os.Remove(at("removed")))
 	files.Finish()
 	w.Close()
 	time.Sleep(10 * time.Millisecond) // the clock of inodes is coarse
 	write("users", "the user's")
 
 	s, err := store.Session(w.ID())
-	check(err)
+	testkit.Must(t, err)
 	got := map[string]Step{}
 	for _, step := range NewReview(s, journal.Selection{}).Steps {
 		got[filepath.Base(step.Path)] = step
