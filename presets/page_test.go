@@ -29,7 +29,7 @@ The columns of the table:
 - **reaches** are the hosts. *Yours* is a host that an argument or a variable of your entry names.
 - **secrets** in bold can be a [secret](secrets.md) of a network rule, in the header field that is
   named. The server then never holds the value. mcp-jail forwards the others as variables. The word
-  behind the name says why: it is the place in which the server sends the value. *Checked* means
+  after the name says why: it is the place in which the server sends the value. *Checked* means
   that the server tests the value's form and would refuse a placeholder. ` + "`*`" + ` means required.
 - **files** are the preset's own rules. Below them are the arguments and variables that name a file
   or directory, with the rights that it needs. *Beside* means in the directory around the file: that
