@@ -23,7 +23,6 @@ const (
 // exceptions are the packages and types over a limit, with what they have. A figure may only fall.
 var exceptions = map[string]int{
 	"lifecycle/internal/stateless.statelessSession": 93,
-	"policy": 3059,
 }
 
 // codeLines counts the lines of a file that have code.

@@ -26,11 +26,13 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":         {module + "internal/show", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
-	"policy/schema":  {module + "policy", module + "policy/config"},
-	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
+	"policy": {module + "internal/show", module + "policy/internal/urlpath", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
+
+	"policy/internal/urlpath": {"golang.org/x/text/unicode/norm"}, // the same
+	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
+	"policy/schema":           {module + "policy", module + "policy/config"},
+	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
+	"policy/resolve":          {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
 
 	"policy/config/internal/naming":      {module + "policy"},                                                     // and neither os nor syscall: see pure
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same
@@ -165,7 +167,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

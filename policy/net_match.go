@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/internal/urlpath"
 )
 
 // CheckNetRule validates a rule whose host is normalised.
@@ -25,7 +27,7 @@ func CheckNetRule(r NetRule) error {
 		if strings.ContainsAny(r.PathPrefix, "?#\x00\r\n") {
 			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Abbreviate(r.PathPrefix))
 		}
-		if _, clean := pathSegments(r.PathPrefix); !clean {
+		if _, clean := urlpath.Segments(r.PathPrefix); !clean {
 			return fmt.Errorf("path_prefix %q is ambiguous: it must not contain \"//\", \".\", \"..\", \"\\\", an escaped \"/\", a control character or broken UTF-8", Abbreviate(r.PathPrefix))
 		}
 	}
@@ -91,13 +93,13 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 	if err != nil {
 		return NetRule{}, false
 	}
-	segments, clean := pathSegments(path)
+	segments, clean := urlpath.Segments(path)
 	best := -1
 	for i, r := range rules {
 		if !r.matchesConnection(host, scheme, port) || !r.matchesMethod(method) {
 			continue
 		}
-		if len(prefixSegments(r.PathPrefix)) > 0 {
+		if len(urlpath.Prefix(r.PathPrefix)) > 0 {
 			switch {
 			case path == "" || !clean: // a path that two servers read differently earns nothing
 				if r.Allow {
@@ -201,9 +203,9 @@ func (r NetRule) matchesMethod(method string) bool {
 // is as wide as the most lenient server, and one that allows as narrow as the strictest.
 func (r NetRule) matchesPath(path string, segments []string) bool {
 	if !r.Allow {
-		return beginsWide(wideSegments(r.PathPrefix), wideSegments(path))
+		return beginsWide(urlpath.WideSegments(r.PathPrefix), urlpath.WideSegments(path))
 	}
-	return beginsWith(prefixSegments(r.PathPrefix), segments)
+	return beginsWith(urlpath.Prefix(r.PathPrefix), segments)
 }
 
 func beginsWith(prefix, segments []string) bool {
@@ -232,7 +234,7 @@ func (r NetRule) specificity() [2]int {
 	if strings.HasPrefix(r.Host, "*") {
 		host = len(r.Host)
 	}
-	n := len(prefixSegments(r.PathPrefix))
+	n := len(urlpath.Prefix(r.PathPrefix))
 	if r.Scheme != "" {
 		n++
 	}
@@ -265,3 +267,7 @@ func ParseHostPort(s string) (host string, port int, err error) {
 	host, err = NormalizeHost(host)
 	return host, port, err
 }
+
+// CleanPath reports whether all servers read the path of a request in the same way. If they do not,
+// no rule with a path_prefix allows the request.
+func CleanPath(path string) bool { return urlpath.IsClean(path) }

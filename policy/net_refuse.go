@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/internal/urlpath"
 )
 
 // RefuseNet returns the rules without what refusals refuse, whatever is more specific: neither a
@@ -102,7 +104,7 @@ func isLoopbackPair(a, b string) bool {
 }
 
 func pathIncludes(wide, narrow NetRule) bool {
-	return beginsWide(wideSegments(wide.PathPrefix), wideSegments(narrow.PathPrefix))
+	return beginsWide(urlpath.WideSegments(wide.PathPrefix), urlpath.WideSegments(narrow.PathPrefix))
 }
 
 // sharedMethods returns the methods that both are about; "" stands for any.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/internal/urlpath"
 )
 
 // FsRule is one entry of access.fs as it was written.
@@ -45,7 +46,7 @@ func (r NetRule) NeedsInterception() bool { return r.conditional() || len(r.Secr
 
 // conditional reports whether the rule depends on more than the connection.
 func (r NetRule) conditional() bool {
-	return len(r.Methods) > 0 || len(prefixSegments(r.PathPrefix)) > 0
+	return len(r.Methods) > 0 || len(urlpath.Prefix(r.PathPrefix)) > 0
 }
 
 // InboundRule is one entry of access.inbound: a TCP port on which the server in

@@ -1,4 +1,6 @@
-package policy
+// Package urlpath reads the path of a request as servers do: as all of them do, and as the most lenient
+// one does.
+package urlpath
 
 import (
 	"cmp"
@@ -10,24 +12,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// prefixSegments returns the segments of a path_prefix; a trailing slash adds none.
-func prefixSegments(prefix string) []string {
-	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
+// Prefix returns the segments of a path_prefix; a trailing slash adds none.
+func Prefix(prefix string) []string {
+	segments, _ := Segments(strings.TrimSuffix(prefix, "/"))
 	return segments
 }
 
-// CleanPath reports whether all servers read the path of a request in the same
+// IsClean reports whether all servers read the path of a request in the same
 // way. If they do not, no rule with a path_prefix allows the request.
-func CleanPath(path string) bool {
-	_, clean := pathSegments(path)
+func IsClean(path string) bool {
+	_, clean := Segments(path)
 	return clean
 }
 
-// pathSegments splits and unescapes the path of a request. clean is false if servers
+// Segments splits and unescapes the path of a request. clean is false if servers
 // disagree about the meaning of the path: dot segments and spellings that some servers
 // take for them, empty segments, backslashes, semicolons, escaped separators, escaped or
 // broken escapes, control characters, broken UTF-8.
-func pathSegments(path string) (segments []string, clean bool) {
+func Segments(path string) (segments []string, clean bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimPrefix(path, "/")
 	if path == "" {
@@ -50,10 +52,10 @@ func pathSegments(path string) (segments []string, clean bool) {
 	return segments, clean
 }
 
-// wideSegments splits the path of a request as the most lenient server does, for rules that refuse. It
+// WideSegments splits the path of a request as the most lenient server does, for rules that refuse. It
 // ignores letter case, the form of characters, invisible ones, parameters, and the dots and blanks
 // at the end of a segment, and takes every separator for one.
-func wideSegments(path string) (segments []string) {
+func WideSegments(path string) (segments []string) {
 	path, _, _ = strings.Cut(path, "?")
 	if u, err := url.PathUnescape(path); err == nil {
 		path = u
@@ -72,7 +74,7 @@ func wideSegments(path string) (segments []string) {
 // wideText returns a text in a form that all of its spellings share: the compatible form of Unicode,
 // without accents and invisible characters, and of each letter one case.
 func wideText(s string) string {
-	if !isASCII(s) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r > 126 }) {
 		s = norm.NFKD.String(foldLetters.Replace(foldDots.Replace(s)))
 	}
 	return strings.Map(func(r rune) rune {
