@@ -35,20 +35,7 @@ func TestFolded(t *testing.T) {
 		f /home/u/proj/config
 		f /home/u/proj/sub/config
 		d /home/u/proj/empty`
-	rules := `
-		[[servers.s.access.fs]]
-		path = "."
-		read = true
-		write = true
-		[[servers.s.access.fs]]
-		path = "keys/4711"
-		[[servers.s.access.fs]]
-		path = "config"
-		read = true
-		[[servers.s.access.fs]]
-		path = "empty/later/x"
-		read = true
-		`
+	rules := fsTables(".:rw", "keys/4711:", "config:r", "empty/later/x:r")
 	show := func(edit ...func(*hostfs.Host)) string {
 		h := newFake(aSystem, "d /home/u/proj", files)
 		p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"/usr/bin/node\"\n"+rules, edit...)

@@ -34,32 +34,7 @@ var scenarios = []struct {
 		f /home/u/proj/.env
 		d /data/notes
 		l /home/u/notes /data/notes`,
-		toml: `[servers.s]
-command = "server"
-[[servers.s.access.fs]]
-path = "."
-read = true
-write = true
-[[servers.s.access.fs]]
-path = "src"
-read = true
-[[servers.s.access.fs]]
-path = "src/generated"
-read = true
-write = true
-[[servers.s.access.fs]]
-path = ".env"
-[[servers.s.access.fs]]
-path = "~/notes"
-read = true
-[[servers.s.access.fs]]
-path = "out/"
-read = true
-write = true
-[[servers.s.access.fs]]
-path = "missing"
-read = true
-[[servers.s.access.net]]
+		toml: aServer + fsTables(".:rw", "src:r", "src/generated:rw", ".env:", "~/notes:r", "out/:rw", "missing:r") + `[[servers.s.access.net]]
 host = "API.github.com."
 scheme = "https"
 allow = true
@@ -77,20 +52,8 @@ read = true
 		d /home/u/.mozilla/firefox
 		d /home/u/.config/google-chrome-beta
 		f /home/u/doc.txt`,
-		toml: `[servers.s]
-command = "server"
-home = "real"
-[[servers.s.access.fs]]
-path = "~"
-read = true
-write = true
-[[servers.s.access.fs]]
-path = "~/.ssh/known_hosts"
-read = true
-[[servers.s.access.fs]]
-path = "~/.aws"
-read = true
-`},
+		toml: aServer + `home = "real"
+` + fsTables("~:rw", "~/.ssh/known_hosts:r", "~/.aws:r")},
 	{name: "pyenv", files: `
 		x /home/u/.pyenv/shims/python3 #!/usr/bin/env bash\nexec pyenv
 		d /home/u/.pyenv/versions/3.10.2/bin

@@ -19,9 +19,11 @@ const aServer = "[servers.s]\ncommand = \"server\"\n"
 
 // fsRules returns the configuration with rules written as "PATH:RIGHTS", with the letters
 // r, c, u, d, x, and w for write.
-func fsRules(specs ...string) string {
+func fsRules(specs ...string) string { return aServer + "[servers.s.access]\n" + fsTables(specs...) }
+
+// fsTables returns the tables of fsRules alone.
+func fsTables(specs ...string) string {
 	var b strings.Builder
-	b.WriteString(aServer + "[servers.s.access]\n")
 	for _, s := range specs {
 		i := strings.LastIndexByte(s, ':')
 		b.WriteString("[[servers.s.access.fs]]\npath = " + show.TOML(s[:i]) + "\n")

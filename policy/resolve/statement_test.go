@@ -41,20 +41,9 @@ func TestStatement(t *testing.T) {
 	profile, s, text := statementOf(t, newFake(aSystem, `
 		f /home/u/proj/.env SECRET=1
 		d /home/u/proj/src
-		d /data/notes`), `[servers.s]
-command = "server"
-variables = ["GH_TOKEN"]
+		d /data/notes`), aServer+`variables = ["GH_TOKEN"]
 advertise = true
-[[servers.s.access.fs]]
-path = "."
-read = true
-write = true
-[[servers.s.access.fs]]
-path = "src"
-read = true
-[[servers.s.access.fs]]
-path = "/data/notes"
-[[servers.s.access.net]]
+`+fsTables(".:rw", "src:r", "/data/notes:")+`[[servers.s.access.net]]
 host = "api.github.com"
 scheme = "https"
 path_prefix = "/repos"
