@@ -209,8 +209,8 @@ func TestKilled(t *testing.T) {
 	}
 	whole := time.Since(start)
 	end(cmd)
-	moments := 40
-	if allForms() {
+	moments := 20
+	if longForms() {
 		moments = 100
 	}
 	for i := range moments {

@@ -65,7 +65,7 @@ func here(t *testing.T) *site {
 	t.Helper()
 	for _, name := range []string{"MCPJAIL_SERVERS", "MCPJAIL_CONFORMANCE"} {
 		if os.Getenv(name) == "" {
-			lacks(t, "npm", name+" names no directory with packages from npm; testdata/test.sh installs them")
+			lacks(t, "npm", name+" names no directory with packages from npm; make test installs them")
 		}
 	}
 	for _, program := range []string{"node", "python3"} {

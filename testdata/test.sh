@@ -74,10 +74,14 @@ fi
 export MCPJAIL_CLIENTS
 if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
-	MCPJAIL_PRESETS_NATIVE=$(packages testdata/presets/native presets-native)
 	MCPJAIL_READERS=$(packages testdata/readers readers)
-	export MCPJAIL_PRESETS MCPJAIL_PRESETS_NATIVE MCPJAIL_READERS
+	export MCPJAIL_PRESETS MCPJAIL_READERS
 fi
+MCPJAIL_PRESETS_NATIVE=
+if [ "${MCPJAIL_ALL:-}" = long ]; then
+	MCPJAIL_PRESETS_NATIVE=$(packages testdata/presets/native presets-native)
+fi
+export MCPJAIL_PRESETS_NATIVE
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
 chmod 755 "$work"
@@ -266,7 +270,7 @@ run_as_user() {
 	esac
 	compiled "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL="$all" \
-		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="$work/presets-native" \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="${MCPJAIL_PRESETS_NATIVE:+$work/presets-native}" \
 		"$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		ended "${others[@]}" && verdict "$reason" "$log" "${others[@]}" && ok "$1" "$begin" "$log" && return
 	echo "FAIL	$1" && failures "$log"
@@ -314,7 +318,7 @@ order() {
 }
 
 packages=("${all[@]}" conformance)
-[ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance)
+[ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance packages/install undo diagnostics policy/resolve)
 jobs=() jails=0
 for package in $(order "${packages[@]}"); do
 	if as_user "$package"; then
@@ -344,7 +348,7 @@ if [ "$jails" -gt 0 ]; then
 	# The user only reads these: hard links, if the cache is on the same file system.
 	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
 	cp -rl "$MCPJAIL_PRESETS" "$work/presets" 2>/dev/null || { rm -rf "$work/presets" && cp -r "$MCPJAIL_PRESETS" "$work/presets"; }
-	cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
+	[ -z "$MCPJAIL_PRESETS_NATIVE" ] || cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
 	chown -R "$user" "$work/src" "$work/servers"
 fi
 say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and run as the ordinary user $user}"

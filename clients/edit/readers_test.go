@@ -330,7 +330,7 @@ func FuzzReaders(f *testing.F) {
 func readersOf(t testing.TB) *readers {
 	t.Helper()
 	if os.Getenv(readersEnv) == "" {
-		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; testdata/test.sh installs them")
+		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-all installs them")
 	}
 	all, err := startReaders()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // TestBuiltWithCgo tests that a mcp-jail built with cgo starts no server and says why. go
 // install uses cgo if there is a C compiler.
 func TestBuiltWithCgo(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t) // a build of everything, with another tag
 	need(t, "jail", "gcc", "go")
 	w := newWorld(t)
 	const message = `step "init" failed: this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0`

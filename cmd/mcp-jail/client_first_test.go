@@ -26,6 +26,9 @@ func TestClientsFirstTry(t *testing.T) { // not beside other tests of this packa
 		case "codex":
 			file, text = ".codex/config.toml", "[mcp_servers.memory]\ncommand = \"MCP-JAIL\"\nargs = [\"run\", \"--\", \"npx\", \"-y\", \""+name+"\"]\n"
 		case "gemini":
+			if !testkit.Long() {
+				continue
+			}
 			file, text = ".gemini/settings.json", `{"mcpServers": {"memory": {"command": "MCP-JAIL", "args": ["run", "--", "npx", "-y", "`+name+`"]}}}`
 		default:
 			continue

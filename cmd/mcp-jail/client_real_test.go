@@ -91,7 +91,7 @@ func (c realClient) need(t *testing.T) {
 	t.Helper()
 	dir := os.Getenv("MCPJAIL_CLIENTS")
 	if dir == "" {
-		testkit.Skip(t, "clients", "MCPJAIL_CLIENTS does not name a directory with the clients of testdata/clients; testdata/test.sh installs them")
+		testkit.Skip(t, "clients", "MCPJAIL_CLIENTS does not name a directory with the clients of testdata/clients; make test installs them")
 	}
 	for _, word := range c.argv() {
 		if filepath.IsAbs(word) && !pathExists(word) {

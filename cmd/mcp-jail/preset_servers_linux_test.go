@@ -108,13 +108,13 @@ func TestPresetsAreTried(t *testing.T) {
 // tools, some of read_only among them, and to deny of none of these that it only reads. A
 // harmless tool reaches the API or database, which a local host stands in for, with the token.
 // The jail does not have the token, unless the preset says so. make test-long starts all, make
-// test-all each third.
+// test-all each third, but for programs of one processor.
 func TestPresetServers(t *testing.T) {
 	testkit.NeedsAll(t)
 	need(t, "node", "presets")
 	t.Parallel()
 	for i, c := range presetServers {
-		if i%3 > 0 && !testkit.Long() {
+		if (i%3 > 0 || c.native != "") && !testkit.Long() {
 			continue
 		}
 		t.Run(c.preset+" "+filepath.Base(c.npm), func(t *testing.T) {

@@ -99,7 +99,7 @@ func runAttacks(t *testing.T, known []finding) []*finding {
 			for _, a := range g.attacks {
 				var together []*finding
 				forms := a.forms
-				if !testkit.All() {
+				if !testkit.Long() {
 					forms = forms[:1]
 				}
 				for _, form := range forms {

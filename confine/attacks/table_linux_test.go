@@ -29,7 +29,7 @@ const (
 // TestAttackTable makes every attack, as root and as an ordinary user, and compares the
 // outcomes with the table in docs/attack-matrix.md. If an ordinary user runs it, it only makes the
 // attacks. make test makes one form of each attack as root, in the jail with namespaces and in the one
-// without; make test-all makes all forms there as an ordinary user. The rest, and the comparison, is in
+// without, and make test-all as an ordinary user. The other forms, and the comparison, are in
 // make test-long.
 func TestAttackTable(t *testing.T) {
 	jailtest.Needs(t)

@@ -58,6 +58,14 @@ func NeedsAll(t testing.TB) {
 	}
 }
 
+// NeedsLong skips a test that make test-long alone runs.
+func NeedsLong(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("make test-long runs it (MCPJAIL_ALL=long)")
+	}
+}
+
 // Update reports whether the golden files are being rewritten.
 func Update() bool { return *update }
 

@@ -24,7 +24,7 @@ func npmServers(t testing.TB) string {
 		if named {
 			t.Fatalf("MCPJAIL_SERVERS: %v", err)
 		}
-		t.Skip("MCPJAIL_SERVERS is not set, and the servers of testdata/npm are not installed; testdata/test.sh installs them")
+		t.Skip("MCPJAIL_SERVERS is not set, and the servers of testdata/npm are not installed; make test installs them")
 	}
 	return modules
 }
