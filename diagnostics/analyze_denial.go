@@ -16,7 +16,7 @@ import (
 )
 
 // analyzeDenial turns a denial of the jail into a finding. The finding is always refused.
-// It has a grant where a rule can allow the access.
+// It has a grant if a rule can allow the access.
 func analyzeDenial(c *facts.Case, d policy.Denial) facts.Finding {
 	if d.Target == policy.DenialOthers {
 		return analyzeOthersDenial(c, d)

@@ -39,7 +39,7 @@ func (c *candidate) rank(own int) int {
 	switch {
 	case certain && said:
 		return 0
-	case c.background:
+	case c.background: // unless the failing text names it
 		return 5
 	case certain && !c.incidental:
 		return 1
@@ -54,14 +54,13 @@ func (c *candidate) rank(own int) int {
 // candidates is a list of candidates without repetition.
 type candidates []candidate
 
-// add appends a candidate or merges it into the one about the same thing. The first
-// attribution and the smallest distance stay.
 func (all *candidates) add(f candidate) {
 	for i := range *all {
 		old := &(*all)[i]
 		if !old.same(f) {
 			continue
 		}
+		// The first attribution and the smallest distance stay.
 		old.distance = min(old.distance, f.distance)
 		old.named = old.named || f.named
 		old.background = old.background && f.background
@@ -85,6 +84,7 @@ func (c *candidate) same(other candidate) bool {
 	if c.Hint.Axis != other.Hint.Axis && c.Grant != other.Grant {
 		return false
 	}
+	// A host and a connection to it are one thing, two connections to it are two.
 	if c.Hint.Axis == policy.AxisNet && c.Grant.Host != "" && c.Grant.Host == other.Grant.Host {
 		return c.Grant == other.Grant || refines(c.Grant, other.Grant) || refines(other.Grant, c.Grant)
 	}
@@ -131,7 +131,7 @@ func isAddress(host string) bool {
 // out, and so are background denials. Names in the failing text are added. A grant with a
 // warning is included only for the first candidate.
 func (all candidates) grants(own int) []grants.Grant {
-	said := func(f candidate) bool { return f.named && f.distance < own }
+	said := func(f candidate) bool { return f.named && f.distance < own } // by the text of the failure
 	recorded := slices.ContainsFunc(all, func(f candidate) bool { return f.Hint.Attribution == Certain && said(f) && !f.Grant.IsZero() })
 	close := slices.ContainsFunc(all, func(f candidate) bool {
 		return (said(f) || f.Hint.Attribution == Certain && !f.incidental) && !f.Grant.IsZero()
@@ -140,7 +140,7 @@ func (all candidates) grants(own int) []grants.Grant {
 	var wanted []grants.Grant
 	for i, f := range all {
 		switch {
-		case i > 0 && f.Hint.Warning != "":
+		case i > 0 && f.Hint.Warning != "": // a risky line only for the likeliest cause
 		case said(f):
 			wanted = append(wanted, f.Grant)
 		case f.incidental, f.background && rare, f.Hint.Attribution == Certain && recorded, f.Hint.Attribution != Certain && close:
@@ -189,6 +189,7 @@ func cleansUp(c *facts.Case, d policy.Denial, before []policy.Denial) bool {
 
 func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 	target := d.Target
+	// A server writes paths in its working directory without it.
 	if dir := c.Profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
 		if said.HasPath(line, target[len(dir)+1:]) {
 			return true
@@ -199,12 +200,14 @@ func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 			target = host
 		}
 	}
-	return len(target) > 2 && strings.Contains(line, target)
+	return len(target) > 2 && // "/", "a": in too many lines
+		strings.Contains(line, target)
 }
 
 func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.Finding) {
 	vague := map[int]bool{} // lines that have a candidate
 	for _, ref := range said.References(lines, c.Escaped) {
+		// Another name of the line is refused, and explains it.
 		if ref.Vague && ref.Kind != said.Variable && vague[ref.Line] {
 			continue
 		}

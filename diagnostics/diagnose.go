@@ -37,7 +37,7 @@ func Diagnose(ev Evidence) Diagnosis {
 }
 
 func diagnose(ev Evidence) Diagnosis {
-	a := newCase(&ev)
+	c := newCase(&ev)
 	ev.Text = show.Cut(ev.Text, redact.TailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
 	if ev.Exit != nil {
@@ -56,31 +56,36 @@ func diagnose(ev Evidence) Diagnosis {
 	if raw == nil {
 		raw = ev.Stderr
 	}
-	if onlyDenials(&ev) {
+	if onlyDenials(&ev) { // nothing failed: stderr is about something else
 		raw = nil
 	}
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return endedByJail(d, ev.Exit.Why)
 	}
-	lines := said.OrderByRelevance(ev.Text, raw, a.Escaped)
-	if f, ok := starts.MissingPackage(a, lines); ok {
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), PagePackageMissing
-		return d
+	lines := said.OrderByRelevance(ev.Text, raw, c.Escaped)
+	if f, ok := starts.MissingPackage(c, lines); ok {
+		return concluded(d, f, PagePackageMissing)
 	}
-	own := ownLines(a)
-	found, cleared := analyze(a, lines, own)
-	scripts, skipped := starts.SkippedScripts(a, lines)
+	own := ownLines(c)
+	found, cleared := analyze(c, lines, own)
+	scripts, skipped := starts.SkippedScripts(c, lines)
 	switch {
 	case len(found) > 0:
-		setCauses(&d, a, found, own)
+		setCauses(&d, c, found, own)
 	case skipped:
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(scripts.Note, report.MaxCause), show.Cut(scripts.Fix, 2*report.MaxCause), PagePackageScripts
+		d = concluded(d, scripts, PagePackageScripts)
 	default:
-		fallback(&d, a, lines, lines[:min(own, len(lines))], cleared)
+		fallback(&d, c, lines, lines[:min(own, len(lines))], cleared)
 	}
 	if p := timeoutHint(&ev); p != "" {
 		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
 	}
+	return d
+}
+
+// concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
+func concluded(d Diagnosis, f facts.Finding, page Page) Diagnosis {
+	d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), page
 	return d
 }
 
@@ -102,6 +107,7 @@ func ownLines(c *facts.Case) int {
 func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding) {
 	c.MentionsSQLite = paths.MentionsSQLite(lines[:min(own, len(lines))])
 	all := analyzeDenials(c, lines)
+	// A start that failed is a fact, and needs no text.
 	if c.Evidence.Start != nil {
 		f := starts.Analyze(c, *c.Evidence.Start)
 		if !f.Refused {
@@ -118,6 +124,7 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 	for _, f := range append(likely, analyzeArguments(c, lines)...) {
 		all.add(f)
 	}
+	// A refused host that no line names is a side effect if the text has another cause.
 	for i := range all {
 		all[i].incidental = all[i].Hint.Axis == policy.AxisNet && !all[i].named && all[i].Hint.Attribution == Certain &&
 			(namesAnotherCause(likely, lines, own) || all[i].Hint.Target == "" && len(likely) > 0)
@@ -138,31 +145,34 @@ func reachedBySocket(c *facts.Case, f candidate) bool {
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
-func setCauses(d *Diagnosis, a *facts.Case, found candidates, own int) {
+func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	for _, f := range found {
-		d.Hints = append(d.Hints, hint(a, f.Finding))
+		d.Hints = append(d.Hints, hint(c, f.Finding))
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
+	// The lines are tried together, and without the last ones until the server would start with them.
 	wanted := found.grants(own)
-	err := try(a, wanted)
+	err := try(c, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone
 		wanted = wanted[:len(wanted)-1]
-		err = try(a, wanted)
+		err = try(c, wanted)
 	}
 	if err == nil {
-		d.Grant, d.File = a.Writer.TOML(wanted), a.Evidence.File
+		d.Grant, d.File = c.Writer.TOML(wanted), c.Evidence.File
 	}
-	d.Flags, _ = a.Writer.Flags(wanted)
-	d.Line, d.Declare = a.Writer.NewCommandLine(wanted)
-	if len(d.Grant) > 0 && grants.NeedsAccessTable(wanted) && len(a.Writer.Preserved()) > 0 {
+	d.Flags, _ = c.Writer.Flags(wanted)
+	d.Line, d.Declare = c.Writer.NewCommandLine(wanted)
+	if len(d.Grant) > 0 && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
 }
 
-func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.Finding) {
-	f, ok := paths.OutsideRoots(a, lines)
-	unreached, failed := network.Unreached(a, own)
+func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.Finding) {
+	// The surest first: what the server says of itself, what this machine could not reach, what the
+	// policy is known not to refuse, and last what the text looks like.
+	f, ok := paths.OutsideRoots(c, lines)
+	unreached, failed := network.Unreached(c, own)
 	switch {
 	case ok:
 	case failed:
@@ -171,21 +181,21 @@ func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.F
 		d.Attribution = Possible
 		f = *cleared
 	default:
-		// The file in the error of a limit is most likely granted. Another name that
-		// the policy does not refuse has a cause of its own.
-		if f, ok = heuristics(a, lines); ok && (cleared == nil || f.Hint.Axis == policy.AxisLimits) {
+		// The file in the error of c limit is most likely granted. Another name that
+		// the policy does not refuse has another cause.
+		if f, ok = heuristics(c, lines); ok && (cleared == nil || f.Hint.Axis == policy.AxisLimits) {
 			d.Attribution = Possible
-		} else if cleared == nil || serverAnswered(a) && !cleared.AboutPolicy {
+		} else if cleared == nil || serverAnswered(c) && !cleared.AboutPolicy {
 			return
 		} else {
 			f = *cleared
 		}
 	}
-	f = proposable(a, f)
+	f = proposable(c, f)
 	d.Cause = show.Cut(f.Note, report.MaxCause)
 	f.Hint.Attribution = d.Attribution
 	f.Hint.Cause = d.Cause
-	h := hint(a, f)
+	h := hint(c, f)
 	d.Fix, d.NoLine = h.Fix, f.NoLine
 	switch d.Explain = h.Explain; {
 	case d.Explain != "" || d.Code == CodeExec:
@@ -196,7 +206,7 @@ func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.F
 	}
 	if !f.Grant.IsZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
-		d.Line, d.Declare = a.Writer.NewCommandLine([]grants.Grant{f.Grant})
+		d.Line, d.Declare = c.Writer.NewCommandLine([]grants.Grant{f.Grant})
 	}
 }
 
@@ -230,6 +240,7 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 		h.Explain = pageOf(c, h)
 	}
 	h.Cause = show.Cut(h.Cause, report.MaxCause)
+	// Only now: a redacted name would match another rule.
 	h.Target = show.Cut(strings.ToValidUTF8(c.Evidence.Redactor.Redact(h.Target), "\ufffd"), report.MaxTarget)
 	var fixes []string
 	if f.Fix != "" {
@@ -273,7 +284,6 @@ func whereWhole(c *facts.Case) string {
 	return "`" + show.Typed("mcp-jail why", c.Evidence.Server) + "` prints it whole"
 }
 
-// newCase prepares evidence. The rules that it writes leave out what no server gets.
 func newCase(ev *Evidence) *facts.Case {
 	c := facts.New(ev)
 	c.Writer.WriteForbidden = func(path string) string { return paths.WriteForbidden(c, path) }

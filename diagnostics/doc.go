@@ -36,12 +36,12 @@
 // The record outranks the text. Denials during the failing call are the cause and
 // determine the proposed lines: first those that the text names too, then the
 // earliest, because later ones often come from cleaning up. Text adds further
-// candidates. A refused host ranks behind a file where the text names the file.
+// candidates. A refused host ranks after a file if the text names the file.
 //
 // Some refusals are not the jail's: those by a server's own list, those of names that the policy
 // grants, those that the host would make as well, and those of a remote service. Such a diagnosis
 // has the Attribution None. If the server has responded, the diagnosis is mostly
-// [Diagnosis.Silent], and nothing is added to the response. It says something where the client's
+// [Diagnosis.Silent], and nothing is added to the response. It says something if the client's
 // roots, the server's private HOME, an unset variable or an unreached host explain the failure.
 //
 // # Hostile servers
@@ -51,7 +51,7 @@
 // up. A server can still choose its words: it can print "EACCES, open '~/.ssh'"
 // to have that line proposed. So a conclusion from text says that the server's
 // message is its source, and no line for a sensitive path follows from text. No
-// line ever lets a server write to files that programs outside of the jail run or
+// line ever lets a server write to files that programs outside the jail run or
 // obey, or to its own program. Other risky lines come with a warning and only for
 // the first candidate. This package never grants anything itself.
 //

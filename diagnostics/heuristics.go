@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 )
 
-// heuristics returns a possible cause where no refused name was found. It is never more
+// heuristics returns a possible cause if no refused name was found. It is never more
 // than Possible.
 func heuristics(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if f, ok := limits.AnalyzeSignal(c); ok {
@@ -27,28 +27,25 @@ func heuristics(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 		if said.RefusedElsewhere(line) {
 			continue
 		}
-		f, show := said.MatchFault(line)
-		switch f {
+		fault, signature := said.MatchFault(line)
+		switch fault {
 		case said.NoFault, said.Absent:
 			continue
 		case said.Network:
 			if f, ok := starts.PackageDownload(c); ok {
 				return f, true
 			}
-			cause := c.ServerSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults"
-			if c.Evidence.Profile != nil && len(c.Profile.Net) == 0 {
-				cause += "; the policy grants no network"
-			}
-			return facts.Finding{Note: cause, Fix: c.PlanFix()}, true
 		}
-		return facts.Finding{
-			Note: c.ServerSaid(line) + "; a refusal of the jail looks like this (" + show + "), and so do other faults",
-			Fix:  c.PlanFix(),
-		}, true
+		note := c.ServerSaid(line) + "; a refusal of the jail looks like this (" + signature + "), and so do other faults"
+		if fault == said.Network && c.Evidence.Profile != nil && len(c.Profile.Net) == 0 {
+			note += "; the policy grants no network"
+		}
+		return facts.Finding{Note: note, Fix: c.PlanFix()}, true
 	}
 	if args := paths.TildeArguments(c); args != nil && c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil {
 		return facts.Finding{Note: paths.TildeText(c, args), Fix: paths.TildeFix(c, args), Hint: Hint{Explain: PagePathArg}}, true
 	}
+	// A launcher that waits for a network says nothing for a minute.
 	if c.Evidence.Timeout > 0 || c.Evidence.Stage == StageStartup && len(lines) == 0 {
 		return starts.PackageDownload(c)
 	}

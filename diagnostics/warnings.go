@@ -64,7 +64,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 }
 
 // analyzeArguments looks in the text of a failed start for paths among the arguments that
-// the jail hides. Their names are known, so it finds them where no pattern can tell where
+// the jail hides. Their names are known, so it finds them even if no pattern tells where
 // a path ends.
 func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
 	if c.Evidence.Stage != StageStartup || len(c.Profile.Argv) < 2 {
@@ -105,7 +105,7 @@ func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr
-// that it lacks access to something. ok is false where no likely cause with a grant is
+// that it lacks access to something. ok is false if no likely cause with a grant is
 // found. Only text counts: denials during a start are common and are ignored.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	if !slices.ContainsFunc(ev.Stderr, said.MayNameFault) {

@@ -165,7 +165,7 @@ func Right(r policy.Rights) string {
 	return "read"
 }
 
-// PlanFix is the advice where nothing points to a rule.
+// PlanFix is the advice if nothing points to a rule.
 func (c *Case) PlanFix() string { return c.PlanCommand() + " prints what the server may access" }
 
 // PlanCommand returns the command that shows the policy of this server.

@@ -38,7 +38,7 @@ type Evidence struct {
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string
-	// Stateless means that every call has a process of its own. Profile.Tool names the
+	// Stateless means that every call has its own process. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool
 
@@ -70,7 +70,7 @@ type Evidence struct {
 	// SearchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
 	// server does not show.
 	SearchPath string
-	// Exists reports whether a path exists on the host, outside of the jail. A path that
+	// Exists reports whether a path exists on the host, outside the jail. A path that
 	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
 	Exists func(path string) bool
 	// Executable reports whether a file has an execute bit on the host. With nil, files

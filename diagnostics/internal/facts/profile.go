@@ -22,7 +22,7 @@ var jailPlaces = []struct {
 }
 
 // JailPlace returns the place of the jail that decides about path and the rights there, or
-// "" where an entry of the profile decides.
+// "" if an entry of the profile decides.
 func (c *Case) JailPlace(path string) (place string, rights policy.Rights) {
 	entry, covered := c.Profile.Find(path)
 	for _, o := range jailPlaces {

@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// NewCommandLine returns the command line with which a client has to start a server given on the
+// NewCommandLine returns the command line with which a client must start a server given on the
 // command line, so that the server gets grants. It is the present one with further flags before the
-// command. Where no flag exists for a grant, it names the server, and declare holds the lines that
-// declare the server. Both are nil where the present command line is not known.
+// command. If no flag exists for a grant, it names the server, and declare holds the lines that
+// declare the server. Both are nil if the present command line is not known.
 func (w Writer) NewCommandLine(grants []Grant) (line, declare []string) {
 	words := w.CommandLine
 	at := slices.Index(words, "--")
@@ -50,7 +50,7 @@ func logFlags(flags []string) (own []string) {
 }
 
 // commandBlock returns the table of a program. A file cannot have a table twice, so the new table
-// also has the arguments and variables of the present one. Where the program has several tables,
+// also has the arguments and variables of the present one. If the program has several tables,
 // one more is added to them.
 func (w Writer) commandBlock(table string, n Grant) block {
 	b := block{table: "[" + table + "]"}
@@ -77,6 +77,7 @@ func (w Writer) commandBlock(table string, n Grant) block {
 	}
 	b.replaced = show.Line(rules[0].Where)
 	fields := rules[0].TOMLFields()
+	// The new lists follow those that the table has.
 	if i := slices.IndexFunc(fields, func(f string) bool { return strings.HasPrefix(f, "args = ") }); i >= 0 {
 		fields[i] = strings.TrimSuffix(fields[i], "]") + ", " + n.Args + "]"
 		b.fields = fields

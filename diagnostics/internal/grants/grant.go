@@ -89,6 +89,7 @@ next:
 			if n == all[i] {
 				continue next
 			}
+			// One table of a program takes several lists of arguments.
 			if n.Args != "" && all[i].Args != "" && n.Program == all[i].Program {
 				all[i].Args += ", " + n.Args
 				continue next
@@ -111,18 +112,19 @@ next:
 func (w Writer) mergeNested(grants []Grant) []Grant {
 	var all []Grant
 	for i, n := range grants {
-		around := Grant{}
+		around := Grant{} // the innermost rule around n
 		for k, other := range grants {
 			if k != i && n.Path != "" && other.Path != "" && other.Path != n.Path && policy.Within(n.Path, other.Path) && len(other.Path) > len(around.Path) {
 				around = other
 			}
 		}
 		if around.Path != "" {
-			more := around.Rights
+			more := around.Rights // without n's rule, they would hold at its path
 			if w.WriteForbidden(n.Path) != "" {
 				more &^= policy.Write
 			}
 			n.Rights |= more
+			// A rule between the two would decide in place of the outer one.
 			e, _ := w.Profile.Find(n.Path)
 			between := e.Path != around.Path && policy.Within(e.Path, around.Path) && !(w.Profile.Default && e.Origin == policy.OriginRule)
 			if n.Rights == around.Rights && n.With == "" && !n.Create && !between {
@@ -135,7 +137,7 @@ func (w Writer) mergeNested(grants []Grant) []Grant {
 }
 
 // TOML returns grants as lines to paste at the end of a configuration. A server given on
-// the command line gets flags. Where no flag exists for a grant, the lines follow those
+// the command line gets flags. If no flag exists for a grant, the lines follow those
 // that declare the server.
 func (w Writer) TOML(grants []Grant) []string {
 	grants = MergeGrants(grants)
@@ -310,7 +312,7 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 			break
 		}
 	}
-	for i := 0; i < len(grants); i++ {
+	for i := 0; i < len(grants); i++ { // it grows: a companion follows its grant
 		n := grants[i]
 		if n.With != "" {
 			grants = slices.Insert(slices.Clone(grants), i+1, n.companion())
@@ -359,7 +361,7 @@ func (g Grant) pathFlags(path string) (flags []string) {
 	return flags
 }
 
-// Endpoint returns the host, with the port where no scheme implies it.
+// Endpoint returns the host, with the port if no scheme implies it.
 func (g Grant) Endpoint() string {
 	if g.Port == 80 || g.Port == 443 {
 		return g.Host

@@ -92,6 +92,7 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, l := range limitWords {
+			// A HOME in memory fills up as /tmp does.
 			if l.key == report.KeyMemory && home != "" {
 				l.with = append(slices.Clone(l.with), strings.ToLower(home))
 			}

@@ -21,6 +21,7 @@ func AnalyzeVariable(c *facts.Case, ref said.Reference) facts.Finding {
 		}
 		return AttributeVariable(c, report.Likely, ref.Name, "the server's message names the variable "+ref.Name+", which is set but not granted")
 	}
+	// Not withheld: only a variable that the server asks for, and does not have, explains anything.
 	set := slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return v.Name == ref.Name })
 	if set || !ref.Asked {
 		return facts.Finding{}

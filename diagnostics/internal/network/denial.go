@@ -79,6 +79,7 @@ func checkPrecedence(c *facts.Case, f facts.Finding) facts.Finding {
 		return f
 	}
 	method, _, _ := strings.Cut(n.Methods, " ")
+	// decide returns the rule that decides on one of the ports, one that allows it if there is one.
 	decide := func(rules []policy.NetRule) (decider policy.NetRule, any bool) {
 		for _, port := range n.NetRule().Ports() {
 			scheme := n.Scheme
@@ -121,6 +122,7 @@ func analyzeAddressDenial(c *facts.Case, d policy.Denial, host string, port int,
 			n.Scheme, n.Port = r.Scheme, r.Port
 		}
 	}
+	// It may be refused even so: by another rule, or as an IPv4 address inside an IPv6 one.
 	rule := n.NetRule()
 	if _, ok := policy.CheckAddress(append(slices.Clone(c.Profile.Net), rule), addr, rule.Ports()[0], false); !ok {
 		f.Fix = "a name does not grant this address, and no rule can grant it"
@@ -155,6 +157,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 	method, path, _ := strings.Cut(request, " ")
 	var near []string
 	n := grants.Grant{Host: host, Scheme: map[int]string{80: "http", 443: "https"}[port], Prefix: path, Methods: method}
+	// The new rule takes over what the rules about this connection say, but for path and method.
 	for _, r := range c.Profile.Net {
 		if !r.Covers(host, port) {
 			continue
@@ -179,6 +182,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 		}
 	}
 	f.Fix = "its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request"
+	// A rule must be able to say this path and this method.
 	if !policy.CleanPath(path) || !strings.HasPrefix(path, "/") || len(path) > report.MaxTarget || strings.ContainsAny(path, "?#") ||
 		method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || method == "CONNECT" || method == "TRACE" || near == nil {
 		return f.Unfixable("no policy line grants this")

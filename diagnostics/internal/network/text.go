@@ -33,6 +33,7 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 }
 
 func attributeHost(c *facts.Case, sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
+	// The shortest rule: a scheme implies a port, and a port often a scheme.
 	n := grants.Grant{Host: host, Port: port, Scheme: scheme}
 	switch {
 	case scheme == "https" && port == 443, scheme == "http" && port == 80:
@@ -93,8 +94,6 @@ func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bo
 	})
 }
 
-// grantsNames reports whether a rule allows a name, whose addresses may then appear in a
-// text.
 func grantsNames(rules []policy.NetRule) bool {
 	return slices.ContainsFunc(rules, func(r policy.NetRule) bool {
 		_, err := netip.ParseAddr(r.Host)

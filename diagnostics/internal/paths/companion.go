@@ -35,10 +35,10 @@ var (
 )
 
 // companionOf reports whether path has the name of a companion file, and returns the file
-// that it belongs to, or "" where the name does not tell.
-func companionOf(path string) (of string, ok bool) {
+// that it belongs to, or "" if the name does not tell.
+func companionOf(path string) (owner string, ok bool) {
 	name := filepath.Base(path)
-	for _, c := range companions {
+	for _, c := range companions { // the special ones come before the general ones
 		if m := c().FindStringSubmatch(name); m != nil {
 			if m[1] == "" {
 				return "", true
@@ -64,17 +64,17 @@ func isSQLiteFile(c *facts.Case, path string) bool {
 // rule for path alone would not help because the program needs the directory. ok is false
 // for all other files.
 func attributeCompanion(c *facts.Case, sure report.Attribution, path string, missing policy.Rights, cause string) (f facts.Finding, ok bool) {
-	of, beside := companionOf(path)
+	owner, beside := companionOf(path)
 	database := isSQLiteFile(c, path)
 	dir := filepath.Dir(path)
 	if _, git := gitDir(c, path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || c.Exists(dir) == facts.Absent {
 		return f, false
 	}
-	if database || beside && of == "" {
+	if database || beside && owner == "" {
 		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
 	f = facts.Refused(sure, policy.AxisFs, path, facts.Right(missing), cause, grants.Grant{})
-	if name := protectedOf(c, path, of); name != "" { // no directory to which the file moves would help
+	if name := protectedOf(c, path, owner); name != "" { // no directory to which the file moves would help
 		return f.Unfixable("no line is proposed for it: " + WriteForbidden(c, name)), true
 	}
 	if why := whyShared(c, dir); why != "" {
@@ -84,17 +84,17 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 	f.Grant, _ = pathGrant(c, dir, missing, false)
 	f.Grant.Rights |= policy.Write
 	if !beside {
-		of = path
+		owner = path
 	}
-	f.Grant = alignFileRule(c, f.Grant, of)
+	f.Grant = alignFileRule(c, f.Grant, owner)
 	f.Hint.Warning = risk(c, f.Grant.Path, f.Grant.Rights)
 	return f, true
 }
 
-func protectedOf(c *facts.Case, path, of string) string {
+func protectedOf(c *facts.Case, path, owner string) string {
 	names := []string{path}
-	if of != "" {
-		names = append(names, of, filepath.Join(filepath.Dir(of), "."+filepath.Base(of))) // the dot of .x.tmp may be that of .x
+	if owner != "" {
+		names = append(names, owner, filepath.Join(filepath.Dir(owner), "."+filepath.Base(owner))) // the dot of .x.tmp may be that of .x
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return isProtectedName(c, name) }); i >= 0 {
 		return names[i]

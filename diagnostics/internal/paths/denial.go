@@ -43,7 +43,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		}
 		return f
 	}
-	// These fail outside of the jail too: creating a file where a directory is, and
+	// These fail outside the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
 	if want != policy.Read && want&policy.Delete == 0 && c.Exists(path+"/.") == facts.Present {
 		ref.IsMkdir = true

@@ -34,6 +34,7 @@ func repositoryAbove(c *facts.Case, edge string) facts.Finding {
 	if below == "" {
 		return facts.Finding{}
 	}
+	// The nearest directory with a .git.
 	dir := below
 	for c.Exists(filepath.Join(dir, ".git")) != facts.Present {
 		if dir == "/" {
@@ -68,7 +69,7 @@ func inGitWorktree(c *facts.Case, path string) bool {
 // gitDir returns the git directory that contains path, unless path is a protected name in
 // it. A rule for the directory leaves those names protected.
 func gitDir(c *facts.Case, path string) (dir string, ok bool) {
-	before, after, found := strings.Cut(path, "/.git/")
+	before, after, found := strings.Cut(path, "/.git/") // after is a path in the git directory
 	if !found {
 		return "", false
 	}

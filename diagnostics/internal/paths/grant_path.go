@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pathGrant returns the rule for a right on a path, and what else the user has to do. A
+// pathGrant returns the rule for a right on a path, and what else the user must do. A
 // single rule decides about a path, so the new one repeats the rights that it has already.
 func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (grants.Grant, string) {
 	if (filepath.Base(path) == ".git" || c.Profile.InGitInternals(path) && c.Profile.Protects(policy.OpCreate, path)) && c.Exists(path) != facts.Present {
@@ -32,6 +32,7 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	if missing&policy.Write != 0 && isReadAbove(c, path) {
 		missing |= policy.Read // no mount removes only the right to read: see policy.ConflictError
 	}
+	// The whole rule: rights that path has already, and the missing one.
 	n := grants.Grant{Path: path, Rights: missing | ruleRights(c, path)}
 	n.Create = installed && n.Rights.Has(policy.Create)
 	if missing&policy.Write == 0 || c.Exists(path) != facts.Absent {

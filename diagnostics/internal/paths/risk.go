@@ -69,7 +69,7 @@ func systemDir(path string) bool {
 	return false
 }
 
-// autorunPaths are paths in a home that programs outside of the jail run, load or obey
+// autorunPaths are paths in a home that programs outside the jail run, load or obey
 // without being asked. A server that writes there escapes the jail.
 var autorunPaths = []string{
 	// Shells, and what starts a session.
@@ -96,7 +96,7 @@ var autorunPaths = []string{
 // sharedPaths are directories of a home in which many programs keep their files.
 var sharedPaths = []string{".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap", "Library", "Library/Application Support", "Library/Caches", "Library/Preferences"}
 
-// autorunPlace returns a place that programs outside of the jail run or obey, and that is
+// autorunPlace returns a place that programs outside the jail run or obey, and that is
 // path, contains path or is in path. It returns "" when none is known.
 func autorunPlace(c *facts.Case, path string) (place string) {
 	places := homePaths(c, autorunPaths)

@@ -23,8 +23,8 @@ func homeOfServer(c *facts.Case, path string) (f facts.Finding, ok bool) {
 	}, true
 }
 
-// OutsideRoots explains that the server itself refuses a path because it is outside of the
-// roots that the client gave it. ok is false where the text does not say so.
+// OutsideRoots explains that the server itself refuses a path because it is outside the
+// roots that the client gave it. ok is false if the text does not say so.
 func OutsideRoots(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	path := refusedByServer(c, lines)
 	if f, ok = homeOfServer(c, path); ok {

@@ -22,6 +22,7 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	if !ok {
 		return facts.Finding{}
 	}
+	// A rule names the object that a link leads to.
 	link := path
 	path = c.Canonical(path)
 	if ref.Bare && (c.Exists(path) != facts.Present || path == link) {
@@ -41,6 +42,7 @@ func linkText(c *facts.Case, path, real string) string {
 		if at < len(path) && path[at] != '/' {
 			continue
 		}
+		// The directory of this part without links, and then this part: is it a link itself?
 		link := filepath.Join(c.Canonical(filepath.Dir(path[:at])), filepath.Base(path[:at]))
 		leads := c.Canonical(path[:at])
 		if leads == link || c.IsSystem(link) || !inWorkspace(c, link) && !isReadAbove(c, link) {
@@ -79,6 +81,7 @@ func analyzeResolvedPath(c *facts.Case, path string, ref said.Reference) facts.F
 	if here == facts.Absent && missing == policy.Read && ref.Want == 0 && ref.Fault == said.Refused && c.Allows(policy.OpCreate, path) {
 		missing |= policy.Write // the server creates the file and also opens it for reading
 	}
+	// From here on the policy refuses it. Would the host refuse it as well?
 	if e, _ := c.Profile.Find(path); e.Rule == policy.UnsearchableRule {
 		return notRefused(c, path) // the host does not let its user in either
 	}
@@ -94,7 +97,7 @@ func analyzeResolvedPath(c *facts.Case, path string, ref said.Reference) facts.F
 		return f
 	}
 	switch {
-	case ref.Want == policy.Delete, ref.Want == 0 && isUnremovable(c, path):
+	case ref.Want == policy.Delete, ref.Want == 0 && isUnremovable(c, path): // the directory decides about names in it
 		return attributeParent(c, report.Likely, path, policy.Write, cause)
 	case ref.Database:
 		return attributeParent(c, report.Likely, path, policy.Read|policy.Write, cause)
@@ -138,6 +141,8 @@ func isUnremovable(c *facts.Case, path string) bool {
 // a database.
 func attributeParent(c *facts.Case, sure report.Attribution, path string, missing policy.Rights, cause string) facts.Finding {
 	dir := filepath.Dir(path)
+	// Its own rule withholds the right at path, whatever the directory grants. A shared
+	// directory is never granted.
 	if e, ok := c.Profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || c.Exists(dir) != facts.Present || whyShared(c, dir) != "" {
 		return Attribute(c, sure, path, missing, false, cause)
 	}
@@ -154,6 +159,7 @@ func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here fact
 	case facts.Unknown:
 		return facts.Finding{}
 	case facts.Present:
+		// The server may read it. It did not find it only if the jail has its own object there.
 		if missing == 0 {
 			if private, _ := c.JailPlace(path); private != "" {
 				right := policy.Read
@@ -198,6 +204,7 @@ func analyzeBusyPath(c *facts.Case, path string) facts.Finding {
 	if e, ok := c.Profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Write) {
 		return Attribute(c, report.Likely, path, policy.Write, false, "the server's message names "+c.Show(path)+", which the policy does not let it replace")
 	}
+	// The path of a rule stays where it is, and so do the directories above it.
 	for _, e := range c.Profile.Entries {
 		if policy.Within(e.Path, path) && !c.Allows(policy.OpRemove, path) && c.RightsAt(filepath.Dir(path)).Has(policy.Delete) {
 			return facts.Finding{
@@ -250,6 +257,7 @@ func missingRights(c *facts.Case, path string, ref said.Reference, here facts.Ex
 		if startRefused(c, path) {
 			return 0 // that is what the server was refused
 		}
+		// It may also write, and a shell wrote the line: it tried to start the file.
 		if writes && !isUnremovable(c, path) && ref.FromShell {
 			return policy.Execute &^ c.RightsAt(path)
 		}
@@ -288,7 +296,7 @@ func Attribute(c *facts.Case, sure report.Attribution, path string, missing poli
 }
 
 // attributeExistingDir handles an attempt to create a directory that exists on the host. The
-// attempt fails outside of the jail too, so it leads to no right to write. Later messages show what
+// attempt fails outside the jail too, so it leads to no right to write. Later messages show what
 // the server needs in the directory.
 func attributeExistingDir(c *facts.Case, f facts.Finding, path string) facts.Finding {
 	f.Hint.Missing = facts.Right(policy.Read)

@@ -11,8 +11,8 @@ import (
 )
 
 // WriteForbidden tells why no line is proposed that lets a server write to path or below
-// it: programs outside of the jail run or obey that file, or the jail itself is built from
-// it. It returns "" where no reason is known.
+// it: programs outside the jail run or obey that file, or the jail itself is built from
+// it. It returns "" if no reason is known.
 //
 // Invariant: no proposed rule adds a right to write to such a place. No proposed rule adds
 // one to a directory that contains such a place, except in the workspace, where the policy
@@ -40,7 +40,7 @@ func WriteForbidden(c *facts.Case, path string) string {
 	return ""
 }
 
-// isProtectedName reports whether a file is one that programs outside of the jail run or obey. A grant
+// isProtectedName reports whether a file is one that programs outside the jail run or obey. A grant
 // for the directory around it leaves it protected.
 func isProtectedName(c *facts.Case, path string) bool {
 	entry, _ := c.Profile.Find(path)
@@ -96,11 +96,11 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 		why = Guarded(c, n) // no way to grant it is told
 	}
 	if why == "" && (f.Hint.Attribution != report.Certain || dials) && IsSensitive(c, n.Path) {
-		of := "a mere message of the server"
+		source := "a mere message of the server"
 		if dials {
-			of = "a socket there, behind which keys are used"
+			source = "a socket there, behind which keys are used"
 		}
-		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + of + ". " + grantByHand(c)
+		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c)
 	}
 	if why == "" && f.Hint.Attribution != report.Certain && isWholeHome(c, n.Path) {
 		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c)

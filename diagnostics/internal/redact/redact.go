@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/leak"
@@ -20,21 +18,19 @@ import (
 const minSecret = 6
 
 // Redactor replaces the values of secret variables by "[redacted NAME]". A nil Redactor
-// changes nothing. It is safe for concurrent use. Values are only added, never removed.
+// changes nothing. It is safe for concurrent use.
 //
 // A Redactor finds a value unchanged, escaped as in a URL or a JSON string, in base64
-// (both alphabets, also inside of a longer encoding such as an Authorization header), and
+// (both alphabets, also inside a longer encoding such as an Authorization header), and
 // in hex, also as hex dumps show it. Of a URL it also finds the password alone. The lines
 // of a value of several lines are found one by one. Values under 6 bytes are not redacted,
 // nor values that are clearly not secret: see leak.IsPlainValue. Other transformations (hashes,
 // a value split by a log's line breaks) are not found. Redaction keeps accidents out of
 // logs and does not stop a server that wants to disclose a value.
 type Redactor struct {
-	needles atomic.Pointer[needleSet]
-	mu      sync.Mutex
+	*needleSet // nil in the zero Redactor, which must not pass a text on as redacted: it panics
 }
 
-// needleSet is an immutable set of needles.
 type needleSet struct {
 	all []needle // longest first
 	// first holds the indexes of the needles that begin with each byte, longest first.
@@ -44,12 +40,12 @@ type needleSet struct {
 	pairs [1 << 16 / 64]uint64
 }
 
-func (n *needleSet) mayBegin(buf []byte) bool {
+func (r *Redactor) mayBegin(buf []byte) bool {
 	if len(buf) < 2 {
 		return true
 	}
 	pair := uint(buf[0])<<8 | uint(buf[1])
-	return n.pairs[pair/64]&(1<<(pair%64)) != 0
+	return r.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
 // needle is one form of a secret and its replacement.
@@ -60,22 +56,8 @@ type needle struct {
 
 // NewRedactor returns a Redactor of the variables of env that are marked Secret.
 func NewRedactor(env []policy.Variable) *Redactor {
-	r := &Redactor{}
-	r.add(env)
-	return r
-}
-
-func (r *Redactor) add(env []policy.Variable) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	next := &needleSet{}
+	r := &Redactor{&needleSet{}}
 	seen := map[string]bool{}
-	if old := r.needles.Load(); old != nil {
-		next.all = slices.Clone(old.all)
-		for _, n := range next.all {
-			seen[string(n.text)] = true
-		}
-	}
 	for _, v := range env {
 		if !v.Secret {
 			continue
@@ -85,24 +67,26 @@ func (r *Redactor) add(env []policy.Variable) {
 				continue
 			}
 			seen[form] = true
-			next.all = append(next.all, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
+			r.all = append(r.all, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
 		}
 	}
-	sort.SliceStable(next.all, func(i, j int) bool { return len(next.all[i].text) > len(next.all[j].text) })
-	for i, n := range next.all {
-		next.first[n.text[0]] = append(next.first[n.text[0]], i)
+	// The longest first: a value may contain another.
+	sort.SliceStable(r.all, func(i, j int) bool { return len(r.all[i].text) > len(r.all[j].text) })
+	for i, n := range r.all {
+		r.first[n.text[0]] = append(r.first[n.text[0]], i)
 		pair := uint(n.text[0])<<8 | uint(n.text[1])
-		next.pairs[pair/64] |= 1 << (pair % 64)
+		r.pairs[pair/64] |= 1 << (pair % 64)
 	}
-	r.needles.Store(next)
+	return r
 }
 
-func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all) > 0 }
+func (r *Redactor) isActive() bool { return r != nil && len(r.all) > 0 }
 
 func secretForms(value string) []string {
 	if len(value) < minSecret || leak.IsPlainValue(value) {
 		return nil
 	}
+	// A program may print the value without its line end, or a part of it alone.
 	values := []string{value, strings.TrimSpace(value)}
 	if u, err := url.Parse(value); err == nil && u.User != nil {
 		if password, ok := u.User.Password(); ok {
@@ -163,16 +147,15 @@ func (r *Redactor) Redact(s string) string {
 // of buf: an end that may become a secret with the bytes that follow. With last set
 // nothing follows, and there is no rest.
 func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
-	known := r.needles.Load()
 	start := 0
 	for i := 0; i < len(buf); {
-		if !known.mayBegin(buf[i:]) {
+		if !r.mayBegin(buf[i:]) {
 			i++
 			continue
 		}
 		hit := -1
-		for _, n := range known.first[buf[i]] {
-			text := known.all[n].text
+		for _, n := range r.first[buf[i]] {
+			text := r.all[n].text
 			if bytes.HasPrefix(buf[i:], text) {
 				hit = n // needles are tried longest first
 				break
@@ -186,8 +169,8 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 			continue
 		}
 		out = append(out, buf[start:i]...)
-		out = append(out, known.all[hit].mask...)
-		i += len(known.all[hit].text)
+		out = append(out, r.all[hit].mask...)
+		i += len(r.all[hit].text)
 		start = i
 	}
 	return append(out, buf[start:]...), nil
@@ -197,10 +180,9 @@ func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
 // secret is replaced too, if it is long enough to reveal something.
 func (r *Redactor) partial(rest []byte) string {
 	if len(rest) >= minSecret {
-		known := r.needles.Load()
-		for _, n := range known.first[rest[0]] {
-			if bytes.HasPrefix(known.all[n].text, rest) {
-				return string(known.all[n].mask)
+		for _, n := range r.first[rest[0]] {
+			if bytes.HasPrefix(r.all[n].text, rest) {
+				return string(r.all[n].mask)
 			}
 		}
 	}

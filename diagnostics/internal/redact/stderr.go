@@ -34,7 +34,7 @@ func NewStderrFilter(to io.Writer, r *Redactor) *StderrFilter {
 	return &StderrFilter{dst: to, redact: r}
 }
 
-// Write implements io.Writer. It accepts all of p. The error is that of the writer.
+// Write implements io.Writer. It accepts all of p. It returns the writer's error.
 func (f *StderrFilter) Write(p []byte) (int, error) {
 	var out []byte
 	for rest := p; len(rest) > 0; {
@@ -71,6 +71,7 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 	line := f.redact.Redact(string(f.line))
 	f.line = f.line[:0]
 	text := strings.TrimRight(line, "\r\n")
+	// What looks like mcp-jail's own line is quoted whole, what moves the cursor is made visible.
 	said := show.Imitates(text)
 	switch {
 	case said:
@@ -79,6 +80,8 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 		line = show.Line(show.Bare(text)) + line[len(text):]
 	}
 	shown := strings.TrimRight(line, "\r\n")
+	// The line may look so only together with what is on the screen's row, or with the part of a
+	// long line that was copied before.
 	if !said && (f.row.WouldImitate(shown) || f.tail != "" && show.Imitates(f.tail+shown)) {
 		out = append(out, '\n')
 		f.row.Clear()

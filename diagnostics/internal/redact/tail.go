@@ -87,7 +87,7 @@ func (t *ring) push(line string) {
 	t.lines = append(t.lines, line)
 	t.lineCount++
 	t.size += len(line) + 1
-	drop := 0
+	drop := 0 // lines that no longer fit
 	for t.size > TailBytes {
 		t.size -= len(t.lines[drop]) + 1
 		t.lines[drop] = ""
@@ -125,7 +125,6 @@ func (t *Tail) RawLines(n int) []string {
 	return t.raw.last(n, "")
 }
 
-// last returns the last n lines. more is text that follows the unfinished one.
 func (t *ring) last(n int, more string) []string {
 	all := append([]string(nil), t.lines...)
 	if last := string(t.line) + more; last != "" {

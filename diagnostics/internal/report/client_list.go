@@ -15,8 +15,8 @@ type ClientList struct {
 	Whole  bool     // the list begins with the program
 	Where  []string // the clients, each with its file if that is known, in words
 
-	// Line is the command line that stands in the file now: grants are added to it, and not to
-	// that of the session. nil means that the file is not known, or has no such entry.
+	// Line is the command line that is in the file now: grants are added to it, and not to
+	// the session's. nil means that the file is not known, or has no such entry.
 	Line   []string
 	Secret bool   // Line has a secret: it is not shown
 	Home   string // what "~/" in Line means
@@ -66,7 +66,7 @@ func (a addition) in(l ClientList) (line, more []string) {
 	}
 	flags := a.flags
 	if isDefault(l.Line) && !isDefault(flags) && countAccess(a.line) > countAccess(flags) {
-		// The session had rules of its own, and the file has the default policy by now: the flags
+		// The session had its own rules, and the file has the default policy by now: the flags
 		// would replace that, and take the workspace away.
 		flags = append([]string{"--write", "."}, flags...)
 	}
@@ -77,7 +77,7 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 	if len(lists) == 0 {
 		lists = []ClientList{{Format: "json", Key: "args", Where: []string{"a client's file of JSON"}}}
 	}
-	typed := ""
+	typed := "" // the line for a shell, which is shown once
 	for i, l := range lists {
 		if i == maxLists {
 			b.WriteString("  and " + strconv.Itoa(len(lists)-i) + " more entries of clients, which differ\n")
@@ -85,7 +85,7 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 		}
 		line, more := a.in(l)
 		switch {
-		case line == nil:
+		case line == nil: // neither the session's line nor that of the file is known
 			continue
 		case l.Line == nil && slices.ContainsFunc(line, show.Expands): // the words as they are after the client
 			b.WriteString("  for " + show.Line(InWords(l.Where)) + " no list is proposed: a client could replace a part of it, such as ${NAME}\n")

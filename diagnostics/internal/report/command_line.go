@@ -19,6 +19,7 @@ func (r Record) combined() (all addition, ok bool) {
 			continue
 		}
 		at := slices.Index(d.Line, "--")
+		// The flags belong to one server: two commands have no line in common.
 		if at < 2 || command != nil && !slices.Equal(command, d.Line[at:]) {
 			return addition{}, false
 		}
@@ -34,7 +35,7 @@ func (r Record) combined() (all addition, ok bool) {
 		}
 		all.flags = addFlags(all.flags, added)
 	}
-	if !known {
+	if !known { // a line that replaces the file's whole line: no flags are added to that
 		all.flags = nil
 	}
 	all.line = slices.Concat(flags, command)
@@ -69,7 +70,7 @@ func InWords(things []string) string {
 	return strings.Join(things, ", ")
 }
 
-// addFlags adds the missing flags. It returns nil where a flag that may occur once has two
+// addFlags adds the missing flags. It returns nil if a flag that may occur once has two
 // values.
 func addFlags(flags, more []string) []string {
 	for len(more) > 0 {

@@ -13,7 +13,7 @@ func (l ClientList) addMissing(flags []string) (added, more []string) {
 	if at < 2 {
 		return nil, nil
 	}
-	before := slices.Clone(line[:at])
+	before := slices.Clone(line[:at]) // mcp-jail's words
 	for _, f := range splitFlags(flags) {
 		own := splitFlags(before[2:])
 		if slices.ContainsFunc(own, func(o flag) bool { return l.grants(o, f) }) {

@@ -38,7 +38,7 @@ type Diagnosis struct {
 	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
 
 	// For a server given on the command line, Line is the new command line of the client.
-	// Where no flag exists for a grant, Declare holds the lines that declare the server,
+	// If no flag exists for a grant, Declare holds the lines that declare the server,
 	// to be followed by Grant. Both contain the server's arguments, so only the record
 	// keeps them.
 	Line    []string `json:"line,omitempty"`
@@ -107,6 +107,6 @@ const (
 	// Possible: the text contains only a signature, such as EACCES, which refusals of the
 	// jail cause and other faults as well.
 	Possible Attribution = "possible"
-	// None: nothing points to the jail.
+	// None: no evidence points to the jail.
 	None Attribution = "none"
 )

@@ -64,7 +64,7 @@ const (
 	PageRecord         Page = "record"
 )
 
-// Reference returns the words that name the page behind a sentence. It returns "" for no page.
+// Reference returns the words that name the page after a sentence. It returns "" for no page.
 func (p Page) Reference() string {
 	if p == "" {
 		return ""

@@ -17,7 +17,7 @@ const DataFailure = "dev.mcp-jail/failure"
 
 // DataDiagnosis and DataServer are added to the data of a server's own error to a tool
 // call. DataDiagnosis holds what mcp-jail knows, in the shape of DataFailure. DataServer
-// holds the server's own data where that is not an object.
+// holds the server's own data if that is not an object.
 const (
 	DataDiagnosis = "dev.mcp-jail/diagnosis"
 	DataServer    = "dev.mcp-jail/data"
@@ -77,7 +77,7 @@ func (d Diagnosis) failure() failureData {
 	}
 }
 
-// ErrorData returns the JSON value for DataDiagnosis, or nil where there is nothing to
+// ErrorData returns the JSON value for DataDiagnosis, or nil if there is nothing to
 // say.
 func (d Diagnosis) ErrorData() []byte {
 	if d.Cause == "" && len(d.Denials) == 0 {

@@ -11,8 +11,8 @@ import (
 const MetaDenials = "dev.mcp-jail/denials"
 
 // ResultMeta returns the JSON value of _meta["dev.mcp-jail/denials"] of a tool result: the
-// recorded denials in the shape of an error's `denials`, on one line. It returns nil where
-// the jail recorded none. Conclusions from text are not denials. They stand in the
+// recorded denials in the shape of an error's `denials`, on one line. It returns nil if
+// the jail recorded none. Conclusions from text are not denials. They are in the
 // ResultBlock, since some clients print _meta.
 func (d Diagnosis) ResultMeta() []byte {
 	if len(d.Denials) == 0 {

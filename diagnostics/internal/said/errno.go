@@ -62,7 +62,7 @@ func MatchFault(line string) (Fault, string) {
 	return NoFault, ""
 }
 
-// HasWord reports whether name stands in line as a separate word.
+// HasWord reports whether name is in line as a separate word.
 func HasWord(line, name string) bool { return standsApart(line, name, isWordByte, "") }
 
 // standsApart reports whether name is in line, with no byte of its kind before and after it. What

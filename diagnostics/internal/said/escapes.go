@@ -35,6 +35,7 @@ func (e Escapes) Breaks(line string, ref Reference) bool {
 	if !had || ref.Authority || ref.Name == "" { // such a name is not from the line
 		return false
 	}
+	// Every form in which the server wrote the line must have the whole name.
 	for each := range strings.Lines(marked) {
 		if !hasWhole(each, ref.Name) {
 			return true
@@ -46,7 +47,7 @@ func (e Escapes) Breaks(line string, ref Reference) bool {
 	return false
 }
 
-// hasWhole reports whether a line has a name with no escape sequence inside of it, and none but a
+// hasWhole reports whether a line has a name with no escape sequence inside it, and none but a
 // colour beside it.
 func hasWhole(line, name string) bool {
 	line, name = strings.ToLower(line), strings.ToLower(name) // hosts are references in lower case

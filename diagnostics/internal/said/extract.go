@@ -79,6 +79,7 @@ func References(lines []string, escaped Escapes) []Reference {
 		if len(refs) == 0 {
 			refs = pathReferences(line, f)
 		}
+		// A line with a fault and no name belongs to the lines above it.
 		named := slices.ContainsFunc(refs, func(ref Reference) bool { return !ref.Bare })
 		refs = escaped.whole(line, refs)
 		if !named && (f == Refused || f == ReadOnly || f == Busy) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// git's messages name places in phrases of their own. The named path is seldom the
+// git's messages name places in their own phrases. The named path is seldom the
 // right one for a rule, because git reads and writes in its whole directory.
 var (
 	// fatal: not a git repository: /x/.git/worktrees/y   (the target of a worktree's pointer)

@@ -48,6 +48,7 @@ func hostReferences(line string, f Fault) []Reference {
 			refs = append(refs, ref)
 		}
 	}
+	// node names the address also where the kernel refused the connection.
 	for _, m := range nodeAddr().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
@@ -75,6 +76,7 @@ func hostReferences(line string, f Fault) []Reference {
 	for _, m := range javaName().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
+	// Sentences are less sure than the forms above: only where none of those matched.
 	if len(refs) == 0 {
 		for _, m := range resolveName().FindAllStringSubmatch(line, 2) {
 			// "could not resolve dependency" names no host: a host needs a dot or the word.
@@ -91,7 +93,7 @@ func hostReferences(line string, f Fault) []Reference {
 	return withURLs(line, refs)
 }
 
-// withURLs adds scheme and port from the URLs of a line to the hosts in it. Where nothing
+// withURLs adds scheme and port from the URLs of a line to the hosts in it. If nothing
 // else names a host, the URL itself is a vague reference.
 func withURLs(line string, refs []Reference) []Reference {
 	exact := len(refs) > 0

@@ -121,7 +121,7 @@ func variableReferences(line string) []Reference {
 	if !ContainsAny(lower, contextWords) {
 		return nil
 	}
-	strict := map[string]bool{}
+	strict := map[string]bool{} // names that the sentence asks for
 	for _, m := range askAfter().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}

@@ -65,7 +65,7 @@ func errnoPaths(line string) (refs []Reference) {
 		case pf == NoFault:
 		case m[4] != "":
 			addPathPair(add, pf, "rename", unescape(path), unescape(m[4]))
-		case pf == Absent && !strings.Contains(path, "/"):
+		case pf == Absent && !strings.Contains(path, "/"): // no path: a name that was to be started
 			// A failed subprocess.run prints a bare name as well.
 			refs = append(refs, Reference{Kind: Program, Name: unescape(path), Fault: pf})
 		default:
@@ -90,6 +90,7 @@ func messagePaths(line string, f Fault) (refs []Reference) {
 			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
+	// Go names the call, so its pattern is the surest.
 	for _, m := range goPath().FindAllStringSubmatch(line, 4) {
 		pf, _ := MatchFault(m[4])
 		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
@@ -181,7 +182,7 @@ func addPathPair(add func(Fault, string, string), f Fault, verb, from, to string
 // quoted ones first.
 func VaguePaths(line string, f Fault) []Reference {
 	var refs []Reference
-	seen := map[string]bool{}
+	seen := map[string]bool{} // a quoted path is also a bare one
 	line = withoutSpeaker(line)
 	verb := verbIn(line)
 	for _, m := range append(quotedPath().FindAllStringSubmatch(line, 8), barePath().FindAllStringSubmatch(line, 8)...) {
@@ -228,8 +229,6 @@ func pathsBefore(lines []string, i int, f Fault, escaped Escapes) []Reference {
 	return nil
 }
 
-// isPosition reports whether path is a position in a source file: /x/y.go:12,
-// /x/y.js:3:14.
 func isPosition(path string) bool {
 	i := strings.LastIndexByte(path, ':')
 	if i < 0 {
@@ -307,7 +306,7 @@ func verbIn(line string) string {
 	return ""
 }
 
-// HasPath reports whether a relative path stands in line and is not part of another path.
+// HasPath reports whether a relative path is in line and is not part of another path.
 func HasPath(line, path string) bool {
 	inPath := func(c byte) bool { return isWordByte(c) || c == '.' || c == '/' || c == '-' }
 	return standsApart(line, path, inPath, " ./")

@@ -39,7 +39,7 @@ func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
 	return f
 }
 
-// ruleFor returns the name under which the refused program stands in the rules, or would. Where
+// ruleFor returns the name under which the refused program stands in the rules, or would. If
 // several rules are about the file, the name that the program was started with decides.
 func ruleFor(c *facts.Case, d policy.Denial) string {
 	called := ""
@@ -71,7 +71,7 @@ func misnamed(c *facts.Case, d policy.Denial) bool {
 }
 
 // unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as
-// policy.Start.Accepts does with the paths that package resolve finds for that name. Where there is
+// policy.Start.Accepts does with the paths that package resolve finds for that name. If there is
 // a rule for the program already, misnamed decides.
 func unnamed(c *facts.Case, d policy.Denial, name string) bool {
 	if len(d.Arguments) == 0 || len(startsOf(c, d.Target)) > 0 {
@@ -79,6 +79,7 @@ func unnamed(c *facts.Case, d policy.Denial, name string) bool {
 	}
 	called := d.Arguments[0]
 	switch dir := filepath.Dir(called); {
+	// A rule accepts its name, its path, and the file itself.
 	case called == filepath.Base(name), called == name, called == d.Target:
 		return false
 	case !filepath.IsAbs(called) || filepath.Base(called) != filepath.Base(name):
@@ -101,11 +102,12 @@ func startsOf(c *facts.Case, file string) (all []policy.Start) {
 }
 
 // exactArguments returns the arguments of a denial as the list of a rule that allows them and no
-// others. ok is false where they are not all known, or hold a secret.
+// others. ok is false if they are not all known, or hold a secret.
 func exactArguments(c *facts.Case, d policy.Denial) (list string, ok bool) {
 	if d.Detail != "" || len(d.Arguments) == 0 {
 		return "", false
 	}
+	// A list that is not word for word would allow more, or other, starts.
 	for _, arg := range d.Arguments[1:] {
 		if c.Evidence.Redactor.Redact(arg) != arg || show.Line(arg) != arg || arg == policy.AnyArguments || arg == policy.AnyArgument {
 			return "", false

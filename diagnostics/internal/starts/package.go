@@ -22,6 +22,7 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
 		return f, false
 	}
+	// It tried the network and was refused, or still waits.
 	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network }) ||
 		slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
 	if !tried && c.Evidence.Timeout == 0 {

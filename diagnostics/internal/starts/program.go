@@ -21,6 +21,7 @@ func AnalyzeProgram(c *facts.Case, ref said.Reference) facts.Finding {
 	var outside string // the first file of that name that may not be executed
 	inside := false    // a file of that name may be executed
 	file := ""         // the first file of that name
+	// As execvp would: the first executable file of that name.
 	for _, dir := range filepath.SplitList(names.SearchPath(c)) {
 		if !filepath.IsAbs(dir) {
 			continue
@@ -40,6 +41,7 @@ func AnalyzeProgram(c *facts.Case, ref said.Reference) facts.Finding {
 			outside = found
 		}
 	}
+	// The record is surer than the text, if it has this file.
 	for _, d := range c.Evidence.Denials {
 		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && c.Profile.Programs != nil && !names.IsListed(c, ref.Name) {
 			f := names.AttributeProgram(c, report.Certain, ref.Name, "the jail refused "+report.Operation(d)+" "+c.Quote(ref.Name))

@@ -81,6 +81,7 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 		return facts.Finding{Note: "the program could not be started" + detail}
 	}
 	program = c.Canonical(program)
+	// From here on the step was exec, and its errno has a reason: the file, the policy or the loader.
 	executable := c.RightsAt(program).Has(policy.Execute)
 	unlisted := c.Profile.Programs != nil && !names.IsListed(c, filepath.Base(program))
 	switch {
