@@ -35,12 +35,12 @@ const (
 )
 
 const (
-	maxDenials    = 256
-	pinnedDenials = maxDenials / 2
+	maxDenials   = 256
+	firstDenials = maxDenials / 2
 )
 
 // denialLog keeps one Denial for each thing that was refused. If there are too many, a new
-// one replaces the one that was seen least recently. The first pinnedDenials are never
+// one replaces the one that was seen least recently. The first firstDenials are never
 // replaced, and lost counts the replaced ones, so a program cannot hide a refusal by causing
 // many others.
 type denialLog struct {
@@ -52,7 +52,7 @@ type denialLog struct {
 // recordedDenial is a Denial of the log.
 type recordedDenial struct {
 	policy.Denial
-	pinned bool // it is never replaced
+	lasting bool // it is never replaced
 }
 
 type denialKey struct {
@@ -81,7 +81,7 @@ func (s *denialLog) record(operation, host string, port int, why policy.DenialRe
 		var oldest denialKey
 		var last time.Time
 		for k, o := range s.all {
-			if !o.pinned && (last.IsZero() || o.Last.Before(last)) {
+			if !o.lasting && (last.IsZero() || o.Last.Before(last)) {
 				oldest, last = k, o.Last
 			}
 		}
@@ -94,7 +94,7 @@ func (s *denialLog) record(operation, host string, port int, why policy.DenialRe
 	s.all[key] = &recordedDenial{policy.Denial{
 		Axis: policy.AxisNet, Operation: operation, Target: target, Reason: why, Detail: detail,
 		Count: 1, Time: now, Last: now,
-	}, len(s.all) < pinnedDenials}
+	}, len(s.all) < firstDenials}
 }
 
 // countLost counts a replaced Denial. It keeps the time of the first replaced one, so that

@@ -26,7 +26,7 @@ func TestDenialsBounded(t *testing.T) {
 		found[d.Target] = d
 		total += d.Count
 	}
-	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", pinnedDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-pinnedDenials)} {
+	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", firstDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-firstDenials)} {
 		if found[host].Count != 1 {
 			t.Errorf("%s is not on record", host)
 		}

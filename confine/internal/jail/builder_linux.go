@@ -126,7 +126,7 @@ func (b *Builder) RestrictSteps() []Step {
 	}
 }
 
-// Run runs steps. It records the steps of each task in a batch, and the batches run side by
+// Run runs steps. It collects the steps of each task in a batch, and the batches run side by
 // side. A task that does not exist yet finds its batch when it is forked. With a stepwise
 // stub Run makes each call at once.
 func (b *Builder) Run(steps []Step) error {
@@ -136,10 +136,10 @@ func (b *Builder) Run(steps []Step) error {
 	if b.Stub.IsStepwise() {
 		return RunSteps(steps)
 	}
-	if err := b.record(b.Server, steps); err != nil {
+	if err := b.collect(b.Server, steps); err != nil {
 		return err
 	}
-	if err := b.record(b.Init, steps); err != nil {
+	if err := b.collect(b.Init, steps); err != nil {
 		return err
 	}
 	if err := b.Server.Submit(); err != nil {
@@ -148,13 +148,13 @@ func (b *Builder) Run(steps []Step) error {
 	if err := b.Init.Submit(); err != nil {
 		return err
 	}
-	if err := b.record(b.Outer, steps); err != nil {
+	if err := b.collect(b.Outer, steps); err != nil {
 		return err
 	}
 	return b.Outer.Submit()
 }
 
-func (b *Builder) record(t *stub.Task, steps []Step) error {
+func (b *Builder) collect(t *stub.Task, steps []Step) error {
 	if err := t.Wait(); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (b *Builder) mounts() error {
 
 // SignalPivoted allows detachOldRoot to continue.
 func (b *Builder) SignalPivoted() error {
-	if !b.Init.Recording() {
+	if !b.Init.Batching() {
 		return nil
 	}
 	return stub.SetEvent(b.Init, b.Pivoted)

@@ -106,7 +106,7 @@ func loopback(t *stub.Task) error {
 // detachOldRoot detaches the old root, which pivot has stacked on the new one, while the init
 // attaches mounts. The kernel mostly waits during this call.
 func (b *Builder) detachOldRoot() error {
-	if b.Outer.Recording() {
+	if b.Outer.Batching() {
 		if err := stub.WaitEvent(b.Outer, b.Pivoted); err != nil {
 			return err
 		}

@@ -76,10 +76,10 @@ func (b *Restrictor) LimitSignals() error {
 	return step.On("queued signals", err)
 }
 
-// limitOf returns a limit of the server. While a batch is recorded it returns the limit of
+// limitOf returns a limit of the server. While a batch is collected it returns the limit of
 // this process, which the stub has inherited.
 func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
-	if b.Server.Recording() {
+	if b.Server.Batching() {
 		err = unix.Getrlimit(resource, &limit)
 	} else {
 		err = stub.Getrlimit(b.Server, resource, &limit)

@@ -88,9 +88,9 @@ type Input struct {
 	// without a network namespace. In an empty namespace it must be false: a server talks to
 	// its children over 127.0.0.1.
 	DenyPorts bool
-	// Pin puts the identity of its entry's object into each rule. It is for a jail without mounts:
+	// Identify puts the identity of its entry's object into each rule. It is for a jail without mounts:
 	// with mounts, package rootfs checks the identity.
-	Pin bool
+	Identify bool
 }
 
 // Ruleset is compiled for exactly one ABI.
@@ -145,7 +145,7 @@ func Compile(in Input) Compiled {
 	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
 		for _, e := range list {
 			r := Rule{Path: e.Path, Access: EntryAccess(e, in.Programs != nil)}
-			if in.Pin {
+			if in.Identify {
 				r.ID = e.ID
 			}
 			p.Rules = append(p.Rules, r)

@@ -29,7 +29,7 @@
 // is held with no other lock.
 //
 // Where Spec.Keep is on, a worker has the Keeper of package undo record the object at a path
-// before the worker changes it (keep_linux.go), with the names locked. The Keeper's sweeps run on
+// before the worker changes it (journal_linux.go), with the names locked. The Keeper's sweeps run on
 // other threads.
 //
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail

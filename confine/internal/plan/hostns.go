@@ -189,7 +189,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 	entries := entriesHostNS(c.p.Entries)
 	input := landlock.Input{
 		ABI: c.f.LandlockABI, Entries: entries, Own: builtinEntriesHostNS(f, o), Programs: c.p.Programs,
-		DenyPorts: !o.HostNames, Pin: true,
+		DenyPorts: !o.HostNames, Identify: true,
 	}
 	compiled := landlock.Compile(input)
 	o.Landlock = compiled.Ruleset

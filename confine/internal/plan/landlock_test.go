@@ -21,7 +21,7 @@ func TestOwnPlaceThatIsGranted(t *testing.T) {
 		{Path: "/dev", Kind: policy.KindDir, Rights: policy.Read},
 		{Path: "/tmp", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule, ID: id},
 	}
-	rules := landlockpkg.Compile(landlockpkg.Input{ABI: landlockpkg.NewestABI, Own: own, Entries: granted, Programs: []string{"/tmp"}, Pin: true}).Rules
+	rules := landlockpkg.Compile(landlockpkg.Input{ABI: landlockpkg.NewestABI, Own: own, Entries: granted, Programs: []string{"/tmp"}, Identify: true}).Rules
 	var paths []string
 	for _, r := range rules {
 		paths = append(paths, r.Path)

@@ -24,7 +24,7 @@ var parentsOfOwnPlaces = []string{"/", "/dev"}
 // jail's own /tmp, where Landlock grants everything.
 //
 // Directories between a grant and a carve-out below it are bound onto
-// themselves (pins): renaming them fails with EBUSY. So the server cannot move a
+// themselves (holds): renaming them fails with EBUSY. So the server cannot move a
 // protected name out of the way and make it anew. It also cannot move a file to a
 // place where the search for protected names at the next start does not find it.
 //
@@ -75,7 +75,7 @@ const neverProc = "the host's /proc is never shown to a server"
 type mountState struct {
 	own    bool // a directory of the jail itself: names can be made in it
 	masked bool
-	copied bool // a copy of the host's, or a pin in one
+	copied bool // a copy of the host's, or a hold in one
 	ro     bool
 	noexec bool
 	rights policy.Rights // union of what Landlock grants here
@@ -158,7 +158,7 @@ func (c *mountCompiler) entry(e policy.Entry) {
 		})
 	}
 	if m.OnExisting {
-		c.pin(e, cover, coverPath)
+		c.hold(e, cover, coverPath)
 	}
 	c.add(m, s)
 }
@@ -171,9 +171,9 @@ func expressible(around, rights policy.Rights) bool {
 	return taken&policy.Read == 0 && (taken&policy.Write == 0 || rights&policy.Write == 0)
 }
 
-// pin binds the directories strictly between the cover and the entry onto
+// hold binds the directories strictly between the cover and the entry onto
 // themselves, where the server could otherwise rename them.
-func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) {
+func (c *mountCompiler) hold(e policy.Entry, cover mountState, coverPath string) {
 	if cover.ro {
 		return // nothing can be renamed there
 	}

@@ -144,7 +144,7 @@ func (b *Builder) attachProc() error {
 // missing reports whether the jail's proc lacks a file. While a batch is recorded it asks the
 // host's proc, and the batch checks that the jail's proc lacks the file too.
 func (b *Builder) missing(name string) (bool, error) {
-	if !b.Task.Recording() {
+	if !b.Task.Batching() {
 		return stub.Faccessat(b.Task, b.proc, name, unix.F_OK) == unix.ENOENT, nil
 	}
 	if !notOnHost()[name] {

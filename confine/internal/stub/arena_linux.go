@@ -14,9 +14,9 @@ type arena struct {
 	full   bool // an argument did not fit
 }
 
-// prepareArena empties the arena for a new call. While a batch is recorded it does nothing.
+// prepareArena empties the arena for a new call. While a batch is collected it does nothing.
 func (t *Task) prepareArena() {
-	if t.recording {
+	if t.batching {
 		return
 	}
 	if t.arena.memory == nil { // of the zero Task

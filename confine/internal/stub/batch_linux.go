@@ -32,11 +32,11 @@ const (
 // maxCalls is the length of the longest batch. Submit of a longer one fails.
 const maxCalls = 4096
 
-// A future is a number that stands for the result of a recorded call: futureBase + n. No
+// A future is a number that stands for the result of a collected call: futureBase + n. No
 // descriptor and no process has such a high number, and no flags have this value.
 const futureBase, maxFutures = 0x4d43_0000, 1 << 16
 
-// future says where the result of a recorded call is found.
+// future says where the result of a collected call is found.
 type future struct {
 	task   *Task
 	batch  int // the number of the task's batch
@@ -70,13 +70,13 @@ type fixup struct {
 
 var errBatchFull = &CallError{Errno: unix.ENOMEM}
 
-// SetStepwise turns recording off: from now on each call is made at once.
+// SetStepwise turns batches off: from now on each call is made at once.
 func (s *Stub) SetStepwise() { s.stepwise = true }
 
 // IsStepwise reports whether SetStepwise was called.
 func (s *Stub) IsStepwise() bool { return s.stepwise }
 
-// Begin begins a batch: the task records its calls until Submit. A stepwise
+// Begin begins a batch: the task collects its calls until Submit. A stepwise
 // stub ignores it.
 func (t *Task) Begin() {
 	if !t.stub.stepwise {
@@ -87,25 +87,25 @@ func (t *Task) Begin() {
 // BeginAlways begins a batch for a stepwise stub too.
 func (t *Task) BeginAlways() {
 	t.arena.reset()
-	t.calls, t.completions, t.fixups, t.recording = t.callMemory()[:0], nil, t.fixups[:0], true
+	t.calls, t.completions, t.fixups, t.batching = t.callMemory()[:0], nil, t.fixups[:0], true
 	t.batches++
 	t.firstFuture = len(t.stub.futures)
 }
 
-// Recording reports whether the task records its calls.
-func (t *Task) Recording() bool { return t.recording }
+// Batching reports whether the task collects its calls.
+func (t *Task) Batching() bool { return t.batching }
 
-// Submit hands the recorded batch to the task and returns. [Task.Wait] waits for the results.
+// Submit hands the collected batch to the task and returns. [Task.Wait] waits for the results.
 func (t *Task) Submit() error { return t.submit(0) }
 
 // SubmitFatal is Submit for a batch that must not fail: if a call fails, the process exits.
 func (t *Task) SubmitFatal() error { return t.submit(1) }
 
 func (t *Task) submit(fatal uint32) error {
-	if !t.recording {
+	if !t.batching {
 		return nil
 	}
-	t.recording = false
+	t.batching = false
 	if t.arena.full {
 		t.arena.full, t.calls = false, nil
 		return errBatchFull
@@ -188,9 +188,9 @@ func (t *Task) Run() error {
 }
 
 // OnComplete calls f when the results of the calls so far are there: after the batch while
-// one is recorded, else at once. An error of f becomes the error of the batch.
+// one is collected, else at once. An error of f becomes the error of the batch.
 func (t *Task) OnComplete(f func() error) error {
-	if !t.recording {
+	if !t.batching {
 		return f()
 	}
 	t.completions = append(t.completions, f)
@@ -216,7 +216,7 @@ func (s *Stub) futureOf(n uintptr) *future {
 // Optional makes calls that may fail without failing the batch. The returned function gives
 // the error of the first that failed. Call it after the batch.
 func (t *Task) Optional(calls func() error) (outcome func() error) {
-	if !t.recording {
+	if !t.batching {
 		err := calls()
 		return func() error { return err }
 	}
@@ -249,7 +249,7 @@ func (t *Task) Required(calls func() error) error {
 // OnOptional gives the calls of Optional an outcome of their own: if none of them failed,
 // the function that Optional returned gives the error of f.
 func (t *Task) OnOptional(f func() error) error {
-	if !t.recording {
+	if !t.batching {
 		return f()
 	}
 	t.onOptional = f
@@ -260,7 +260,7 @@ func (t *Task) OnOptional(f func() error) error {
 func (t *Task) RepeatUntil(result int) { t.repeatUntil = result }
 
 // ignoredErrno returns the error of a system call that all callers ignore, or 0. The callers
-// cannot ignore the error themselves while a batch is recorded.
+// cannot ignore the error themselves while a batch is collected.
 func ignoredErrno(nr uintptr) syscall.Errno {
 	switch nr {
 	case unix.SYS_MKDIRAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT:
@@ -279,14 +279,14 @@ const storeWord = ^uintptr(0)
 // storeInt32 stores n in the arena, where later calls find it. If n is a future, the task
 // stores it when the result is there.
 func (t *Task) storeInt32(b []byte, n int) {
-	if t.recording && t.stub.futureOf(uintptr(n)) != nil {
-		t.record(storeWord, [6]uintptr{uintptr(n), address(b)})
+	if t.batching && t.stub.futureOf(uintptr(n)) != nil {
+		t.collect(storeWord, [6]uintptr{uintptr(n), address(b)})
 		return
 	}
 	binary.NativeEndian.PutUint32(b, uint32(t.Resolve(n)))
 }
 
-func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
+func (t *Task) collect(nr uintptr, args [6]uintptr) uintptr {
 	if len(t.calls) == maxCalls || len(t.stub.futures) == maxFutures {
 		t.arena.full = true
 		return futureBase

@@ -26,7 +26,7 @@ func TestBatch(t *testing.T) {
 
 	first.Begin()
 	d, err := Openat(first, unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil || d < futureBase || !first.Recording() {
+	if err != nil || d < futureBase || !first.Batching() {
 		t.Fatalf("%#x, %v", d, err)
 	}
 	fd, _ := Openat(first, d, "file", unix.O_RDWR, 0)
@@ -103,8 +103,8 @@ func TestBatchFails(t *testing.T) {
 	}
 	r.SetStepwise()
 	task.Begin()
-	if task.Recording() {
-		t.Error("a stepwise stub records")
+	if task.Batching() {
+		t.Error("a stepwise stub batches")
 	}
 	if err := Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
 		t.Errorf("stepwise: %v", err)

@@ -19,7 +19,7 @@
 //
 // # Batches
 //
-// Between [Task.Begin] and [Task.Submit] a task records its calls and does not make them. Each
+// Between [Task.Begin] and [Task.Submit] a task collects its calls and does not make them. Each
 // returns a future in place of its result: a number that later calls of any task accept as an
 // argument. Submit hands the batch to the task, which makes the calls up to the first that
 // fails. [Task.Wait] waits for the end of the batch, and then calls the functions given to

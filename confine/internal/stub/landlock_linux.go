@@ -30,7 +30,7 @@ func LandlockAddPathBeneath(t *Task, ruleset, object int, access uint64) error {
 	t.prepareArena()
 	at := t.arena.alloc(int(unsafe.Sizeof(attr)))
 	*(*ll.PathBeneathAttr)(unsafe.Pointer(unsafe.SliceData(at))) = attr
-	t.storeInt32(at[unsafe.Offsetof(attr.ParentFd):], object) // a recorded descriptor gets its number later
+	t.storeInt32(at[unsafe.Offsetof(attr.ParentFd):], object) // the number of a descriptor comes later in a batch
 	return t.do(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), ll.RuleTypePathBeneath, address(at), 0)
 }
 

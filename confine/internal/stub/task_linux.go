@@ -49,7 +49,7 @@ type Task struct {
 	fixups      []fixup
 	batches     int  // how many were begun
 	firstFuture int  // of the current batch
-	recording   bool // between Begin and Submit
+	batching    bool // between Begin and Submit
 	submitted   bool // between Submit and Wait
 	optional    bool // inside Optional
 	onOptional  func() error
@@ -82,8 +82,8 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 		}
 		return r, nil
 	}
-	if t.recording {
-		return t.record(nr, a), nil
+	if t.batching {
+		return t.collect(nr, a), nil
 	}
 	t.post(append(t.callMemory()[:0], call{nr: nr, args: t.stub.resolveAll(a), flags: t.repeatFlag(), accept: uintptr(t.repeatUntil)}), 0)
 	t.repeatUntil = 0
@@ -99,7 +99,7 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 
 // call makes a system call, or fails with ENOMEM if the arena is full.
 func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {
-	if t.arena.full && !t.recording {
+	if t.arena.full && !t.batching {
 		t.arena.full = false // the next call may fit
 		return -1, unix.ENOMEM
 	}
