@@ -46,6 +46,7 @@ func (p *Prepared) fork(path string) (events *os.File, err error) {
 	process := p.process
 	process.mu.Lock()
 	process.pid, process.pidfd, process.control = pid, pidfd, control
+	// Kill was called before there was a process that it could signal.
 	if process.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
@@ -98,6 +99,7 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 		return failed("descriptors", "", err)
 	}
 	defer unix.Close(theirs)
+	// The stub finds each at its number: the memory is 3, the others are spec.ControlFD to StubExeFD.
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))...)
 	pid, err = p.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {

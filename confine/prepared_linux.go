@@ -159,6 +159,7 @@ func (p *Prepared) run(path string) {
 	runtime.LockOSThread()
 	stepwise := p.testHooks.Steps != nil && !p.testHooks.Batched
 	err := p.runOnce(path, stepwise)
+	// The second supervisor process is alone when its cgroup is made.
 	if err == errNotInCgroup {
 		err = p.runOnce(path, stepwise)
 	}
@@ -248,6 +249,7 @@ func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error 
 			fds = append(fds, int(f.Fd()))
 		}
 	}
+	// The first byte carries the descriptors, and its bits say which of the three they are.
 	var rights []byte
 	if fds != nil {
 		rights = unix.UnixRights(fds...)

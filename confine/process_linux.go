@@ -65,6 +65,7 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 		case m.Kind == spec.EventStarted:
 			running = true
 			started <- nil
+		// A step that fails after the start is the reason for the end, and not an error of Start.
 		case m.Kind == spec.EventFailed && !running:
 			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:

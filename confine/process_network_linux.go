@@ -40,6 +40,7 @@ func (p *Process) openGateway(goOn func()) error {
 			got.Close()
 			return err
 		}
+		// The last close of a packet socket is slow, and would hold up the end of the jail.
 		if got.Refused != nil {
 			p.packets = gateway.CloseInKernel(got.Refused)
 		}

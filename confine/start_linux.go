@@ -40,6 +40,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	sp := plan.Spec
+	// Without files to keep changes in, none are kept. kept.Bytes can lower what the profile allows.
 	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {
 		if kept.Bytes > 0 {
 			sp.Keep.TotalMB = min(sp.Keep.TotalMB, int((kept.Bytes+1<<20-1)>>20))
@@ -54,6 +55,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		}
 		p.process.useHostNS(sp.TempDir)
 	}
+	// It adds the certificate of its authority to sp, which is a copy: the plan stays as it is.
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
 		p.cancel()
@@ -76,6 +78,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	if err == nil {
 		return p.process, nil
 	}
+	// Only now no process can be in one of the directories.
 	<-p.process.done
 	if interceptor != nil {
 		interceptor.End()
@@ -118,6 +121,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		if !e.Make {
 			continue
 		}
+		// Only what did not exist is removed if the start fails, the deepest directory first.
 		var missing []string
 		for dir := e.Path; ; dir = path.Dir(dir) {
 			if _, err := os.Lstat(dir); err == nil || dir == "/" {

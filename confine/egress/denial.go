@@ -77,6 +77,7 @@ func (s *denialLog) record(operation, host string, port int, why policy.DenialRe
 		}
 		return
 	}
+	// The least recent refusal that may be replaced makes room. It goes on counting as one of lost.
 	if len(s.all) >= maxDenials {
 		var oldest denialKey
 		var last time.Time

@@ -103,6 +103,8 @@ func (v *dialer) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net
 	var won *net.TCPConn
 	stagger := time.NewTimer(0)
 	defer stagger.Stop()
+	// Every attempt sends its result, so the loop goes on until none is running. The first connection
+	// cancels the others, and one that is made all the same is closed.
 	for running > 0 || len(addrs) > 0 && won == nil {
 		var due <-chan time.Time
 		if len(addrs) > 0 && won == nil {

@@ -184,6 +184,7 @@ func (n *nameServer) resolveReverse(kind dnsmessage.Type, name string) (dnsmessa
 		return nil, dnsmessage.RCodeNameError
 	}
 	var b [4]byte
+	// The labels are the bytes of the address in reverse order (RFC 1035, 3.5).
 	for i, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 8)
 		if err != nil {

@@ -33,6 +33,7 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	}
 	r := relay{g: g, d: &d, client: c, responded: make(chan struct{})}
 	var err error
+	// The Interceptor gets only a connection that speaks a protocol which it reads.
 	if d.needsInterception() {
 		switch err = r.readHead(); {
 		case err == io.EOF:

@@ -62,6 +62,7 @@ func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error
 			if head[seen] != '\n' {
 				continue
 			}
+			// Some servers take a bare LF for the end of a line.
 			if seen == 0 || head[seen-1] != '\r' {
 				return nil, req, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 			}
@@ -88,6 +89,7 @@ func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error
 
 // copyChunks copies a chunked body (RFC 9112 7.1) and its trailer fields.
 func copyChunks(w io.Writer, b *bufio.Reader) error {
+	// Each chunk is a line with its size, its bytes, and an empty line. Size 0 ends the body.
 	for size := int64(-1); size != 0; {
 		line, err := readChunkLine(b)
 		if err != nil {
@@ -115,6 +117,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 	}
+	// The trailer ends with an empty line.
 	for {
 		line, err := readChunkLine(b)
 		if err != nil {

@@ -40,6 +40,7 @@ func (r *relay) relaySecondHello(b *bufio.Reader) error {
 				return &refusal{why, detail}
 			}
 		}
+		// What was checked is sent, and nothing after it.
 		if _, err := r.Write(held[:n]); err != nil {
 			return err
 		}

@@ -56,6 +56,7 @@ func (r hostResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 func (l *lookupCache) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	l.mu.Lock()
 	a := l.results[host]
+	// The first caller starts the query. Callers that come before its end wait for its result.
 	if a == nil || a.expired(time.Now()) {
 		if l.running >= maxLookups {
 			l.mu.Unlock()

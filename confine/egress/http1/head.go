@@ -44,6 +44,7 @@ func ParseHead(b []byte) (r Request, n int, err error) {
 			return r, 0, err
 		}
 	}
+	// With both, or in HTTP/1.0, servers differ about where the body ends.
 	if r.Chunked && (seen["content-length"] || version != "HTTP/1.1") {
 		return r, 0, ErrNotStrict
 	}

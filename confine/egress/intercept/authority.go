@@ -132,6 +132,7 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
+	// They can be made again, and there is no need to know which are in use.
 	if len(a.leaves) >= maxLeaves {
 		clear(a.leaves)
 	}

@@ -153,6 +153,7 @@ func (w *Worker) handle(m message) {
 			return
 		}
 		w.reply(func() { w.dial(c, m.Dial.Dial) })
+	// The process may be in the hands of the jail or of an upstream, so each value is checked.
 	case m.Denied != nil:
 		if c := w.conn(m.Denied.ID); c != nil && c.target.Deny != nil {
 			why := m.Denied.Why

@@ -86,6 +86,7 @@ func locate(f facts) Location {
 	if !ok || strings.HasPrefix(f.Own, "/..") {
 		return Location{Why: "the cgroup of this process is not visible: " + f.Own, Fix: "mount the whole hierarchy of cgroups, or start mcp-jail outside of this container"}
 	}
+	// In a container the parents may be delegated too. On a booted system they belong to its manager.
 	for dir := path.Join("/", own); ; dir = path.Dir(dir) {
 		if at := path.Join(f.Mount, dir); f.Delegated(at) {
 			return Location{Parent: at}

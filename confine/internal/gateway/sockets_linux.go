@@ -45,6 +45,7 @@ func (s *Passed) receive(control *os.File) (last byte, err error) {
 		return 0, err
 	}
 	fds, err := sys.ParseRights(rights[:size])
+	// After an error the rest is closed too: all of them are open in this process already.
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "socket of the jail")
 		if err == nil && i < n {

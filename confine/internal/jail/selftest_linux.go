@@ -208,6 +208,7 @@ func checkState(t *stub.Task) error {
 	if err := stub.Capget(t, &hdr, &caps); err != nil {
 		return step.On("capabilities", step.ErrNotEnforced)
 	}
+	// In a batch the results are there only at its end.
 	return t.OnComplete(func() error {
 		switch {
 		case t.Resolve(privileges) != 1:

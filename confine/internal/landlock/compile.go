@@ -216,6 +216,7 @@ func carved(entries []policy.Entry) []Carve {
 	var out []Carve
 	for _, e := range entries {
 		var above policy.Rights
+		// Landlock adds up the rights of all ancestors.
 		for p := e.Path; p != "/" && p != ""; {
 			p = p[:strings.LastIndexByte(p, '/')]
 			if p == "" {

@@ -35,6 +35,7 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 		return errno
 	}
 	m.journal.link(source, to, full)
+	// The link is made from the open file that was judged, not from its name.
 	name := proc.FDFile(source)
 	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {

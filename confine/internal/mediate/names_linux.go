@@ -84,6 +84,7 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 		}
 		return m.rename(r, &at, &to)
 	}
+	// From the verdict to the act no rename of this jail may move the directory.
 	m.names.RLock()
 	defer m.names.RUnlock()
 	op := policy.OpCreate

@@ -56,6 +56,7 @@ func (o *observer) connect(r *Request) {
 	if len(b) < 2 {
 		return
 	}
+	// The kernel refuses an address that it cannot read whole, and connects nowhere.
 	if n, errno := proc.ReadMemory(int(r.N.Tid), r.arg(1), b); errno != 0 || n < len(b) {
 		return
 	}

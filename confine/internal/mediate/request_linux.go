@@ -52,6 +52,7 @@ type reader struct {
 // again, so later changes have no effect (TOCTOU).
 func (a *reader) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
+		// The call names no path: its object is a descriptor of the caller.
 		if i == 0 && r.onDescriptor() {
 			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
 				return errno
@@ -67,6 +68,7 @@ func (a *reader) read(r *Request) (errno syscall.Errno) {
 		if r.names[i] == "" && !r.emptyPath() {
 			return unix.ENOENT
 		}
+		// AT_EMPTY_PATH: the object is the descriptor itself.
 		if r.names[i] == "" {
 			if r.bases[i], errno = openBase(int(r.N.Tid), p.dir, r.arg(p.dir)); errno != 0 {
 				return errno
@@ -95,6 +97,7 @@ func (a *reader) read(r *Request) (errno syscall.Errno) {
 			return errno
 		}
 	}
+	// If the caller is gone, its ID may be that of another thread, and what was read is not the call's.
 	if !a.listener.Valid(r.N.Id) {
 		return unix.ESRCH
 	}

@@ -73,6 +73,7 @@ func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 		c.started++
 		return startWorker
 	}
+	// Requests whose callers are gone make room before this one is turned away.
 	if c.full() {
 		c.waiting = slices.DeleteFunc(c.waiting, func(r *Request) bool {
 			gone := stale(r)

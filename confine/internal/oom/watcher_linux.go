@@ -71,6 +71,7 @@ func (w *Watcher) Sample() (over bool, largest string, err error) {
 	all.total += w.locks
 	w.Threads = all.threads
 	w.setUsed(all.total+shared, begun)
+	// The cheap count is never too low, so only a count over the limit needs the exact one.
 	if w.used > w.Limit {
 		w.used = w.exact(processes, shared)
 	}

@@ -38,6 +38,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 	for _, v := range p.Env {
 		o.Env = append(o.Env, v.Name+"="+v.Value)
 	}
+	// The order matters: each part reads what the parts before it have put into o and c.
 	c.network(o)
 	c.decideMediation(o)
 	c.filesystem(o)

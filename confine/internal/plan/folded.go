@@ -22,6 +22,7 @@ func (c *compiler) bypassedMounts() {
 		if f := c.p.Folded[i]; f.OtherSpelling != "" {
 			what += " (as " + f.OtherSpelling + e.Path[len(f.Path):] + ")"
 		}
+		// The mount on the entry is bypassed, so the rights around it hold there.
 		around, ok := c.p.Find(path.Dir(e.Path))
 		taken := around.Rights &^ e.Rights
 		switch {

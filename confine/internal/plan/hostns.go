@@ -184,6 +184,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 			c.addGap(Gap{Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc, Fix: "remove the rule"})
 		}
 	}
+	// The jail has the devices of its spec only, without the terminal.
 	f := c.f
 	f.Devices = o.Devices
 	entries := entriesHostNS(c.p.Entries)
@@ -235,6 +236,7 @@ func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 	whyExecutable := why
 	for _, k := range carved {
 		switch {
+		// An entry is listed once, by the gravest right that cannot be taken from it.
 		case k.Taken.Has(policy.Read):
 			hidden = append(hidden, k.Entry.Path)
 		case k.Taken&policy.Write != 0:

@@ -14,6 +14,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	l := c.p.Limits
 	switch place := c.f.Cgroup; {
 	case place.None():
+	// A server that could write there could lift its own limits.
 	case place.Writable(c.p):
 		c.plan.Notes = append(c.plan.Notes, "the profile lets the server write to cgroups, so none holds its limits")
 	case place.Manager == "" || wantsScope(c, o):

@@ -142,6 +142,7 @@ func openByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 			return -1, err
 		}
 		var st unix.Stat_t
+		// O_NOFOLLOW with O_PATH opens a symlink itself, so its type must be asked for.
 		if err = stub.Fstat(t, fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
 			err = unix.ELOOP
 		}

@@ -297,6 +297,7 @@ func overlay(base []segment, single map[uint32]*Node) []segment {
 	for _, s := range base {
 		at = append(at, s.from)
 	}
+	// A number of its own is a segment that ends before the next number.
 	for n := range single {
 		at = append(at, n, n+1)
 	}

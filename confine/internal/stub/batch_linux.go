@@ -297,6 +297,7 @@ func (t *Task) collect(nr uintptr, args [6]uintptr) uintptr {
 		case p == nil:
 		case p.done:
 			i.args[k] = p.result
+		// The task itself fills in the result of an earlier call of this batch.
 		case p.task == t && p.batch == t.batches:
 			i.inputs[k] = uint16(p.index + 1)
 		default:

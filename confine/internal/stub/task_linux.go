@@ -90,6 +90,7 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	if t.await(false) != ownerLauncher {
 		return 0, errExited
 	}
+	// The kernel returns errors as small negative numbers.
 	r := t.callMemory()[:1][0].result
 	if errno := syscall.Errno(-r); errno > 0 && errno < 4096 {
 		return 0, errno
@@ -157,6 +158,7 @@ func (t *Task) await(others bool) (owner uint32) {
 	if owner := atomic.LoadUint32(&b.owner); owner != ownerStub {
 		return owner
 	}
+	// The task wakes the launcher only if this is set: it saves a call for a batch that ends soon.
 	atomic.StoreUint32(&b.launcherWaiting, 1)
 	pause := unix.Timespec{Nsec: minPoll}
 	for {

@@ -31,6 +31,7 @@ func runInNamespaces() {
 			s.fail(jail.WrapStep(step.Name, err))
 		}
 	}
+	// All threads exist before the server can use up the limit of threads.
 	s.makeThreads()
 	s.Send(spec.Event{Kind: spec.EventSupervisor})
 	if len(s.Spec.ListenerFilter) > 0 {
