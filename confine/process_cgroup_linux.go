@@ -99,8 +99,6 @@ func (p *Process) superviseCgroup() {
 	}
 }
 
-// watchCgroup records that a limit of the cgroup ended a process or refused one, until stop is
-// called.
 func (p *Prepared) watchCgroup() (stop func()) {
 	if p.process.cgroup == nil {
 		return func() {}

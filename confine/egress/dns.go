@@ -99,8 +99,6 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
 }
 
-// assignAddress returns the address that a granted name has in the jail. It assigns one if the
-// name has none.
 func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
 	if !n.fakeIPs.has(host) && !n.lookups.has(host) {
 		if err := n.limitNewName(host); err != nil {

@@ -44,7 +44,6 @@ func (r *relay) stopReading() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
 // calls drain.
 func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(r.g.life.limits.idle)) }
 
-// isShutdown reports whether err ended a read from the client because the jail has ended.
 func (r *relay) isShutdown(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.life.jailCtx.Err() != nil
 }

@@ -87,7 +87,6 @@ func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error
 	}
 }
 
-// copyChunks copies a chunked body (RFC 9112 7.1) and its trailer fields.
 func copyChunks(w io.Writer, b *bufio.Reader) error {
 	// Each chunk is a line with its size, its bytes, and an empty line. Size 0 ends the body.
 	for size := int64(-1); size != 0; {

@@ -80,7 +80,6 @@ func (l *lookupCache) lookup(ctx context.Context, host string) ([]netip.Addr, er
 	}
 }
 
-// lookupWithin is lookup with a time-out, which is short if a proxy can resolve the name too.
 func (l *lookupCache) lookupWithin(ctx context.Context, host string, proxied bool) ([]netip.Addr, error) {
 	patience := lookupTimeout
 	if proxied {

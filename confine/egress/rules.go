@@ -111,7 +111,6 @@ func (s *ruleSet) checkNames(d *destination, p protocol, hosts []string) (why po
 	return "", ""
 }
 
-// grantsAddress reports whether a protocol to an address is granted, whatever its name.
 func (s *ruleSet) grantsAddress(to netip.AddrPort, p protocol) bool {
 	v, _ := s.evaluate(s.addressName(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
 	_, ok := s.checkAddress(to.Addr(), int(to.Port()))

@@ -170,7 +170,6 @@ func (g *Gateway) serveDNSTCP(l *net.TCPListener) {
 	}
 }
 
-// answerDNSTCP answers the queries of a connection one after the other (RFC 1035 4.2.2).
 func (g *Gateway) answerDNSTCP(c *net.TCPConn) {
 	defer c.Close()
 	stop := context.AfterFunc(g.life.jailCtx, func() { c.Close() })

@@ -54,7 +54,6 @@ func costOf(r *http.Request) int64 {
 	return int64(requestCost + 3*n)
 }
 
-// refuseCost answers a request that there is no memory for. The answer keeps nothing of it.
 func (c *jailConn) refuseCost(w http.ResponseWriter, r *http.Request) {
 	const text = "mcp-jail-tls has no memory for more requests at once: end some, or send smaller headers"
 	c.deny(policy.DeniedLimit, text)

@@ -41,7 +41,6 @@ func (c *jailConn) decide(r *http.Request) (policy.NetRule, *refusal) {
 	return rule, forbidden(policy.DeniedRequest, "%s", c.allowedText())
 }
 
-// checkHost checks that the request is to the connection's host (RFC 9110, 15.5.20).
 func (c *jailConn) checkHost(r *http.Request) *refusal {
 	host, port := r.Host, ""
 	if h, p, err := net.SplitHostPort(host); err == nil {

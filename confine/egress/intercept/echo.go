@@ -30,8 +30,6 @@ func (i *Interceptor) maskOf(c *jailConn) *leak.Mask {
 	return leak.NewMask(values)
 }
 
-// askReadable changes a request so that its response can be read: whole, and not compressed but by
-// gzip.
 func askReadable(h http.Header) {
 	for name := range h {
 		if asksForPart(name) {
@@ -179,7 +177,6 @@ func hide(mask *leak.Mask, fields http.Header) {
 	}
 }
 
-// isLive reports whether the receiver of a response acts on messages that end with no line.
 func isLive(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Type"), func(v string) bool {
 		return strings.HasPrefix(v, "application/grpc") || strings.HasPrefix(v, "application/connect+")

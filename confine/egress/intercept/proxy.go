@@ -145,8 +145,6 @@ func (u *requestBody) read(p []byte) (int, error) {
 
 func (u *requestBody) end() { u.once.Do(func() { close(u.done) }) }
 
-// isLastRequest reports whether the connection can carry no further request: see
-// headerRecorder.takeHeader.
 func (c *jailConn) isLastRequest(r *http.Request) bool {
 	return r.ProtoMajor == 1 && (r.ContentLength < 0 || r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect)
 }

@@ -105,8 +105,6 @@ func newTransport(wide bool) *http.Transport {
 	}
 }
 
-// tlsUpstream returns the connection of the first handshake, then new ones with the same
-// protocol.
 func (c *jailConn) tlsUpstream(ctx context.Context) (net.Conn, error) {
 	c.mu.Lock()
 	ready := c.firstTLS
@@ -128,8 +126,6 @@ func (c *jailConn) roundTrip(r *http.Request) (*http.Response, error) {
 	return client.RoundTrip(r)
 }
 
-// clientConn returns the connection of the last request, or a new one if the upstream has
-// ended it.
 func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 	c.connecting.Lock()
 	defer c.connecting.Unlock()
@@ -148,7 +144,6 @@ func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 	return client, nil
 }
 
-// closeIdle ends a connection between two requests if the upstream has ended its own.
 func (c *jailConn) closeIdle() {
 	idle := func() *http.ClientConn {
 		c.mu.Lock()

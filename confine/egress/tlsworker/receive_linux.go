@@ -32,7 +32,6 @@ func (w *Worker) receiveLoop(secrets message) {
 	}
 }
 
-// sendSecrets waits until the process has entered its sandbox and sends it the secrets.
 func (w *Worker) sendSecrets(secrets message) error {
 	m, _, err := w.socket.receive()
 	switch {
@@ -124,7 +123,6 @@ func (w *Worker) FlushDenials() {
 	}
 }
 
-// awaitExit waits for the process, whose socket has ended, and returns the reason for its end.
 func (w *Worker) awaitExit() error {
 	select {
 	case <-w.exited:

@@ -161,7 +161,6 @@ func attemptLitter(a []string) error {
 	return err
 }
 
-// attemptLitterDir makes a directory and removes it again.
 func attemptLitterDir(a []string) error {
 	err := unix.Mkdir(a[0], 0o755)
 	if err == nil {
@@ -170,7 +169,6 @@ func attemptLitterDir(a []string) error {
 	return err
 }
 
-// attemptCreateRenamed makes a file a[0] and renames it to a[1].
 func attemptCreateRenamed(a []string) error {
 	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
 		return err
@@ -178,7 +176,6 @@ func attemptCreateRenamed(a []string) error {
 	return unix.Rename(a[0], a[1])
 }
 
-// attemptCreateLinked makes a file a[0] and links it to a[1].
 func attemptCreateLinked(a []string) error {
 	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
 		return err
@@ -278,7 +275,6 @@ func attemptLoader(a []string) error {
 	return emptyHanded("no loader")
 }
 
-// attemptSetIDFile makes a set-id program in the way a[1].
 func attemptSetIDFile(a []string) error {
 	p := a[0]
 	switch a[1] {

@@ -35,7 +35,6 @@ func attemptDnotify(a []string) error {
 	return err
 }
 
-// attemptReadDotdot reads a[1] relative to the directory a[0].
 func attemptReadDotdot(a []string) (string, error) {
 	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -106,7 +106,6 @@ func attemptChrootOut(a []string) (string, error) {
 	return string(b), err
 }
 
-// attemptPivotOut makes a[0] the root by pivot_root.
 func attemptPivotOut(a []string) error {
 	if err := unix.Mount(a[0], a[0], "", unix.MS_BIND, ""); err != nil {
 		return err
@@ -125,7 +124,6 @@ func attemptUserfault([]string) error {
 	return unix.Close(int(fd))
 }
 
-// attemptPerf opens a performance counter of the process a[0].
 func attemptPerf(a []string) error {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
 	return Closing(unix.PerfEventOpen(&attr, Number(a[0]), -1, -1, unix.PERF_FLAG_FD_CLOEXEC))
@@ -149,7 +147,6 @@ func attemptUring([]string) error {
 	return unix.Close(int(fd))
 }
 
-// attemptFanotify watches a[0] by fanotify.
 func attemptFanotify(a []string) error {
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY)
 	if err != nil {
@@ -185,7 +182,6 @@ func attemptKallsyms([]string) (string, error) {
 	return s, err
 }
 
-// attemptCrashes succeeds if the limit allows a core dump.
 func attemptCrashes(a []string) error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {

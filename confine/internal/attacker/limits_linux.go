@@ -68,7 +68,6 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"glutton":        attemptGlutton,
 }
 
-// attemptInotify makes a[0] instances.
 func attemptInotify(a []string) error {
 	n, err := strconv.Atoi(a[0])
 	for range n {
@@ -87,7 +86,6 @@ func attemptOpenFiles([]string) (string, error) {
 	}
 }
 
-// attemptFork makes processes that wait, at most a[0] of them.
 func attemptFork(a []string) (string, error) {
 	most := Number(a[0])
 	for n := range most {
@@ -144,7 +142,6 @@ func attemptForkBusy(a []string) (string, error) {
 	return strconv.Itoa(most), nil
 }
 
-// attemptAllocate uses a[0] MB and keeps them.
 func attemptAllocate(a []string, kind int) error {
 	b, err := unix.Mmap(-1, 0, Number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, kind|unix.MAP_ANON)
 	if err != nil {
@@ -206,7 +203,6 @@ func attemptAllocateFirstless(a []string) error {
 	return <-done
 }
 
-// endFirstThread ends the first thread of this process.
 func endFirstThread(tries int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -264,7 +260,6 @@ func attemptAllocatePageTables(a []string) error {
 	return nil
 }
 
-// attemptFill writes a[1] MB into a file.
 func attemptFill(a []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	f, err := os.Create(a[0])

@@ -111,7 +111,6 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"timed":              attemptTimed,
 }
 
-// attemptAwait waits until a file exists.
 func attemptAwait(a []string) error {
 	for range 1000 {
 		if _, err := os.Lstat(a[0]); err == nil {

@@ -149,7 +149,6 @@ func egressVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// greetingVerbs talk to services that speak first.
 func greetingVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"greeted": func(a []string) (string, error) {

@@ -52,7 +52,6 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// attemptEchoUDP asks a[0] by a connected UDP socket.
 func attemptEchoUDP(a []string) error {
 	c, err := net.Dial("udp", a[0])
 	if err != nil {
@@ -82,7 +81,6 @@ func attemptEchoSendto(a []string) error {
 	return answered(c.(*net.UDPConn))
 }
 
-// attemptSendDescriptor sends a descriptor over UDP, which the kernel ignores.
 func attemptSendDescriptor(a []string) error {
 	to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a[0]))
 	c, err := net.ListenUDP("udp4", nil)
@@ -107,7 +105,6 @@ func attemptResolve(a []string) error {
 	return answered(c)
 }
 
-// attemptQuic sends an Initial packet of QUIC, with 1200 bytes.
 func attemptQuic(a []string) error {
 	c, err := net.Dial("udp", a[0])
 	if err != nil {
@@ -176,7 +173,6 @@ func attemptConnections(a []string) (string, error) {
 	return "", nothingIf(!strings.Contains(string(b), a[1]))
 }
 
-// attemptRaiseLo brings up lo, which needs CAP_NET_ADMIN.
 func attemptRaiseLo(a []string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -289,7 +285,6 @@ func attemptFastOpen(a []string) error {
 	})
 }
 
-// attemptFastConnect defers the connect until the first byte (TCP_FASTOPEN_CONNECT).
 func attemptFastConnect(a []string) error {
 	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) error {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {

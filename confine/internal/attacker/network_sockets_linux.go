@@ -59,7 +59,6 @@ func socketVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// greeting returns the first bytes that a connected socket receives.
 func greeting(fd int) string {
 	limit := unix.NsecToTimeval(int64(5 * time.Second))
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
@@ -164,7 +163,6 @@ func attemptHandedOn(a []string) (string, error) {
 	return greeting(fd), nil
 }
 
-// attemptInterrupt connects while signals come in.
 func attemptInterrupt(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	every := unix.Itimerval{Interval: unix.Timeval{Usec: 100}, Value: unix.Timeval{Usec: 100}}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processVerbs are attempts on the process a[0].
 func processVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"signal": silent(func(a []string) error { return unix.Kill(Number(a[0]), syscall.Signal(Number(a[1]))) }),
@@ -99,7 +98,6 @@ func attemptSetLimit(a []string) error {
 	return unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, &l, nil)
 }
 
-// attemptScheduler sets the scheduling policy of the process a[0].
 func attemptScheduler(a []string) error {
 	var priority int32
 	return RawErr(unix.SYS_SCHED_SETSCHEDULER, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&priority)))
@@ -134,7 +132,6 @@ func attemptGains(a []string) error {
 	return err
 }
 
-// attemptDescriptor succeeds if the descriptor a[0] is open.
 func attemptDescriptor(a []string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(Number(a[0]), &st); err != nil {
@@ -155,7 +152,6 @@ func attemptReadBeneath(a []string) (string, error) {
 	return readAndClose(fd)
 }
 
-// attemptAnyDescriptor answers with the first inherited descriptor above 2.
 func attemptAnyDescriptor([]string) (string, error) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
@@ -271,7 +267,6 @@ func attemptShmAny(a []string) (string, error) {
 	return string(b[:1]), nil
 }
 
-// attemptTerminalOf types into the terminal a[0], as TIOCSTI does.
 func attemptTerminalOf(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -44,7 +44,6 @@ var verbsOnOthers = map[string]func(args []string) (string, error){
 	"mqopen": silent(func(a []string) error { return Closing(MqOpen(a[0], unix.O_RDONLY)) }),
 }
 
-// child starts a process that only waits.
 func child() (*exec.Cmd, error) {
 	cmd := exec.Command(Executable())
 	cmd.Args = []string{Name, `[["wait"]]`}
@@ -77,7 +76,6 @@ func attemptReadMemory([]string) error {
 	return err
 }
 
-// attemptLoopback talks to itself over 127.0.0.1.
 func attemptLoopback([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

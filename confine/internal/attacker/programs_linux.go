@@ -60,7 +60,6 @@ func attemptMemExec(a []string) (string, error) {
 	return attemptExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
 }
 
-// attemptExecInTmp copies a program into TMPDIR and executes the copy.
 func attemptExecInTmp(a []string) (string, error) {
 	b, err := os.ReadFile(a[0])
 	if err != nil {

@@ -168,7 +168,6 @@ func (c *calls) times() {
 	runtime.KeepAlive(name)
 }
 
-// utimes makes the old call if the machine has it.
 func utimes(name string, at [2]unix.Timeval) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	nr, ok := seccomp.CallNumber(arch, "utimes")

@@ -18,7 +18,6 @@ import (
 
 // This file starts programs from several threads of a process.
 
-// attemptGoodStarts starts a[0], echo, for a minute.
 func attemptGoodStarts(a []string) error {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		exec.Command(a[0], "good").Run()

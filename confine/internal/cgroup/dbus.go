@@ -57,7 +57,6 @@ type dbusProperty struct {
 	value any
 }
 
-// properties writes properties as systemd expects them: a(sv).
 func (d *dbusBody) properties(ps []dbusProperty) {
 	d.array(8, func() {
 		for _, p := range ps {

@@ -46,7 +46,6 @@ var kernelFiles = []string{
 	"/proc/sys/net/core/somaxconn", "/proc/sys/vm/max_map_count", "/proc/sys/vm/overcommit_memory",
 }
 
-// detectHostNS sets the fields that only a jail without namespaces needs.
 func (f *Facts) detectHostNS() {
 	for _, name := range kernelFiles {
 		if _, err := os.Lstat(name); err == nil {

@@ -250,7 +250,6 @@ func ptraceScopeFeature(scope string) Feature {
 	return Available("")
 }
 
-// tracesFeature evaluates the error of a ptrace(2) for the process 0, which does not exist.
 func tracesFeature(err error) Feature {
 	if errors.Is(err, errNoProcess) {
 		return Available("")

@@ -54,8 +54,6 @@ func ProbeForStart() Features {
 	return f
 }
 
-// isTransient reports whether err is a temporary shortage of descriptors or memory, which says
-// nothing about the host.
 func isTransient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
@@ -126,7 +124,6 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 	return errata, landlock.EffectiveABI(abi, errata), landlockFeature(abi, errata)
 }
 
-// probeSeccomp asks for SECCOMP_RET_ERRNO, which the deny-list uses.
 func probeSeccomp() Feature {
 	if _, ok := seccomp.ArchOf(runtime.GOARCH); !ok {
 		return Unavailable("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")

@@ -111,7 +111,6 @@ func authorities(p *policy.Profile, own []byte, files, variables []string) strin
 // maxBundle is the largest bundle that is read, in bytes. The bundles of systems are smaller.
 const maxBundle = 16 << 20
 
-// certificates writes the certificates in text (RFC 7468) to w, and nothing else of text.
 func certificates(w *bytes.Buffer, text string) {
 	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 	at := -1 // where the current certificate begins in w

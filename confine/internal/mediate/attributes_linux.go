@@ -98,7 +98,6 @@ func isUnnamed(full string, st *unix.Stat_t) bool {
 	return st.Nlink == 0 && strings.HasSuffix(full, " (deleted)")
 }
 
-// changeAttributes performs the call on object. link is set where object is a symlink.
 func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
 	name := proc.FDFile(object)
 	switch r.Op {

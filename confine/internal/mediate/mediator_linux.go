@@ -253,7 +253,6 @@ func (m *Mediator) turnAway(r *Request) {
 	r.close()
 }
 
-// stale reports whether no thread waits for the answer of a request any more.
 func (m *Mediator) stale(r *Request) bool { return !m.Listener.Valid(r.N.Id) }
 
 // work is a worker's loop. The worker is locked to its thread, which ends with it.
@@ -280,7 +279,6 @@ func (m *Mediator) work(r *Request) {
 	}
 }
 
-// retry hands a request to a worker again after a pause, unless its caller is gone.
 func (m *Mediator) retry(r *Request) {
 	r.tries = min(r.tries+1, 50)
 	time.Sleep(time.Duration(r.tries) * time.Millisecond)

@@ -57,7 +57,6 @@ func (m *Mediator) processOf(r *Request) int {
 	return max(0, r.tgid)
 }
 
-// openOutside opens the target of a magic link on a thread outside the Landlock domain.
 func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 	sys.OnUnrestrictedThread(func() {
 		var err error

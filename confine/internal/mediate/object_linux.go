@@ -58,7 +58,6 @@ func newObject(fd int) (*object, syscall.Errno) {
 	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
 }
 
-// openError returns the errno that the type of the object alone causes.
 func (o *object) openError(tail string, flags int) syscall.Errno {
 	switch {
 	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:

@@ -190,7 +190,6 @@ func (w *resolver) openComponent(dir int, name string) (int, syscall.Errno) {
 	return -1, unix.ENOTDIR
 }
 
-// link returns the target of a symlink as the calling thread would read it.
 func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 	if w.links++; w.links > maxSymlinks {
 		return "", unix.ELOOP
@@ -216,7 +215,6 @@ func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 	return string(b[:n]), 0
 }
 
-// magic reports whether a symlink is a magic link, which proc(5) resolves by itself.
 func (w *resolver) magic(dir int, name string) bool {
 	return isProcfs(dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
 }

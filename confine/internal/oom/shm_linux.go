@@ -81,7 +81,6 @@ func newMemfdSearch(proc string, pids []string) *memfdSearch {
 	return &memfdSearch{proc: proc, pids: slices.Clone(pids), seen: make(map[uint64]bool)}
 }
 
-// continueUntil searches until the deadline, and reports whether the search is complete.
 func (m *memfdSearch) continueUntil(deadline time.Time) (done bool) {
 	for n := 1; ; n++ {
 		switch {

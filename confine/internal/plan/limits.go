@@ -59,8 +59,6 @@ func wantsScope(c *compiler, o *spec.Spec) bool {
 	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !sampled
 }
 
-// canSampleMemory reports whether the supervisor can sample the memory of the jail's processes,
-// and why not.
 func canSampleMemory(c *compiler, o *spec.Spec) (ok bool, why, fix string) {
 	switch {
 	case o.FreshProc, o.HostNS && c.f.ReadsProc:

@@ -115,8 +115,6 @@ func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	return entries
 }
 
-// fillsOnly reports whether files can be made and filled at an entry, and never opened for
-// writing again.
 func fillsOnly(e policy.Entry) bool {
 	return e.Kind == policy.KindDir && e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update)
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// brokeredNetwork compiles for a supervisor that makes the server's sockets and asks the
-// gateway which addresses they may reach.
 func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
 	if missing := canBroker(c.f); missing.Answer != features.Yes {
 		hostNetwork(c, o, missing)

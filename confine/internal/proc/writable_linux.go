@@ -112,7 +112,6 @@ func openInodes(thread string, inodes map[uint64]bool) error {
 	return nil
 }
 
-// hasEnded reports whether a thread has no descriptors because it is at its end.
 func hasEnded(thread string) bool {
 	b, err := ReadFile(thread + "/stat")
 	if err != nil {

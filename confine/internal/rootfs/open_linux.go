@@ -108,7 +108,6 @@ func OpenLast(t *stub.Task, dir int, p string) (int, error) {
 	return openBeneath(t, dir, p, unix.O_NOFOLLOW)
 }
 
-// openBeneath is OpenObject with more flags of openat2(2).
 func openBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
 	fd, err := stub.Openat2(t, dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,

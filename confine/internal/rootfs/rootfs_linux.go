@@ -41,7 +41,6 @@ func PrivateMounts(t *stub.Task) error {
 	return steppkg.On("/", stub.MountSetattr(t, unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
 }
 
-// attachRoot attaches the new root to /tmp of the namespace, where pivot finds it.
 func (b *Builder) attachRoot() error {
 	if b.root = b.PrivateFS.root; b.Spec.HostRoot() {
 		b.root = b.trees[0] // the policy grants the host's root

@@ -150,7 +150,6 @@ func hideDescriptors(t *stub.Task) error {
 	return stub.CloseRange(t, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// seccomp installs the server's filter on every thread of this process.
 func (s *Process) seccomp() error {
 	<-s.threadsReady // under the filter this process starts no thread
 	_, err := seccomp.Install(s.Server, s.Spec.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)

@@ -152,7 +152,6 @@ func (w *receiving) tell(got int, cut bool) syscall.Errno {
 	return errno
 }
 
-// waits reports whether the call blocks until there is a message, and sets the deadline.
 func (w *receiving) waits(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK != 0 || w.flags&unix.MSG_DONTWAIT != 0 {

@@ -140,7 +140,6 @@ func (s *Handler) make(n *seccomp.Notification) outcome {
 // pidfdThread is PIDFD_THREAD.
 const pidfdThread = unix.O_EXCL
 
-// duplicate returns a duplicate of the socket that is the first argument of a call.
 func (s *Handler) duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	pidfd, err := -1, error(unix.EINVAL)
 	if !s.noThreadPidfd {

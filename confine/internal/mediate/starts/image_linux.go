@@ -82,7 +82,6 @@ func (im *image) needed() int {
 	return int(min(last, lastRead)) + maxString
 }
 
-// parse decodes data, and reports whether data holds all of the image.
 func (im *image) parse() bool {
 	at := 0
 	next := func() (v uint64, ok bool) {

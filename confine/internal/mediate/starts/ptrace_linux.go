@@ -32,7 +32,6 @@ func detach(pid int, signal syscall.Signal) {
 	ptrace(unix.PTRACE_DETACH, pid, 0, uintptr(signal))
 }
 
-// stopsAtExec reports whether a thread is at the stop at the end of an execve now.
 func stopsAtExec(pid int) (bool, error) {
 	var info struct { // siginfo_t
 		signo, errno, code int32
