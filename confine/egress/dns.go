@@ -27,13 +27,10 @@ const (
 
 // nameServer resolves names for the jail.
 type nameServer struct {
-	rules    *ruleSet
-	fakeIPs  *fakeIPPool
-	lookups  *lookupCache
-	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	dialer   *dialer
+	fakeIPs  *fakeIPPool
+	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	denials  *denialLog
-	failures *failureLog
 	sent     *byteCount
 	life     *lifetime
 }
@@ -70,7 +67,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 	host, err := policy.NormalizeTarget(name)
 	var ports []int
 	if err == nil {
-		ports = n.rules.grantedPorts(host)
+		ports = n.dialer.rules.grantedPorts(host)
 	}
 	if err != nil {
 		host = strconv.Quote(name) // it may hold any byte
@@ -100,7 +97,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 }
 
 func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
-	if !n.fakeIPs.has(host) && !n.lookups.has(host) {
+	if !n.fakeIPs.has(host) && !n.dialer.lookups.has(host) {
 		if err := n.limitNewName(host); err != nil {
 			return netip.Addr{}, err
 		}
@@ -108,13 +105,13 @@ func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error)
 	proxied := n.usesProxy(host, ports)
 	done := func(error) {} // the proxy may resolve the name
 	if !proxied {
-		done = n.failures.begin(host, 0)
+		done = n.dialer.failures.begin(host, 0)
 	}
-	real, err := n.lookups.lookupWithin(n.life.jailCtx, host, proxied)
+	real, err := n.dialer.lookups.lookupWithin(n.life.jailCtx, host, proxied)
 	done(err)
 	var allowed []netip.Addr
 	if err == nil {
-		if allowed, err = n.rules.allowedAddrs(real, ports); err != nil {
+		if allowed, err = n.dialer.rules.allowedAddrs(real, ports); err != nil {
 			return netip.Addr{}, err
 		}
 	} else if !proxied {
@@ -130,7 +127,7 @@ func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error)
 func (n *nameServer) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
-		d.verdict[protoTLS], d.rules[protoTLS] = n.rules.evaluate(host, "https", port)
+		d.verdict[protoTLS], d.rules[protoTLS] = n.dialer.rules.evaluate(host, "https", port)
 		if u, err := n.dialer.proxyFor(&d); err == nil && u != nil {
 			return true
 		}
@@ -142,7 +139,7 @@ func (n *nameServer) usesProxy(host string, ports []int) bool {
 // characters count as bytes that are sent.
 func (n *nameServer) limitNewName(host string) error {
 	below := len(host)
-	for _, r := range n.rules.all {
+	for _, r := range n.dialer.rules.all {
 		switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
 		case !r.Allow:
 		case !wild && r.Host == host:

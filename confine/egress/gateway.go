@@ -146,9 +146,8 @@ func New(o Options) *Gateway {
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
 	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy}
 	g.names = nameServer{
-		rules: &g.rules, fakeIPs: newFakeIPPool(o.Rules, o.Limits.Names), lookups: &g.lookups, dialer: &g.dialer,
+		dialer: &g.dialer, fakeIPs: newFakeIPPool(o.Rules, o.Limits.Names), denials: &g.denials, sent: &g.sent, life: &g.life,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
-		denials:  &g.denials, failures: &g.failures, sent: &g.sent, life: &g.life,
 	}
 	return g
 }

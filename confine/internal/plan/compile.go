@@ -167,40 +167,50 @@ func (c *compiler) network(o *spec.Spec) {
 }
 
 func (c *compiler) processes(o *spec.Spec) {
-	if c.f.Seccomp.Answer != features.Yes {
-		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
-			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
-		})
-		return
+	connects := seccomp.AllConnects
+	if o.Network.Open {
+		connects = seccomp.UnixConnects
 	}
-	options := seccomp.Options{
+	calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
+	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
+		calls = append(calls, seccomp.NotifyAttributes()...)
+	}
+	if !c.filters(o, calls, seccomp.Options{
 		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
 		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
-	}
-	filter, err := seccomp.Compile(c.f.Machine, options)
-	if err == nil && c.mediated {
-		var second []bpf.RawInstruction
-		connects := seccomp.AllConnects
-		if o.Network.Open {
-			connects = seccomp.UnixConnects
-		}
-		calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
-		if spec.BypassesMount(c.p.Folded) || o.Keep.On {
-			calls = append(calls, seccomp.NotifyAttributes()...)
-		}
-		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
-		o.ListenerFilter = seccomp.Records(second)
-	}
-	if err != nil {
-		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+	}) {
 		return
 	}
-	o.Seccomp = seccomp.Records(filter)
 	c.ipc()
 	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
 	c.programs(c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// filters compiles the server's filter, and the second one with the mediated calls. It returns false
+// if there is no filter, which is a gap.
+func (c *compiler) filters(o *spec.Spec, calls []seccomp.Notify, options seccomp.Options) bool {
+	gap := Gap{
+		Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
+		Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
+	}
+	if c.f.Seccomp.Answer != features.Yes {
+		c.addGap(gap)
+		return false
+	}
+	filter, err := seccomp.Compile(c.f.Machine, options)
+	if err == nil && c.mediated {
+		var second []bpf.RawInstruction
+		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
+		o.ListenerFilter = seccomp.Records(second)
+	}
+	if err != nil {
+		gap.Why, gap.Fix = err.Error(), "report this"
+		c.addGap(gap)
+		return false
+	}
+	o.Seccomp = seccomp.Records(filter)
+	return true
 }
 
 // ipc records how the jail hides the host's IPC objects. Namespaces hide objects without a path.

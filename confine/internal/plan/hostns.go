@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/bpf"
 )
 
 // compileHostNS compiles for a host that refuses user namespaces. Landlock and the filter
@@ -274,31 +273,15 @@ func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 const maxGapPaths = 12
 
 func hostNSProcesses(c *compiler, o *spec.Spec) {
-	if c.f.Seccomp.Answer != features.Yes {
-		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
-			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
-		})
-		return
-	}
 	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
 	// abstract ones.
 	sockets := c.f.LandlockABI >= 9 && !o.Network.Brokered
-	options := seccomp.Options{
+	if !c.filters(o, seccomp.NotifyRulesHostNS(c.mediatesReads), seccomp.Options{
 		Unix: sockets, Inet: o.HostNames, Truncate: c.mediated || c.f.LandlockABI >= 3,
 		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
-	}
-	filter, err := seccomp.Compile(c.f.Machine, options)
-	if err == nil && c.mediated {
-		var second []bpf.RawInstruction
-		second, err = seccomp.CompileListener(c.f.Machine, options, seccomp.NotifyRulesHostNS(c.mediatesReads))
-		o.ListenerFilter = seccomp.Records(second)
-	}
-	if err != nil {
-		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+	}) {
 		return
 	}
-	o.Seccomp = seccomp.Records(filter)
 	by, what := "seccomp", "no UNIX socket can be made but connected pairs; no queue, shared memory or key of the host can be reached"
 	if sockets {
 		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of the host can be reached, but for sockets that a rule names"

@@ -14,17 +14,6 @@ type arena struct {
 	full   bool // an argument did not fit
 }
 
-// prepareArena empties the arena for a new call. While a batch is collected it does nothing.
-func (t *Task) prepareArena() {
-	if t.batching {
-		return
-	}
-	if t.arena.memory == nil { // of the zero Task
-		t.arena.memory = make([]byte, ownArenaSize)
-	}
-	t.arena.reset()
-}
-
 func (a *arena) reset() { a.used, a.full = 0, false }
 
 // ownArenaSize is the size of the zero Task's arena.
@@ -33,6 +22,9 @@ const ownArenaSize = 16 << 10
 // alloc returns n bytes of the arena, which are not cleared. If they do not fit, it sets
 // full, and the call fails with ENOMEM.
 func (a *arena) alloc(n int) []byte {
+	if a.memory == nil { // of the zero Task
+		a.memory = make([]byte, ownArenaSize)
+	}
 	at := (a.used + 7) &^ 7
 	if n > len(a.memory)-at {
 		a.full = true

@@ -139,6 +139,7 @@ func (t *Task) Wait() error {
 
 func (t *Task) complete(owner uint32) error {
 	t.submitted = false
+	defer t.arena.reset()
 	completions := t.completions
 	t.completions = nil
 	if owner != ownerLauncher {

@@ -7,12 +7,10 @@ import (
 )
 
 func Openat(t *Task, dir int, path string, flags int, mode uint32) (int, error) {
-	t.prepareArena()
 	return t.call(unix.SYS_OPENAT, uintptr(dir), t.Path(path), uintptr(flags|unix.O_LARGEFILE), uintptr(mode))
 }
 
 func Openat2(t *Task, dir int, path string, how *unix.OpenHow) (int, error) {
-	t.prepareArena()
 	return t.call(unix.SYS_OPENAT2, uintptr(dir), t.Path(path), copyStruct(t, how), unsafe.Sizeof(*how))
 }
 
@@ -23,7 +21,6 @@ func CloseRange(t *Task, first, last uint, flags int) error {
 }
 
 func Read(t *Task, fd int, b []byte) (int, error) {
-	t.prepareArena()
 	at := t.arena.alloc(len(b))
 	clear(at)
 	n, err := t.call(unix.SYS_READ, uintptr(fd), address(at), uintptr(len(b)))
@@ -34,12 +31,10 @@ func Read(t *Task, fd int, b []byte) (int, error) {
 }
 
 func Write(t *Task, fd int, b []byte) (int, error) {
-	t.prepareArena()
 	return t.call(unix.SYS_WRITE, uintptr(fd), t.arena.copyIn(b), uintptr(len(b)))
 }
 
 func Mkdirat(t *Task, dir int, path string, mode uint32) error {
-	t.prepareArena()
 	return t.do(unix.SYS_MKDIRAT, uintptr(dir), t.Path(path), uintptr(mode))
 }
 
@@ -48,38 +43,31 @@ func Mkdir(t *Task, path string, mode uint32) error { return Mkdirat(t, unix.AT_
 func Rmdir(t *Task, path string) error { return Unlinkat(t, unix.AT_FDCWD, path, unix.AT_REMOVEDIR) }
 
 func Mknodat(t *Task, dir int, path string, mode uint32, dev int) error {
-	t.prepareArena()
 	return t.do(unix.SYS_MKNODAT, uintptr(dir), t.Path(path), uintptr(mode), uintptr(dev))
 }
 
 func Symlinkat(t *Task, target string, dir int, path string) error {
-	t.prepareArena()
 	return t.do(unix.SYS_SYMLINKAT, t.Path(target), uintptr(dir), t.Path(path))
 }
 
 func Unlinkat(t *Task, dir int, path string, flags int) error {
-	t.prepareArena()
 	return t.do(unix.SYS_UNLINKAT, uintptr(dir), t.Path(path), uintptr(flags))
 }
 
 // Faccessat takes no flags: faccessat2 needs Linux 5.8.
 func Faccessat(t *Task, dir int, path string, mode uint32) error {
-	t.prepareArena()
 	return t.do(unix.SYS_FACCESSAT, uintptr(dir), t.Path(path), uintptr(mode))
 }
 
 func Fstat(t *Task, fd int, st *unix.Stat_t) error {
-	t.prepareArena()
 	return fillStruct(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTAT, uintptr(fd), at) })
 }
 
 func Fstatfs(t *Task, fd int, st *unix.Statfs_t) error {
-	t.prepareArena()
 	return fillStruct(t, st, func(at uintptr) error { return t.do(unix.SYS_FSTATFS, uintptr(fd), at) })
 }
 
 func Statx(t *Task, dir int, path string, flags, mask int, st *unix.Statx_t) error {
-	t.prepareArena()
 	name := t.Path(path)
 	return fillStruct(t, st, func(at uintptr) error {
 		return t.do(unix.SYS_STATX, uintptr(dir), name, uintptr(flags), uintptr(mask), at)
@@ -96,6 +84,5 @@ func FcntlInt(t *Task, fd, cmd, arg int) (int, error) {
 
 // Ioctl is for requests that only read their argument.
 func Ioctl(t *Task, fd int, request uintptr, arg []byte) (int, error) {
-	t.prepareArena()
 	return t.call(unix.SYS_IOCTL, uintptr(fd), request, t.arena.copyIn(arg))
 }

@@ -17,7 +17,6 @@ func LandlockCreateRuleset(t *Task, attr *ll.RulesetAttr) (int, error) {
 	if t.stub == nil {
 		return ll.LandlockCreateRuleset(attr, 0)
 	}
-	t.prepareArena()
 	return t.call(unix.SYS_LANDLOCK_CREATE_RULESET, copyStruct(t, attr), unsafe.Sizeof(*attr), 0)
 }
 
@@ -27,7 +26,6 @@ func LandlockAddPathBeneath(t *Task, ruleset, object int, access uint64) error {
 	if t.stub == nil {
 		return ll.LandlockAddPathBeneathRule(ruleset, &attr, 0)
 	}
-	t.prepareArena()
 	at := t.arena.alloc(int(unsafe.Sizeof(attr)))
 	*(*ll.PathBeneathAttr)(unsafe.Pointer(unsafe.SliceData(at))) = attr
 	t.storeInt32(at[unsafe.Offsetof(attr.ParentFd):], object) // the number of a descriptor comes later in a batch

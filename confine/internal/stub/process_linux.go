@@ -25,7 +25,6 @@ func (t *Task) Child(number int) *Task {
 // their memory. The returned number is the child's in the task's PID namespace. *pidfd is set
 // when the call has been made.
 func (t *Task) Fork(child *Task, flags uintptr, pidfd *int) (pid int, err error) {
-	t.prepareArena()
 	at := t.arena.alloc(4)
 	mailbox := uintptr(unsafe.Pointer(child.mailbox))
 	a := cloneArgs(flags|unix.CLONE_VM|unix.CLONE_CHILD_CLEARTID|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), mailbox, address(at), mailbox)
@@ -91,13 +90,11 @@ func (s *Stub) NewEvent() *Event {
 // Exec makes the task execute a program. It must be the last call of a batch. If it
 // succeeds, the task has ended: see [Task.WaitExec].
 func Exec(t *Task, path string, argv, env []string) error {
-	t.prepareArena()
 	return t.do(unix.SYS_EXECVE, t.Path(path), t.cStrings(argv), t.cStrings(env))
 }
 
 // ExecAt is Exec of an open file.
 func ExecAt(t *Task, fd int, argv, env []string) error {
-	t.prepareArena()
 	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.Path(""), t.cStrings(argv), t.cStrings(env), unix.AT_EMPTY_PATH)
 }
 
@@ -114,7 +111,6 @@ func (t *Task) WaitExec() error {
 // Poll waits until one of the descriptors is readable, at most the given time. A negative
 // time has no limit.
 func Poll(t *Task, milliseconds int, fds ...int) error {
-	t.prepareArena()
 	at := t.arena.alloc(8 * len(fds))
 	for i, fd := range fds {
 		t.storeInt32(at[8*i:], fd)
@@ -131,14 +127,12 @@ func Poll(t *Task, milliseconds int, fds ...int) error {
 // ContinueNext receives the next notification of a seccomp filter and lets the kernel make
 // the call (seccomp_unotify(2), SECCOMP_USER_NOTIF_FLAG_CONTINUE).
 func ContinueNext(t *Task, listener int, receive, send uintptr, notification int, flags uint32) error {
-	t.prepareArena()
-	n := t.arena.alloc(notification)
+	n, response := t.arena.alloc(notification), t.arena.alloc(24)
 	clear(n)
+	clear(response)
 	if err := t.do(unix.SYS_IOCTL, uintptr(listener), receive, address(n)); err != nil {
 		return err
 	}
-	response := t.arena.alloc(24)
-	clear(response)
 	binary.NativeEndian.PutUint32(response[20:], flags)
 	// The notification's id must be copied into the response. A batch cannot copy memory,
 	// but an eventfd returns the number that was written to it. That works for all numbers

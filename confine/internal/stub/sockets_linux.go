@@ -12,17 +12,14 @@ func Socket(t *Task, family, kind, protocol int) (int, error) {
 
 // Bind takes a struct sockaddr, as Connect does. Getsockname fills one in.
 func Bind(t *Task, fd int, address []byte) error {
-	t.prepareArena()
 	return t.do(unix.SYS_BIND, uintptr(fd), t.arena.copyIn(address), uintptr(len(address)))
 }
 
 func Connect(t *Task, fd int, address []byte) error {
-	t.prepareArena()
 	return t.do(unix.SYS_CONNECT, uintptr(fd), t.arena.copyIn(address), uintptr(len(address)))
 }
 
 func Getsockname(t *Task, fd int, name *[unix.SizeofSockaddrAny]byte) error {
-	t.prepareArena()
 	at := t.arena.alloc(len(name))
 	clear(at)
 	size := t.arena.alloc(4)
@@ -38,7 +35,6 @@ func Listen(t *Task, fd, backlog int) error {
 }
 
 func SetsockoptInt(t *Task, fd, level, option, value int) error {
-	t.prepareArena()
 	v := binary.NativeEndian.AppendUint32(nil, uint32(value))
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.arena.copyIn(v), 4)
 }
@@ -46,7 +42,6 @@ func SetsockoptInt(t *Task, fd, level, option, value int) error {
 // AttachFilter attaches a classic BPF filter to a socket (SO_ATTACH_FILTER). The filter is
 // given as struct sock_filter records.
 func AttachFilter(t *Task, fd int, records []byte) error {
-	t.prepareArena()
 	fprog := sockFprog(t, records)
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fprog, sizeofFprog)
 }
@@ -79,7 +74,6 @@ func msghdr(t *Task, data, control []byte) (header []byte) {
 
 // Sendmsg sends data and control messages over a connected socket.
 func Sendmsg(t *Task, fd int, data, control []byte, flags int) error {
-	t.prepareArena()
 	d, c := t.arena.alloc(len(data)), t.arena.alloc(len(control))
 	copy(d, data)
 	copy(c, control)
@@ -88,7 +82,6 @@ func Sendmsg(t *Task, fd int, data, control []byte, flags int) error {
 
 // ReceiveRights receives one message with descriptors. It fills the control message in.
 func ReceiveRights(t *Task, fd int, control []byte, flags int) error {
-	t.prepareArena()
 	d, c := t.arena.alloc(8), t.arena.alloc(len(control))
 	clear(c)
 	header := msghdr(t, d, c)

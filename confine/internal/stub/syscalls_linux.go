@@ -15,29 +15,24 @@ func Prctl(t *Task, option int, args ...uintptr) (int, error) {
 }
 
 func Capset(t *Task, hdr *unix.CapUserHeader, data *[2]unix.CapUserData) error {
-	t.prepareArena()
 	return t.do(unix.SYS_CAPSET, copyStruct(t, hdr), copyStruct(t, data))
 }
 
 func Capget(t *Task, hdr *unix.CapUserHeader, data *[2]unix.CapUserData) error {
-	t.prepareArena()
 	head := copyStruct(t, hdr)
 	return fillStruct(t, data, func(at uintptr) error { return t.do(unix.SYS_CAPGET, head, at) })
 }
 
 func Setrlimit(t *Task, resource int, limit *unix.Rlimit) error {
-	t.prepareArena()
 	return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), copyStruct(t, limit), 0)
 }
 
 func Getrlimit(t *Task, resource int, limit *unix.Rlimit) error {
-	t.prepareArena()
 	return fillStruct(t, limit, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, at) })
 }
 
 // ExchangeRlimit sets a limit and returns the old one.
 func ExchangeRlimit(t *Task, resource int, limit, old *unix.Rlimit) error {
-	t.prepareArena()
 	now := copyStruct(t, limit)
 	return fillStruct(t, old, func(at uintptr) error { return t.do(unix.SYS_PRLIMIT64, 0, uintptr(resource), now, at) })
 }
@@ -45,13 +40,11 @@ func ExchangeRlimit(t *Task, resource int, limit, old *unix.Rlimit) error {
 // Seccomp installs a filter, given as struct sock_filter records, and returns the kernel's
 // result.
 func Seccomp(t *Task, records []byte, flags uintptr) (int, error) {
-	t.prepareArena()
 	fprog := sockFprog(t, records)
 	return t.call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, fprog)
 }
 
 func Sethostname(t *Task, name string) error {
-	t.prepareArena()
 	return t.do(unix.SYS_SETHOSTNAME, t.arena.cString(name), uintptr(len(name)))
 }
 
@@ -64,7 +57,6 @@ func Setsid(t *Task) error { return t.do(unix.SYS_SETSID) }
 
 // Wait4 waits for a child of the task's process. The task can do nothing else meanwhile.
 func Wait4(t *Task, pid int, status *syscall.WaitStatus, options int) (int, error) {
-	t.prepareArena()
 	at := t.arena.alloc(4)
 	pid, err := t.call(unix.SYS_WAIT4, uintptr(pid), address(at), uintptr(options), 0)
 	if err == nil && status != nil {

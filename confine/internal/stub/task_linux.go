@@ -100,9 +100,11 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 
 // call makes a system call, or fails with ENOMEM if the arena is full.
 func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {
-	if t.arena.full && !t.batching {
-		t.arena.full = false // the next call may fit
-		return -1, unix.ENOMEM
+	if !t.batching {
+		defer t.arena.reset() // its content stays until the next call, for OnComplete
+		if t.arena.full {
+			return -1, unix.ENOMEM
+		}
 	}
 	r, err := t.Call(nr, args...)
 	if err != nil {
