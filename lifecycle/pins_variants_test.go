@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // TestPinsVariants: another client may be told other tools, and not other definitions. Pins
@@ -15,7 +15,7 @@ import (
 func TestPinsVariants(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		const capabilities = `{"roots":{}}`
-		name := pin.Name(nil, []byte(capabilities))
+		name := toolpin.Name(nil, []byte(capabilities))
 		for list, want := range map[string]string{
 			sessiontest.ToolA: "nothing", // is pinned already
 			sessiontest.ToolA + "," + sessiontest.ToolB:  `Be kind. a"A" b"B"`,

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -103,11 +103,11 @@ func Named(s Start) (*Preset, bool) {
 }
 
 // nameOf returns the name under which the registry has the first package of a line.
-func nameOf(line launcher.Line) (name string, ok bool) {
+func nameOf(line runline.Line) (name string, ok bool) {
 	switch first := line.Packages[0]; first.Kind {
-	case launcher.Registry:
+	case runline.Registry:
 		return first.Name, true
-	case launcher.Alias:
+	case runline.Alias:
 		return first.Target, true
 	}
 	return "", false
@@ -115,11 +115,11 @@ func nameOf(line launcher.Line) (name string, ok bool) {
 
 // line takes the command line apart. If it begins with a file of the project that is called like a
 // launcher or wrapper, own is that file, and the line is what it would be without it.
-func (s Start) line() (line launcher.Line, own string, err error) {
-	line, err = launcher.Parse(s.Argv)
+func (s Start) line() (line runline.Line, own string, err error) {
+	line, err = runline.Parse(s.Argv)
 	if err != nil && len(s.Argv) > 0 && s.owns(s.Argv[0]) {
 		argv := append([]string{baseName(s.Argv[0])}, s.Argv[1:]...)
-		if as, err := launcher.Parse(argv); err == nil {
+		if as, err := runline.Parse(argv); err == nil {
 			return as, s.Argv[0], nil
 		}
 	}
@@ -130,7 +130,7 @@ func (s Start) line() (line launcher.Line, own string, err error) {
 // program which a start names. It is empty for a program or script that is not of the project.
 func (s Start) Brings() (what []string) {
 	line, own, err := s.line()
-	var unknown *launcher.NotUnderstoodError
+	var unknown *runline.NotUnderstoodError
 	switch {
 	case errors.As(err, &unknown):
 		return []string{"a line that mcp-jail does not take apart"}
@@ -159,7 +159,7 @@ func (s Start) Brings() (what []string) {
 }
 
 // ofLine returns what a launcher's line brings.
-func ofLine(line launcher.Line) (what []string) {
+func ofLine(line runline.Line) (what []string) {
 	if loads("NODE_OPTIONS", line.NodeOptions) {
 		what = append(what, "--node-options")
 	}

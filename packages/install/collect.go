@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // collect makes an entry for the tree that npm has installed, runs the scripts if scripts is true,
@@ -61,7 +61,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	return f, err
 }
 
-func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []npm.Package) error {
+func describe(e *lockfile.Entry, line *runline.Line, work string, packages []npm.Package) error {
 	root, program, err := npm.RootProgram(os.DirFS(work), line.Names(), line.Program)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
@@ -153,7 +153,7 @@ func TestConfigAsPip(t *testing.T) {
 			}
 			testkit.WriteFile(t, file, text)
 		}
-		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &launcher.Line{Launcher: launcher.PipxRun}, python: found.Interpreters[at]}
+		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &runline.Line{Launcher: runline.PipxRun}, python: found.Interpreters[at]}
 		got, err := p.readConfig()
 		if err != nil {
 			t.Fatal(err)

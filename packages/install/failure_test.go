@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -64,7 +64,7 @@ func TestAskedWords(t *testing.T) {
 
 // TestPinnedSpecs tests which packages are asked for to get pinned ones again.
 func TestPinnedSpecs(t *testing.T) {
-	l, err := launcher.Parse([]string{"npx", "-y", "-p", "@s/a@^1", "-p", "b@npm:@t/c", "-p", "github:me/d", "-p", "new", "x"})
+	l, err := runline.Parse([]string{"npx", "-y", "-p", "@s/a@^1", "-p", "b@npm:@t/c", "-p", "github:me/d", "-p", "new", "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

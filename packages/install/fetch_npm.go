@@ -15,8 +15,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -32,7 +32,7 @@ type fetched struct {
 // npmRun is what the steps of one installation share.
 type npmRun struct {
 	installer *Installer
-	line      *launcher.Line
+	line      *runline.Line
 	stage     *store.Stage
 	npm       string // the program
 	config    *npmConfig
@@ -45,8 +45,8 @@ type npmRun struct {
 // fetch lets npm, uv or pip install the packages of a line, and seals the tree in the stage. If
 // pinned is not nil, it asks for the pinned versions. If newest is true, npm asks the registry
 // also for metadata that its cache has.
-func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
-	if line.Ecosystem() == launcher.PyPI {
+func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
+	if line.Ecosystem() == runline.PyPI {
 		return i.fetchPython(ctx, stage, line, pinned)
 	}
 	if err := fetchable(line); err != nil {
@@ -87,19 +87,19 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	return f, err
 }
 
-func fetchable(line *launcher.Line) error {
-	if line.Ecosystem() != launcher.NPM {
+func fetchable(line *runline.Line) error {
+	if line.Ecosystem() != runline.NPM {
 		return fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
 	}
 	for _, p := range line.Packages {
-		if p.Kind != launcher.Registry && p.Kind != launcher.Alias {
+		if p.Kind != runline.Registry && p.Kind != runline.Alias {
 			return fmt.Errorf("%s is not a package of a registry (%s): the installation reaches registries only. Install it yourself, and start its program by its path", p, p.Kind)
 		}
 	}
 	return nil
 }
 
-func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launcher.Line) (*npmRun, error) {
+func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runline.Line) (*npmRun, error) {
 	r := &npmRun{installer: i, line: line, stage: stage, began: time.Now()}
 	paths := i.searchPath()
 	npm, err := i.findNPM(ctx, paths)
@@ -177,7 +177,7 @@ func (r *npmRun) forgetCache() error {
 	return errors.Join(os.Mkdir(r.cache(), 0o700), os.WriteFile(filepath.Join(r.cache(), ".seeded"), nil, 0o600))
 }
 
-func specsOf(line *launcher.Line) (specs []string) {
+func specsOf(line *runline.Line) (specs []string) {
 	for _, p := range line.Packages {
 		specs = append(specs, p.Raw)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -29,7 +29,7 @@ import (
 // that their pages name for the files. No code of a package runs there.
 type pythonFetch struct {
 	*Installer
-	line    *launcher.Line
+	line    *runline.Line
 	pinned  *lockfile.Entry
 	jail    *fetchJail
 	python  runtime.Interpreter
@@ -45,7 +45,7 @@ type pythonFetch struct {
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.Home(), "work") }
 func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
-func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
+func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = p.lookPath(p.jail.Path, "uv")
 	interpreters, err := p.interpreters(ctx)

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func (p *pythonFetch) configure() error {
@@ -52,7 +52,7 @@ func (p *pythonFetch) configure() error {
 // configuration of uv is used if it says where packages come from.
 func (p *pythonFetch) readConfig() (python.Config, error) {
 	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
-	if p.uv != "" || p.line.Launcher == launcher.Uvx {
+	if p.uv != "" || p.line.Launcher == runline.Uvx {
 		var files [][]byte
 		for _, name := range p.uvFiles(getenv) {
 			text, err := p.readBelieved("uv's configuration", name)

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // pythonTree describes an unpacked tree.
@@ -175,7 +175,7 @@ func (t *pythonTree) list() (out []python.Metadata) {
 
 // program returns the name of the program that a line runs. root is the package that the line
 // names first.
-func (t *pythonTree) program(line *launcher.Line, root string) (string, error) {
+func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
 	var own, all []string
 	for name, programs := range t.programs {
 		for _, e := range programs {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -113,8 +113,8 @@ func (u *user) installer() *Installer {
 }
 
 // line takes npx -y SPEC apart.
-func line(t fataler, words ...string) *launcher.Line {
-	l, err := launcher.Parse(append([]string{"npx", "-y"}, words...))
+func line(t fataler, words ...string) *runline.Line {
+	l, err := runline.Parse(append([]string{"npx", "-y"}, words...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (u *user) fails(i *Installer, spec string, words ...string) error {
 
 // starts starts the installed program of a line, without a jail, and returns what its tool
 // "about" says. The error is that of the finder or of the check.
-func starts(s store.Store, lock string, host hostfs.Host, l *launcher.Line) (about map[string]any, err error) {
+func starts(s store.Store, lock string, host hostfs.Host, l *runline.Line) (about map[string]any, err error) {
 	ctx, cancel := contextOf()
 	defer cancel()
 	p, err := installed.Finder{Store: s, LockFile: lock, Host: &host}.Find(ctx, l)

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -45,7 +45,7 @@ type Result struct {
 // if this machine has no Python for it any more. The error is a *ChangedError if the installed
 // files are not the pinned ones. The error is a *MovedError if the fetched tree is not the pinned
 // one; for npm, the Result then tells what was refused on the way.
-func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
+func (i *Installer) Install(ctx context.Context, line *runline.Line) (*Result, error) {
 	key := installed.Key(line, &i.Host)
 	if r, err := i.ready(ctx, key); r != nil || err != nil {
 		return r, err
@@ -68,7 +68,7 @@ func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, 
 // Repair installs the pinned versions of a line's packages again. It replaces an installed tree
 // that is not the pinned one. The error is a *MovedError if the registry does not give the pinned
 // files any more. If nothing is pinned, Repair pins what it installs.
-func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, error) {
+func (i *Installer) Repair(ctx context.Context, line *runline.Line) (*Result, error) {
 	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return nil, err
@@ -81,14 +81,14 @@ func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, e
 	return i.install(ctx, stage, line, pinned)
 }
 
-func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
+func (i *Installer) install(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*Result, error) {
 	f, err := i.fetch(ctx, stage, line, pinned, false)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
 	if pinned != nil {
-		if err := i.samePin(pinned, f.entry); err != nil && line.Ecosystem() == launcher.NPM { // fetchPython has compared the packages
+		if err := i.samePin(pinned, f.entry); err != nil && line.Ecosystem() == runline.NPM { // fetchPython has compared the packages
 			return r, err
 		}
 		f.entry.Pins, f.entry.Pinned = pinned.Pins, pinned.Pinned
@@ -139,7 +139,7 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 
 // stage takes the stage of a line, and waits as long as another installation has it. It fails if
 // the lock file cannot be updated, so that nothing is fetched that could not be pinned.
-func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stage, error) {
+func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage, error) {
 	if err := lockfile.CanUpdate(i.LockFile); err != nil {
 		return nil, err
 	}
@@ -195,14 +195,14 @@ func (i *Installer) pin(before, e *lockfile.Entry) error {
 
 // mergePins returns for each name the tool definitions of own if they differ from those of before,
 // and otherwise those of now.
-func mergePins(before, now, own map[string]*pin.Pin) map[string]*pin.Pin {
+func mergePins(before, now, own map[string]*toolpin.Pin) map[string]*toolpin.Pin {
 	merged := maps.Clone(own)
 	if merged == nil {
-		merged = map[string]*pin.Pin{}
+		merged = map[string]*toolpin.Pin{}
 	}
 	names := maps.Clone(before)
 	if names == nil {
-		names = map[string]*pin.Pin{}
+		names = map[string]*toolpin.Pin{}
 	}
 	maps.Copy(names, now)
 	for name := range names {
@@ -218,11 +218,11 @@ func mergePins(before, now, own map[string]*pin.Pin) map[string]*pin.Pin {
 }
 
 // samePins reports whether two pins say the same. nil is no pin.
-func samePins(a, b *pin.Pin) bool {
+func samePins(a, b *toolpin.Pin) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return len(pin.Compare(a, b)) == 0
+	return len(toolpin.Compare(a, b)) == 0
 }
 
 func inStore(e *lockfile.Entry, err error) error {

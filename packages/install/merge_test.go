@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // listed returns the pin of a server with one tool.
-func listed(t *testing.T, tool string) *pin.Pin {
+func listed(t *testing.T, tool string) *toolpin.Pin {
 	t.Helper()
-	p, err := pin.New(pin.Server{}, []byte(`{"tools":[{"name":"`+tool+`","inputSchema":{"type":"object"}}]}`))
+	p, err := toolpin.New(toolpin.Server{}, []byte(`{"tools":[{"name":"`+tool+`","inputSchema":{"type":"object"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +32,11 @@ func TestPinKeepsTools(t *testing.T) {
 		"an update is before another session": {"", "a", "b", "b"},
 		"an update drops tools":               {"a", "a", "", ""},
 	} {
-		pins := func(tool string) map[string]*pin.Pin {
+		pins := func(tool string) map[string]*toolpin.Pin {
 			if tool == "" {
 				return nil
 			}
-			return map[string]*pin.Pin{"default": listed(t, tool)}
+			return map[string]*toolpin.Pin{"default": listed(t, tool)}
 		}
 		entry := func(tool, note string) *lockfile.Entry {
 			return &lockfile.Entry{

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -89,7 +89,7 @@ func (c *npmConfig) addRegistries() error {
 	return nil
 }
 
-func (c *npmConfig) useOptions(line *launcher.Line) error {
+func (c *npmConfig) useOptions(line *runline.Line) error {
 	for _, o := range line.Options {
 		switch o.Name {
 		case "registry", "before", "min-release-age", "omit", "include", "tag", "cafile":

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -98,7 +98,7 @@ func TestReadNpmConfig(t *testing.T) {
 	if said := c.redactor().Redact("npm error fromenv b-token"); strings.Contains(said, "fromenv") || strings.Contains(said, "b-token") {
 		t.Errorf("not redacted: %s", said)
 	}
-	line, err := launcher.Parse([]string{"npx", "-y", "--registry=https://d.test/", "pkg"})
+	line, err := runline.Parse([]string{"npx", "-y", "--registry=https://d.test/", "pkg"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestPrograms(t *testing.T) {
 	if err := os.Chmod(filepath.Join(bin, "npm"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	line, err := launcher.Parse([]string{"npx", "-y", "pkg"})
+	line, err := runline.Parse([]string{"npx", "-y", "pkg"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestConfigBelieved(t *testing.T) {
 		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "uv's configuration " + loose + "/uv/uv.toml"},
 	} {
 		t.Run(c.line+" "+c.want, func(t *testing.T) {
-			line, err := launcher.Parse(strings.Fields(c.line + " pkg"))
+			line, err := runline.Parse(strings.Fields(c.line + " pkg"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +281,7 @@ func TestConfigBelieved(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer stage.Close()
-				if line.Ecosystem() == launcher.NPM {
+				if line.Ecosystem() == runline.NPM {
 					_, err = i.newRun(t.Context(), stage, &line)
 				} else {
 					p := &pythonFetch{Installer: i, line: &line, jail: i.pythonJail(stage.Dir)}

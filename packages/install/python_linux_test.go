@@ -16,9 +16,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -59,9 +59,9 @@ func newInstaller(t *testing.T) *Installer {
 	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", lockfile.FileName), Host: host}
 }
 
-func (u pythonUser) line(words ...string) *launcher.Line {
+func (u pythonUser) line(words ...string) *runline.Line {
 	u.t.Helper()
-	line, err := launcher.Parse(words)
+	line, err := runline.Parse(words)
 	if err != nil {
 		u.t.Fatal(err)
 	}

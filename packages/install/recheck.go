@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // Recheck asks the registry for the pinned packages of a line, if npm's cache may have decided what
 // is pinned, and notes in the lock file whether they are the same. It changes no installed file: a
 // server may run from them.
-func (i *Installer) Recheck(ctx context.Context, line *launcher.Line) error {
+func (i *Installer) Recheck(ctx context.Context, line *runline.Line) error {
 	key := installed.Key(line, &i.Host)
 	stage, err := i.stage(ctx, line)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -36,7 +36,7 @@ type Update struct {
 
 // Update fetches the newest packages for a line beside the pinned ones. The caller gives the
 // result to Accept or closes it. Until then no other installation of the package can begin.
-func (i *Installer) Update(ctx context.Context, line *launcher.Line) (*Update, error) {
+func (i *Installer) Update(ctx context.Context, line *runline.Line) (*Update, error) {
 	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (i *Installer) Update(ctx context.Context, line *launcher.Line) (*Update, e
 	return u, nil
 }
 
-func (i *Installer) update(ctx context.Context, stage *store.Stage, line *launcher.Line) (*Update, error) {
+func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runline.Line) (*Update, error) {
 	old, err := i.pinned(installed.Key(line, &i.Host))
 	if err != nil {
 		return nil, err

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -45,7 +45,7 @@ var ErrNotInstalled = store.ErrNotInstalled
 // ShadowError says that something is in the way of a package that is not pinned: the
 // launcher would run that instead.
 type ShadowError struct {
-	Launcher launcher.Launcher
+	Launcher runline.Launcher
 	Path     string
 }
 
@@ -65,7 +65,7 @@ func (e *GoneError) Error() string {
 func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 
 // Find returns the program of a line. The caller closes it.
-func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error) {
+func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) {
 	shadow := f.shadow(line)
 	err := fromRegistry(line)
 	var entry *lockfile.Entry
@@ -90,7 +90,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	// Reading the tree takes long: it goes on while the jail is prepared. Check waits for it.
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
-	case launcher.NPM:
+	case runline.NPM:
 		err = f.node(ctx, p, line)
 	default:
 		err = f.python(ctx, p, line)
@@ -115,7 +115,7 @@ func FinderFor(host *hostfs.Host) Finder {
 
 // Instead returns the file that the launcher of a line would run in place of its package, or "". If
 // the package is installed, that runs.
-func (f Finder) Instead(line *launcher.Line) string {
+func (f Finder) Instead(line *runline.Line) string {
 	shadow := f.shadow(line)
 	if shadow == "" || fromRegistry(line) != nil {
 		return shadow
@@ -134,7 +134,7 @@ func ID(e *lockfile.Entry) store.ID {
 	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}
 }
 
-func (f Finder) entry(line *launcher.Line) (*lockfile.Entry, error) {
+func (f Finder) entry(line *runline.Line) (*lockfile.Entry, error) {
 	text, err := lockfile.Read(f.LockFile)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (p *Program) Close() error {
 	return p.tree.Close()
 }
 
-func (f Finder) shadow(line *launcher.Line) string {
+func (f Finder) shadow(line *runline.Line) string {
 	for _, s := range line.Shadows() {
 		for _, path := range f.places(s) {
 			if _, err := f.Host.Lstat(path); err == nil {
@@ -180,22 +180,22 @@ func (f Finder) shadow(line *launcher.Line) string {
 
 // places returns the paths at which a shadow may lie. It leaves out global installations: see the
 // package comment.
-func (f Finder) places(s launcher.Shadow) (paths []string) {
+func (f Finder) places(s runline.Shadow) (paths []string) {
 	switch s.Place {
-	case launcher.AtPath:
+	case runline.AtPath:
 		return []string{filepath.Join(f.Host.Dir, s.Name)}
-	case launcher.LocalProgram:
+	case runline.LocalProgram:
 		for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
 			paths = append(paths, filepath.Join(dir, "node_modules", ".bin", s.Name))
 			if dir == filepath.Dir(dir) {
 				return paths
 			}
 		}
-	case launcher.LocalPackage:
+	case runline.LocalPackage:
 		if root := f.projectRoot(); root != "" {
 			return []string{filepath.Join(root, "node_modules", s.Name)}
 		}
-	case launcher.Manifest:
+	case runline.Manifest:
 		if root := f.projectRoot(); root != "" && f.manifestHas(filepath.Join(root, "package.json"), s.Name) {
 			return []string{filepath.Join(root, "package.json")}
 		}

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Key returns the key of a line in the lock file. If variables of the host choose where packages come
 // from, the key says so: a project may have brought the client's entry that sets them, and what it
 // chose is not pinned for a line without them.
-func Key(line *launcher.Line, host *hostfs.Host) lockfile.Key {
+func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
 	spec := strings.TrimPrefix(line.Wanted(host.Dir), string(line.Ecosystem())+": ")
 	for _, option := range registryOptions(line.Ecosystem(), host) {
 		if !strings.Contains(spec+" ", " "+option+" ") { // the line may say the same
@@ -33,17 +33,17 @@ const maxSettings = 64 << 10
 // registryOptions returns, as --NAME=VALUE, where the host's variables have the packages of an
 // ecosystem fetched from: variables of package environ, and those by which the user's own .npmrc
 // names a registry. The options have no user names and passwords.
-func registryOptions(ecosystem launcher.Ecosystem, host *hostfs.Host) (options []string) {
+func registryOptions(ecosystem runline.Ecosystem, host *hostfs.Host) (options []string) {
 	add := func(name, value string) {
 		var places []string
 		for _, place := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r <= ' ' }) {
-			places = append(places, launcher.WithoutUser(place))
+			places = append(places, runline.WithoutUser(place))
 		}
 		if places != nil {
 			options = append(options, "--"+strings.ReplaceAll(strings.ToLower(name), "_", "-")+"="+strings.Join(places, ","))
 		}
 	}
-	if ecosystem != launcher.NPM {
+	if ecosystem != runline.NPM {
 		for _, pair := range environ.Build(environ.Lock, host.Environ) {
 			if name, value, _ := strings.Cut(pair, "="); !strings.HasPrefix(strings.ToLower(name), "npm_") {
 				add(name, value)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -32,7 +32,7 @@ func TestKey(t *testing.T) {
 		{"uvx p", "npm_config_registry=https://r.test UV_INDEX_CORP_PASSWORD=pw UV_CACHE_DIR=/c PIP_RETRIES=0", "", "p@latest"},
 		{"uvx p", "UV_DEFAULT_INDEX=https://me:pw@d.test/simple UV_EXTRA_INDEX_URL=https://a:b@e.test,https://c:d@f.test PIP_INDEX_URL=https://g.test", "", "p@latest --pip-index-url=https://g.test --uv-default-index=https://d.test/simple --uv-extra-index-url=https://e.test,https://f.test"},
 	} {
-		line, err := launcher.Parse(strings.Fields(c.line))
+		line, err := runline.Parse(strings.Fields(c.line))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
-func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error {
+func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error {
 	name := p.Entry.Name
 	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
 	start, err := npm.Program(os.DirFS(dir), line.Program)

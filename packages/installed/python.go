@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
 // python fills in how a program of PyPI is started: the starter of an entry point by Python,
 // another program of the tree directly. The starter finds its packages by itself; package
 // python has the layout of the tree.
-func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (err error) {
+func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) (err error) {
 	name := line.Program
 	if name == "" {
 		name = p.Entry.Program
@@ -83,10 +83,10 @@ func (f Finder) trusts(named string, p *Program) bool {
 // a git repository. The launcher must do it.
 var ErrAsGiven = errors.New("the line is run as it is given")
 
-func fromRegistry(line *launcher.Line) error {
+func fromRegistry(line *runline.Line) error {
 	for _, s := range line.Packages {
-		if line.Ecosystem() != launcher.PyPI {
-			if s.Kind != launcher.Registry && s.Kind != launcher.Alias {
+		if line.Ecosystem() != runline.PyPI {
+			if s.Kind != runline.Registry && s.Kind != runline.Alias {
 				return fmt.Errorf("%s does not come from a registry (%s), so mcp-jail does not fetch it; %w", s, s.Kind, ErrAsGiven)
 			}
 			continue

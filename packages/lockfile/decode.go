@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/toml"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // A decoder reads a tree of nodes. It keeps the first fault only.
@@ -80,7 +80,7 @@ func (d *decoder) entry(key Key, n *toml.Node) *Entry {
 			e.Packages = make([]Package, 0, len(v.Keys))
 			d.members(v, func(path string, v *toml.Node) { e.Packages = append(e.Packages, d.pkg(path, v)) })
 		case "pins":
-			e.Pins = make(map[string]*pin.Pin, len(v.Keys))
+			e.Pins = make(map[string]*toolpin.Pin, len(v.Keys))
 			d.members(v, func(name string, v *toml.Node) { e.Pins[name] = d.pin(v) })
 		default:
 			d.text(name, v, fields[name])
@@ -125,8 +125,8 @@ func (d *decoder) pkg(path string, n *toml.Node) Package {
 	return p
 }
 
-func (d *decoder) pin(n *toml.Node) *pin.Pin {
-	p := &pin.Pin{}
+func (d *decoder) pin(n *toml.Node) *toolpin.Pin {
+	p := &toolpin.Pin{}
 	d.members(n, func(name string, v *toml.Node) {
 		var into *string
 		switch name {
@@ -139,9 +139,9 @@ func (d *decoder) pin(n *toml.Node) *pin.Pin {
 		case "instructions_hash":
 			into = &p.Server.Hash
 		case "tools":
-			p.Tools = make([]pin.Tool, 0, len(v.Keys))
+			p.Tools = make([]toolpin.Tool, 0, len(v.Keys))
 			d.members(v, func(name string, v *toml.Node) { p.Tools = append(p.Tools, d.tool(name, v)) })
-			slices.SortFunc(p.Tools, func(a, b pin.Tool) int { return strings.Compare(a.Name, b.Name) })
+			slices.SortFunc(p.Tools, func(a, b toolpin.Tool) int { return strings.Compare(a.Name, b.Name) })
 			return
 		}
 		d.text(name, v, into)
@@ -149,8 +149,8 @@ func (d *decoder) pin(n *toml.Node) *pin.Pin {
 	return p
 }
 
-func (d *decoder) tool(name string, n *toml.Node) pin.Tool {
-	t := pin.Tool{Name: name}
+func (d *decoder) tool(name string, n *toml.Node) toolpin.Tool {
+	t := toolpin.Tool{Name: name}
 	d.members(n, func(name string, v *toml.Node) {
 		into, isText := (*string)(nil), false
 		switch name {
@@ -179,7 +179,7 @@ func (d *decoder) tool(name string, n *toml.Node) pin.Tool {
 		d.text(name, v, into)
 		// The file has a text; the pin has canonical JSON, over which the hash goes.
 		if isText && d.err == nil {
-			*into = pin.Quote(*into)
+			*into = toolpin.Quote(*into)
 		}
 	})
 	if d.err == nil && t.Hash == "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // A Change is one thing in which two entries of a key differ.
@@ -15,7 +15,7 @@ type Change struct {
 	Kind ChangeKind
 	Text string // one line, safe on a terminal
 	// Tools is set for Tool.
-	Tools pin.Difference
+	Tools toolpin.Difference
 }
 
 // ChangeKind says what a change is about.
@@ -162,7 +162,7 @@ func (p Package) describe() string {
 	return show.Named(name, 200)
 }
 
-func (d *differ) pins(old, now map[string]*pin.Pin) {
+func (d *differ) pins(old, now map[string]*toolpin.Pin) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(now))
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -170,7 +170,7 @@ func (d *differ) pins(old, now map[string]*pin.Pin) {
 		if old[name] == nil || now[name] == nil {
 			continue // pinned for the first time, or not asked for this time
 		}
-		for _, tools := range pin.Compare(old[name], now[name]) {
+		for _, tools := range toolpin.Compare(old[name], now[name]) {
 			text := tools.String()
 			if len(names) > 1 {
 				text = shown(name) + ": " + text

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // TestDiff: an update in words.
@@ -33,7 +33,7 @@ func TestDiff(t *testing.T) {
 		"tools": {func(e *Entry) {
 			e.Pins["default"] = mustPin(t, `{"name":"read_file"},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`)
 		}, "tool: default: tool read_file: its title is gone: it was «Read»; its description is gone: it was «Reads it's<U+200B> \"file\".\\n»; its inputSchema is gone: it was «{\"default\":\"it's\",\"type\":\"object\"}»; its annotations is gone: it was «{\"readOnlyHint\":true}»\ntool: default: tool «x.y ä»: it is gone"},
-		"no pin so far":  {func(e *Entry) { e.Pins = map[string]*pin.Pin{"other": {}} }, ""},
+		"no pin so far":  {func(e *Entry) { e.Pins = map[string]*toolpin.Pin{"other": {}} }, ""},
 		"one pin of two": {func(e *Entry) { delete(e.Pins, "default") }, ""},
 	} {
 		old, e := anEntry(t, "a"), anEntry(t, "a")

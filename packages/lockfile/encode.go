@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // Version 2 of the format has the source of an entry. Files of version 1 are read too.
@@ -85,7 +85,7 @@ func (w *writer) entry(e *Entry) {
 	}
 }
 
-func (w *writer) pin(section string, p *pin.Pin) {
+func (w *writer) pin(section string, p *toolpin.Pin) {
 	w.text("\n" + section + "]\n")
 	w.pair("server", p.Server.Name)
 	w.pair("version", p.Server.Version)
@@ -108,7 +108,7 @@ func (w *writer) pin(section string, p *pin.Pin) {
 // json writes canonical JSON that is nearly always a string: as its text, or else under a
 // name of its own.
 func (w *writer) json(name, canonical string) {
-	if text, ok := pin.Unquote(canonical); ok && pin.Quote(text) == canonical {
+	if text, ok := toolpin.Unquote(canonical); ok && toolpin.Quote(text) == canonical {
 		w.text(name + " = " + quote(text) + "\n") // also if it is empty
 	} else {
 		w.pair(name+"_json", canonical)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // MaxSize is the largest lock file that is read or written.
@@ -53,7 +53,7 @@ type Entry struct {
 	Packages []Package
 	// Pins are the tool definitions. The caller chooses the names: servers list other tools
 	// for other arguments and other capabilities of the client.
-	Pins map[string]*pin.Pin
+	Pins map[string]*toolpin.Pin
 }
 
 // Source tells what decided about the integrities of an entry. Up to version 1 of the format, that

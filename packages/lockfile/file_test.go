@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -49,7 +49,7 @@ pinned = "2026-11-22T20:43:20Z"
 	e := anEntry(t, "@a/files@^1")
 	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "node_modules/@a/files/index.js", "", "", "", ""
 	e.Packages = []Package{{Path: "node_modules/@a/files", Version: "1.2.3", Integrity: "sha512-AA=="}, {Path: "node_modules/b", Version: "2.0.0", Integrity: "sha512-BB==", Scripts: ScriptsSkipped}}
-	e.Pins = map[string]*pin.Pin{"default": p}
+	e.Pins = map[string]*toolpin.Pin{"default": p}
 	git := &Entry{Key: Key{PyPI, "mcp-server-git==1.0"}, Name: "mcp-server-git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300)}
 	filled := strings.NewReplacer("INSTRUCTIONS", p.Server.Hash, "HASH", p.Tools[0].Hash).Replace(want)
 	if got := string(encode(t, git, e)); got != filled {

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 var someDay = time.Date(2026, 11, 22, 20, 43, 20, 0, time.UTC)
 
-func mustPin(t testing.TB, tools string) *pin.Pin {
+func mustPin(t testing.TB, tools string) *toolpin.Pin {
 	t.Helper()
-	p, err := pin.New(pin.NewServer("files", "1.2.3", "Read.\n\u202eThen \"write\".\\"), []byte(`{"tools":[`+tools+`]}`))
+	p, err := toolpin.New(toolpin.NewServer("files", "1.2.3", "Read.\n\u202eThen \"write\".\\"), []byte(`{"tools":[`+tools+`]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func anEntry(t testing.TB, spec string) *Entry {
 			{Path: "node_modules/b", Name: "c", Version: "2.0.0-rc.1+x", Resolved: "git+ssh://git@host/c.git#0123", Scripts: ScriptsSkipped},
 			{Path: "node_modules/b/node_modules/d", Version: "0.1.0", Integrity: "sha512-BBBB==", Scripts: ScriptsRun},
 		},
-		Pins: map[string]*pin.Pin{
+		Pins: map[string]*toolpin.Pin{
 			"default": mustPin(t, `{"name":"read_file","title":"Read","description":"Reads it's\u200b \"file\".\n","inputSchema":{"type":"object","default":"it's"},"annotations":{"readOnlyHint":true}},
 				{"name":"x.y ä","description":null,"title":"\ud83d","outputSchema":{"a":"\\"}},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`),
 			"": {},
@@ -67,7 +67,7 @@ func largeFile(t testing.TB) (keys []Key, text []byte) {
 		for i := range 10 {
 			tools = append(tools, fmt.Sprintf(`{"name":"tool_%d","description":"It does something with a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where it is."}},"required":["path"]}}`, i))
 		}
-		e.Pins = map[string]*pin.Pin{"default": mustPin(t, strings.Join(tools, ","))}
+		e.Pins = map[string]*toolpin.Pin{"default": mustPin(t, strings.Join(tools, ","))}
 		entries, keys = append(entries, e), append(keys, e.Key)
 	}
 	return keys, encode(t, entries...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // ProposedName is the name of the file for tools that differ from the pinned ones. It is
@@ -25,7 +25,7 @@ type ToolPins struct {
 
 // Pinned returns the pins of Entry or, if fresh is true, those in the lock file now; there are none
 // if its entry has another version or other files. The caller must not change them.
-func (t ToolPins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
+func (t ToolPins) Pinned(fresh bool) (map[string]*toolpin.Pin, error) {
 	if !fresh {
 		return t.Entry.Pins, nil
 	}
@@ -41,10 +41,10 @@ func (t ToolPins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
 }
 
 // Add pins a list, unless another session has pinned one meanwhile that it contradicts.
-func (t ToolPins) Add(name string, p *pin.Pin) error {
+func (t ToolPins) Add(name string, p *toolpin.Pin) error {
 	return Update(t.File, func(f *File) error {
 		e := f.Find(t.Entry.Key)
-		if !t.isSame(e) || !pin.Judge(e.Pins, name, p, false).New {
+		if !t.isSame(e) || !toolpin.Judge(e.Pins, name, p, false).New {
 			return nil
 		}
 		return f.Set(e.withPin(name, p))
@@ -52,7 +52,7 @@ func (t ToolPins) Add(name string, p *pin.Pin) error {
 }
 
 // Propose keeps a list for AcceptTools.
-func (t ToolPins) Propose(name string, p *pin.Pin) error {
+func (t ToolPins) Propose(name string, p *toolpin.Pin) error {
 	return Update(t.Proposed, func(f *File) error {
 		e := f.Find(t.Entry.Key)
 		if !t.isSame(e) {
@@ -66,11 +66,11 @@ func (t ToolPins) isSame(e *Entry) bool {
 	return e != nil && e.Version == t.Entry.Version && e.Files == t.Entry.Files
 }
 
-func (e *Entry) withPin(name string, p *pin.Pin) *Entry {
+func (e *Entry) withPin(name string, p *toolpin.Pin) *Entry {
 	c := *e
 	c.Pins = maps.Clone(e.Pins)
 	if c.Pins == nil {
-		c.Pins = map[string]*pin.Pin{}
+		c.Pins = map[string]*toolpin.Pin{}
 	}
 	c.Pins[name] = p
 	return &c

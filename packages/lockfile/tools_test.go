@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // pinnedPackage returns the pins of a package in a lock file of its own.
-func pinnedPackage(t *testing.T, pins map[string]*pin.Pin) ToolPins {
+func pinnedPackage(t *testing.T, pins map[string]*toolpin.Pin) ToolPins {
 	dir := t.TempDir()
 	e := anEntry(t, "files@latest")
 	e.Pins = pins
@@ -41,7 +41,7 @@ func now(t *testing.T, p ToolPins) string {
 	return strings.Join(all, " ")
 }
 
-func toolA(t *testing.T, description string) *pin.Pin {
+func toolA(t *testing.T, description string) *toolpin.Pin {
 	return mustPin(t, `{"name":"a","description":"`+description+`"}`)
 }
 
@@ -50,7 +50,7 @@ func TestToolPins(t *testing.T) {
 	p := pinnedPackage(t, nil)
 	for _, step := range []struct {
 		name string
-		pin  *pin.Pin
+		pin  *toolpin.Pin
 		want string
 	}{
 		{"x", toolA(t, "A"), `x"A"`},
@@ -81,7 +81,7 @@ func TestToolPins(t *testing.T) {
 
 // TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
 func TestAcceptTools(t *testing.T) {
-	p := pinnedPackage(t, map[string]*pin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
+	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
 	if err := p.Propose("x", toolA(t, "B")); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestAcceptTools(t *testing.T) {
 
 // TestAcceptStale: a proposal for another version is not accepted.
 func TestAcceptStale(t *testing.T) {
-	p := pinnedPackage(t, map[string]*pin.Pin{"x": toolA(t, "A")})
+	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A")})
 	old := *p.Entry
 	old.Version = "0.9.0"
 	if err := (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")); err != nil {

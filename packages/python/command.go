@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // A Request is what an installer is asked for.
@@ -20,8 +20,8 @@ type Request struct {
 
 // An OptionError says that an option of a line cannot be passed to an installer.
 type OptionError struct {
-	Launcher launcher.Launcher
-	Option   launcher.Option
+	Launcher runline.Launcher
+	Option   runline.Option
 	With     string // the installer
 }
 
@@ -35,7 +35,7 @@ func (e *OptionError) Error() string {
 
 // NewRequest returns what a line asks for, and changes config by what the line says about
 // indexes. Relative paths are below dir. uv tells whether uv is the installer.
-func NewRequest(line *launcher.Line, config *Config, dir string, uv bool) (r Request, err error) {
+func NewRequest(line *runline.Line, config *Config, dir string, uv bool) (r Request, err error) {
 	for _, s := range line.Packages {
 		text, err := Requirement(s, dir)
 		if err != nil {
@@ -66,7 +66,7 @@ func below(dir, file string) string {
 	return dir + "/" + strings.TrimPrefix(file, "./")
 }
 
-func (r *Request) add(o launcher.Option, config *Config, dir string, uv bool) bool {
+func (r *Request) add(o runline.Option, config *Config, dir string, uv bool) bool {
 	switch o.Name {
 	case "default-index":
 		config.Index = o.Value

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func TestPipConfig(t *testing.T) {
@@ -107,9 +107,9 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, words string) *launcher.Line {
+func parse(t *testing.T, words string) *runline.Line {
 	t.Helper()
-	line, err := launcher.Parse(strings.Fields(words))
+	line, err := runline.Parse(strings.Fields(words))
 	if err != nil {
 		t.Fatal(err)
 	}

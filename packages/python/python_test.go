@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func TestRequirement(t *testing.T) {
@@ -29,7 +29,7 @@ func TestRequirement(t *testing.T) {
 		{"uvx --from ./project x", "!a directory"},
 		{"uvx --from https://example.com/x.tar.gz x", "!an archive of sources"},
 	} {
-		line, err := launcher.Parse(strings.Fields(c.words))
+		line, err := runline.Parse(strings.Fields(c.words))
 		if err != nil {
 			t.Fatal(err)
 		}

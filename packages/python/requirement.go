@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
@@ -13,9 +13,9 @@ import (
 // Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
 // relative path is below dir. The error says that the package comes from a place from
 // which nothing can be fetched without running its code.
-func Requirement(s launcher.Spec, dir string) (string, error) {
+func Requirement(s runline.Spec, dir string) (string, error) {
 	switch s.Kind {
-	case launcher.Registry:
+	case runline.Registry:
 		text := s.Name
 		if len(s.Extras) > 0 {
 			text += "[" + strings.Join(s.Extras, ",") + "]"
@@ -27,7 +27,7 @@ func Requirement(s launcher.Spec, dir string) (string, error) {
 			text += s.Range
 		}
 		return text, nil
-	case launcher.File:
+	case runline.File:
 		if !strings.HasSuffix(s.Location, ".whl") {
 			break
 		}
@@ -35,7 +35,7 @@ func Requirement(s launcher.Spec, dir string) (string, error) {
 			return s.Location, nil
 		}
 		return path.Join(dir, s.Location), nil
-	case launcher.URL:
+	case runline.URL:
 		if location, _, _ := strings.Cut(s.Location, "#"); strings.HasSuffix(location, ".whl") {
 			return s.Location, nil
 		}
@@ -44,10 +44,10 @@ func Requirement(s launcher.Spec, dir string) (string, error) {
 }
 
 // A SourceError says that a package is no wheel, so that installing it runs its code.
-type SourceError struct{ Spec launcher.Spec }
+type SourceError struct{ Spec runline.Spec }
 
 func (e *SourceError) Error() string {
-	from := map[launcher.Kind]string{launcher.Git: "a git repository", launcher.Directory: "a directory", launcher.File: "an archive of sources", launcher.URL: "an archive of sources"}[e.Spec.Kind]
+	from := map[runline.Kind]string{runline.Git: "a git repository", runline.Directory: "a directory", runline.File: "an archive of sources", runline.URL: "an archive of sources"}[e.Spec.Kind]
 	return fmt.Sprintf("%s is %s: mcp-jail installs Python packages from an index, or from a wheel, because to install this one runs its code", e.Spec, from)
 }
 

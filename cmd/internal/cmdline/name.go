@@ -3,7 +3,7 @@ package cmdline
 import (
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -12,10 +12,10 @@ import (
 // HOME.
 //
 // If a launcher such as npx fetches the server's package, the name is made of the package,
-// whatever its version and its arguments are: see [launcher.Line.Key]. Other servers have their
+// whatever its version and its arguments are: see [runline.Line.Key]. Other servers have their
 // [config.DefaultName].
 func DefaultName(argv []string, dir string) string {
-	if line, err := launcher.Parse(argv); err == nil {
+	if line, err := runline.Parse(argv); err == nil {
 		return line.Key(dir)
 	}
 	return config.DefaultName(argv, dir)
@@ -24,14 +24,14 @@ func DefaultName(argv []string, dir string) string {
 // Identity returns a text that tells programs apart. Versions of packages do not change it: a user
 // edits them, and it stays the same server. A command without a launcher has its [config.Identity].
 func Identity(argv []string, dir string) string {
-	line, err := launcher.Parse(argv)
+	line, err := runline.Parse(argv)
 	if err != nil {
 		return config.Identity(argv, dir)
 	}
 	text := line.Key(dir)
 	for _, o := range line.Options {
 		if strings.Contains(o.Value, "://") { // another registry has another package of the name
-			text += "\x00--" + o.Name + "=" + launcher.WithoutUser(o.Value)
+			text += "\x00--" + o.Name + "=" + runline.WithoutUser(o.Value)
 		}
 	}
 	return text

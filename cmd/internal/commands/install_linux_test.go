@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // commandsMain is mcp-jail-cli, for tests.
@@ -185,7 +185,7 @@ func TestUpdateShowsToolsOfOtherClients(t *testing.T) {
 	const client = "client-0123456789ab"
 	must(t, lockfile.Update(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName), func(f *lockfile.File) error {
 		e := *installed
-		e.Pins = map[string]*pin.Pin{client: e.Pins["default"]}
+		e.Pins = map[string]*toolpin.Pin{client: e.Pins["default"]}
 		return f.Set(&e)
 	}))
 	tools := append(registry.Tools(), registry.Tool{Name: "pay", Description: "Pays.", InputSchema: map[string]any{"type": "object"}})

@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 const (
@@ -35,12 +35,12 @@ type Tool struct {
 }
 
 // Pin returns the definitions of the tools as a session pins them.
-func (a *Answer) Pin() (*pin.Pin, error) {
-	server, err := pin.ReadServer(a.server)
+func (a *Answer) Pin() (*toolpin.Pin, error) {
+	server, err := toolpin.ReadServer(a.server)
 	if err != nil {
 		return nil, err
 	}
-	return pin.New(server, a.pages...)
+	return toolpin.New(server, a.pages...)
 }
 
 // Ask makes the handshake with a server, and lists its tools. It reads up to the last answer, and

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"},"instructions":"be good"}`
@@ -93,12 +93,12 @@ func TestAsk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := pin.ReadServer([]byte(hello))
+	server, err := toolpin.ReadServer([]byte(hello))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := pin.New(server, []byte(first), []byte(second))
-	if err != nil || len(pin.Compare(want, p)) > 0 || len(p.Tools) != 2 || !strings.Contains(p.Find("read").InputSchema, "x-own") || p.Server.Instructions != "be good" {
+	want, err := toolpin.New(server, []byte(first), []byte(second))
+	if err != nil || len(toolpin.Compare(want, p)) > 0 || len(p.Tools) != 2 || !strings.Contains(p.Find("read").InputSchema, "x-own") || p.Server.Instructions != "be good" {
 		t.Errorf("%v, %+v", err, p)
 	}
 }

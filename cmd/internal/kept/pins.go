@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -80,7 +80,7 @@ func keyOf(argv []string, host *hostfs.Host) (key lockfile.Key, asked string) {
 	if len(argv) == 0 {
 		return key, ""
 	}
-	line, err := launcher.Parse(argv)
+	line, err := runline.Parse(argv)
 	if err != nil {
 		return key, ""
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -19,7 +19,7 @@ import (
 // Package is the package of a server that npx, uvx or the like starts. Its methods take a nil
 // Package for that of a server which no launcher starts.
 type Package struct {
-	line    launcher.Line
+	line    runline.Line
 	program *installed.Program // nil: the line runs as it is given
 	asGiven error              // why program is nil
 	data    *packageData       // the file that the package writes; nil if none is known

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -23,7 +23,7 @@ type packageData struct {
 
 // installedPackage is the package behind the launcher's line of a target.
 type installedPackage struct {
-	line    launcher.Line
+	line    runline.Line
 	program *installed.Program // nil: the line runs as it is given
 	asGiven error              // why program is nil
 	data    *packageData       // the file that the package writes; nil if none is known

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -21,16 +21,16 @@ import (
 // puts the program into the policy.
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
-	line, err := launcher.Parse(t.given)
-	var container *launcher.ContainerError
+	line, err := runline.Parse(t.given)
+	var container *runline.ContainerError
 	switch {
 	case errors.As(err, &container):
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "container", Message: container.Error(), Where: t.Policy.Where})
 		return nil
-	case errors.Is(err, launcher.ErrNotLauncher):
+	case errors.Is(err, runline.ErrNotLauncher):
 		return nil
 	case err != nil:
-		t.Package = t.newPackage(launcher.Line{}, err)
+		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -67,7 +67,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 	return nil
 }
 
-func (t *Target) newPackage(line launcher.Line, asGiven error) *Package {
+func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, trial: t.trial != nil}
 }
 
@@ -111,10 +111,10 @@ func (t *Target) Asked() string {
 	if t.Package != nil {
 		return t.Package.asked
 	}
-	return t.asked(&launcher.Line{})
+	return t.asked(&runline.Line{})
 }
 
-func (t *Target) asked(line *launcher.Line) string {
+func (t *Target) asked(line *runline.Line) string {
 	if t.Config != nil {
 		var words []string
 		for _, file := range t.Host.Configs {
@@ -126,7 +126,7 @@ func (t *Target) asked(line *launcher.Line) string {
 }
 
 // AskedLine returns the arguments of mcp-jail install for the words of a launcher's line.
-func AskedLine(words []string, line *launcher.Line) string {
+func AskedLine(words []string, line *runline.Line) string {
 	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
 		words = words[:n]
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -55,7 +55,7 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 		t.Fatal(err)
 	}
 	line = []string{"npx", "-y", "hostile@1.0.0"}
-	parsed, err := launcher.Parse(line)
+	parsed, err := runline.Parse(line)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -18,7 +18,7 @@ func TestAsked(t *testing.T) {
 		"npx -y files":                   "-- npx -y files",
 	} {
 		words := strings.Fields(line)
-		parsed, err := launcher.Parse(words)
+		parsed, err := runline.Parse(words)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -18,7 +18,7 @@ type packagePins struct {
 }
 
 // Name implements lifecycle.Pins.
-func (p packagePins) Name(capabilities []byte) string { return pin.Name(p.arguments, capabilities) }
+func (p packagePins) Name(capabilities []byte) string { return toolpin.Name(p.arguments, capabilities) }
 
 // Accept implements lifecycle.Pins.
 func (p packagePins) Accept() string {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -15,7 +15,7 @@ import (
 // of other servers are not.
 func TestPinTools(t *testing.T) {
 	entry := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "files@^1 other"}}
-	pkg := Package{line: launcher.Line{Args: []string{"/data"}}, program: &installed.Program{Entry: entry}, host: &hostfs.Host{}}
+	pkg := Package{line: runline.Line{Args: []string{"/data"}}, program: &installed.Program{Entry: entry}, host: &hostfs.Host{}}
 	for name, c := range map[string]struct {
 		pkg            *Package
 		mode           string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -213,13 +213,13 @@ func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 // that the line sets. The words are those behind the package of a launcher, behind the script of
 // an interpreter, or behind the program. If this is not certain, it returns none, because a
 // preset makes rules of the words.
-func serverWords(argv []string) (words []string, set []launcher.Assignment) {
-	line, err := launcher.Parse(argv)
-	var container *launcher.ContainerError
+func serverWords(argv []string) (words []string, set []runline.Assignment) {
+	line, err := runline.Parse(argv)
+	var container *runline.ContainerError
 	switch {
 	case err == nil:
 		return line.Args, line.Env
-	case errors.As(err, &container), !errors.Is(err, launcher.ErrNotLauncher), len(argv) == 0:
+	case errors.As(err, &container), !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0:
 		return nil, nil
 	}
 	program := path.Base(argv[0])

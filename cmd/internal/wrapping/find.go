@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -280,8 +280,8 @@ func editFormat(f clients.Format) edit.Format {
 
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
-	var container *launcher.ContainerError
-	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
+	var container *runline.ContainerError
+	if _, err := runline.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
 	if names := slices.DeleteFunc(setNames(e.Entry), func(name string) bool { return environ.MaySet(name, e.isProject()) }); len(names) > 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -37,7 +37,7 @@ type Grant struct {
 // grantOf returns what an entry gets, from what the entry itself shows. fromFile are the
 // variables of its file of variables, and note says why they are not granted.
 func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string) (g Grant) {
-	line, err := launcher.Parse(s.Argv())
+	line, err := runline.Parse(s.Argv())
 	args := s.Args
 	if err == nil {
 		args = line.Args

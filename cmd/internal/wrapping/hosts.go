@@ -2,7 +2,7 @@ package wrapping
 
 import (
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -23,7 +23,7 @@ func (s Entry) choosesHost(p *presets.Preset, argv []string, fromFile []string, 
 	for name, value := range e.Env {
 		own[name] = value != "" && !s.isOfUser(value)
 	}
-	line, err := launcher.Parse(argv)
+	line, err := runline.Parse(argv)
 	switch {
 	case err == nil:
 		e.Args = line.Args

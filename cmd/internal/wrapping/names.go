@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -36,7 +36,7 @@ func NewNames(files []*File, kept map[string][]string) *Names {
 func (n *Names) nameFor(f *File, s Entry) string {
 	id := identity(s.Argv())
 	base := clients.JailName(s.Server)
-	if _, err := launcher.Parse(s.Argv()); err != nil && (s.isProject() || s.For != "") {
+	if _, err := runline.Parse(s.Argv()); err != nil && (s.isProject() || s.For != "") {
 		// "node server.js" is another program in each project.
 		base += "-" + policy.ShortHash(f.Path+" "+s.For)
 	}
@@ -53,7 +53,7 @@ func (n *Names) nameFor(f *File, s Entry) string {
 // identity tells programs apart: the packages of a launcher's line, or else the command line. A line
 // that brings code of its own is not its package.
 func identity(argv []string) string {
-	line, err := launcher.Parse(argv)
+	line, err := runline.Parse(argv)
 	if err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {
 		return line.Key("")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -31,7 +31,7 @@ func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) pres
 		start.Env[name] = "of " + s.EnvFile
 	}
 	// npx and uvx run a program of the directory in place of the package, if it has one.
-	if line, err := launcher.Parse(start.Argv); err == nil && host.Project != "" {
+	if line, err := runline.Parse(start.Argv); err == nil && host.Project != "" {
 		start.Instead = insteadOf(&line, s.dir(host), host)
 	}
 	return start
@@ -46,7 +46,7 @@ func (s Entry) dir(host clients.Host) string {
 	return dir
 }
 
-func insteadOf(line *launcher.Line, dir string, host clients.Host) string {
+func insteadOf(line *runline.Line, dir string, host clients.Host) string {
 	local, err := hostfs.LocalHost()
 	if err != nil {
 		return "what a directory has that is not known: " + err.Error()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // Pins keeps the tool definitions of a server from one session to the next. Several
@@ -20,11 +20,11 @@ type Pins interface {
 	Name(capabilities []byte) string
 	// Pinned returns the pins by their names. With fresh it reads them again; without it,
 	// it may return the pins of the start. The map and the pins must not change afterwards.
-	Pinned(fresh bool) (map[string]*pin.Pin, error)
+	Pinned(fresh bool) (map[string]*toolpin.Pin, error)
 	// Add pins a list that is new.
-	Add(name string, p *pin.Pin) error
+	Add(name string, p *toolpin.Pin) error
 	// Propose keeps a list that differs from the pins, for the command that accepts it.
-	Propose(name string, p *pin.Pin) error
+	Propose(name string, p *toolpin.Pin) error
 	// Accept returns the command that accepts what was proposed.
 	Accept() string
 }
@@ -44,10 +44,10 @@ type ToolCheck struct {
 	Redact  *diagnostics.Redactor // set before the session begins
 
 	mu      sync.Mutex // held while something is compared, never while something is sent
-	pinned  map[string]*pin.Pin
-	servers map[string]pin.Server // by the name of the pin; without an entry nothing is known
-	lists   map[string]*pagedList // by the name of the pin
-	offered map[string]*pin.Pin   // what was proposed, or is about to be
+	pinned  map[string]*toolpin.Pin
+	servers map[string]toolpin.Server // by the name of the pin; without an entry nothing is known
+	lists   map[string]*pagedList     // by the name of the pin
+	offered map[string]*toolpin.Pin   // what was proposed, or is about to be
 	told    map[string]bool
 	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
 
@@ -68,7 +68,7 @@ func newToolCheck(c *Client) *ToolCheck {
 	}
 	return &ToolCheck{
 		client: c, pins: c.Config.Pins, enforce: c.Config.EnforcePins,
-		servers: map[string]pin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*pin.Pin{}, told: map[string]bool{},
+		servers: map[string]toolpin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*toolpin.Pin{}, told: map[string]bool{},
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *ToolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Dia
 		return nil
 	}
 	name := c.pins.Name(asked.Capabilities)
-	server, err := pin.ReadServer(result)
+	server, err := toolpin.ReadServer(result)
 	if result == nil {
 		err = errNotInMemory
 	}
@@ -99,7 +99,7 @@ func (c *ToolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Dia
 	}
 	c.mu.Lock()
 	c.servers[name] = server
-	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.JudgeServer(pins, name, server) })
+	verdict, err := c.judge(func(pins map[string]*toolpin.Pin) toolpin.Verdict { return toolpin.JudgeServer(pins, name, server) })
 	c.mu.Unlock()
 	if err != nil {
 		return c.unreadable(asked, "", err)
@@ -124,11 +124,11 @@ func (c *ToolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis 
 		c.mu.Unlock()
 		return c.unreadable(asked, "the list of tools", err)
 	}
-	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.Judge(pins, name, p, part) })
+	verdict, err := c.judge(func(pins map[string]*toolpin.Pin) toolpin.Verdict { return toolpin.Judge(pins, name, p, part) })
 	if verdict.New && err == nil {
 		c.pinned = maps.Clone(c.pinned)
 		if c.pinned == nil {
-			c.pinned = map[string]*pin.Pin{}
+			c.pinned = map[string]*toolpin.Pin{}
 		}
 		c.pinned[name] = p
 		c.save("pinned", func() error { return c.pins.Add(name, p) })
@@ -156,17 +156,17 @@ func (c *ToolCheck) propose(name string) error {
 
 // offer keeps p as the last list that was offered under a name. It reports whether p differs from
 // the one before, and so is to be proposed.
-func (c *ToolCheck) offer(name string, p *pin.Pin) bool {
+func (c *ToolCheck) offer(name string, p *toolpin.Pin) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.offered[name]
 	c.offered[name] = p
-	return last == nil || len(pin.Compare(last, p)) > 0
+	return last == nil || len(toolpin.Compare(last, p)) > 0
 }
 
 // read returns the pin of a page, or of the whole list if the page is its last one. The
 // caller holds mu.
-func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *pin.Pin, part bool, err error) {
+func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *toolpin.Pin, part bool, err error) {
 	if page == nil {
 		return nil, false, errNotInMemory
 	}
@@ -191,17 +191,17 @@ func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *pin.Pi
 			c.lists[name] = l
 		}
 	}
-	p, err = pin.New(c.servers[name], pages...)
+	p, err = toolpin.New(c.servers[name], pages...)
 	return p, l == nil || next != "", err
 }
 
 // judge compares with the pins of the session. If that finds a difference, it compares with the
 // pins of now: another session, or the user, may have changed them. The caller holds mu.
-func (c *ToolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Verdict, error) {
+func (c *ToolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict) (toolpin.Verdict, error) {
 	if c.pinned == nil {
 		pinned, err := c.pins.Pinned(false)
 		if err != nil {
-			return pin.Verdict{}, err
+			return toolpin.Verdict{}, err
 		}
 		c.pinned = pinned
 	}
@@ -224,7 +224,7 @@ func (c *ToolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Ve
 }
 
 // changed tells of differences, and returns a diagnosis if the client must not see them.
-func (c *ToolCheck) changed(asked ListRequest, verdict pin.Verdict) *diagnostics.Diagnosis {
+func (c *ToolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnostics.Diagnosis {
 	if len(verdict.Differences) == 0 {
 		return nil
 	}

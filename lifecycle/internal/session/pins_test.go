@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,13 +20,13 @@ func BenchmarkPinsList(b *testing.B) {
 		list = append(list, fmt.Sprintf(`{"name":"tool_%d","description":%q,"inputSchema":{"type":"object","properties":{%s"cursor":{}}}}`, i, strings.Repeat("It does something. ", 20), fields.String()))
 	}
 	page := []byte(`{"tools":[` + strings.Join(list, ",") + `]}`)
-	pinned, err := pin.New(pin.NewServer("menu", "1", "Be kind."), page)
+	pinned, err := toolpin.New(toolpin.NewServer("menu", "1", "Be kind."), page)
 	if err != nil {
 		b.Fatal(err)
 	}
 	pins := onePin{pinned}
 	s := Session{Profile: &policy.Profile{}, Pins: pins}
-	check := &ToolCheck{client: &Client{Config: s}, pins: pins, lists: map[string]*pagedList{}, servers: map[string]pin.Server{}}
+	check := &ToolCheck{client: &Client{Config: s}, pins: pins, lists: map[string]*pagedList{}, servers: map[string]toolpin.Server{}}
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
 		if d := check.List(ListRequest{Method: "tools/list"}, page); d != nil || len(check.told) > 0 {
@@ -36,16 +36,16 @@ func BenchmarkPinsList(b *testing.B) {
 }
 
 // onePin is a pin that does not change.
-type onePin struct{ pin *pin.Pin }
+type onePin struct{ pin *toolpin.Pin }
 
 func (onePin) Name([]byte) string { return "default" }
 
-func (p onePin) Pinned(bool) (map[string]*pin.Pin, error) {
-	return map[string]*pin.Pin{"default": p.pin}, nil
+func (p onePin) Pinned(bool) (map[string]*toolpin.Pin, error) {
+	return map[string]*toolpin.Pin{"default": p.pin}, nil
 }
 
-func (onePin) Add(string, *pin.Pin) error { return nil }
+func (onePin) Add(string, *toolpin.Pin) error { return nil }
 
-func (onePin) Propose(string, *pin.Pin) error { return nil }
+func (onePin) Propose(string, *toolpin.Pin) error { return nil }
 
 func (onePin) Accept() string { return "" }

@@ -12,22 +12,22 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // FakePins keeps pins in memory, as a lock file does between sessions.
 type FakePins struct {
 	mu       sync.Mutex
-	Pins     map[string]*pin.Pin
-	Start    map[string]*pin.Pin // what a session has at its start; nil: pins
-	Proposed map[string]*pin.Pin
+	Pins     map[string]*toolpin.Pin
+	Start    map[string]*toolpin.Pin // what a session has at its start; nil: pins
+	Proposed map[string]*toolpin.Pin
 	Added    int
 	Err      error // of Pinned(true) and Add
 }
 
-func (p *FakePins) Name(capabilities []byte) string { return pin.Name(nil, capabilities) }
+func (p *FakePins) Name(capabilities []byte) string { return toolpin.Name(nil, capabilities) }
 
-func (p *FakePins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
+func (p *FakePins) Pinned(fresh bool) (map[string]*toolpin.Pin, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !fresh {
@@ -39,7 +39,7 @@ func (p *FakePins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
 	return p.Pins, p.Err
 }
 
-func (p *FakePins) Add(name string, list *pin.Pin) error {
+func (p *FakePins) Add(name string, list *toolpin.Pin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.Pins[name] != nil {
@@ -48,16 +48,16 @@ func (p *FakePins) Add(name string, list *pin.Pin) error {
 	p.Added++
 	p.Pins = maps.Clone(p.Pins)
 	if p.Pins == nil {
-		p.Pins = map[string]*pin.Pin{}
+		p.Pins = map[string]*toolpin.Pin{}
 	}
 	p.Pins[name] = list
 	return p.Err
 }
 
-func (p *FakePins) Propose(name string, list *pin.Pin) error {
+func (p *FakePins) Propose(name string, list *toolpin.Pin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Proposed = map[string]*pin.Pin{name: list}
+	p.Proposed = map[string]*toolpin.Pin{name: list}
 	return nil
 }
 
@@ -68,7 +68,7 @@ func PinnedAs(t testing.TB, lists ...string) *FakePins {
 	t.Helper()
 	p := &FakePins{}
 	for i, list := range lists {
-		one, err := pin.New(pin.NewServer("menu", "1", "Be kind."), []byte(`{"tools":[`+list+`]}`))
+		one, err := toolpin.New(toolpin.NewServer("menu", "1", "Be kind."), []byte(`{"tools":[`+list+`]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func PinnedAs(t testing.TB, lists ...string) *FakePins {
 			name = fmt.Sprint("other", i)
 		}
 		if p.Pins == nil {
-			p.Pins = map[string]*pin.Pin{}
+			p.Pins = map[string]*toolpin.Pin{}
 		}
 		p.Pins[name] = one
 	}

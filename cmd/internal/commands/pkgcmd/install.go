@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -172,7 +172,7 @@ func withName(name string, err error) string {
 type wanted struct {
 	name  string // of the server, or of the package
 	asked string // the arguments of mcp-jail install for it
-	line  launcher.Line
+	line  runline.Line
 	load  func() (*target.Target, error) // the server, not resolved
 }
 
@@ -201,17 +201,17 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		}
 		names = cfg.ServerNames()
 	}
-	var unclear *launcher.NotUnderstoodError
+	var unclear *runline.NotUnderstoodError
 	for _, name := range names {
 		w, err := i.named(host, name)
 		switch {
 		case err == nil:
 			all = append(all, w)
-		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
+		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, runline.ErrNotLauncher)):
 			return nil, false, exit.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
 			return nil, false, err
-		case errors.Is(err, launcher.ErrNotLauncher):
+		case errors.Is(err, runline.ErrNotLauncher):
 		case errors.As(err, &unclear):
 			c.Notef("mcp-jail: not installed: server %s: %s", name, show.Line(unclear.Error()))
 		default:
@@ -232,7 +232,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 	return all, failed, nil
 }
 
-// launchers names the programs whose lines package launcher parses, for messages.
+// launchers names the programs whose lines package runline parses, for messages.
 const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
 
 // behindDashes returns the package of the line behind "--".
@@ -252,8 +252,8 @@ func (i *installCmd) configured(name string) (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	line, err := launcher.Parse(append([]string{t.Policy.Command}, t.Policy.Arguments...))
-	if errors.Is(err, launcher.ErrNotLauncher) {
+	line, err := runline.Parse(append([]string{t.Policy.Command}, t.Policy.Arguments...))
+	if errors.Is(err, runline.ErrNotLauncher) {
 		return wanted{}, &noPackageError{name, t.Policy.Command, err}
 	}
 	if err != nil {
@@ -325,7 +325,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 			c.Printf("%s\n", text)
 		}
 	}
-	line, err := launcher.Parse(i.given.Argv)
+	line, err := runline.Parse(i.given.Argv)
 	if err == nil {
 		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: target.Untrusted(reach, host)}
 		in.Progress = func(p install.Progress) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -76,8 +76,8 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 
 // typed returns the package of a command that was or could be typed behind "--".
 func (i *installCmd) typed(argv []string) (wanted, error) {
-	line, err := launcher.Parse(argv)
-	if errors.Is(err, launcher.ErrNotLauncher) {
+	line, err := runline.Parse(argv)
+	if errors.Is(err, runline.ErrNotLauncher) {
 		return wanted{}, exit.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
 	}
 	if err != nil {

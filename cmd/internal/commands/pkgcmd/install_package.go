@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -131,7 +131,7 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 
 // allowed returns a phrase for a line that names a version or a range, since a newer version may
 // exist. It returns "" for other lines.
-func allowed(line *launcher.Line) string {
+func allowed(line *runline.Line) string {
 	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
 		return " that the line allows: " + show.Line(p.String())
 	}

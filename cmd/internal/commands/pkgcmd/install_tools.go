@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/install"
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // handshakeTimeout is the time that a server has for listing its tools.
@@ -46,7 +46,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		return toolsFound{remark: "it was not started: " + err.Error()}
 	}
 	pins := t.Package.Pins()
-	var pinned map[string]*pin.Pin
+	var pinned map[string]*toolpin.Pin
 	if pins != nil {
 		if pinned, err = pins.Pinned(true); err != nil {
 			return toolsFound{remark: "its tools were not compared: " + err.Error()}
@@ -69,7 +69,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		found.remark = "its tools cannot be pinned: " + err.Error()
 		return found
 	}
-	verdict := pin.Judge(pinned, pins.Name(nil), list, false)
+	verdict := toolpin.Judge(pinned, pins.Name(nil), list, false)
 	switch {
 	case verdict.New:
 		err = pins.Add(pins.Name(nil), list)
@@ -131,16 +131,16 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	// client with others, and there may be no pin for this client. So the list is compared with the
 	// closest pin. The other pins stay: a server could list harmless tools here, and other tools
 	// there.
-	changed := pin.Closest(u.New.Pins, name, list)
+	changed := toolpin.Closest(u.New.Pins, name, list)
 	if changed == nil && len(u.New.Pins) > 0 || len(list.Tools) == 0 && u.New.Pins[name] == nil {
 		return toolsFound{}
 	}
 	if u.New.Pins == nil {
-		u.New.Pins = map[string]*pin.Pin{}
+		u.New.Pins = map[string]*toolpin.Pin{}
 	}
 	u.New.Pins[name] = list
-	return toolsFound{more: differenceTexts(slices.DeleteFunc(changed, func(d pin.Difference) bool {
-		return d.Kind == pin.Identity // the package's version, once more
+	return toolsFound{more: differenceTexts(slices.DeleteFunc(changed, func(d toolpin.Difference) bool {
+		return d.Kind == toolpin.Identity // the package's version, once more
 	}))}
 }
 
@@ -168,7 +168,7 @@ func unlisted(remark string, err error) toolsFound {
 	return found
 }
 
-func differenceTexts(all []pin.Difference) (lines []string) {
+func differenceTexts(all []toolpin.Difference) (lines []string) {
 	for _, d := range all {
 		lines = append(lines, d.String())
 	}

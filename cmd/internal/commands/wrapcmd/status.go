@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -330,7 +330,7 @@ func policyText(w clients.Wrapped) string {
 
 // runsOf returns the package that a launcher's line starts, or else the command line.
 func runsOf(argv []string) string {
-	if line, err := launcher.Parse(argv); err == nil {
+	if line, err := runline.Parse(argv); err == nil {
 		return line.Packages[0].String()
 	}
 	return strings.Join(argv, " ")

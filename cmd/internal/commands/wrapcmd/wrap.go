@@ -26,7 +26,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -273,7 +273,7 @@ func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLi
 			} else if s.Left != "" {
 				continue
 			}
-			line, err := launcher.Parse(argv)
+			line, err := runline.Parse(argv)
 			key := name + " " + line.Wanted("")
 			if err != nil || seen[key] {
 				continue
