@@ -13,7 +13,7 @@
 //
 // A secret is found as it is, in hexadecimal digits of either case, together or in pairs, and in
 // base64 with either alphabet at each of the three places that it can begin at within a group. Each
-// of these is also found behind escapes of JSON strings and of URLs, in any mixture and up to Depth
+// of these is also found after escapes of JSON strings and of URLs, in any mixture and up to Depth
 // times around one another: a tool often answers with JSON in a string of JSON. White space and its
 // escapes may stand between runs of eight or more digits of base64 and hexadecimal text, as line
 // ends do in mail.
@@ -23,7 +23,7 @@
 // the middle are looked for.
 //
 // A Finder can also look for kinds of tokens that are known by their form. It finds them only as
-// they are, not behind escapes or encodings.
+// they are, not in escapes or encodings.
 //
 // # Streams
 //

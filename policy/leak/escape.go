@@ -42,8 +42,6 @@ type escapes struct {
 	backslash, percent int // the place of the next one, or the length of the text; -1: not looked for yet
 }
 
-// from returns the first place of such a character that is not before place, or the length of the
-// text.
 func (e *escapes) from(place int) int {
 	next := func(at *int, c byte) {
 		if *at >= place {
@@ -123,7 +121,6 @@ func digit(c byte) int {
 	return -1
 }
 
-// join removes white space. If there is none, changed is false and out is text.
 func join(text []byte) (out []byte, changed bool) {
 	if !bytes.ContainsAny(text, " \t\r\n") {
 		return text, false

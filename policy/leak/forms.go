@@ -27,7 +27,6 @@ type pattern struct {
 	form   Form
 }
 
-// formsOf returns the forms of a value.
 func formsOf(value string) (all []pattern) {
 	add := func(form Form, texts ...string) {
 		for _, text := range texts {
@@ -49,7 +48,6 @@ func formsOf(value string) (all []pattern) {
 	return all
 }
 
-// pairs writes between after every two digits but the last two.
 func pairs(digits, between string) string {
 	var b strings.Builder
 	for at := 0; at < len(digits); at += 2 {

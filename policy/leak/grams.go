@@ -9,7 +9,6 @@ type grams struct {
 	shift uint8
 }
 
-// newGrams returns a set for n texts, with at least each bits for a text, but at most 1<<23 bits.
 func newGrams(n, each int) grams {
 	bits := 12
 	for bits < 23 && 1<<bits < each*n {
@@ -32,11 +31,8 @@ func again(h uint64) uint64 { return (h ^ h>>32) * mix }
 
 const mix = 0x9E3779B97F4A7C15
 
-// eight hashes the first eight bytes of a text.
 func eight(b []byte) uint64 { return binary.LittleEndian.Uint64(b) * mix }
 
-// four hashes the first four bytes of a text.
 func four(b []byte) uint64 { return uint64(binary.LittleEndian.Uint32(b)) * mix }
 
-// three hashes three bytes.
 func three(a, b, c byte) uint64 { return (uint64(a)<<16 | uint64(b)<<8 | uint64(c) | 1<<40) * mix }

@@ -79,7 +79,7 @@ func NewMask(values []string) *Mask {
 }
 
 func (m *Mask) add(form string) {
-	hash, weight := uint64(0), uint64(1)
+	hash, weight := uint64(0), uint64(1) // weight is base to the power of the length: see appendSums
 	for i := range len(form) {
 		hash = hash*m.base + m.digit[form[i]]
 		weight *= m.base
@@ -100,6 +100,7 @@ const block = 4 << 10
 func (m *Mask) each(text []byte, from int, found func(begin, end int)) {
 	sums := make([]uint64, 0, min(len(text)-from, block)+m.longest)
 	for from < len(text) {
+		// One block, and before it as much as the longest form that ends in it needs.
 		begin, end := max(0, from+1-m.longest), min(len(text), from+block)
 		sums = m.appendSums(sums[:0], text[begin:end])
 		for i := range m.lengths {
@@ -178,16 +179,17 @@ func (s *MaskStream) Next(out, piece []byte) ([]byte, error) {
 	passed := len(s.text) - len(s.shown)
 	split := false
 	s.mask.each(s.text, from, func(begin, end int) {
-		split = split || begin < passed
+		split = split || begin < passed // its beginning is out, and cannot be hidden any more
 		blacken(s.shown[max(0, begin-passed) : end-passed])
 	})
 	if split {
 		return out, ErrSplit
 	}
-	drop := max(0, len(s.text)-s.mask.longest+1)
+	drop := max(0, len(s.text)-s.mask.longest+1) // no form that ends later begins before it
 	if s.live {
 		out, s.shown = append(out, s.shown...), s.shown[:0]
 	} else {
+		// A form has no line end in it: see NewMask. So a whole line is decided.
 		drop = max(drop, 1+bytes.LastIndexAny(s.text, "\r\n"))
 		out, s.shown = append(out, s.shown[:drop]...), append(s.shown[:0], s.shown[drop:]...)
 	}

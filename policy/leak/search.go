@@ -67,8 +67,6 @@ func newSearch(patterns []pattern) *search {
 	return s
 }
 
-// addUnusual notes the bytes of a pattern around the one at a place, if usual texts may escape that
-// byte.
 func (s *search) addUnusual(text []byte, at int) {
 	c := text[at]
 	switch {
@@ -82,6 +80,7 @@ func (s *search) addUnusual(text []byte, at int) {
 	if at+1 < len(text) {
 		s.pairs[c][text[at+1]/64] |= 1 << (text[at+1] % 64)
 	}
+	// What stands around the byte in the pattern, so that most escapes of it elsewhere do not count.
 	if at+2 < len(text) {
 		s.near.add(three(c, text[at+1], text[at+2]))
 	} else {
@@ -96,14 +95,13 @@ func isLetterOrDigit(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// isPair reports whether next follows c in a pattern. c is unusual or a backslash.
 func (s *search) isPair(c, next byte) bool { return s.pairs[c][next/64]&(1<<(next%64)) != 0 }
 
 // find calls found for each pattern in text, until found returns false. With joined, white space
 // was removed from text, and find leaves out patterns of the form Plain.
 func (s *search) find(text []byte, joined bool, found func(p *pattern) bool) {
 	for at := 0; at+run <= len(text); at++ {
-		if !s.eight.hasTwice(eight(text[at:])) {
+		if !s.eight.hasTwice(eight(text[at:])) { // nearly every place ends here
 			continue
 		}
 		for _, k := range s.begins[binary.LittleEndian.Uint64(text[at:])] {
@@ -119,7 +117,7 @@ func (s *search) find(text []byte, joined bool, found func(p *pattern) bool) {
 	}
 }
 
-// look calls found for each pattern in text, also behind escapes, and for those in base64 and in
+// look calls found for each pattern in text, also in escapes, and for those in base64 and in
 // hexadecimal digits also across white space.
 func (s *search) look(text []byte, found func(p *pattern) bool) {
 	if joined, changed := join(s.layers(text, found)); changed {
@@ -127,7 +125,7 @@ func (s *search) look(text []byte, found func(p *pattern) bool) {
 	}
 }
 
-// layers calls found for each pattern in text, also behind up to Depth layers of escapes. It
+// layers calls found for each pattern in text, also in up to Depth layers of escapes. It
 // returns the text without these layers.
 func (s *search) layers(text []byte, found func(p *pattern) bool) (plain []byte) {
 	for layer := 0; ; layer++ {

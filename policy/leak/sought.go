@@ -33,7 +33,6 @@ func Sought(env []policy.Variable) (secrets []Secret, others []Unsought) {
 	return secrets, others
 }
 
-// soughtValues returns the texts to look for, or the reason why there are none.
 func soughtValues(name, value string) (values []string, why string) {
 	value = strings.TrimSpace(value)
 	if u, err := url.Parse(value); err == nil && u.User != nil {
@@ -67,12 +66,10 @@ func soughtValues(name, value string) (values []string, why string) {
 	return values, why
 }
 
-// isNumeric reports whether a value is short and consists of digits and what separates them.
 func isNumeric(value string) bool {
 	return len(value) < 16 && strings.Trim(value, "0123456789.:,-_ ") == ""
 }
 
-// isWords reports whether a value is one word, or a few, as names and settings are.
 func isWords(value string) bool {
 	lower := strings.ToLower(value)
 	if value != lower && value != strings.ToUpper(value) && value != strings.ToUpper(value[:1])+lower[1:] {

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// spellings returns the texts in which programs write a value.
 func spellings(value string) (all []string) {
 	digits := hex.EncodeToString([]byte(value))
 	all = append(all, value, digits, strings.ToUpper(digits))
@@ -20,7 +19,6 @@ func spellings(value string) (all []string) {
 	return append(all, htmlSpellings(value)...)
 }
 
-// escaped writes the bytes of a value for which escape returns a text in that way.
 func escaped(value string, escape func(c byte) string) string {
 	var out strings.Builder
 	for _, c := range []byte(value) {

@@ -9,7 +9,7 @@ type place struct{ from, to int }
 // of an escape and for the white space between two lines.
 const margin = 64
 
-// suspects returns the places of a text outside of which there is no pattern, in order.
+// suspects returns the places of a text outside which there is no pattern, in order.
 func (s *search) suspects(text []byte) (all []place) {
 	mark := func(from, to int) {
 		from, to = max(0, from-margin), min(len(text), to+margin)
@@ -58,6 +58,7 @@ func (s *search) markRuns(text []byte, mark func(from, to int)) {
 		if bits[h/64]&(1<<(h%64)) == 0 {
 			continue
 		}
+		// A run that has these four bytes begins at one of these places.
 		for begin := max(0, at-step+1); begin <= at && begin+run <= len(text); begin++ {
 			if s.eight.hasTwice(eight(text[begin:])) {
 				mark(begin, begin+run)
@@ -66,7 +67,6 @@ func (s *search) markRuns(text []byte, mark func(from, to int)) {
 	}
 }
 
-// markEscapes marks the escapes that may be a part of a pattern.
 func (s *search) markEscapes(text []byte, mark func(from, to int)) {
 	next := escapes{text: text, backslash: -1, percent: -1}
 	for at := 0; at < len(text); {
@@ -101,7 +101,7 @@ func (s *search) judge(text []byte, at int) (n int, suspicious bool) {
 	switch {
 	case len(rest) < 2:
 	case rest[0] == '%':
-		if len(rest) < 3 {
+		if len(rest) < 3 { // too short for an escape
 			break
 		}
 		if high, low := digit(rest[1]), digit(rest[2]); high >= 0 && low >= 0 {
@@ -150,7 +150,6 @@ func (s *search) isNested(text []byte, at int) bool {
 	return false
 }
 
-// isSuspicious reports whether an escape of c, from at to after, may be a part of a pattern.
 func (s *search) isSuspicious(c byte, text []byte, at, after int) bool {
 	switch s.classes[c] {
 	case foreign:
@@ -166,7 +165,7 @@ func (s *search) mayStand(c byte, text []byte, at, after int) bool {
 	return s.mayPrecede(c, text, after) || s.ends[c] && s.mayFollow(c, text, at)
 }
 
-// mayPrecede reports whether a pattern may go on behind c.
+// mayPrecede reports whether a pattern may go on after c.
 func (s *search) mayPrecede(c byte, text []byte, after int) bool {
 	if len(text)-after < 2 {
 		return true
@@ -183,7 +182,7 @@ func (s *search) mayPrecede(c byte, text []byte, after int) bool {
 	return s.near.has(three(c, a, b))
 }
 
-// mayFollow reports whether a pattern may end at c or one byte behind it.
+// mayFollow reports whether a pattern may end at c or one byte after it.
 func (s *search) mayFollow(c byte, text []byte, at int) bool {
 	if at < run {
 		return true
@@ -196,10 +195,8 @@ func (s *search) mayFollow(c byte, text []byte, at int) bool {
 	return s.before.has(three(text[at-2], text[at-1], c))
 }
 
-// isBase64 reports whether c is a digit of base64. c is no letter and no decimal digit.
 func isBase64(c byte) bool { return c == '+' || c == '/' || c == '-' || c == '_' }
 
-// isStop reports whether a byte may begin an escape or be white space between two lines.
 func isStop(c byte) bool { return c == '\\' || c == '%' || c <= ' ' }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

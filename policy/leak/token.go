@@ -25,7 +25,7 @@ const (
 )
 
 // tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its
-// own and enough characters behind it, so that it does not occur by chance. Where each form is
+// own and enough characters after it, so that it does not occur by chance. Where each form is
 // documented, or which scanner has it, is in docs/leaks.md, "Kinds of tokens".
 func tokens() []token {
 	all := []token{

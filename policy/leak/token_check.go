@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-// hasChecksum reports whether the last six characters of a token are the CRC32 of the others in
-// base 62.
 func hasChecksum(_, rest string) bool {
 	secret, sum := rest[:len(rest)-6], rest[len(rest)-6:]
 	n := crc32.ChecksumIEEE([]byte(secret))
@@ -20,7 +18,6 @@ func hasChecksum(_, rest string) bool {
 	return true
 }
 
-// looksRandom is isRandom, as a check of a token.
 func looksRandom(_, rest string) bool { return isRandom(rest) }
 
 // isRandom reports whether people would not have written a text as an example. It has characters of
@@ -72,8 +69,6 @@ func isFineGrained(_, rest string) bool {
 	return rest[22] == '_' && strings.Count(rest, "_") == 1 && isRandom(rest)
 }
 
-// isSlack reports whether rest has the fields of a token of Slack. "-" joins them, and the last one
-// is the secret.
 func isSlack(_, rest string) bool {
 	at := strings.LastIndexByte(rest, '-')
 	return at > 0 && len(rest)-at > 20 && isRandom(rest[at+1:]) && strings.ContainsAny(rest[:at], digits)
@@ -103,7 +98,7 @@ func isAnthropic(_, rest string) bool {
 }
 
 // isPrivateKey reports whether "-----BEGIN" and the name of an algorithm, or none, stand before
-// "PRIVATE KEY", and a line of base64 behind it. An encrypted key of the old form has header fields
+// "PRIVATE KEY", and a line of base64 after it. An encrypted key of the old form has header fields
 // there, and is not found.
 func isPrivateKey(before, rest string) bool {
 	begin := strings.LastIndex(before, "-----BEGIN ")

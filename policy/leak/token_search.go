@@ -96,8 +96,6 @@ func (t *tokenAt) stands(text []byte, at int, seen runs) bool {
 	return n >= t.least && n <= t.most && t.check(string(text[max(0, at-maxToken):at]), string(rest[:n]))
 }
 
-// endsEscape reports whether the last byte of a text may belong to an escape, as the letter of "\n"
-// does.
 func endsEscape(text []byte) bool {
 	n := len(text)
 	return n >= 2 && text[n-2] == '\\' || n >= 3 && text[n-3] == '%' || n >= 6 && text[n-6] == '\\' && text[n-5] == 'u'
