@@ -77,8 +77,8 @@ func diagnose(ev Evidence) Diagnosis {
 	default:
 		fallback(&d, c, lines, lines[:min(own, len(lines))], cleared)
 	}
-	if p := timeoutHint(&ev); p != "" {
-		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
+	if ev.Timeout > 0 {
+		d.Fix = report.Joined(d.Fix, timeoutHint(&ev))
 	}
 	return d
 }
@@ -218,9 +218,6 @@ func serverAnswered(c *facts.Case) bool {
 }
 
 func timeoutHint(ev *Evidence) string {
-	if ev.Timeout == 0 {
-		return ""
-	}
 	key := "call_timeout_secs"
 	if ev.Stage == StageStartup {
 		key = "startup_timeout_secs"

@@ -100,7 +100,7 @@ func checkPrecedence(c *facts.Case, f facts.Finding) facts.Finding {
 		f.Grant = grants.Grant{}
 		f.Fix = "the rule at " + now.Where + " refuses it and is more specific than a rule for the host: change that rule"
 	case now.Host != "" && !now.Allow:
-		f.Fix = strings.TrimPrefix(f.Fix+"; the rule at "+now.Where+" refuses it: the new rule must come after it", "; ")
+		f.Fix = report.Joined(f.Fix, "the rule at "+now.Where+" refuses it: the new rule must come after it")
 	}
 	return f
 }

@@ -70,3 +70,11 @@ func ProgramAndCount(d policy.Denial) string {
 
 // IsNamelessLookup reports whether d is a name lookup whose name the jail did not see.
 func IsNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
+
+// Joined returns two parts of a sentence. The first may be "".
+func Joined(first, second string) string {
+	if first == "" {
+		return second
+	}
+	return first + "; " + second
+}
