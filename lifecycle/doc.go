@@ -33,7 +33,7 @@
 // through the client's handshake, gets one call, and ends after the answer.
 //
 //   - Lists are answered from a catalog (package catalog). mcp-jail itself answers ping and
-//     subscriptions, and logging/SetLevel for a server with the capability logging.
+//     subscriptions, and logging/setLevel for a server with the capability logging.
 //     All other requests go to a discovery worker, which runs under the policy of
 //     Stateless.Tool(""). Each protocol era has a discovery worker of its own.
 //   - Warm workers can be started before there is a call for them.

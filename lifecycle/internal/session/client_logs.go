@@ -21,7 +21,7 @@ type clientLogs struct {
 const maxUnsent = 20
 
 // notify sends warnings to a client that asked for log messages (MCP, "Logging"). For another
-// client it keeps at most maxUnsent of them until the client sends logging/SetLevel. asked says
+// client it keeps at most maxUnsent of them until the client sends logging/setLevel. asked says
 // that the request that is being answered has asked for log messages. A server can name the same
 // logger, and not have the member of _meta.
 func (c *Client) notify(asked bool, warnings ...string) {

@@ -1,5 +1,5 @@
 //go:build race
 
-package lifecycle
+package sessiontest
 
-const raceEnabled = true
+const RaceEnabled = true

@@ -42,7 +42,7 @@ type shopMessage struct {
 //	pages                            one tool a page
 //	die-list, silent-list            on tools/list
 //	list-changed                     it sends list_changed after each tools/list
-//	slow-level, no-level             how it answers logging/SetLevel
+//	slow-level, no-level             how it answers logging/setLevel
 //	changing=a,b,c                   it lists these after resources/list, and sends list_changed
 func shop() {
 	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}

@@ -17,7 +17,7 @@ const maxOpenLists = 1000
 type openLists struct {
 	mu           sync.Mutex
 	open         map[string]session.ListRequest // by id
-	levels       map[string]string              // of logging/SetLevel, by id
+	levels       map[string]string              // of logging/setLevel, by id
 	capabilities []byte                         // of the last initialize
 }
 
@@ -77,7 +77,7 @@ func (o *openLists) take(id []byte, method string) session.ListRequest {
 	return r
 }
 
-// takeLevel removes and returns the level of a logging/SetLevel.
+// takeLevel removes and returns the level of a logging/setLevel.
 func (o *openLists) takeLevel(id []byte) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,11 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 )
 
-// Run runs one client session against one process. It returns how the program
-// should end: as the server did, by a signal that came before the server ran, with status
-// 1 if the server could not be started or gave no first answer in time, or with status 3 if
-// its jail could not be built. A DiagnosedError has a status of its own. err is the error of
-// the launcher. The client, stderr and the record have it already.
+// Run is lifecycle.RunStateful.
 func Run(ctx context.Context, s session.Session) (exit confine.Exit, err error) {
 	ends, caught, stop := session.ListenForSignals()
 	defer stop()
@@ -27,9 +23,7 @@ func Run(ctx context.Context, s session.Session) (exit confine.Exit, err error) 
 	return r.serve(ctx, ends)
 }
 
-// Refuse answers each request of a client with a diagnosis and starts nothing. It is for a
-// configuration that has an error. It prints the diagnosis to stderr, and needs neither a
-// Profile nor a Launcher.
+// Refuse is lifecycle.Refuse.
 func Refuse(ctx context.Context, s session.Session, d diagnostics.Diagnosis) {
 	ends, _, stop := session.ListenForSignals()
 	defer stop()

@@ -23,18 +23,18 @@ func (s *statelessSession) background(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			s.stopPool()
-			s.stopDiscovery()
+			s.pool.stopPool()
+			s.discovery.stop()
 			return
 		case now := <-ticker.C:
-			s.stopIdleDiscovery(now)
-			s.refillPool(ctx, now)
+			s.discovery.stopIdle(now)
+			s.pool.refillPool(ctx, now)
 		case <-s.wakeup:
-			s.refillPool(ctx, time.Now())
+			s.pool.refillPool(ctx, time.Now())
 		}
 		s.client.Tasks.Go(func() {
-			s.revalidate(ctx, mcpproxy.Legacy)
-			s.revalidate(ctx, mcpproxy.Modern)
+			s.discovery.revalidate(ctx, mcpproxy.Legacy)
+			s.discovery.revalidate(ctx, mcpproxy.Modern)
 		})
 	}
 }

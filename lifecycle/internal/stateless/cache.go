@@ -18,6 +18,8 @@ import (
 // listCache holds the server's answers to a client's handshake and to requests for lists, from
 // this session or an earlier one.
 type listCache struct {
+	session *statelessSession
+
 	mu           sync.Mutex
 	entries      map[string]*cacheEntry
 	tools        map[string]bool // every tool that was ever listed: clients remember them
@@ -86,7 +88,7 @@ func (l *listCache) size() (n int64) {
 }
 
 // entryFor returns the entry of a client. The caller holds mu.
-func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
+func (l *listCache) entryFor(h *clientInfo) *cacheEntry {
 	id := h.eraName() + string(h.key)
 	if known := l.entries[id]; known != nil {
 		return known
@@ -99,17 +101,17 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 		l.entries = map[string]*cacheEntry{}
 	}
 	l.entries[id] = known
-	if p.options.Catalog == nil {
+	if l.session.options.Catalog == nil {
 		return known
 	}
-	profile := p.currentProfile()
+	profile := l.session.discovery.currentProfile()
 	print, err := catalog.Fingerprint(profile)
 	if err != nil {
-		p.client.Log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
+		l.session.client.Log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
 		return known
 	}
-	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
-	if entry, ok := p.options.Catalog.Get(p.serverName, known.key); ok {
+	known.key = catalog.Key(catalog.Facts{Version: l.session.options.Version, Profile: profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
+	if entry, ok := l.session.options.Catalog.Get(l.session.serverName, known.key); ok {
 		known.entry = entry
 	}
 	return known
@@ -117,7 +119,7 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 
 // lookup returns the cached answer to a request. If an earlier session stored the answer, without
 // a TTL, lookup marks it stale, so that it is revalidated.
-func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequest) (cached, bool) {
+func (l *listCache) lookup(info *clientInfo, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
 		return cached{}, false
@@ -125,15 +127,15 @@ func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequ
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rq.generation = l.generation
-	entry := l.entryFor(s, info)
+	entry := l.entryFor(info)
 	a, ok := entry.entry.Answers[name]
 	if !ok || !a.Fresh(time.Now()) || rq.method == "resources/list" && !a.HasTTL {
 		return cached{}, false
 	}
 	l.noteLogging(rq.method, a.Result)
-	if !a.HasTTL && a.Stored.Before(s.client.Started) && a.Error == nil {
+	if !a.HasTTL && a.Stored.Before(l.session.client.Started) && a.Error == nil {
 		entry.markStale(name)
-		s.wake()
+		l.session.wake()
 	}
 	switch {
 	case a.Error != nil:
@@ -152,7 +154,7 @@ func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 }
 
 // store keeps an answer, if it may be kept.
-func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
 		return
@@ -176,17 +178,17 @@ func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientReque
 		return
 	}
 	l.noteLogging(rq.method, a.Result)
-	l.set(s, l.entryFor(s, info), name, a)
+	l.set(l.entryFor(info), name, a)
 }
 
 // invalidate forgets the answers to a client, for this session.
-func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
+func (l *listCache) invalidate(info *clientInfo) {
 	if info == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
+	l.entryFor(info).entry.Answers = map[string]catalog.Answer{}
 }
 
 // reset forgets the answers to all clients, for this session, and returns the kinds of lists among
@@ -215,7 +217,7 @@ func isPartial(name string, result []byte) bool {
 
 // set puts an answer into the cache, if there is room, and starts writing it to the catalog. The
 // caller holds mu.
-func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a catalog.Answer) {
+func (l *listCache) set(entry *cacheEntry, name string, a catalog.Answer) {
 	delete(entry.entry.Answers, name)
 	if l.size()+int64(len(name)+len(a.Result)+len(a.Error)) > maxCached {
 		return
@@ -227,13 +229,13 @@ func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a c
 	entry.unsaved = true
 	if !entry.saving {
 		entry.saving = true
-		s.client.Tasks.Go(func() { l.save(s, entry) })
+		l.session.client.Tasks.Go(func() { l.save(entry) })
 	}
 }
 
 // save writes an entry to the catalog until it has no changes. Only one save runs for an
 // entry, so that an older state never replaces a newer one.
-func (l *listCache) save(p *statelessSession, known *cacheEntry) {
+func (l *listCache) save(known *cacheEntry) {
 	for {
 		l.mu.Lock()
 		if !known.unsaved {
@@ -244,8 +246,8 @@ func (l *listCache) save(p *statelessSession, known *cacheEntry) {
 		known.unsaved = false
 		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
 		l.mu.Unlock()
-		if err := p.options.Catalog.Put(p.serverName, known.key, entry); err != nil {
-			p.client.Log.Info().Err(err).Msg("the server's lists could not be written to the catalog")
+		if err := l.session.options.Catalog.Put(l.session.serverName, known.key, entry); err != nil {
+			l.session.client.Log.Info().Err(err).Msg("the server's lists could not be written to the catalog")
 		}
 	}
 }

@@ -4,6 +4,7 @@ package stateless
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,32 @@ func TestTTL(t *testing.T) {
 		if n := strings.Count(f.Saw("", 0), "tools/list"); n != row.asks {
 			t.Errorf("ttlMs %s: asked %d times", row.ttl, n)
 		}
+	}
+}
+
+// TestUpgradeWithinTTL: when the program changes, no client gets the lists of the old one, neither
+// for the time that the server has set nor until they are revalidated.
+func TestUpgradeWithinTTL(t *testing.T) {
+	t.Parallel()
+	program := t.TempDir() + "/server"
+	var c catalog.Catalog
+	for _, tools := range []string{"old", "new"} {
+		if err := os.WriteFile(program, []byte("the program of "+tools), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f := sessiontest.NewShop()
+		f.Options = func(string, int) string { return "ttl=60000 tools=" + tools }
+		p := beginStateless(t, f, func(s *session.Session, o *Options) {
+			s.Profile.Program, o.Catalog = program, &c
+		})
+		for id, line := range map[string]string{"1": sessiontest.Modern("1", "tools/list", ""), "2": sessiontest.Legacy("2", "tools/list", "{}")} {
+			if id == "2" {
+				p.Greet()
+			}
+			p.Send(line)
+			sessiontest.Has(t, p.Answer(id).Line, `{"name":"`+tools+`"}`)
+		}
+		p.Nothing()
 	}
 }
 

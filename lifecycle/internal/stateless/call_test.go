@@ -275,34 +275,34 @@ func TestQueueIsBoundedInMemory(t *testing.T) {
 	}
 	t.Cleanup(func() { out.Close() })
 	s := idleSession(t, session.Session{Out: out, Err: out}, Options{MaxCalls: 1})
-	s.running = 1
+	s.dispatcher.table.running = 1
 	queue := func(id string, size int) *clientRequest {
 		f := mcpproxy.Parse([]byte(sessiontest.CallOf(id, strings.Repeat("t", size), "{}")))
-		rq, ctx, ok := s.addRequest(t.Context(), f, nil)
+		rq, ctx, ok := s.dispatcher.addRequest(t.Context(), f, nil)
 		if !ok {
 			t.Fatal("the id is taken")
 		}
-		s.queueCall(ctx, rq)
+		s.dispatcher.queueCall(ctx, rq)
 		return rq
 	}
 	first := queue("1", 4<<20)
 	queue("2", 4<<20)
-	if len(s.queue) != 1 || s.requests[first.key()] == nil {
-		t.Errorf("%d calls wait", len(s.queue))
+	if len(s.dispatcher.table.queue) != 1 || s.dispatcher.table.open[first.key()] == nil {
+		t.Errorf("%d calls wait", len(s.dispatcher.table.queue))
 	}
 	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":2,"error"`) || !strings.Contains(string(text), "too many calls wait already") {
 		t.Errorf("the second call was answered with %q", text)
 	}
-	s.dropRequest(first)
+	s.dispatcher.dropRequest(first)
 	const most = mcpproxy.Memory / 2 / requestCost
 	for i := range most {
 		queue(strconv.Itoa(3+i), 1)
 	}
-	if n := len(s.queue); n >= most || n < most/2 {
+	if n := len(s.dispatcher.table.queue); n >= most || n < most/2 {
 		t.Errorf("%d small calls wait, want some less than %d", n, most)
 	}
 	other := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":"r","method":"resources/read"}`))
-	s.dispatchMessage(t.Context(), other, nil)
+	s.dispatcher.dispatchMessage(t.Context(), other, nil)
 	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":"r","error"`) || !strings.Contains(string(text), "too many requests wait") {
 		t.Error("a request that is no call was not refused")
 	}

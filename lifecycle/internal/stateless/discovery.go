@@ -5,17 +5,30 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// discovery is a worker under the policy of Stateless.Tool(""). It answers requests that are no
-// calls of tools. There is one for each era, since a server may settle for the era of its first
-// message. It is started when it is needed and stopped when it is idle.
+// discovery answers the requests that are no calls of tools: from the cache, or by the discovery
+// worker of the client's era. There is one for each era, since a server may settle for the era of its
+// first message.
 type discovery struct {
+	session *statelessSession
+	client  *session.Client
+	profile atomic.Pointer[policy.Profile] // of discovery workers, by the configuration as it is now
+	infos   clientInfos
+	cache   listCache
+	eras    [2]eraWorker
+}
+
+// eraWorker is a worker under the policy of Options.Tool(""). It is started when it is needed and
+// stopped when it is idle.
+type eraWorker struct {
 	mu              sync.Mutex
 	worker          *worker
 	initializeReply *mcpproxy.Frame // its answer to initialize; nil in the modern era
@@ -31,11 +44,11 @@ type failedStart struct {
 	why    *diagnostics.Diagnosis
 }
 
-// discoveryWorker returns the discovery worker of an era and its answer to the client's
+// worker returns the discovery worker of an era and its answer to the client's
 // initialize. It starts the worker if there is none.
-func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	s.refresh(false) // before mu, which reloaded takes
-	d := &s.discoveries[eraIndex(era)]
+func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	dv.refresh(false) // before mu, which reloaded takes
+	d := &dv.eras[eraIndex(era)]
 	since := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,42 +58,41 @@ func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era
 			w.touch()
 			return w, d.initializeReply, nil
 		}
-		s.client.Tasks.Go(w.stopWhenIdle)
+		dv.client.Tasks.Go(w.stopWhenIdle)
 		d.worker = nil
 	}
 	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(info) {
 		return nil, f.answer, f.why
 	}
-	w, greeting, why := s.startDiscovery(ctx, info)
+	w, greeting, why := dv.start(ctx, info)
 	if why == nil {
 		d.worker, d.initializeReply = w, greeting
 	} else if ctx.Err() == nil { // else the request was cancelled
 		d.failed = failedStart{time.Now(), info, greeting, why}
-		s.cache.invalidate(s, info) // before the failure is answered: a server that does not start offers nothing
+		dv.cache.invalidate(info) // before the failure is answered: a server that does not start offers nothing
 	}
 	return w, greeting, why
 }
 
-// startDiscovery starts a discovery worker and takes it through the handshake.
-func (s *statelessSession) startDiscovery(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
-	t, why := s.resolveTool("")
+// start starts a discovery worker and takes it through the handshake.
+func (dv *discovery) start(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	t, why := dv.session.resolveTool("")
 	if why != nil {
 		return nil, nil, why
 	}
-	w, why := s.startWorker(ctx, "", t, info, false)
+	w, why := dv.session.pool.startWorker(ctx, "", t, info, false)
 	if why != nil {
 		return nil, nil, why
 	}
 	w.touch()
 	greeting, why := w.handshake(ctx)
 	if why != nil {
-		s.client.Tasks.Go(w.stop)
+		dv.client.Tasks.Go(w.stop)
 		return nil, greeting, why
 	}
 	return w, greeting, nil
 }
 
-// eraIndex returns the place of an era in discoveries.
 func eraIndex(era mcpproxy.Era) int {
 	if era == mcpproxy.Modern {
 		return 1
@@ -88,10 +100,10 @@ func eraIndex(era mcpproxy.Era) int {
 	return 0
 }
 
-// removeDiscovery makes the next request start another discovery worker.
-func (s *statelessSession) removeDiscovery(w *worker) {
-	for i := range s.discoveries {
-		d := &s.discoveries[i]
+// remove makes the next request start another discovery worker.
+func (dv *discovery) remove(w *worker) {
+	for i := range dv.eras {
+		d := &dv.eras[i]
 		d.mu.Lock()
 		if d.worker == w {
 			d.worker = nil
@@ -100,16 +112,16 @@ func (s *statelessSession) removeDiscovery(w *worker) {
 	}
 }
 
-// stopIdleDiscovery stops discovery workers that have been idle for times.DiscoveryIdle.
-func (s *statelessSession) stopIdleDiscovery(now time.Time) {
-	for i := range s.discoveries {
-		d := &s.discoveries[i]
+// stopIdle stops discovery workers that have been idle for times.DiscoveryIdle.
+func (dv *discovery) stopIdle(now time.Time) {
+	for i := range dv.eras {
+		d := &dv.eras[i]
 		if !d.mu.TryLock() {
 			continue // it is being started
 		}
-		if w := d.worker; w != nil && w.idleTime(now) > s.client.Times.DiscoveryIdle {
+		if w := d.worker; w != nil && w.idleTime(now) > dv.client.Times.DiscoveryIdle {
 			d.worker = nil
-			s.client.Tasks.Go(w.stop)
+			dv.client.Tasks.Go(w.stop)
 		}
 		d.mu.Unlock()
 	}
@@ -125,11 +137,11 @@ func (w *worker) stopWhenIdle() {
 	w.stop()
 }
 
-// stopDiscovery stops the discovery workers.
-func (s *statelessSession) stopDiscovery() {
-	for i := range s.discoveries {
-		d := &s.discoveries[i]
-		s.client.Tasks.Go(func() {
+// stop stops the discovery workers.
+func (dv *discovery) stop() {
+	for i := range dv.eras {
+		d := &dv.eras[i]
+		dv.client.Tasks.Go(func() {
 			d.mu.Lock()
 			w := d.worker
 			d.worker = nil
@@ -160,47 +172,47 @@ func (w *worker) idleTime(now time.Time) time.Duration {
 
 // answerInitialize answers the client's initialize: from the cache, or with the answer that the
 // discovery worker gave to a copy of it.
-func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
+func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if info == nil {
-		s.decline(rq, "the handshake is too large to be repeated to each process")
+		dv.session.dispatcher.decline(rq, "the handshake is too large to be repeated to each process")
 		return
 	}
-	if a, ok := s.cache.lookup(s, info, rq); ok {
-		s.respondHandshake(rq, a.member(), a.value, false)
+	if a, ok := dv.cache.lookup(info, rq); ok {
+		dv.respondHandshake(rq, a.member(), a.value, false)
 		return
 	}
-	_, greeting, d := s.discoveryWorker(ctx, mcpproxy.Legacy, info)
+	_, greeting, d := dv.worker(ctx, mcpproxy.Legacy, info)
 	if greeting == nil {
-		s.fail(rq, *d)
+		dv.session.dispatcher.fail(rq, *d)
 		return
 	}
 	e := &greeting.Messages[0]
 	if e.Error.Present() {
-		s.respondWith(rq, "error", greeting.Slice(e.Error))
+		dv.session.dispatcher.respondWith(rq, "error", greeting.Slice(e.Error))
 		return
 	}
-	s.cache.store(s, info, rq, greeting, e)
-	s.respondHandshake(rq, "result", greeting.Slice(e.Result), false)
+	dv.cache.store(info, rq, greeting, e)
+	dv.respondHandshake(rq, "result", greeting.Slice(e.Result), false)
 }
 
 // answerDiscover answers server/discover: from the cache, or with the discovery worker's
 // answer. If the worker ends on it or ignores it, the session answers in its name: see
 // discoverGuard.
-func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
+func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	info := rq.info
-	if a, ok := s.cache.lookup(s, info, rq); ok {
-		s.respondHandshake(rq, a.member(), a.value, true)
+	if a, ok := dv.cache.lookup(info, rq); ok {
+		dv.respondHandshake(rq, a.member(), a.value, true)
 		return
 	}
-	w, _, d := s.discoveryWorker(ctx, mcpproxy.Modern, info)
+	w, _, d := dv.worker(ctx, mcpproxy.Modern, info)
 	if d != nil {
-		s.fail(rq, *d)
+		dv.session.dispatcher.fail(rq, *d)
 		return
 	}
 	line, whole := rq.frame.AppendTo(nil)
 	if !whole {
-		s.decline(rq, "the request is too large to be repeated")
+		dv.session.dispatcher.decline(rq, "the request is too large to be repeated")
 		return
 	}
 	f := mcpproxy.Parse(line)
@@ -210,7 +222,7 @@ func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest
 	quit := make(chan struct{})
 	defer close(quit)
 	ignored := w.watchIgnored(quit)
-	s.client.Tasks.Go(func() {
+	dv.client.Tasks.Go(func() {
 		select {
 		case <-ignored:
 			cancel()
@@ -221,67 +233,67 @@ func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
-		s.cache.store(s, info, rq, answer, e)
+		dv.cache.store(info, rq, answer, e)
 		if e.Error.Present() {
 			if !session.DeclinesMethod("server/discover", string(e.Code)) {
 				ev := w.server.Evidence(diagnostics.StageList, rq.call(), time.Time{})
 				ev.Text = session.FailureText(answer, e)
 				w.server.Diagnose(ev)
 			}
-			s.respondWith(rq, "error", answer.Slice(e.Error))
+			dv.session.dispatcher.respondWith(rq, "error", answer.Slice(e.Error))
 			return
 		}
-		s.respondHandshake(rq, "result", answer.Slice(e.Result), true)
+		dv.respondHandshake(rq, "result", answer.Slice(e.Result), true)
 	case ctx.Err() != nil:
-		s.dropRequest(rq)
+		dv.session.dispatcher.dropRequest(rq)
 	case err == errExited:
-		s.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", session.ExitText(w.exit)))
+		dv.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", session.ExitText(w.exit)))
 	case asking.Err() != nil:
-		s.removeDiscovery(w)
-		s.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", s.client.Times.Discover))
+		dv.remove(w)
+		dv.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", dv.client.Times.Discover))
 		w.kill()
 	default:
-		s.fail(rq, *w.startupFailure(ctx, err))
+		dv.session.dispatcher.fail(rq, *w.startupFailure(ctx, err))
 	}
 }
 
 // declineDiscover answers server/discover in the server's name.
-func (s *statelessSession) declineDiscover(rq *clientRequest, why string) {
-	s.client.Log.Info().Str("server", s.serverName).Str("why", why).Msg("answered server/discover in the server's name")
-	s.respondWith(rq, "error", session.DeclinedDiscover(s.serverName, why))
+func (dv *discovery) declineDiscover(rq *clientRequest, why string) {
+	dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
+	dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 }
 
-// answerFromDiscovery answers a request from the cache, or has the discovery worker answer
+// answer answers a request from the cache, or has the discovery worker answer
 // it.
-func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRequest) {
+func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if isCacheable(rq.method) {
-		if a, ok := s.cache.lookup(s, info, rq); ok {
-			if d := s.checkList(rq, a.value); d != nil {
-				s.fail(rq, *d)
+		if a, ok := dv.cache.lookup(info, rq); ok {
+			if d := dv.checkList(rq, a.value); d != nil {
+				dv.session.dispatcher.fail(rq, *d)
 				return
 			}
-			s.onToolsList(rq, a.value)
-			s.respondWith(rq, a.member(), a.value)
+			dv.onToolsList(rq, a.value)
+			dv.session.dispatcher.respondWith(rq, a.member(), a.value)
 			return
 		}
 		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			if e.Result.Present() {
-				if d := s.checkList(rq, f.Slice(e.Result)); d != nil {
+				if d := dv.checkList(rq, f.Slice(e.Result)); d != nil {
 					f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(rq.id), []byte{'\n'}))
 					return
 				}
 			}
-			s.cache.store(s, info, rq, f, e)
+			dv.cache.store(info, rq, f, e)
 			if e.Result.Present() {
-				s.onToolsList(rq, f.Slice(e.Result))
+				dv.onToolsList(rq, f.Slice(e.Result))
 			}
 		}
 	}
 	for again := false; ; again = true {
-		w, _, d := s.discoveryWorker(ctx, rq.era, info)
+		w, _, d := dv.worker(ctx, rq.era, info)
 		if d != nil {
-			s.fail(rq, *d)
+			dv.session.dispatcher.fail(rq, *d)
 			return
 		}
 		at := w.assign(ctx, rq)
@@ -292,7 +304,7 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 		case <-rq.done:
 			return
 		case <-ctx.Done():
-			s.dropRequest(rq)
+			dv.session.dispatcher.dropRequest(rq)
 			return
 		case <-w.ended:
 		}
@@ -308,7 +320,7 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 		}
 		ev := w.server.Evidence(stage, rq.call(), rq.start)
 		w.addExit(&ev)
-		s.fail(rq, w.server.Diagnose(ev))
+		dv.session.dispatcher.fail(rq, w.server.Diagnose(ev))
 		return
 	}
 }

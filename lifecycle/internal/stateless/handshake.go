@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -57,69 +58,77 @@ func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	return mcpproxy.Parse(mcpproxy.NewRequest([]byte("0"), string(method), params))
 }
 
+// clientInfos are the descriptions that the client has given of itself.
+type clientInfos struct {
+	mu     sync.Mutex
+	latest *clientInfo // the one of the two below that came last
+	legacy *clientInfo // of the client's initialize; nil before it
+	modern *clientInfo // of the client's modern requests; nil before them
+}
+
 // recordInitialize keeps the client's initialize, to replay it to each worker. It returns
 // nil if the frame is not held in memory.
-func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+func (i *clientInfos) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	line, whole := f.AppendTo(nil)
 	if !whole {
 		return nil
 	}
 	info := &clientInfo{era: mcpproxy.Legacy, line: line, key: session.FilterMembers(f.Slice(e.Params), func(name string) bool { return name != "_meta" })}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.legacyInfo.matches(info) {
-		info = s.legacyInfo
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.legacy.matches(info) {
+		info = i.legacy
 	}
-	s.legacyInfo, s.latestInfo = info, info
+	i.legacy, i.latest = info, info
 	return info
 }
 
 // recordModern keeps the description of the client in a modern request (2026-07-28, "Request
 // metadata").
-func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+func (i *clientInfos) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	const prefix = "io.modelcontextprotocol/"
 	key := session.FilterMembers(f.Slice(e.ParamsMeta), func(name string) bool {
 		return name == mcpproxy.VersionKey || name == prefix+"clientCapabilities" || name == prefix+"clientInfo"
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.modernInfo != nil && bytes.Equal(s.modernInfo.key, key) {
-		s.latestInfo = s.modernInfo
-		return s.modernInfo
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.modern != nil && bytes.Equal(i.modern.key, key) {
+		i.latest = i.modern
+		return i.modern
 	}
 	line := mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", key))
-	s.modernInfo = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
-	s.latestInfo = s.modernInfo
-	return s.modernInfo
+	i.modern = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
+	i.latest = i.modern
+	return i.modern
 }
 
 // latestClientInfo returns the clientInfo that came last.
-func (s *statelessSession) latestClientInfo() *clientInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.latestInfo
+func (i *clientInfos) latestClientInfo() *clientInfo {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.latest
 }
 
 // infoFor returns the clientInfo for workers of an era, or nil if the client has sent
 // none. A request without it goes to the server, which may refuse it.
-func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (i *clientInfos) infoFor(era mcpproxy.Era) *clientInfo {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if era == mcpproxy.Modern {
-		return s.modernInfo
+		return i.modern
 	}
-	return s.legacyInfo
+	return i.legacy
 }
 
 // currentClient returns the clientInfo for a request that does not carry one: the clientInfo of
 // the client's initialize, else that of its modern requests.
-func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.legacyInfo == nil && s.modernInfo != nil {
-		return mcpproxy.Modern, s.modernInfo
+func (i *clientInfos) currentClient() (mcpproxy.Era, *clientInfo) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.legacy == nil && i.modern != nil {
+		return mcpproxy.Modern, i.modern
 	}
-	return mcpproxy.Legacy, s.legacyInfo
+	return mcpproxy.Legacy, i.legacy
 }
 
 // handshake takes a worker through the client's handshake and returns the answer to
@@ -127,7 +136,7 @@ func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
 func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
 	info := w.info
 	if info == nil || info.era == mcpproxy.Modern {
-		w.markReady()
+		w.session.pool.markReady(w)
 		return nil, nil
 	}
 	f := mcpproxy.Parse(info.line)
@@ -150,23 +159,8 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 		return answer, &failed
 	}
 	w.trySend(mcpproxy.Parse(mcpproxy.NewNotification("notifications/initialized", nil)))
-	w.markReady()
+	w.session.pool.markReady(w)
 	return answer, nil
-}
-
-// markReady makes a worker receive what the client sends to all workers, and first the log
-// level that the client has set.
-func (w *worker) markReady() {
-	s, room := w.session, true
-	s.mu.Lock()
-	s.anyReady, w.ready = true, true
-	if s.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
-		room = w.queue.tryEnqueue(s.logLevelRequest(w))
-	}
-	s.mu.Unlock()
-	if !room {
-		w.onQueueFull()
-	}
 }
 
 // forTool returns " for tool NAME", or nothing for a discovery worker.

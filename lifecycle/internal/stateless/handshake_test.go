@@ -221,7 +221,7 @@ func TestFailureIsShared(t *testing.T) {
 }
 
 // TestReadyWithFullQueue: markReady does not wait for room in the queue, since it holds
-// the lock of the session.
+// the lock of the pool.
 func TestReadyWithFullQueue(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
@@ -237,9 +237,9 @@ func TestReadyWithFullQueue(t *testing.T) {
 	w.queue.busy = true
 	w.server.Answers.Add(mcpproxy.Memory)
 	killed := &killed{}
-	w.proc, s.logLevel = killed, []byte("{}")
-	w.markReady()
-	if !s.mu.TryLock() || !killed.yes {
+	w.proc, s.pool.logLevel = killed, []byte("{}")
+	s.pool.markReady(w)
+	if !s.pool.mu.TryLock() || !killed.yes {
 		t.Errorf("killed: %v", killed.yes)
 	}
 }

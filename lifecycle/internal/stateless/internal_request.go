@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -49,12 +48,8 @@ func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 // request sends a request of ours and waits for the answer. limit bounds the wait; 0 means
 // no bound.
 func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
-	s := w.session
-	s.mu.Lock()
-	s.lastInternalRequest++
-	id := strconv.Quote(s.idPrefix + strconv.FormatInt(s.lastInternalRequest, 10))
-	s.mu.Unlock()
-	answer, key := make(chan reply, 1), mcpproxy.IDKey([]byte(id))
+	id := w.session.nextID()
+	answer, key := make(chan reply, 1), mcpproxy.IDKey(id)
 	w.mu.Lock()
 	w.waiters[key] = answer
 	w.mu.Unlock()
@@ -65,7 +60,7 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 		w.freed.Broadcast()
 		w.mu.Unlock()
 	}()
-	f.Replace(f.Messages[0].IDAt, []byte(id))
+	f.Replace(f.Messages[0].IDAt, id)
 	at := new(delivery)
 	waiting := ctx
 	if limit > 0 {

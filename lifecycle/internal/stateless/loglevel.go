@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -12,54 +11,59 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// setLogLevel answers logging/SetLevel in the server's name, if the server has the capability
+// setLogLevel answers logging/setLevel in the server's name, if the server has the capability
 // logging, and passes the level to each legacy worker that runs or is started later. Otherwise the
 // discovery worker answers.
-func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
+func (dp *dispatcher) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
 	var asked struct{ Level string }
 	json.Unmarshal(params, &asked)
 	accepted := func() {
-		for _, m := range s.client.Logs.SetLevel(asked.Level) {
-			s.noteSendError(s.client.Proxy.Client.Inject(m))
+		for _, m := range dp.client.Logs.SetLevel(asked.Level) {
+			dp.session.noteSendError(dp.client.Proxy.Client.Inject(m))
 		}
 	}
-	if params == nil || !s.cache.hasLogging() {
+	if params == nil || !dp.session.discovery.cache.hasLogging() {
 		rq.onResponse = func(_ *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			if e.Result.Present() {
 				accepted()
 			}
 		}
-		s.goTask(func() { s.answerFromDiscovery(ctx, rq) })
+		dp.table.goTask(func() { dp.session.discovery.answer(ctx, rq) })
 		return
 	}
-	told := map[*worker]*mcpproxy.Frame{}
-	s.mu.Lock()
-	s.logLevel = params
-	for w := range s.workers {
-		if w.ready && w.info != nil && w.info.era == mcpproxy.Legacy {
-			told[w] = s.logLevelRequest(w)
-		}
-	}
-	s.mu.Unlock()
-	for w, f := range told {
-		w.queue.tryEnqueue(f)
-	}
-	s.respondWith(rq, "result", []byte("{}"))
+	dp.session.pool.setLogLevel(params)
+	dp.respondWith(rq, "result", []byte("{}"))
 	accepted()
 }
 
-// logLevelRequest returns the client's logging/SetLevel for one worker, with an id of
-// ours. The caller holds mu.
-func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
-	s.lastInternalRequest++
-	id := session.JSONString(fmt.Sprintf("%s%d", s.idPrefix, s.lastInternalRequest))
-	w.logLevel.sent(id)
-	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", s.logLevel))
+// setLogLevel passes the level to each legacy worker that is past its handshake, and to those that
+// will be.
+func (p *pool) setLogLevel(params []byte) {
+	told := map[*worker]*mcpproxy.Frame{}
+	p.mu.Lock()
+	p.logLevel = params
+	for w := range p.workers {
+		if w.ready && w.info != nil && w.info.era == mcpproxy.Legacy {
+			told[w] = p.logLevelRequest(w)
+		}
+	}
+	p.mu.Unlock()
+	for w, f := range told {
+		w.queue.tryEnqueue(f)
+	}
 }
 
-// waitLogLevel waits until the worker has answered the last logging/SetLevel, or
+// logLevelRequest returns the client's logging/setLevel for one worker, with an id of
+// ours. The caller holds mu.
+func (p *pool) logLevelRequest(w *worker) *mcpproxy.Frame {
+	id := p.session.nextID()
+	w.logLevel.sent(id)
+	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", p.logLevel))
+}
+
+// waitLogLevel waits until the worker has answered the last logging/setLevel, or
 // times.discover has passed. Servers may work on requests in any order, and the client had
 // its answer before it sent the call.
 func (w *worker) waitLogLevel(ctx context.Context) {
@@ -73,7 +77,7 @@ func (w *worker) waitLogLevel(ctx context.Context) {
 	}
 }
 
-// logLevelUpdate is a logging/SetLevel that a worker has been sent. The zero value is
+// logLevelUpdate is a logging/setLevel that a worker has been sent. The zero value is
 // none.
 type logLevelUpdate struct {
 	mu   sync.Mutex
@@ -81,7 +85,7 @@ type logLevelUpdate struct {
 	over chan struct{}
 }
 
-// sent notes the id of a logging/SetLevel.
+// sent notes the id of a logging/setLevel.
 func (l *logLevelUpdate) sent(id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +95,7 @@ func (l *logLevelUpdate) sent(id []byte) {
 	l.key = mcpproxy.IDKey(id)
 }
 
-// answered reports whether a message is the answer to the open logging/SetLevel.
+// answered reports whether a message is the answer to the open logging/setLevel.
 func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +107,7 @@ func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	return true
 }
 
-// done returns a channel that is closed when there is no open logging/SetLevel.
+// done returns a channel that is closed when there is no open logging/setLevel.
 func (l *logLevelUpdate) done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

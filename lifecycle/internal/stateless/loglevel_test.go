@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-// TestLogLevel: logging/SetLevel reaches the running workers, and later ones after their
+// TestLogLevel: logging/setLevel reaches the running workers, and later ones after their
 // handshake, never with the client's id.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestLogLevel(t *testing.T) {
 }
 
 // TestLogLevelBeforeCall: a call, also one for a warm worker, is sent after the answer to
-// logging/SetLevel, since servers may work on both at once. A server that does not answer
+// logging/setLevel, since servers may work on both at once. A server that does not answer
 // it is not waited for.
 func TestLogLevelBeforeCall(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestLogLevelBeforeCall(t *testing.T) {
 	}
 }
 
-// TestLargeLogLevel: a logging/SetLevel that is too large to be repeated does no harm.
+// TestLargeLogLevel: a logging/setLevel that is too large to be repeated does no harm.
 func TestLargeLogLevel(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()

@@ -4,6 +4,7 @@ package stateless
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
@@ -35,9 +36,12 @@ func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Ses
 		if t.Failed() {
 			return
 		}
-		running.mu.Lock()
-		defer running.mu.Unlock()
-		if left := fmt.Sprint(len(running.requests), running.answering, len(running.queue), len(running.serverRequests), len(running.workers)); left != "0 0 0 0 0" {
+		table, asked, pool := &running.dispatcher.table, &running.asked, &running.pool
+		for _, mu := range []*sync.Mutex{&table.mu, &asked.mu, &pool.mu} {
+			mu.Lock()
+			defer mu.Unlock()
+		}
+		if left := fmt.Sprint(len(table.open), table.answering, len(table.queue), len(asked.open), len(pool.workers)); left != "0 0 0 0 0" {
 			t.Error("the tables are not empty: " + left)
 		}
 		if !running.client.Proxy.Memory.Share(0).Take(mcpproxy.Memory / 2) { // there is room for half only if nothing is taken

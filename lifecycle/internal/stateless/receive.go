@@ -87,7 +87,7 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 				said = true
 				d.Tool = rq.tool
 				w.client.Announce(d)
-				w.session.fail(rq, d)
+				w.session.dispatcher.fail(rq, d)
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 			w.refuseRequest(e, "no call is running that this request could belong to")
 		case len(e.ID)+len(e.Token) > maxRequestIDLen:
 			w.refuseRequest(e, "the id or the progress token is too long")
-		case !w.session.forwardServerRequest(w, f, e):
+		case !w.session.asked.forward(w, f, e):
 			w.refuseRequest(e, "too many requests wait for the client")
 		default:
 			w.session.sendToClient(f)
@@ -190,7 +190,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		ev.Text = session.FailureText(f, e)
 		w.server.Diagnose(ev)
 	}
-	w.session.forwardResponse(rq, f)
+	w.session.dispatcher.forwardResponse(rq, f)
 }
 
 // forwards reports whether the client gets a notification of the worker. The client gets none that
@@ -199,10 +199,10 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":
-		return w.session.cancelServerRequest(w, f, e)
+		return w.session.asked.cancel(w, f, e)
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if w.tool == "" {
-			w.session.onListChanged(w.info.eraOrLegacy())
+			w.session.discovery.onListChanged(w.info.eraOrLegacy())
 		}
 		return false
 	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":

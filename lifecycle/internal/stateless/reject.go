@@ -11,26 +11,26 @@ import (
 
 // rejectAmbiguous refuses a frame that two JSON readers could read differently: the jail
 // has to be that of the tool that the server will run.
-func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
-	s.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+func (dp *dispatcher) rejectAmbiguous(f *mcpproxy.Frame) {
+	dp.reject(f, diagnostics.Diagnosis{
+		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,
 		Explain: diagnostics.PageMessage,
-		What:    fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", s.serverName),
+		What:    fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", dp.session.serverName),
 		Fix:     "have the client send each name once, in its own spelling, as valid UTF-8",
 	})
 }
 
 // rejectOversized refuses a message of the client that exceeds message_mb.
-func (s *statelessSession) rejectOversized(f *mcpproxy.Frame) {
+func (dp *dispatcher) rejectOversized(f *mcpproxy.Frame) {
 	var i session.Server
-	i.Init(s.client, s.client.Config.Profile)
-	s.reject(f, i.TooLargeDiagnosis(mcpproxy.FromClient, f))
+	i.Init(dp.client, dp.client.Config.Profile)
+	dp.reject(f, i.TooLargeDiagnosis(mcpproxy.FromClient, f))
 }
 
 // reject answers every request in a frame with d, in a batch if the frame is one. It tells
 // workers that wait for an answer in the frame. It does not answer an id that readers
 // could read differently, or that an open request has.
-func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	var answers [][]byte
 	told := false
 	for i := range f.Messages {
@@ -40,11 +40,11 @@ func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		}
 		switch e.Kind() {
 		case mcpproxy.Request, mcpproxy.Other:
-			if !s.isOpen(e.ID) {
+			if open, _ := dp.table.find(e.ID); open == nil {
 				answers = append(answers, bytes.TrimSpace(d.ErrorFrame(e.ID)))
 			}
 		case mcpproxy.Response:
-			if r := s.takeServerRequest(e.ID); r != nil {
+			if r := dp.session.asked.take(e.ID); r != nil {
 				told = true
 				r.worker.queue.tryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
 			}
@@ -54,25 +54,18 @@ func (s *statelessSession) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	case len(answers) == 0 && !told:
 		d.What += "; it was dropped"
 	case len(answers) > 0 && f.Batch:
-		s.noteSendError(s.client.Proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
+		dp.session.noteSendError(dp.client.Proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
 	case len(answers) > 0:
-		s.noteSendError(s.client.Proxy.Client.Inject(answers[0]))
+		dp.session.noteSendError(dp.client.Proxy.Client.Inject(answers[0]))
 	}
-	s.client.Announce(d)
-}
-
-// isOpen reports whether an open request has that id.
-func (s *statelessSession) isOpen(id []byte) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests[mcpproxy.IDKey(id)] != nil
+	dp.client.Announce(d)
 }
 
 // rejectOther refuses a message that is no request, no answer and no notification.
-func (s *statelessSession) rejectOther(f *mcpproxy.Frame) {
-	s.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+func (dp *dispatcher) rejectOther(f *mcpproxy.Frame) {
+	dp.reject(f, diagnostics.Diagnosis{
+		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,
 		Explain: diagnostics.PageMessage,
-		What:    fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", s.serverName),
+		What:    fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", dp.session.serverName),
 	})
 }

@@ -2,8 +2,8 @@ package stateless
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -24,9 +24,9 @@ type clientRequest struct {
 
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
-	worker     *worker // that works on it; under statelessSession.mu
+	worker     *worker // that works on it; under requestTable.mu
 	cancel     context.CancelFunc
-	cost       int64 // counted in statelessSession.kept; under its mutex
+	cost       int64 // counted in requestTable.kept; under its mutex
 	generation int   // of the list cache when it came; under its mutex
 }
 
@@ -48,9 +48,8 @@ func (r *clientRequest) cacheName() (name string, ok bool) {
 	return catalog.Request(r.method, r.frame.Slice(e.Params))
 }
 
-// addRequest enters a request into the table. ok is false if the session is over, or if the id is
-// in use: an answer could not say which of the two requests it is for.
-func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
+// addRequest enters a request into the table: see requestTable.add.
+func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
 	e := &f.Messages[0]
 	rq := &clientRequest{
 		id: append([]byte(nil), e.ID...), method: string(e.Method), era: e.Era(), frame: f,
@@ -59,64 +58,19 @@ func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, ba
 	if rq.method == "tools/call" {
 		rq.tool = string(e.Name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.requests[rq.key()] != nil || s.ended {
+	ctx, rq.cancel = context.WithCancel(ctx)
+	if !dp.table.add(rq) {
+		rq.cancel()
 		return nil, nil, false
 	}
-	ctx, rq.cancel = context.WithCancel(ctx)
-	s.requests[rq.key()] = rq
 	return rq, ctx, true
 }
 
-// requestCost is the memory of a request that waits, without its frame: its goroutine above all.
-const requestCost = 8 << 10
-
-// keep counts the memory of a request that waits for a process. It returns false if there is none
-// left, unless the request is to be kept in any case. The caller holds mu.
-func (s *statelessSession) keep(rq *clientRequest, always bool) bool {
-	cost := requestCost + 2*rq.frame.Cost() // a process gets a copy
-	switch {
-	case always:
-		s.kept.Add(cost)
-	case !s.kept.Take(cost):
-		return false
-	}
-	rq.cost = cost
-	return true
-}
-
-// forget takes back what keep has counted. The caller holds mu.
-func (s *statelessSession) forget(rq *clientRequest) {
-	s.kept.Give(rq.cost)
-	rq.cost = 0
-}
-
-// claim gives the first caller, and only that one, the right to answer a request.
-func (s *statelessSession) claim(rq *clientRequest) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.requests[rq.key()] != rq {
-		return false
-	}
-	delete(s.requests, rq.key())
-	s.answering++
-	s.dequeue(rq)
-	return true
-}
-
 // closeRequest ends everything that was begun for a claimed request.
-func (s *statelessSession) closeRequest(rq *clientRequest) {
+func (dp *dispatcher) closeRequest(rq *clientRequest) {
 	close(rq.done)
 	rq.cancel()
-	s.mu.Lock()
-	w := rq.worker
-	s.forget(rq)
-	if s.answering--; len(s.requests)+s.answering == 0 {
-		s.idle.Broadcast()
-	}
-	s.mu.Unlock()
-	if w != nil {
+	if w := dp.table.finish(rq); w != nil {
 		w.release(rq)
 	}
 	rq.frame.Close()
@@ -124,88 +78,106 @@ func (s *statelessSession) closeRequest(rq *clientRequest) {
 
 // forwardResponse sends the client a worker's answer, with the edits that were made in the
 // frame.
-func (s *statelessSession) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
-	if !s.claim(rq) {
+func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
+	if !dp.table.claim(rq) {
 		return
 	}
-	defer s.closeRequest(rq)
+	defer dp.closeRequest(rq)
 	if rq.batch == nil {
-		s.sendToClient(f)
+		dp.session.sendToClient(f)
 		return
 	}
 	if rq.batch.Send(f) != nil {
-		s.noteSendError(rq.batch.Inject(diagnostics.Diagnosis{
-			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
+		dp.session.noteSendError(rq.batch.Inject(diagnostics.Diagnosis{
+			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName, Tool: rq.tool,
 			Explain: diagnostics.PageMessage,
-			What:    fmt.Sprintf("server %q: an answer of %d MiB does not fit into that of a batch", s.serverName, f.Size>>20),
+			What:    fmt.Sprintf("server %q: an answer of %d MiB does not fit into that of a batch", dp.session.serverName, f.Size>>20),
 			Fix:     "call it outside of a batch",
 		}.ErrorFrame(rq.id)))
 	}
 }
 
 // respond sends an answer of ours.
-func (s *statelessSession) respond(rq *clientRequest, line []byte) {
-	if s.claim(rq) {
-		s.respondClaimed(rq, line)
+func (dp *dispatcher) respond(rq *clientRequest, line []byte) {
+	if dp.table.claim(rq) {
+		dp.respondClaimed(rq, line)
 	}
 }
 
 // respondClaimed sends an answer of ours to a request that the caller has claimed.
-func (s *statelessSession) respondClaimed(rq *clientRequest, line []byte) {
-	defer s.closeRequest(rq)
+func (dp *dispatcher) respondClaimed(rq *clientRequest, line []byte) {
+	defer dp.closeRequest(rq)
 	if rq.batch == nil {
-		s.noteSendError(s.client.Proxy.Client.Inject(line))
+		dp.session.noteSendError(dp.client.Proxy.Client.Inject(line))
 		return
 	}
-	s.noteSendError(rq.batch.Inject(line))
+	dp.session.noteSendError(rq.batch.Inject(line))
 }
 
 // dropRequest closes a request that gets no answer.
-func (s *statelessSession) dropRequest(rq *clientRequest) {
-	if s.claim(rq) {
-		s.dropClaimed(rq)
+func (dp *dispatcher) dropRequest(rq *clientRequest) {
+	if dp.table.claim(rq) {
+		dp.dropClaimed(rq)
 	}
 }
 
 // dropClaimed closes a request that gets no answer and that the caller has claimed.
-func (s *statelessSession) dropClaimed(rq *clientRequest) {
+func (dp *dispatcher) dropClaimed(rq *clientRequest) {
 	if rq.batch != nil {
-		s.noteSendError(rq.batch.Drop())
+		dp.session.noteSendError(rq.batch.Drop())
 	}
-	s.closeRequest(rq)
+	dp.closeRequest(rq)
 }
 
 // fail answers with a diagnosis.
-func (s *statelessSession) fail(rq *clientRequest, d diagnostics.Diagnosis) {
-	s.respond(rq, d.ErrorFrame(rq.id))
+func (dp *dispatcher) fail(rq *clientRequest, d diagnostics.Diagnosis) {
+	dp.respond(rq, d.ErrorFrame(rq.id))
 }
 
 // respondWith answers with a "result" or an "error" from the cache or of our own.
-func (s *statelessSession) respondWith(rq *clientRequest, name string, value []byte) {
-	if d := s.client.Leaks.Of(s.currentProfile()).CheckValue(value, rq.tool); d != nil {
-		s.client.Announce(*d)
-		s.fail(rq, *d)
+func (dp *dispatcher) respondWith(rq *clientRequest, name string, value []byte) {
+	if d := dp.client.Leaks.Of(dp.session.discovery.currentProfile()).CheckValue(value, rq.tool); d != nil {
+		dp.client.Announce(*d)
+		dp.fail(rq, *d)
 		return
 	}
-	s.respond(rq, mcpproxy.NewResponse(rq.id, name, value))
-}
-
-// sendToClient sends the client a frame of a worker. It adds a missing line end, since the
-// session goes on.
-func (s *statelessSession) sendToClient(f *mcpproxy.Frame) {
-	s.noteSendError(s.client.Proxy.Client.Send(f))
-	s.noteSendError(s.client.Proxy.Client.EndLine())
-}
-
-// noteSendError ends the session if err says that the client no longer reads.
-func (s *statelessSession) noteSendError(err error) {
-	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // ErrGone is about the frame
-		s.client.Gone.Set()
-	}
+	dp.respond(rq, mcpproxy.NewResponse(rq.id, name, value))
 }
 
 // decline answers that a method is not available in a stateless session.
-func (s *statelessSession) decline(rq *clientRequest, why string) {
-	data := fmt.Appendf(nil, `{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}`, session.JSONString(s.serverName), session.JSONString(rq.method))
-	s.respondWith(rq, "error", mcpproxy.ErrorValue(-32601, "mcp-jail: "+why, data))
+func (dp *dispatcher) decline(rq *clientRequest, why string) {
+	data := fmt.Appendf(nil, `{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}`, session.JSONString(dp.session.serverName), session.JSONString(rq.method))
+	dp.respondWith(rq, "error", mcpproxy.ErrorValue(-32601, "mcp-jail: "+why, data))
+}
+
+// abandonRequests answers the open requests with d at the end of the session, or drops them if d
+// is nil. It does not wait for a client that does not read; finish does.
+func (dp *dispatcher) abandonRequests(d *diagnostics.Diagnosis) {
+	dp.table.end()
+	open := slices.DeleteFunc(dp.table.openRequests(), func(rq *clientRequest) bool { return !dp.table.claim(rq) })
+	dp.client.Tasks.Go(func() {
+		for _, rq := range open {
+			if d != nil {
+				dp.respondClaimed(rq, d.ErrorFrame(rq.id))
+			} else {
+				dp.dropClaimed(rq)
+			}
+		}
+	})
+}
+
+// asked returns the part of the request on which the comparison of its answer depends.
+func (r *clientRequest) asked() session.ListRequest {
+	e := &r.frame.Messages[0]
+	asked := session.ListRequest{Method: r.method}
+	if r.era == mcpproxy.Modern {
+		asked = session.ModernRequest(r.method, r.frame.Slice(e.ParamsMeta))
+	}
+	if asked.Capabilities == nil {
+		asked.Capabilities = r.info.capabilities()
+	}
+	if e.Params.Present() && r.method == "tools/list" {
+		asked.Cursor = session.CursorOf(r.frame.Slice(e.Params))
+	}
+	return asked
 }

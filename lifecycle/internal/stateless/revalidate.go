@@ -12,22 +12,22 @@ import (
 // revalidate asks the server again for stale answers, and tells a legacy client which lists have
 // changed. An answer is stale if the client got it from an earlier session, or if the server has
 // sent list_changed.
-func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
-	info := s.infoFor(era)
+func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
+	info := dv.infos.infoFor(era)
 	if info == nil {
 		return
 	}
-	l := &s.cache
+	l := &dv.cache
 	l.mu.Lock()
-	entry := l.entryFor(s, info)
-	entry.markAllStale(time.Now(), s.client.Times.Tick)
+	entry := l.entryFor(info)
+	entry.markAllStale(time.Now(), dv.client.Times.Tick)
 	todo := entry.stale
 	entry.stale = nil
 	l.mu.Unlock()
 	if len(todo) == 0 {
 		return
 	}
-	w, greeting, d := s.discoveryWorker(ctx, era, info)
+	w, greeting, d := dv.worker(ctx, era, info)
 	if d != nil {
 		return
 	}
@@ -41,25 +41,25 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 		if ctx.Err() != nil {
 			return
 		}
-		if l.applyAnswer(s, entry, name, answer) {
+		if l.applyAnswer(entry, name, answer) {
 			changed[listKind(name)] = true
 		}
 	}
 	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
 		if changed[kind] && era != mcpproxy.Modern {
-			s.notifyListChanged(kind)
+			dv.notifyListChanged(kind)
 		}
 	}
 }
 
 // notifyListChanged tells a legacy client that a list has changed.
-func (s *statelessSession) notifyListChanged(kind string) {
-	s.noteSendError(s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
+func (dv *discovery) notifyListChanged(kind string) {
+	dv.session.noteSendError(dv.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
 }
 
 // applyAnswer replaces a cached answer by the server's answer of now, or removes it if that is nil
 // or must not be kept. It reports whether the two answers differ.
-func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
+func (l *listCache) applyAnswer(entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, ok := entry.entry.Answers[name]
@@ -77,7 +77,7 @@ func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name str
 		entry.entry.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
 		return false
 	case keep:
-		l.set(s, entry, name, a)
+		l.set(entry, name, a)
 	default:
 		delete(entry.entry.Answers, name)
 	}
@@ -92,19 +92,19 @@ func listKind(name string) string {
 
 // onListChanged handles a list_changed of the server. A server may send it after each request, or
 // without end, so the lists are asked for at most once a tick.
-func (s *statelessSession) onListChanged(era mcpproxy.Era) {
-	info := s.infoFor(era)
+func (dv *discovery) onListChanged(era mcpproxy.Era) {
+	info := dv.infos.infoFor(era)
 	if info == nil {
 		return
 	}
-	l := &s.cache
+	l := &dv.cache
 	l.mu.Lock()
-	entry := l.entryFor(s, info)
+	entry := l.entryFor(info)
 	entry.changed = true
-	soon := time.Since(entry.rechecked) >= s.client.Times.Tick
+	soon := time.Since(entry.rechecked) >= dv.client.Times.Tick
 	l.mu.Unlock()
 	if soon {
-		s.wake()
+		dv.session.wake()
 	}
 }
 

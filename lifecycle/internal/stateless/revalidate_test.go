@@ -34,7 +34,7 @@ func TestRevalidate(t *testing.T) {
 				sessiontest.Has(t, p.Answer("1").Line, `"tools":[{"name":"echo"},{"name":"other"}]`)
 			}
 			sessiontest.Eventually(t, "the server's answer has replaced the kept one", func() bool {
-				cache := &p.session.cache
+				cache := &p.session.discovery.cache
 				cache.mu.Lock()
 				defer cache.mu.Unlock()
 				for _, e := range cache.entries {

@@ -3,11 +3,10 @@ package stateless
 import (
 	"context"
 	"crypto/rand"
-	"maps"
+	"errors"
 	"os"
 	"runtime"
-	"slices"
-	"sync"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,11 +45,7 @@ type Tool struct {
 	Unset    []string // variables that are granted and not set: see diagnostics.Evidence
 }
 
-// Run runs one client session in which each tools/call has a process of its own,
-// under the policy of its tool. Other requests are answered from the catalog, by a discovery
-// worker, or by mcp-jail itself. It returns how the program should end: with 0 when the
-// client has left; by the signal that ended it; and with the status of the last failed start,
-// as RunStateful does, if no process became ready at all.
+// Run is lifecycle.RunStateless.
 func Run(ctx context.Context, s session.Session, o Options) confine.Exit {
 	return newStatelessSession(s, o).run(ctx)
 }
@@ -63,75 +58,62 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer s.client.Finish(ctx, ends, func() {})
 	defer cancel()
-	s.client.StartReading(func() error { return s.readClient(working) })
+	s.client.StartReading(func() error { return s.dispatcher.readClient(working) })
 	s.client.Tasks.Go(func() { s.background(working) })
 	return s.wait(ctx, ends)
 }
 
-// statelessSession is a running session of a stateless server.
+// statelessSession is a running session of a stateless server. Each of its parts has its own data
+// and its own lock.
 //
-// Invariant: a request of the client is in requests until a goroutine claims it, and only
-// the goroutine that has claimed it answers it. So each request is answered once, or, if
-// the client has cancelled it, not at all.
+// Locks. A goroutine that holds a lock takes only one that is further to the right:
+//
+//	eraWorker.mu   listCache.mu, pool.mu, requestTable.mu   clientInfos.mu, worker.mu, sendQueue.mu, logLevelUpdate.mu
+//
+// serverRequests.mu is held with no other lock. Nothing is sent to the client, and no process is
+// waited for, under any of them but eraWorker.mu: requests of an era wait there for its worker.
 type statelessSession struct {
-	client     *session.Client
-	options    Options
-	serverName string
-	idPrefix   string // of the ids of our own requests
+	client        *session.Client
+	options       Options
+	serverName    string
+	idPrefix      string       // of the ids of our own requests
+	lastID        atomic.Int64 // of our own requests
+	signalsCaught func()       // see session.ListenForSignals; nil in tests of parts
+	wakeup        chan struct{}
 
-	mu                  sync.Mutex
-	idle                sync.Cond // requests has become empty, and answering 0
-	requests            map[string]*clientRequest
-	answering           int                      // requests that were claimed and are not answered yet
-	queue               []queuedCall             // calls that wait for a slot
-	kept                *mcpproxy.Share          // what they take, and other requests
-	running             int                      // calls that have a slot
-	ended               bool                     // the session is over: requests that still come are dropped
-	serverRequests      map[int64]*serverRequest // of workers, by the ids that the client sees
-	lastServerRequest   int64
-	lastInternalRequest int64
-	latestInfo          *clientInfo        // the one of the two below that came last
-	legacyInfo          *clientInfo        // of the client's initialize; nil before it
-	modernInfo          *clientInfo        // of the client's modern requests; nil before them
-	logLevel            []byte             // params of the last logging/SetLevel
-	pastDenials         []policy.Denial    // of workers that are gone
-	pastRemedies        []diagnostics.Hint // for pastDenials
-	workers             map[*worker]bool
-	anyReady            bool            // a worker has become ready
-	startingCalls       atomic.Int32    // calls whose worker is being started
-	signalsCaught       func()          // see ListenForSignals; nil in tests of parts
-	failureStatus       int             // exit status if no worker becomes ready
-	profile             *policy.Profile // of discovery workers, by the configuration as it is now
-
-	wakeup      chan struct{}
-	discoveries [2]discovery
-	cache       listCache
-	pool        pool
-	exiting     chan struct{} // a place for each worker that is ending
+	dispatcher dispatcher
+	asked      serverRequests
+	pool       pool
+	discovery  discovery
 }
 
-func newStatelessSession(s session.Session, o Options) *statelessSession {
-	if s.Profile == nil {
-		s.Profile = &policy.Profile{}
+func newStatelessSession(c session.Session, o Options) *statelessSession {
+	if c.Profile == nil {
+		c.Profile = &policy.Profile{}
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = policy.DefaultMaxConcurrentCalls
 	}
-	p := &statelessSession{
-		options: o, profile: s.Profile, serverName: s.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/",
-		requests: map[string]*clientRequest{}, serverRequests: map[int64]*serverRequest{}, workers: map[*worker]bool{},
-		exiting: make(chan struct{}, o.MaxCalls), wakeup: make(chan struct{}, 1),
+	s := &statelessSession{options: o, serverName: c.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/", wakeup: make(chan struct{}, 1)}
+	s.pool.workers = map[*worker]bool{} // before NewClient, which may ask for denials at once
+	s.client = session.NewClient(c, mcpproxy.Hooks{}, s.pool.allDenials, s.pool.countRefused)
+	if s.client.Tools != nil {
+		s.client.Tools.Redact = diagnostics.NewRedactor(c.Profile.Env)
 	}
-	p.idle.L = &p.mu
-	p.cache.tools = map[string]bool{}
-	p.pool.tools = map[string]*warmTool{}
-	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
-	p.client = session.NewClient(s, mcpproxy.Hooks{}, p.allDenials, p.countRefused)
-	p.kept = p.client.Proxy.Memory.Share(mcpproxy.Memory / 8)
-	if p.client.Tools != nil {
-		p.client.Tools.Redact = diagnostics.NewRedactor(s.Profile.Env)
-	}
-	return p
+	s.dispatcher.session, s.dispatcher.client, s.dispatcher.exiting = s, s.client, make(chan struct{}, o.MaxCalls)
+	s.dispatcher.table.init(s.client, o.MaxCalls)
+	s.asked.session, s.asked.client, s.asked.open = s, s.client, map[int64]*serverRequest{}
+	s.pool.session, s.pool.client, s.pool.tools = s, s.client, map[string]*warmTool{}
+	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
+	s.discovery.session, s.discovery.client = s, s.client
+	s.discovery.cache.session, s.discovery.cache.tools = s, map[string]bool{}
+	s.discovery.profile.Store(c.Profile)
+	return s
+}
+
+// nextID returns an id for a request of ours, as JSON.
+func (s *statelessSession) nextID() []byte {
+	return session.JSONString(s.idPrefix + strconv.FormatInt(s.lastID.Add(1), 10))
 }
 
 // wait waits for the end of the session. When the client closes its end, open requests get the
@@ -142,11 +124,11 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 	defer stopHangup()
 	select {
 	case <-s.client.InputEnded:
-		s.client.Tasks.Go(s.endSubscriptions)
+		s.client.Tasks.Go(s.dispatcher.endSubscriptions)
 		answered := make(chan struct{})
 		s.client.Tasks.Go(func() {
 			defer close(answered)
-			s.waitAnswered()
+			s.dispatcher.table.waitAnswered()
 		})
 		timer := time.NewTimer(s.client.Times.Term)
 		defer timer.Stop()
@@ -177,23 +159,11 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 	if exit.Signal != 0 || s.client.Gone.IsSet() {
 		s.client.ShortenDeadline()
 	}
-	s.abandonRequests(last)
+	s.dispatcher.abandonRequests(last)
 	if exit.Signal != 0 {
 		return exit
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.anyReady {
-		return confine.Exit{}
-	}
-	return confine.Exit{Code: s.failureStatus}
-}
-
-// currentProfile returns the profile of discovery workers.
-func (s *statelessSession) currentProfile() *policy.Profile {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.profile
+	return confine.Exit{Code: s.pool.exitStatus()}
 }
 
 // declared returns the tools that the configuration names.
@@ -204,98 +174,41 @@ func (s *statelessSession) declared() []string {
 	return s.options.Declared()
 }
 
-// goTask starts a task of the session. It is for the goroutine that reads the client,
-// which is no task itself. When the session is over it does nothing.
-func (s *statelessSession) goTask(task func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.client.Tasks.Go(task)
+// sendToClient sends the client a frame of a worker. It adds a missing line end, since the
+// session goes on.
+func (s *statelessSession) sendToClient(f *mcpproxy.Frame) {
+	s.noteSendError(s.client.Proxy.Client.Send(f))
+	s.noteSendError(s.client.Proxy.Client.EndLine())
+}
+
+// noteSendError ends the session if err says that the client no longer reads.
+func (s *statelessSession) noteSendError(err error) {
+	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // ErrGone is about the frame
+		s.client.Gone.Set()
 	}
 }
 
-// waitAnswered waits until every request of the client is answered and every answer was
-// written.
-func (s *statelessSession) waitAnswered() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.requests)+s.answering > 0 {
-		s.idle.Wait()
+var errNoProfile = errors.New("there is no profile")
+
+// toolNow resolves the policy of a tool on the host as it is now.
+func (s *statelessSession) toolNow(tool string) (t Tool, err error) {
+	if s.options.Tool != nil {
+		t, err = s.options.Tool(tool)
 	}
+	if err == nil && t.Profile == nil {
+		err = errNoProfile
+	}
+	return t, err
 }
 
-// abandonRequests answers the open requests with d at the end of the session, or drops them if d
-// is nil. It does not wait for a client that does not read; finish does.
-func (s *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
-	s.mu.Lock()
-	s.ended = true
-	s.mu.Unlock()
-	open := slices.DeleteFunc(s.openRequests(), func(rq *clientRequest) bool { return !s.claim(rq) })
-	s.client.Tasks.Go(func() {
-		for _, rq := range open {
-			if d != nil {
-				s.respondClaimed(rq, d.ErrorFrame(rq.id))
-			} else {
-				s.dropClaimed(rq)
-			}
-		}
-	})
-}
-
-// openRequests returns the requests that are not claimed.
-func (s *statelessSession) openRequests() (all []*clientRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, rq := range s.requests {
-		all = append(all, rq)
+// resolveTool is toolNow with the answer for the client if that fails.
+func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
+	t, err := s.toolNow(tool)
+	if err == nil {
+		return t, nil
 	}
-	return all
-}
-
-// allDenials returns the denials of all workers, and the rules that would grant them, for
-// the record.
-func (s *statelessSession) allDenials() ([]policy.Denial, []diagnostics.Hint) {
-	s.mu.Lock()
-	all, remedies := s.pastDenials[:len(s.pastDenials):len(s.pastDenials)], s.pastRemedies[:len(s.pastRemedies):len(s.pastRemedies)]
-	children := slices.Collect(maps.Keys(s.workers))
-	s.mu.Unlock()
-	for _, w := range children { // without mu: a jail may take a while to answer
-		denials, more := w.server.RecordedDenials()
-		all, remedies = append(all, denials...), appendHints(remedies, more)
-	}
-	return all, remedies
-}
-
-// countRefused returns how many different refusals all workers had.
-func (s *statelessSession) countRefused() int {
-	s.mu.Lock()
-	n, children := len(s.pastDenials), slices.Collect(maps.Keys(s.workers))
-	s.mu.Unlock()
-	for _, w := range children { // as in allDenials
-		n += len(w.server.Processes.Denials())
-	}
-	return n
-}
-
-// removeWorker removes a worker that has ended, and keeps its denials.
-func (s *statelessSession) removeWorker(w *worker) {
-	denials, remedies := w.server.RecordedDenials()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.workers, w)
-	s.pastDenials, s.pastRemedies = append(s.pastDenials, denials...), appendHints(s.pastRemedies, remedies)
-	if n := len(s.pastDenials) - session.MaxDenials; n > 0 {
-		s.pastDenials = append(s.pastDenials[:0:0], s.pastDenials[n:]...)
-	}
-}
-
-// appendHints appends the hints that are new. Workers of one tool often yield the same hints.
-func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
-	for _, h := range more {
-		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
-		if len(hints) < session.MaxRecords && !slices.ContainsFunc(hints, same) {
-			hints = append(hints, h)
-		}
-	}
-	return hints
+	d := diagnostics.ConfigFailure(s.serverName, err.Error())
+	d.Tool = tool
+	s.client.Announce(d)
+	return t, &d
 }

@@ -234,13 +234,13 @@ func TestPastDenialsAreBounded(t *testing.T) {
 		w := &worker{session: s, client: s.client}
 		w.server.Init(s.client, s.client.Config.Profile)
 		w.server.Processes.Set(denying{target: target})
-		s.removeWorker(w)
+		s.pool.removeWorker(w)
 	}
 	count := map[string]int{}
-	for _, d := range s.pastDenials {
+	for _, d := range s.pool.pastDenials {
 		count[d.Target]++
 	}
-	if len(s.pastDenials) != 1000 || count["/third"] != 600 || count["/second"] != 400 {
-		t.Errorf("%d denials are remembered: %v", len(s.pastDenials), count)
+	if len(s.pool.pastDenials) != 1000 || count["/third"] != 600 || count["/second"] != 400 {
+		t.Errorf("%d denials are remembered: %v", len(s.pool.pastDenials), count)
 	}
 }

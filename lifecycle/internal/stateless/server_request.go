@@ -3,6 +3,7 @@ package stateless
 import (
 	"bytes"
 	"strconv"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -17,6 +18,16 @@ type serverRequest struct {
 	call   mcpproxy.Call
 }
 
+// serverRequests are the requests of workers that the client has not answered.
+type serverRequests struct {
+	session *statelessSession
+	client  *session.Client
+
+	mu   sync.Mutex               // also of worker.openRequests
+	open map[int64]*serverRequest // by the ids that the client sees
+	last int64
+}
+
 // Bounds of what workers can make us keep. A client may never answer.
 const (
 	maxWorkerRequests = 1000 // requests of one worker
@@ -29,20 +40,20 @@ func (r *serverRequest) cost() int64 {
 	return int64(serverRequestCost + len(r.id) + len(r.token) + len(r.call.Method))
 }
 
-// forwardServerRequest gives a worker's request an id for the client. It reports false if
+// forward gives a worker's request an id for the client. It reports false if
 // too many requests wait for the client.
-func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
-	s.mu.Lock()
+	a.mu.Lock()
 	if w.openRequests >= maxWorkerRequests || !w.asked.Take(r.cost()) {
-		s.mu.Unlock()
+		a.mu.Unlock()
 		return false
 	}
 	w.openRequests++
-	s.lastServerRequest++
-	n := s.lastServerRequest
-	s.serverRequests[n] = r
-	s.mu.Unlock()
+	a.last++
+	n := a.last
+	a.open[n] = r
+	a.mu.Unlock()
 	ours := strconv.AppendInt(nil, n, 10)
 	f.Replace(e.IDAt, ours)
 	if r.token != nil {
@@ -51,9 +62,9 @@ func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e 
 	return true
 }
 
-// OnClientResponse passes the client's answer to the worker that has asked.
-func (s *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r := s.takeServerRequest(e.ID)
+// onClientResponse passes the client's answer to the worker that has asked.
+func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	r := dp.session.asked.take(e.ID)
 	if r == nil { // no request has this id, or not any more
 		f.Close()
 		return
@@ -63,36 +74,36 @@ func (s *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envel
 	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read
 }
 
-// takeServerRequest removes and returns the request that the client knows by an id, or
+// take removes and returns the request that the client knows by an id, or
 // nil.
-func (s *statelessSession) takeServerRequest(id []byte) *serverRequest {
+func (a *serverRequests) take(id []byte) *serverRequest {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.serverRequests[n]
-	s.dropPending(n)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.open[n]
+	a.drop(n)
 	return r
 }
 
-// dropPending removes a worker's request, if it is there. The caller holds mu.
-func (s *statelessSession) dropPending(n int64) {
-	if r := s.serverRequests[n]; r != nil {
+// drop removes a worker's request, if it is there. The caller holds mu.
+func (a *serverRequests) drop(n int64) {
+	if r := a.open[n]; r != nil {
 		r.worker.openRequests--
 		r.worker.asked.Give(r.cost())
-		delete(s.serverRequests, n)
+		delete(a.open, n)
 	}
 }
 
 // tokenOwner returns the worker that has set a progress token, and restores its own token
 // in the frame.
-func (s *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
+func (a *serverRequests) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy.Span) *worker {
 	n, err := strconv.ParseInt(string(token), 10, 64)
-	s.mu.Lock()
-	r := s.serverRequests[n]
-	s.mu.Unlock()
+	a.mu.Lock()
+	r := a.open[n]
+	a.mu.Unlock()
 	if err != nil || r == nil || r.token == nil {
 		return nil
 	}
@@ -100,14 +111,14 @@ func (s *statelessSession) tokenOwner(f *mcpproxy.Frame, token []byte, at mcppro
 	return r.worker
 }
 
-// cancelServerRequest handles a worker's cancellation of its own request, and puts our id
+// cancel handles a worker's cancellation of its own request, and puts our id
 // into it. It reports false if the client has no such request.
-func (s *statelessSession) cancelServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, r := range s.serverRequests {
+func (a *serverRequests) cancel(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for n, r := range a.open {
 		if r.worker == w && mcpproxy.IDKey(r.id) == mcpproxy.IDKey(e.Cancels) {
-			s.dropPending(n)
+			a.drop(n)
 			f.Replace(e.CancelsAt, strconv.AppendInt(nil, n, 10))
 			return true
 		}
@@ -115,19 +126,19 @@ func (s *statelessSession) cancelServerRequest(w *worker, f *mcpproxy.Frame, e *
 	return false
 }
 
-// cancelServerRequests tells the client that the requests of a worker that is gone need no
+// endWorker tells the client that the requests of a worker that is gone need no
 // answer. The client may be showing one to a person.
-func (s *statelessSession) cancelServerRequests(w *worker) {
-	s.mu.Lock()
+func (a *serverRequests) endWorker(w *worker) {
+	a.mu.Lock()
 	var open []int64
-	for n, r := range s.serverRequests {
+	for n, r := range a.open {
 		if r.worker == w {
 			open = append(open, n)
-			s.dropPending(n)
+			a.drop(n)
 		}
 	}
-	s.mu.Unlock()
+	a.mu.Unlock()
 	for _, n := range open {
-		s.noteSendError(s.client.Proxy.Client.Inject(session.Cancellation(strconv.AppendInt(nil, n, 10), "the process of the call has ended")))
+		a.session.noteSendError(a.client.Proxy.Client.Inject(session.Cancellation(strconv.AppendInt(nil, n, 10), "the process of the call has ended")))
 	}
 }

@@ -144,7 +144,7 @@ func TestManyServerRequests(t *testing.T) {
 	s := idleSession(t, session.Session{}, Options{})
 	pass := func(w *worker, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
-		return s.forwardServerRequest(w, f, &f.Messages[0])
+		return s.asked.forward(w, f, &f.Messages[0])
 	}
 	process := func() *worker { return &worker{session: s, asked: s.client.Proxy.Memory.Share(0)} }
 	one, other := process(), process()
@@ -156,12 +156,12 @@ func TestManyServerRequests(t *testing.T) {
 	if pass(one, -1) || !pass(other, 1) {
 		t.Error("one process has taken the room of the others")
 	}
-	if s.takeServerRequest([]byte("1")) == nil || s.takeServerRequest([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+	if s.asked.take([]byte("1")) == nil || s.asked.take([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
 		t.Error("an answer does not make room for one")
 	}
 	for range maxWorkerRequests / 10 { // taken back
 		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
-		if !s.cancelServerRequest(one, f, &f.Messages[0]) || !pass(one, -1) {
+		if !s.asked.cancel(one, f, &f.Messages[0]) || !pass(one, -1) {
 			t.Fatal("what was taken back does not make room")
 		}
 	}

@@ -20,7 +20,7 @@ type toolsPage struct {
 }
 
 // onToolsList registers the tools of an answer to tools/list.
-func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
+func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
 	if rq.method != "tools/list" {
 		return
 	}
@@ -28,18 +28,18 @@ func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
 		Cursor string `json:"cursor"`
 	}
 	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
-	s.addToolsPage(result, from.Cursor == "")
+	dv.addToolsPage(result, from.Cursor == "")
 }
 
 // addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
 // After the last page it registers the tools in the pool, and warns of tables for tools
 // that the server does not have.
-func (s *statelessSession) addToolsPage(result []byte, first bool) (next string) {
+func (dv *discovery) addToolsPage(result []byte, first bool) (next string) {
 	var part toolsPage
 	if json.Unmarshal(result, &part) != nil {
 		return ""
 	}
-	l := &s.cache
+	l := &dv.cache
 	l.mu.Lock()
 	if first {
 		l.partialTools = []string{}
@@ -60,12 +60,12 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 	}
 	l.partialTools = nil
 	l.mu.Unlock()
-	for _, name := range s.declared() {
+	for _, name := range dv.session.declared() {
 		if !slices.Contains(tools, name) {
-			s.client.Warn("warning: [servers." + s.serverName + ".tools." + name + "] is for a tool that the server does not offer")
+			dv.client.Warn("warning: [servers." + dv.session.serverName + ".tools." + name + "] is for a tool that the server does not offer")
 		}
 	}
-	s.registerTools(tools)
+	dv.session.pool.registerTools(tools)
 	return ""
 }
 
@@ -82,17 +82,17 @@ const maxPages = 100
 // refuseUnlisted returns a diagnosis for a call of a tool that neither the server lists
 // nor the configuration names, after it has asked for the list again. Some servers take
 // "READ " for "read", and the jail has to be that of the tool that the server will run.
-func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
+func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
 	known := func() bool {
-		s.cache.mu.Lock()
-		defer s.cache.mu.Unlock()
-		return s.cache.tools[rq.tool]
+		dv.cache.mu.Lock()
+		defer dv.cache.mu.Unlock()
+		return dv.cache.tools[rq.tool]
 	}
 	info, cursor := rq.info, ""
-	if known() || slices.Contains(s.declared(), rq.tool) {
+	if known() || slices.Contains(dv.session.declared(), rq.tool) {
 		return nil
 	}
-	w, _, d := s.discoveryWorker(ctx, rq.era, info)
+	w, _, d := dv.worker(ctx, rq.era, info)
 	if d != nil {
 		return d
 	}
@@ -112,7 +112,7 @@ func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 			d := w.server.Diagnose(ev)
 			return &d
 		}
-		if cursor = s.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
+		if cursor = dv.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
 			break
 		}
 	}
@@ -121,10 +121,10 @@ func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 	}
 	// No worker is asked either: a server that reads names loosely would run another
 	// tool, which has a policy of its own, under the default policy.
-	unknown := s.client.Announce(diagnostics.Diagnosis{
-		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
+	unknown := dv.client.Announce(diagnostics.Diagnosis{
+		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dv.session.serverName, Tool: rq.tool,
 		Explain: diagnostics.PagePerCall,
-		What:    fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),
+		What:    fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", dv.session.serverName, rq.tool),
 		Fix:     "if it has one all the same, give it a table among the tools of the server",
 	})
 	return &unknown

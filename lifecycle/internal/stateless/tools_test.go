@@ -27,11 +27,11 @@ func TestPages(t *testing.T) {
 		l := p.Answer(fmt.Sprint(i)).Line
 		sessiontest.Has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
 	}
-	p.session.cache.mu.Lock()
-	if paged := p.session.cache.partialTools; paged != nil {
+	p.session.discovery.cache.mu.Lock()
+	if paged := p.session.discovery.cache.partialTools; paged != nil {
 		t.Errorf("%q are kept", paged)
 	}
-	p.session.cache.mu.Unlock()
+	p.session.discovery.cache.mu.Unlock()
 	p.Send(sessiontest.CallOf("9", "echo", "{}"))
 	p.Answer("9")
 	stderr := p.Nothing()
@@ -98,15 +98,15 @@ func TestManyTools(t *testing.T) {
 		for i := range maxTools / 2 {
 			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
 		}
-		s.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+		s.discovery.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
 	}
-	if n, tools := len(s.cache.tools), s.pool.order; n != maxTools || !s.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
+	if n, tools := len(s.discovery.cache.tools), s.pool.order; n != maxTools || !s.discovery.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
 		t.Errorf("%d tools, %d with warm workers", n, len(tools))
 	}
 	s = idleSession(t, session.Session{}, Options{})
 	long := strings.Repeat("x", maxToolName)
-	s.addToolsPage([]byte(`{"tools":[{"name":"`+long+`"},{"name":"`+long+`x"}]}`), true)
-	if len(s.cache.tools) != 1 || !s.cache.tools[long] {
-		t.Errorf("%d tools with long names, want the shorter of two", len(s.cache.tools))
+	s.discovery.addToolsPage([]byte(`{"tools":[{"name":"`+long+`"},{"name":"`+long+`x"}]}`), true)
+	if len(s.discovery.cache.tools) != 1 || !s.discovery.cache.tools[long] {
+		t.Errorf("%d tools with long names, want the shorter of two", len(s.discovery.cache.tools))
 	}
 }

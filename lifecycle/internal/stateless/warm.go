@@ -4,18 +4,33 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pool holds warm workers. A warm worker was started before there was a call for it, under
-// the policy of its tool. It is past the client's handshake and gets one call. The tools
-// that were called last have precedence. There are at most as many warm workers as calls may
-// run at once. Those that are being started count.
+// pool has the workers. Some of them are warm. A warm worker was started before there was a call for
+// it, under the policy of its tool. It is past the client's handshake and gets one call. The tools
+// that were called last have precedence. There are at most as many warm workers as calls may run at
+// once. Those that are being started count.
 type pool struct {
-	mu          sync.Mutex
+	session       *statelessSession
+	client        *session.Client
+	startingCalls atomic.Int32 // calls whose worker is being started
+
+	mu            sync.Mutex
+	workers       map[*worker]bool
+	anyReady      bool               // a worker has become ready
+	failureStatus int                // exit status if no worker becomes ready
+	logLevel      []byte             // params of the last logging/setLevel
+	pastDenials   []policy.Denial    // of workers that are gone
+	pastRemedies  []diagnostics.Hint // for pastDenials
+
+	// Of warm workers, also under mu:
 	ready       []*worker
 	tools       map[string]*warmTool
 	order       []string // the tools; the one called last comes first
@@ -35,52 +50,49 @@ type warmTool struct {
 
 // registerTools adds the tools that the server lists to the pool, if they are to have warm
 // workers.
-func (s *statelessSession) registerTools(tools []string) {
-	pool := &s.pool
-	pool.mu.Lock()
+func (p *pool) registerTools(tools []string) {
+	p.mu.Lock()
 	for _, name := range tools {
-		if pool.tools[name] == nil && s.options.Warm != nil && s.options.Warm(name) > 0 {
-			pool.tools[name] = &warmTool{used: time.Now()}
-			pool.order = append(pool.order, name)
+		if p.tools[name] == nil && p.session.options.Warm != nil && p.session.options.Warm(name) > 0 {
+			p.tools[name] = &warmTool{used: time.Now()}
+			p.order = append(p.order, name)
 		}
 	}
-	pool.mu.Unlock()
-	s.wake()
+	p.mu.Unlock()
+	p.session.wake()
 }
 
 // touchTool moves a tool that was just called to the front of the pool's order.
-func (s *statelessSession) touchTool(tool string) {
-	pool := &s.pool
-	pool.mu.Lock()
-	if t := pool.tools[tool]; t != nil {
+func (p *pool) touchTool(tool string) {
+	p.mu.Lock()
+	if t := p.tools[tool]; t != nil {
 		t.used = time.Now()
-		i := slices.Index(pool.order, tool)
-		pool.order = slices.Insert(slices.Delete(pool.order, i, i+1), 0, tool)
+		i := slices.Index(p.order, tool)
+		p.order = slices.Insert(slices.Delete(p.order, i, i+1), 0, tool)
 	}
-	pool.mu.Unlock()
-	s.wake()
+	p.mu.Unlock()
+	p.session.wake()
 }
 
 // takeWarm takes a warm worker for a call, or returns nil. The worker has to be alive,
 // past the same handshake, and jailed under the profile that the policy resolves to
 // now: files that have to be hidden may have appeared since. It kills workers under an older
 // profile.
-func (s *statelessSession) takeWarm(tool string, info *clientInfo, now Tool) (found *worker) {
-	pool := &s.pool
-	pool.mu.Lock()
-	defer pool.mu.Unlock()
-	pool.ready = slices.DeleteFunc(pool.ready, func(w *worker) bool {
+func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
 		if found != nil || w.tool != tool || !w.info.matches(info) || session.IsClosed(w.proc.Done()) {
 			return false
 		}
 		if w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key() {
-			s.client.Tasks.Go(w.kill)
+			p.client.Tasks.Go(w.kill)
 			return true
 		}
 		found = w
 		return true
 	})
-	if t := pool.tools[tool]; t != nil {
+	if t := p.tools[tool]; t != nil {
 		t.resolved = now
 	}
 	return found
@@ -97,18 +109,18 @@ func (p *pool) lastResolved(tool string) (last Tool) {
 
 // refillPool kills warm workers that are of no use any more and starts those that are
 // missing.
-func (s *statelessSession) refillPool(ctx context.Context, now time.Time) {
-	if s.options.Warm == nil || s.startingCalls.Load() > 0 { // calls that wait for a worker come first
+func (p *pool) refillPool(ctx context.Context, now time.Time) {
+	if p.session.options.Warm == nil || p.startingCalls.Load() > 0 { // calls that wait for a worker come first
 		return
 	}
-	useless, wanted := s.pool.plan(now, s.options.MaxCalls, s.client.Times.WarmIdle, s.options.Warm, func(w *worker) bool {
-		return w.info.matches(s.infoFor(w.info.eraOrLegacy()))
+	useless, wanted := p.plan(now, p.session.options.MaxCalls, p.client.Times.WarmIdle, p.session.options.Warm, func(w *worker) bool {
+		return w.info.matches(p.session.discovery.infos.infoFor(w.info.eraOrLegacy()))
 	})
 	for _, w := range useless {
-		s.client.Tasks.Go(w.kill)
+		p.client.Tasks.Go(w.kill)
 	}
 	for _, tool := range wanted {
-		s.client.Tasks.Go(func() { s.startWarm(ctx, tool) })
+		p.client.Tasks.Go(func() { p.startWarm(ctx, tool) })
 	}
 }
 
@@ -151,51 +163,50 @@ func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(strin
 
 // startWarm starts a warm worker and adds it to the pool. Its failure is not announced:
 // the next call starts a worker itself and gets the reason.
-func (s *statelessSession) startWarm(ctx context.Context, tool string) {
-	w := s.newWarmWorker(ctx, tool)
-	pool := &s.pool
-	pool.mu.Lock()
-	t := pool.tools[tool]
-	pool.starting--
+func (p *pool) startWarm(ctx context.Context, tool string) {
+	w := p.newWarmWorker(ctx, tool)
+	p.mu.Lock()
+	t := p.tools[tool]
+	p.starting--
 	t.starting--
 	var old []*worker
 	switch {
 	case w == nil:
 		t.failures++
 		t.notUntil = time.Now().Add(time.Second << min(t.failures, 6))
-	case pool.closed:
+	case p.closed:
 		old = append(old, w)
 	default:
 		t.failures = 0
 		// The policy may resolve to another profile than when the others started.
-		pool.ready = slices.DeleteFunc(pool.ready, func(other *worker) bool {
+		p.ready = slices.DeleteFunc(p.ready, func(other *worker) bool {
 			if other.tool == tool && other.server.Profile.Key() != w.server.Profile.Key() {
 				old = append(old, other)
 				return true
 			}
 			return false
 		})
-		pool.ready = append(pool.ready, w)
+		p.ready = append(p.ready, w)
 	}
-	pool.mu.Unlock()
+	p.mu.Unlock()
 	for _, w := range old {
 		w.kill()
 	}
-	s.wake()
+	p.session.wake()
 }
 
 // newWarmWorker starts a worker and waits until it is ready for a call. It returns nil if
 // that fails.
-func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *worker {
-	info := s.latestClientInfo()
-	t, err := s.pool.lastResolved(tool), error(nil)
+func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
+	info := p.session.discovery.infos.latestClientInfo()
+	t, err := p.lastResolved(tool), error(nil)
 	if t.Profile == nil {
-		t, err = s.options.Tool(tool)
+		t, err = p.session.toolNow(tool)
 	}
 	if err != nil || info == nil {
 		return nil
 	}
-	w, d := s.startWorker(ctx, tool, t, info, true)
+	w, d := p.startWorker(ctx, tool, t, info, true)
 	if d != nil {
 		return nil
 	}
@@ -213,12 +224,12 @@ func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *work
 }
 
 // stopPool kills all warm workers and closes the pool.
-func (s *statelessSession) stopPool() {
-	s.pool.mu.Lock()
-	s.pool.closed = true
-	for _, w := range s.pool.ready {
-		s.client.Tasks.Go(w.kill)
+func (p *pool) stopPool() {
+	p.mu.Lock()
+	p.closed = true
+	for _, w := range p.ready {
+		p.client.Tasks.Go(w.kill)
 	}
-	s.pool.ready = nil
-	s.pool.mu.Unlock()
+	p.ready = nil
+	p.mu.Unlock()
 }

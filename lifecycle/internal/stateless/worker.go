@@ -25,15 +25,15 @@ type worker struct {
 	info         *clientInfo     // the client that its handshake is for; nil: no handshake
 	tool         string          // "" for a discovery worker
 	warm         bool            // it was started before there was a call for it
-	ready        bool            // past its handshake; under statelessSession.mu
-	openRequests int             // its open requests to the client; under statelessSession.mu
+	ready        bool            // past its handshake; under pool.mu
+	openRequests int             // its open requests to the client; under serverRequests.mu
 	asked        *mcpproxy.Share // what they take
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id
 	waiters  map[string]chan reply     // for answers to ours, by id
 	active   bool                      // it has been sent a request of the client
-	logLevel logLevelUpdate            // the last logging/SetLevel that it was sent
+	logLevel logLevelUpdate            // the last logging/setLevel that it was sent
 	lastUsed time.Time                 // the last request or answer
 	freed    sync.Cond                 // requests or waiters has lost one, or removed is set
 	removed  bool                      // the process is gone
@@ -43,56 +43,6 @@ type worker struct {
 	exit        confine.Exit
 	unreadInput int         // bytes of its stdin that it has not read
 	unread      atomic.Bool // see onQueueFull
-}
-
-// startWorker starts a worker. If that fails, d is the answer for the client.
-func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
-	w = &worker{session: s, client: s.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
-	w.server.Init(s.client, t.Profile)
-	w.freed.L = &w.mu
-	w.server.Stateless, w.server.Unset = true, t.Unset
-	w.server.Quiet.Store(warm)
-	for _, line := range t.Warnings {
-		s.client.Warn(line)
-	}
-	pipes, err := session.NewPipes()
-	if err == nil {
-		w.server.Pipes = pipes
-		w.proc, err = w.server.Launch(ctx)
-		pipes.CloseServerEnds()
-		if err != nil {
-			pipes.CloseOwnEnds()
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		if err == nil {
-			w.proc.Kill()
-			w.proc.Wait()
-			pipes.CloseOwnEnds()
-		}
-		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, Explain: diagnostics.PageServerEnded, What: "no request waits for it any more"}
-	case err != nil:
-		failed, status := w.server.StartFailure(err)
-		s.mu.Lock()
-		s.failureStatus = status
-		s.mu.Unlock()
-		return nil, &failed
-	}
-	if s.signalsCaught != nil {
-		s.signalsCaught()
-	}
-	w.server.Adopt(w.proc)
-	s.client.WarnWaivedOnce(w.proc.Plan())
-	written := &session.CountingWriter{Dst: pipes.Stdin}
-	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
-	w.queue.init(written, w.server.Answers)
-	w.asked = s.client.Proxy.Memory.Share(session.ShareFloor)
-	s.mu.Lock()
-	s.workers[w] = true
-	s.mu.Unlock()
-	s.client.Tasks.Go(w.run)
-	return w, nil
 }
 
 // run reads the output of the process, and writes its input, until the process has ended.
@@ -118,8 +68,8 @@ func (w *worker) run() {
 	w.server.Pipes.Stdout.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	pumps.Wait()
 	w.server.Pipes.CloseOwnEnds()
-	s.cancelServerRequests(w)
-	s.removeWorker(w)
+	s.asked.endWorker(w)
+	s.pool.removeWorker(w)
 	w.mu.Lock()
 	w.removed = true
 	w.freed.Broadcast()
@@ -175,20 +125,10 @@ func (w *worker) addExit(ev *diagnostics.Evidence) {
 // assign gives a request to the worker and sends it. It returns nil if the request was
 // answered or cancelled meanwhile.
 func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
-	s := w.session
-	s.mu.Lock()
-	if s.requests[rq.key()] != rq {
-		s.mu.Unlock()
+	f, beside := w.session.dispatcher.table.entrust(rq, w)
+	if f == nil {
 		return nil
 	}
-	rq.worker = w
-	f := rq.frame.Clone() // under mu, since closeRequest closes it
-	w.mu.Lock()
-	w.requests[rq.key()] = rq
-	w.active = true
-	beside := len(w.requests) > 1
-	w.mu.Unlock()
-	s.mu.Unlock()
 	w.server.Quiet.Store(false)
 	w.server.FirstCall.Set()
 	w.server.Advertise(f, &f.Messages[0])

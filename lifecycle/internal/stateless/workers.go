@@ -1,0 +1,191 @@
+package stateless
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// markReady makes a worker receive what the client sends to all workers, and first the log
+// level that the client has set.
+func (p *pool) markReady(w *worker) {
+	room := true
+	p.mu.Lock()
+	p.anyReady, w.ready = true, true
+	if p.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
+		room = w.queue.tryEnqueue(p.logLevelRequest(w))
+	}
+	p.mu.Unlock()
+	if !room {
+		w.onQueueFull()
+	}
+}
+
+// readyWorkers returns the workers that are past their handshake.
+func (p *pool) readyWorkers() (all []*worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.workers {
+		if w.ready {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// allDenials returns the denials of all workers, and the rules that would grant them, for
+// the record.
+func (p *pool) allDenials() ([]policy.Denial, []diagnostics.Hint) {
+	p.mu.Lock()
+	all, remedies := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.pastRemedies[:len(p.pastRemedies):len(p.pastRemedies)]
+	children := slices.Collect(maps.Keys(p.workers))
+	p.mu.Unlock()
+	for _, w := range children { // without mu: a jail may take a while to answer
+		denials, more := w.server.RecordedDenials()
+		all, remedies = append(all, denials...), appendHints(remedies, more)
+	}
+	return all, remedies
+}
+
+// countRefused returns how many different refusals all workers had.
+func (p *pool) countRefused() int {
+	p.mu.Lock()
+	n, children := len(p.pastDenials), slices.Collect(maps.Keys(p.workers))
+	p.mu.Unlock()
+	for _, w := range children { // as in allDenials
+		n += len(w.server.Processes.Denials())
+	}
+	return n
+}
+
+// removeWorker removes a worker that has ended, and keeps its denials.
+func (p *pool) removeWorker(w *worker) {
+	denials, remedies := w.server.RecordedDenials()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.workers, w)
+	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), appendHints(p.pastRemedies, remedies)
+	if n := len(p.pastDenials) - session.MaxDenials; n > 0 {
+		p.pastDenials = append(p.pastDenials[:0:0], p.pastDenials[n:]...)
+	}
+}
+
+// appendHints appends the hints that are new. Workers of one tool often yield the same hints.
+func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
+	for _, h := range more {
+		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
+		if len(hints) < session.MaxRecords && !slices.ContainsFunc(hints, same) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
+}
+
+// workerFor returns a worker for a call, past its handshake: a warm one, if there is one
+// and warm is set, else a new one.
+func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
+	if rq.tool == "" { // "" is the discovery worker, with a policy of its own
+		d := p.client.Announce(diagnostics.Diagnosis{
+			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.session.serverName,
+			Explain: diagnostics.PagePerCall,
+			What:    fmt.Sprintf("server %q: a call of a tool without a name", p.session.serverName),
+			Fix:     "have the client name the tool",
+		})
+		return nil, &d
+	}
+	p.session.discovery.refresh(rq.asked().Logs)
+	if d := p.session.discovery.refuseUnlisted(ctx, rq); d != nil {
+		return nil, d
+	}
+	info := rq.info
+	t, d := p.session.resolveTool(rq.tool)
+	if d != nil {
+		return nil, d
+	}
+	if warm {
+		if w := p.takeWarm(rq.tool, info, t); w != nil {
+			return w, nil
+		}
+	}
+	p.startingCalls.Add(1)
+	defer func() {
+		p.startingCalls.Add(-1)
+		p.session.wake()
+	}()
+	w, d := p.startWorker(ctx, rq.tool, t, info, false)
+	if d != nil {
+		return nil, d
+	}
+	if _, d = w.handshake(ctx); d != nil {
+		w.kill()
+		return nil, d
+	}
+	return w, nil
+}
+
+// startWorker starts a worker. If that fails, d is the answer for the client.
+func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
+	w = &worker{session: p.session, client: p.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
+	w.server.Init(p.client, t.Profile)
+	w.freed.L = &w.mu
+	w.server.Stateless, w.server.Unset = true, t.Unset
+	w.server.Quiet.Store(warm)
+	for _, line := range t.Warnings {
+		p.client.Warn(line)
+	}
+	pipes, err := session.NewPipes()
+	if err == nil {
+		w.server.Pipes = pipes
+		w.proc, err = w.server.Launch(ctx)
+		pipes.CloseServerEnds()
+		if err != nil {
+			pipes.CloseOwnEnds()
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			w.proc.Kill()
+			w.proc.Wait()
+			pipes.CloseOwnEnds()
+		}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: p.session.serverName, Tool: tool, Explain: diagnostics.PageServerEnded, What: "no request waits for it any more"}
+	case err != nil:
+		failed, status := w.server.StartFailure(err)
+		p.mu.Lock()
+		p.failureStatus = status
+		p.mu.Unlock()
+		return nil, &failed
+	}
+	if p.session.signalsCaught != nil {
+		p.session.signalsCaught()
+	}
+	w.server.Adopt(w.proc)
+	p.client.WarnWaivedOnce(w.proc.Plan())
+	written := &session.CountingWriter{Dst: pipes.Stdin}
+	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
+	w.queue.init(written, w.server.Answers)
+	w.asked = p.client.Proxy.Memory.Share(session.ShareFloor)
+	p.mu.Lock()
+	p.workers[w] = true
+	p.mu.Unlock()
+	p.client.Tasks.Go(w.run)
+	return w, nil
+}
+
+// exitStatus returns the status of a session that ends by itself.
+func (p *pool) exitStatus() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.anyReady {
+		return 0
+	}
+	return p.failureStatus
+}
