@@ -54,7 +54,6 @@ const blanks = "\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u20
 // SpecialCasing.txt).
 var asciiFolds = strings.NewReplacer("İ", "i", "ı", "i", "ß", "ss", "ẞ", "ss", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
 
-// foldSpecial returns name with the letters of asciiFolds replaced.
 func foldSpecial(name []byte) []byte {
 	for _, c := range name {
 		if c >= 0x80 {

@@ -57,7 +57,6 @@ func (f *Frame) Close() {
 	}
 }
 
-// cloneEnvelopes copies envelopes and the texts that they point to.
 func cloneEnvelopes(messages []Envelope) []Envelope {
 	out := slices.Clone(messages)
 	size := 0

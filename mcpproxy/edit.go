@@ -55,7 +55,6 @@ func (f *Frame) writeTo(w io.Writer, scratch []byte) ([]byte, error) {
 	return scratch, err
 }
 
-// writePart writes the bytes from done to end, with the edits that lie between them.
 func (f *Frame) writePart(w io.Writer, done, end int64) error {
 	for _, e := range f.edits {
 		if e.at < done || e.to > end {
@@ -81,7 +80,6 @@ func (f *Frame) writeBytes(w io.Writer, from, to int64) error {
 	return err
 }
 
-// byteAt returns one byte of the frame, or 0 for an offset outside of it.
 func (f *Frame) byteAt(i int64) byte {
 	switch {
 	case i < 0 || i >= f.Size:

@@ -58,11 +58,8 @@ func (f *Frame) CopyTo(w io.Writer) error {
 // Edited reports whether bytes were inserted or removed.
 func (f *Frame) Edited() bool { return len(f.edits) > 0 }
 
-// hasLineEnd reports whether the frame ends with a newline. The last frame of a stream may
-// lack it.
 func (f *Frame) hasLineEnd() bool { return f.byteAt(f.Size-1) == '\n' }
 
-// reset prepares the frame for the next line.
 func (f *Frame) reset() {
 	f.Close()
 	clear(f.edits)

@@ -39,7 +39,6 @@ type object []byte
 
 func begin() object { return object{'{'}.add("jsonrpc", []byte(`"2.0"`)) }
 
-// add appends a member. It adds nothing if value is nil.
 func (o object) add(name string, value []byte) object {
 	if value == nil {
 		return o

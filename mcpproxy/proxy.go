@@ -54,8 +54,6 @@ func (p *Proxy) RunClient(up Upstream) error {
 	}
 }
 
-// trackClient records requests before they are sent, because the response may arrive
-// before Send returns. It reports whether any message is left to send.
 func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 	var batch uint64
 	if f.Batch {
@@ -67,6 +65,7 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 		e := &f.Messages[i]
 		switch e.Kind() {
 		case Request:
+			// Before it is sent: the response may arrive before Send returns.
 			if e.Trackable() && !p.Requests.Add(e, time.Now(), batch) {
 				cuts = append(cuts, &e.Self)
 				if p.Hooks.TooManyPending != nil {
@@ -101,7 +100,6 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 
 const methodCancelled = "notifications/cancelled"
 
-// removeMessages cuts messages out of a frame and reports whether one is left.
 func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 	if len(cuts) == 0 {
 		return true
@@ -136,8 +134,6 @@ type serverTracker struct {
 	firstSeen bool // Hooks.FirstResponse has accepted a response
 }
 
-// track processes the messages of a server's frame and reports whether any message is left
-// to send to the client.
 func (t *serverTracker) track(f *Frame) bool {
 	p := t.p
 	var cuts []*Span
@@ -176,7 +172,6 @@ func (t *serverTracker) track(f *Frame) bool {
 	return p.removeMessages(f, cuts)
 }
 
-// trackResponse matches a response to its request and reports whether to drop it.
 func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	p := t.p
 	var c *Call
@@ -196,7 +191,6 @@ func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	return false
 }
 
-// removeReserved hands a message with reserved members to the hook for them.
 func (t *serverTracker) removeReserved(f *Frame, e *Envelope) {
 	if len(e.Reserved) > 0 && t.p.Hooks.ReservedMembers != nil {
 		t.p.Hooks.ReservedMembers(f, e)

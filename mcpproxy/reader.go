@@ -114,7 +114,6 @@ func (r *Reader) spillOut() {
 	}
 }
 
-// fill makes room in the buffer and reads once.
 func (r *Reader) fill() {
 	if r.start == r.end {
 		r.start, r.end, r.scanned = 0, 0, 0
@@ -142,7 +141,6 @@ func (r *Reader) fill() {
 	r.err = io.ErrNoProgress
 }
 
-// shrink replaces a grown buffer that is no longer needed.
 func (r *Reader) shrink() {
 	if len(r.buf) <= keepBuffer {
 		return

@@ -17,7 +17,6 @@ type fields struct {
 	progressAt Span
 }
 
-// scope returns the scope of the innermost open container.
 func (s *Scanner) scope() scope {
 	if s.depth < len(s.scopes) {
 		return s.scopes[s.depth]
@@ -85,7 +84,6 @@ func (s *Scanner) beginValue(c byte, at int64) scope {
 	return inside
 }
 
-// beginMessage opens a new envelope.
 func (s *Scanner) beginMessage(at int64) scope {
 	if len(s.msgs) == maxBatch {
 		s.flaws |= FlawBounds
@@ -103,7 +101,6 @@ func (s *Scanner) beginMessage(at int64) scope {
 	return scopeMessage
 }
 
-// openContainer enters an object or an array.
 func (s *Scanner) openContainer(c byte, at int64) state {
 	p := s.beginValue(c, at)
 	span := s.valueSpan
@@ -127,7 +124,6 @@ func (s *Scanner) openContainer(c byte, at int64) state {
 	return sKeyOrEnd
 }
 
-// closeContainer leaves the innermost container, which ends before end.
 func (s *Scanner) closeContainer(end int64, empty bool) state {
 	if s.depth < len(s.scopes) {
 		if span := s.openSpans[s.depth]; span != nil {
@@ -144,15 +140,13 @@ func (s *Scanner) closeContainer(end int64, empty bool) state {
 	return s.afterValue()
 }
 
-// closeMessage notes the end of a message. Only spans of the last envelope may be pointed
-// to, because earlier ones move when the slice grows.
 func (s *Scanner) closeMessage(end int64) {
+	// Only spans of the last envelope may be pointed to: earlier ones move when the slice grows.
 	if n := len(s.msgs); n > 0 && s.msgs[n-1].Self.End == 0 {
 		s.msgs[n-1].Self.End = end
 	}
 }
 
-// afterValue returns the state after a value.
 func (s *Scanner) afterValue() state {
 	if s.depth == 0 {
 		return sDone

@@ -142,7 +142,6 @@ func hashKey(name []byte) (exact, folded uint64) {
 	return exact, folded
 }
 
-// fold returns the smallest rune that equals r but for its case.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {

@@ -100,8 +100,6 @@ func (s *Scanner) paramsTarget(e *Envelope, t *fields, m key, c byte) (*Span, sc
 	return nil, scopeNone
 }
 
-// reservedSpan returns the span for a reserved member, or nil when MaxReserved are
-// recorded.
 func (s *Scanner) reservedSpan() *Span {
 	own := &s.msgs[len(s.msgs)-1].Reserved
 	if len(*own) == MaxReserved {
@@ -112,7 +110,6 @@ func (s *Scanner) reservedSpan() *Span {
 	return (*own)[len(*own)-1]
 }
 
-// captureString starts the capture of a value if it is a string.
 func (s *Scanner) captureString(t *[2]int, m key, c byte) {
 	*t = [2]int{}
 	if c == '"' {
@@ -120,8 +117,6 @@ func (s *Scanner) captureString(t *[2]int, m key, c byte) {
 	}
 }
 
-// captureID starts the capture of a value if it is a string or a number, and returns span
-// for such a value.
 func (s *Scanner) captureID(t *[2]int, span *Span, m key, c byte) *Span {
 	*t = [2]int{}
 	if c != '"' && c != '-' && (c < '0' || c > '9') {
@@ -134,7 +129,6 @@ func (s *Scanner) captureID(t *[2]int, span *Span, m key, c byte) *Span {
 	return span
 }
 
-// field returns the range that records the token of a member.
 func (t *fields) field(m key) *[2]int {
 	switch m {
 	case keyID:

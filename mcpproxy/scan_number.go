@@ -1,6 +1,5 @@
 package mcpproxy
 
-// beginScalar returns the state after the first byte of a number or literal.
 func (s *Scanner) beginScalar(c byte) state {
 	switch {
 	case c == '-':

@@ -13,7 +13,6 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// noteSpace records white space between tokens.
 func (s *Scanner) noteSpace(c byte) {
 	if (c == '\r' || c == '\n') && s.depth > 0 {
 		s.flaws |= FlawLine
@@ -84,7 +83,6 @@ func hex4(b []byte) (r rune) {
 	return r
 }
 
-// checkUTF8 looks for invalid UTF-8, also across the borders of parts.
 func (s *Scanner) checkUTF8(b []byte) {
 	if s.flaws.Has(FlawText) {
 		s.partialLen = 0

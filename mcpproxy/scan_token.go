@@ -1,6 +1,5 @@
 package mcpproxy
 
-// appendToken appends a part of the current token.
 func (s *Scanner) appendToken(part []byte) {
 	if len(s.text)+len(part) > maxText {
 		s.flaws |= FlawBounds
@@ -68,8 +67,6 @@ func (s *Scanner) resolveToken(r [2]int) []byte {
 	return s.text[r[0]:r[1]:r[1]]
 }
 
-// unescape decodes the escapes of a string in place. The result is never longer than the
-// input.
 func (s *Scanner) unescape(b []byte) []byte {
 	out, ok := appendUnescaped(b[:0], b)
 	if !ok {

@@ -57,7 +57,6 @@ func (s *spill) WriteAt(p []byte, at int64) (n int, err error) {
 	return len(p), nil
 }
 
-// shrinkFile moves the bytes of the file from offset to on into memory.
 func (s *spill) shrinkFile(to int64) error {
 	if held := min(s.fileEnd, s.end) - to; held > 0 {
 		rest := make([]byte, held)
@@ -70,7 +69,6 @@ func (s *spill) shrinkFile(to int64) error {
 	return nil
 }
 
-// storeInMemory keeps bytes in memory.
 func (s *spill) storeInMemory(p []byte, at int64) {
 	for len(p) > 0 {
 		i := int(at / pieceSize)
@@ -105,7 +103,6 @@ func (s *spill) ReadAt(p []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// share adds a user of s and returns s.
 func (s *spill) share() *spill {
 	if s != nil {
 		s.users.Add(1)
@@ -113,7 +110,6 @@ func (s *spill) share() *spill {
 	return s
 }
 
-// release removes a user. The last one closes the file.
 func (s *spill) release() {
 	if s.users.Add(-1) == 0 && s.File != nil {
 		s.File.Close()

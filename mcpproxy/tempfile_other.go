@@ -4,5 +4,4 @@ package mcpproxy
 
 import "os"
 
-// tempFile returns a file without a name.
 func tempFile() (*os.File, error) { return unlinkedTempFile() }

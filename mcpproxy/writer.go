@@ -80,7 +80,6 @@ func (w *Writer) EndLine() error {
 	return w.endOpenLine()
 }
 
-// endOpenLine ensures that the next byte starts a new frame.
 func (w *Writer) endOpenLine() error {
 	if w.err == nil && w.openLine {
 		_, w.err = w.dst.Write([]byte{'\n'})

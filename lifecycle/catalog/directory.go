@@ -18,7 +18,6 @@ const (
 	maxTotal     = 64 << 20 // bytes
 )
 
-// read returns the content of a file, and notes that the file was used.
 func read(d *private.Dir, name string, now time.Time) ([]byte, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {

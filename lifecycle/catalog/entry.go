@@ -61,7 +61,6 @@ type storedAnswer struct {
 	TTL    *int64    `json:"ttl_ms,omitempty"`
 }
 
-// encode returns the content of a file. It refuses an entry that decode would refuse.
 func encode(server, key string, e *Entry) ([]byte, error) {
 	c := content{Format: format, Server: server, Key: key, Answers: map[string]storedAnswer{}}
 	size := 0

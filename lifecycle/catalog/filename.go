@@ -33,7 +33,6 @@ func encodeName(server string) string {
 	return name
 }
 
-// fileName returns the name of the file of a server and a key.
 func fileName(server, key string) string { return encodeName(server) + "." + key + suffix }
 
 // splitName returns the encoded server name of a file name. ok is false for names that
@@ -44,7 +43,6 @@ func splitName(name string) (server string, ok bool) {
 	return server, is && dotted && isKey(key) && len(server) <= maxName
 }
 
-// isKey reports whether a string has the form of a Key.
 func isKey(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -64,7 +64,6 @@ func runtimeOf(stem string) string {
 // baseName returns the file name of a program without its version: python3.11 is python.
 func baseName(file string) string { return strings.TrimRight(filepath.Base(file), "0123456789.-") }
 
-// addProgram digests the parts of the program and returns their kinds.
 func (s *scanner) addProgram() (kinds []string) {
 	parts := slices.Clone(s.profile.Parts)
 	if !slices.ContainsFunc(parts, func(p policy.Part) bool { return p.Path == s.profile.Program }) {
@@ -149,13 +148,12 @@ func (s *scanner) parents(dir string) (dirs []string) {
 	return dirs
 }
 
-// packageRoot returns the nearest directory that is the root of a package, or "". A
-// package.json without a name only configures the files beside it.
 func (s *scanner) packageRoot(dir string) string {
 	for _, d := range s.parents(dir) {
 		if exists(filepath.Join(d, "pyproject.toml")) || exists(filepath.Join(d, "setup.py")) {
 			return d
 		}
+		// A package.json without a name only configures the files beside it.
 		if text, err := s.readFile(filepath.Join(d, "package.json")); err == nil && strings.Contains(string(text), `"name"`) {
 			return d
 		}
@@ -163,7 +161,6 @@ func (s *scanner) packageRoot(dir string) string {
 	return ""
 }
 
-// addHoistedModules digests every node_modules that code in a directory can import from.
 func (s *scanner) addHoistedModules(dir string) {
 	for _, d := range s.parents(dir) {
 		if filepath.Base(d) == "node_modules" {

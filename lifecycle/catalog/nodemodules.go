@@ -34,7 +34,6 @@ func (s *scanner) addNodeModules(dir string) {
 	}
 }
 
-// addNodeModule digests one package in a node_modules.
 func (s *scanner) addNodeModule(dir string) {
 	s.addFile(dir)
 	if manifest := filepath.Join(dir, "package.json"); exists(manifest) {

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// checkEnv refuses servers with variables that make programs load other code.
 func (s *scanner) checkEnv() {
 	for _, v := range s.profile.Env {
 		if policy.IsDangerousVariable(v.Name) {
@@ -40,7 +39,6 @@ func (s *scanner) addArguments(kinds []string) {
 	}
 }
 
-// addArgument digests the file that one argument names, if there is one.
 func (s *scanner) addArgument(kinds []string, name string) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.profile.Dir, name)
@@ -60,8 +58,6 @@ func (s *scanner) addArgument(kinds []string, name string) {
 	}
 }
 
-// rejectInlineCode refuses servers whose arguments contain code, since that may load
-// anything.
 func (s *scanner) rejectInlineCode(kinds, args []string) {
 	is := func(kind string) bool { return slices.Contains(kinds, kind) }
 	var flags []string
@@ -92,8 +88,6 @@ func (s *scanner) rejectInlineCode(kinds, args []string) {
 	}
 }
 
-// addPythonModule digests a module in the working directory, which python -m searches
-// first.
 func (s *scanner) addPythonModule(name string) {
 	top, _, _ := strings.Cut(name, ".")
 	if strings.ContainsRune(top, '/') || top == "" {
@@ -106,8 +100,6 @@ func (s *scanner) addPythonModule(name string) {
 	}
 }
 
-// addPackageManagers digests the code that the programs that fetch packages may run: the project
-// of the working directory, and packages that they have fetched into the server's home.
 func (s *scanner) addPackageManagers(kinds []string) {
 	for _, kind := range kinds {
 		switch kind {
@@ -125,7 +117,6 @@ func (s *scanner) addPackageManagers(kinds []string) {
 	}
 }
 
-// addNPM digests the code that npm and npx may run.
 func (s *scanner) addNPM(runs bool) {
 	s.addProject("package.json", runs)
 	if i := strings.LastIndex(s.profile.Program, "/node_modules/npm/"); i >= 0 {
@@ -138,7 +129,6 @@ func (s *scanner) addNPM(runs bool) {
 	}
 }
 
-// addUV digests the code that uv and uvx may run.
 func (s *scanner) addUV(runs bool) {
 	if runs {
 		s.addProject("pyproject.toml", true)
@@ -158,8 +148,6 @@ func (s *scanner) addUV(runs bool) {
 	}
 }
 
-// addProject digests the manifest of the project around the working directory and, if its
-// own code is run, its files.
 func (s *scanner) addProject(manifest string, runs bool) {
 	for _, dir := range s.parents(s.profile.Dir) {
 		file := filepath.Join(dir, manifest)
@@ -175,8 +163,6 @@ func (s *scanner) addProject(manifest string, runs bool) {
 	s.addHoistedModules(s.profile.Dir)
 }
 
-// packageName returns the name in a package.json. npx runs the project around the working
-// directory if it is asked for that name.
 func (s *scanner) packageName(file string) string {
 	var manifest struct{ Name string }
 	if text, err := s.readFile(file); err == nil {
@@ -185,8 +171,6 @@ func (s *scanner) packageName(file string) string {
 	return manifest.Name
 }
 
-// envOr returns the server's variable that moves a directory, or the directory's default
-// place.
 func (s *scanner) envOr(name, preset string) string {
 	for _, v := range s.profile.Env {
 		if strings.EqualFold(v.Name, name) && filepath.IsAbs(v.Value) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// addPythonEnv digests the packages of a Python installation or virtual environment.
 func (s *scanner) addPythonEnv(prefix string) {
 	if !s.firstTime("environment", prefix) {
 		return
@@ -26,8 +25,6 @@ func (s *scanner) addPythonEnv(prefix string) {
 	}
 }
 
-// addSitePackages digests a site-packages. Installers create a directory with the version
-// of each package there. Path files (.pth) lead to code elsewhere.
 func (s *scanner) addSitePackages(dir string) {
 	s.addEntries(dir)
 	for _, name := range s.readDir(dir) {
@@ -35,6 +32,7 @@ func (s *scanner) addSitePackages(dir string) {
 		case strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py"), strings.HasSuffix(name, ".egg-link"):
 			s.fail("%s in %s leads to code that is elsewhere", name, dir)
 		case strings.HasSuffix(name, ".pth"):
+			// Path files lead to code elsewhere.
 			text, err := s.readFile(filepath.Join(dir, name))
 			if err != nil {
 				s.fail("%w", err)

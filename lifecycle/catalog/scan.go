@@ -42,7 +42,6 @@ func newScanner(p *policy.Profile) *scanner {
 	return &scanner{profile: p, sum: sha256.New(), budget: maxScanFiles, deadline: time.Now().Add(maxScanTime), seen: map[string]bool{}}
 }
 
-// fail sets the reason why there is no fingerprint. The first reason counts.
 func (s *scanner) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("%w: "+format, append([]any{ErrNotCacheable}, args...)...)
@@ -62,8 +61,6 @@ func (s *scanner) digest(what, path string, values ...int64) {
 	s.sum.Write(b)
 }
 
-// firstTime reports whether something is to be done for the first time. After a failure it
-// returns false.
 func (s *scanner) firstTime(what, path string) bool {
 	if s.err != nil || s.seen[what+path] {
 		return false
@@ -72,7 +69,6 @@ func (s *scanner) firstTime(what, path string) bool {
 	return true
 }
 
-// checkBudget counts one more file, and reports whether it may be looked at.
 func (s *scanner) checkBudget() bool {
 	if s.budget--; s.budget < 0 {
 		s.fail("it has more than %d files", maxScanFiles)
@@ -100,8 +96,6 @@ func (s *scanner) lstat(path string) (os.FileInfo, bool) {
 	return fi, true
 }
 
-// addFile digests the state of the file at a path, or its absence. For a link it also digests and
-// returns the target.
 func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	fi, ok := s.lstat(path)
 	if !ok {
@@ -111,7 +105,6 @@ func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	return s.addStat(path, fi)
 }
 
-// addStat digests the result of lstat for a path, and the target of a link.
 func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	values, known := stamp(fi)
 	if !known {
@@ -141,7 +134,6 @@ func (s *scanner) resolve(path string) (real string, ok bool) {
 	return real, err == nil && (real == path || s.mayRead(real))
 }
 
-// mayRead reports whether the server may read a path.
 func (s *scanner) mayRead(real string) bool { return s.profile.RightsAt(real).Has(policy.Read) }
 
 // readDir returns the names in a directory, sorted, or nothing if there is no directory.
@@ -208,7 +200,6 @@ func (s *scanner) addTree(dir string) {
 // lockFiles are the files that package managers rewrite when they change a node_modules.
 var lockFiles = []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"}
 
-// addEntries digests the files directly in a directory.
 func (s *scanner) addEntries(dir string) {
 	if !s.firstTime("list", dir) {
 		return
@@ -221,7 +212,6 @@ func (s *scanner) addEntries(dir string) {
 	}
 }
 
-// exists reports whether there is something at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -230,7 +220,6 @@ func exists(path string) bool {
 // maxSmallFile bounds the files whose content is read.
 const maxSmallFile = 64 << 10
 
-// readFile reads a small file, through links that the server could follow too.
 func (s *scanner) readFile(path string) ([]byte, error) {
 	real, ok := s.resolve(path)
 	if !ok {

@@ -137,8 +137,6 @@ func (c *Client) WaitUnlessStalled(ctx context.Context, ends <-chan os.Signal, d
 	}
 }
 
-// hasLeft reports whether the client has closed its end of our stdin. It does not need
-// stdin to be read to its end.
 func (c *Client) hasLeft() bool {
 	return c.InputEnded == nil || IsClosed(c.InputEnded) || PeerClosed(c.Config.In)
 }

@@ -44,8 +44,6 @@ func (c *Client) IntroduceSoon() {
 	}
 }
 
-// introduce passes the name and the version of the client to ClientNamed, at most once. It does
-// nothing before the client has said them.
 func (c *Client) introduce() {
 	text := c.introduction.params.Load()
 	if text == nil || c.introduction.told.Swap(true) {

@@ -22,7 +22,6 @@ func (c *Client) Warn(line string) {
 	c.SayOnce(line)
 }
 
-// cutLine cuts a line that a peer's text has made long.
 func cutLine(line string) string {
 	if len(line) > maxKeptLine {
 		return strings.ToValidUTF8(line[:maxKeptLine], "") + "…"
@@ -53,7 +52,6 @@ func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	return d
 }
 
-// recordDiagnosis adds a diagnosis to the record.
 func (c *Client) recordDiagnosis(d diagnostics.Diagnosis) {
 	c.RecordMu.Lock()
 	if len(c.Record.Diagnoses) == MaxRecords {
@@ -64,7 +62,6 @@ func (c *Client) recordDiagnosis(d diagnostics.Diagnosis) {
 	c.recordChanged()
 }
 
-// recordChanged wakes saveRecords.
 func (c *Client) recordChanged() {
 	select {
 	case c.unsavedRecord <- struct{}{}:
@@ -112,7 +109,6 @@ func (c *Client) watchHidden(plan *confine.Plan) {
 	}
 }
 
-// noteShown warns of each path of watchHidden that has come into being.
 func (c *Client) noteShown() {
 	c.RecordMu.Lock()
 	var made []string
@@ -130,7 +126,6 @@ func (c *Client) noteShown() {
 	}
 }
 
-// noteChanges writes the sentence of Changed to stderr and to the record.
 func (c *Client) noteChanges() {
 	if c.Config.Changed == nil {
 		return
@@ -143,17 +138,16 @@ func (c *Client) noteChanges() {
 	}
 }
 
-// writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to or
-// replaced, so the copy is never written to. The digest of the profile is computed here and not at
-// the start, so that the start does not wait for it.
 func (c *Client) writeRecord(finished bool) {
 	if c.Config.Sink == nil {
 		return
 	}
 	c.RecordMu.Lock()
 	record := c.Record
+	// The copy is never written to: Diagnoses is only appended to or replaced.
 	c.RecordMu.Unlock()
 	record.Unfinished = !finished
+	// Computed here, so that the start does not wait for it.
 	record.Profile = diagnostics.Digest(c.Config.Profile)
 	record.Denials, record.Remedies = c.allDenials()
 	c.Config.Sink(record)

@@ -56,7 +56,6 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	return ev
 }
 
-// denials returns what the jail has refused since a time, the latest last.
 func (s *Server) denials(since time.Time) []policy.Denial {
 	var out []policy.Denial
 	for _, d := range s.Processes.Denials() {

@@ -90,9 +90,9 @@ func FilterMembers(object []byte, keep func(name string) bool) []byte {
 	return append(kept, '}')
 }
 
-// IdsOf returns the ids that readers could see in a message, as JSON tokens. If the
+// IDsIn returns the ids that readers could see in a message, as JSON tokens. If the
 // message is not held in memory, it returns the id of the envelope.
-func IdsOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
+func IDsIn(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
 	object := f.Slice(e.Self)
 	if object == nil {
 		return [][]byte{e.ID}

@@ -34,19 +34,17 @@ type leakTeller struct {
 // maxChecks bounds the profiles whose checks a session keeps.
 const maxChecks = 100
 
-// newLeakCheck returns the leakCheck of what a session's profile holds, or nil if nothing is to be
-// looked for.
 func newLeakCheck(c *Client) *LeakCheck {
 	p := c.Config.Profile
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return nil
 	}
 	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}, checks: map[*policy.Profile]*LeakCheck{}}
-	return (&LeakCheck{leakTeller: t}).Of(p)
+	return (&LeakCheck{leakTeller: t}).For(p)
 }
 
-// Of returns the leakCheck of what another profile of the session holds.
-func (l *LeakCheck) Of(p *policy.Profile) *LeakCheck {
+// For returns the LeakCheck of what another profile of the session holds.
+func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	if l == nil {
 		return nil
 	}
@@ -75,7 +73,6 @@ func (l *LeakCheck) Current() *leak.Finder {
 	return l.finder()
 }
 
-// look returns the secrets in a frame.
 func (l *LeakCheck) look(f *mcpproxy.Frame) []leak.Found {
 	finder := l.Current()
 	if finder == nil {
@@ -120,7 +117,6 @@ func (l *LeakCheck) CheckValue(value []byte, tool string) *diagnostics.Diagnosis
 	return l.found(found, "an answer", tool)
 }
 
-// found tells of secrets in a place. Under "block" it tells nothing and returns a diagnosis.
 func (l *LeakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
 	about := diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.Config.FromCommandLine, Blocked: l.block}
 	if l.block {
@@ -152,7 +148,6 @@ func (l *LeakCheck) tell(about diagnostics.Leak) {
 	l.client.notify(false, line)
 }
 
-// inRequest tells of a secret in a request to a host.
 func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
 	if l != nil {
 		l.tell(diagnostics.Leak{
@@ -169,7 +164,6 @@ func (l *LeakCheck) Dropped(f *mcpproxy.Frame, tool string) {
 	}
 }
 
-// placeOf names the kind of a frame.
 func placeOf(f *mcpproxy.Frame) string {
 	if f.Batch || len(f.Messages) != 1 {
 		return "a batch"

@@ -11,7 +11,7 @@ import (
 func TestLeakFinder(t *testing.T) {
 	const leaked = "s3cr3t/Value+42-of-a-test"
 	l := newLeakCheck(&Client{Config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
-	of := func(env ...policy.Variable) *leak.Finder { return l.Of(&policy.Profile{Env: env}).Current() }
+	of := func(env ...policy.Variable) *leak.Finder { return l.For(&policy.Profile{Env: env}).Current() }
 	if of(policy.Variable{Name: "A_TOKEN", Value: "true", Secret: true}, policy.Variable{Name: "OPEN", Value: leaked}) != nil {
 		t.Error("there is a finder without a secret")
 	}

@@ -61,7 +61,6 @@ type pagedList struct {
 	next  string // cursor
 }
 
-// newToolCheck returns the toolCheck of a session, or nil if nothing is to be compared.
 func newToolCheck(c *Client) *ToolCheck {
 	if c.Config.Pins == nil {
 		return nil
@@ -223,7 +222,6 @@ func (c *ToolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict)
 	return verdict, nil
 }
 
-// changed tells of differences, and returns a diagnosis if the client must not see them.
 func (c *ToolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnostics.Diagnosis {
 	if len(verdict.Differences) == 0 {
 		return nil
@@ -238,7 +236,6 @@ func (c *ToolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnos
 	return c.tell(asked, lines, c.pins.Accept(), refused)
 }
 
-// unreadable tells that something cannot be compared.
 func (c *ToolCheck) unreadable(asked ListRequest, what string, err error) *diagnostics.Diagnosis {
 	text := err.Error()
 	if err == errNotInMemory {

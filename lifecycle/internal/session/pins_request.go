@@ -70,8 +70,6 @@ func ModernRequest(method string, meta []byte) ListRequest {
 	return r
 }
 
-// includesWarnings reports whether a client that asks for a level gets warnings (MCP,
-// "Logging, Log Levels").
 func includesWarnings(level string) bool {
 	switch strings.ToLower(level) {
 	case "debug", "info", "notice", "warning":

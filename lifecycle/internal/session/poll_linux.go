@@ -33,7 +33,6 @@ func PeerClosed(f *os.File) bool {
 	return ok && ready&(pollErr|pollHup) != 0
 }
 
-// readable reports whether a read of f would return at once.
 func readable(f *os.File) bool {
 	ready, ok := poll(f, pollIn, new(syscall.Timespec))
 	return ok && ready != 0

@@ -11,11 +11,9 @@ import (
 // other end is closed.
 func PeerClosed(*os.File) bool { return false }
 
-// readable always returns false: on these systems the standard library cannot tell.
 func readable(*os.File) bool { return false }
 
 // UnreadBytes always returns 0, so that everything counts as read.
 func UnreadBytes(*os.File) int { return 0 }
 
-// waitReady waits a moment. The caller tries again.
 func waitReady(*os.File, bool) { time.Sleep(10 * time.Millisecond) }

@@ -34,13 +34,12 @@ func (s *Server) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mc
 // maxRoots bounds how many of the client's roots are remembered.
 const maxRoots = 100
 
-// rememberRoots keeps the directories that the client has named as roots. A server may
-// refuse what lies outside of them, with words like those of a jail.
 func (s *Server) rememberRoots(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
 		return
 	}
+	// A server may refuse what lies outside of the roots, with words like those of a jail.
 	var answer struct {
 		Result struct{ Roots []json.RawMessage }
 	}
@@ -79,8 +78,6 @@ func (s *Server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	})
 }
 
-// narrowResult narrows the roots of one result. A list whose roots may all be read keeps
-// its bytes.
 func (s *Server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	EachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
@@ -142,7 +139,6 @@ func rootPath(raw []byte) (string, bool) {
 	return path.Clean(u.Path), true
 }
 
-// grantedRoots returns the granted directories inside dir as roots.
 func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
 	for _, granted := range p.RootsIn(dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()

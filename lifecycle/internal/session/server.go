@@ -49,7 +49,7 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 	if p.Advertise {
 		s.Statement = p.Statement()
 	}
-	s.Leaks.Store(c.Leaks.Of(p))
+	s.Leaks.Store(c.Leaks.For(p))
 	s.Redact = diagnostics.NewRedactor(p.Env)
 	s.Tail = diagnostics.NewTail(s.Redact)
 }
@@ -86,7 +86,7 @@ func (s *Server) Launch(ctx context.Context) (Process, error) {
 
 // Adopt makes proc the current process, before any of its output is shown.
 func (s *Server) Adopt(proc Process) {
-	s.Leaks.Store(s.Client.Leaks.Of(s.Profile))
+	s.Leaks.Store(s.Client.Leaks.For(s.Profile))
 	s.Processes.Set(proc)
 	proc.OnNotice(s.onNotice)
 }
@@ -98,8 +98,6 @@ func (s *Server) CallBegins(tool string, beside func() bool) {
 	}
 }
 
-// onNotice handles a notice of the jail. A leak goes to the leak check. A warning goes to the user
-// and to the log, any other notice only to the log.
 func (s *Server) onNotice(r confine.Notice) {
 	if r.Leak != nil {
 		s.Client.Leaks.inRequest(*r.Leak, s.Profile.Tool)
@@ -126,8 +124,6 @@ func (s *Server) WarnWaived(plan *confine.Plan) {
 	}
 }
 
-// waivedWarnings returns a line for each gap that the user has waived. If there are no
-// namespaces, the first line says so.
 func waivedWarnings(plan *confine.Plan) (lines []string) {
 	if plan == nil {
 		return nil
@@ -182,14 +178,12 @@ func (h *processHistory) Set(proc Process) {
 	h.Current = proc
 }
 
-// now returns the current process, which may have ended, or nil before the start.
 func (h *processHistory) now() Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Current
 }
 
-// hostFailures returns the granted hosts that the current process could not reach since a time.
 func (h *processHistory) hostFailures(since time.Time) []policy.HostFailure {
 	proc := h.now()
 	if proc == nil {

@@ -4,7 +4,6 @@ package session
 
 import "os"
 
-// endSignals returns the signals that end a session.
 func endSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
 // pipeSignals returns nothing: a write to a closed pipe is only an error here.

@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-// endSignals returns the signals that end a session (package comment, "A stateful
-// server").
 func endSignals() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 }

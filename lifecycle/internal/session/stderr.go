@@ -103,7 +103,6 @@ func (q *stderrQueue) Say(text string) {
 	q.append([]byte(text))
 }
 
-// noteDropped queues a line that counts the lines dropped before this point.
 func (q *stderrQueue) noteDropped() {
 	if q.dropped == 0 {
 		return
@@ -125,8 +124,6 @@ func (q *stderrQueue) append(p []byte) {
 	q.filled.Signal()
 }
 
-// forward writes what is queued until the queue is closed and empty. After a failed write
-// it discards the rest.
 func (q *stderrQueue) forward() {
 	defer close(q.done)
 	var out []byte
@@ -145,6 +142,7 @@ func (q *stderrQueue) forward() {
 		for rest := out; len(rest) > 0 && !broken; {
 			n, err := blockingFile{q.dst}.Write(rest[:min(stderrPiece, len(rest))])
 			q.written.Add(int64(n))
+			// After a failed write the rest is discarded.
 			rest, broken = rest[n:], err != nil
 		}
 	}

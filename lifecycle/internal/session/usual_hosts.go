@@ -52,7 +52,6 @@ func (h *usualHosts) classify(denials []policy.Denial, first *time.Time) {
 	}
 }
 
-// learn makes hosts usual that were refused during a call that succeeded.
 func (h *usualHosts) learn(denials []policy.Denial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,7 +62,6 @@ func (h *usualHosts) learn(denials []policy.Denial) {
 	}
 }
 
-// isHostDenial reports whether a denial is of a host.
 func isHostDenial(d policy.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
 
 // MaxDenials bounds the denials that are kept of workers that are gone.

@@ -91,7 +91,6 @@ func (g *discoverGuard) waitReady() {
 	g.mu.Lock()
 }
 
-// markSent notes that the discover was written to the server.
 func (g *discoverGuard) markSent() {
 	g.mu.Lock()
 	g.sent = true
@@ -99,14 +98,12 @@ func (g *discoverGuard) markSent() {
 	close(g.discoverSent)
 }
 
-// markAnswered notes that the discover was answered.
 func (g *discoverGuard) markAnswered() {
 	g.mu.Lock()
 	g.answered = true
 	g.mu.Unlock()
 }
 
-// awaitsAnswer reports whether the discover was sent and not yet answered.
 func (g *discoverGuard) awaitsAnswer() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,7 +120,6 @@ func (g *discoverGuard) diedOnDiscover() bool {
 	return g.serverEnded
 }
 
-// isDiscover reports whether a request is the opening discover.
 func (g *discoverGuard) isDiscover(c *mcpproxy.Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,7 +150,6 @@ func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpprox
 	g.ready.Set()
 }
 
-// isAnswerableDiscover reports whether a frame is a server/discover that we can answer.
 func isAnswerableDiscover(f *mcpproxy.Frame) bool {
 	if f.Batch || len(f.Messages) != 1 || !f.Flaws.IsStrict() || f.Bytes() == nil {
 		return false
@@ -163,7 +158,6 @@ func isAnswerableDiscover(f *mcpproxy.Frame) bool {
 	return e.Kind() == mcpproxy.Request && e.Trackable() && string(e.Method) == "server/discover"
 }
 
-// isResponse reports whether a frame holds answers only.
 func isResponse(f *mcpproxy.Frame) bool {
 	for i := range f.Messages {
 		if f.Messages[i].Kind() != mcpproxy.Response {
@@ -193,18 +187,15 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard.markAnswered()
 }
 
-// shouldRestart reports whether a server that has ended is to be started again. A server
-// that has read nothing failed at its start, and no request is the reason. If the client has
-// left, a request other than the discover has to be open.
 func (s *statefulSession) shouldRestart(how endCause) bool {
+	// A server that has read nothing failed at its start, and no request is the reason. If the client has
+	// left, a request other than the discover must be open.
 	return !how.signalled && !how.untouched && how.startupTimeout == nil && !s.answered.IsSet() && !s.client.Gone.IsSet() &&
 		(!how.byClient || s.openRequests() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()
 }
 
-// waitForMore waits until the client sends something after a discover that has ended the
-// server. Before that there is no reason for another server: some clients probe a server
-// and throw it away.
 func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
+	// Some clients probe a server and throw it away. They need no other one.
 	guard := &s.upstream.guard
 	select {
 	case <-guard.moreFrames:
@@ -228,12 +219,10 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 	return false
 }
 
-// onlyDiscoverOpen reports whether the opening discover is the only open request.
 func (s *statefulSession) onlyDiscoverOpen() bool {
 	return s.upstream.guard.awaitsAnswer() && s.openRequests() == 1
 }
 
-// openRequests counts the requests that have no answer.
 func (s *statefulSession) openRequests() (n int) {
 	s.client.Proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n

@@ -11,8 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// finishRequests answers the open requests after the server's end, and returns how the
-// program should end.
 func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
 	switch {
 	case how.startupTimeout != nil:
@@ -34,8 +32,6 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 	return exit
 }
 
-// answerOpenCalls answers each open request with a diagnosis of the server's end. If none
-// is open and the server failed by itself, it announces the diagnosis.
 func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	ended := diagnostics.Exit(exit)
 	ev := s.server.Evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.Times.Kill))

@@ -28,10 +28,8 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 	}
 }
 
-// onFirstResponse reports whether a response ends the startup of a server. An error to
-// server/discover does not: legacy servers decline it so, and may still hang on the next
-// request.
 func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+	// Legacy servers decline it so, and may still hang on the next request.
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
 		case s.discoverDeclined <- struct{}{}:
@@ -86,8 +84,6 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	}
 }
 
-// onOversized answers the ids of a message that is too large, in place of the message. The
-// session goes on.
 func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	d := s.server.TooLargeDiagnosis(from, f)
 	back := s.client.Proxy.Client // where errors for the client's requests go
@@ -170,7 +166,6 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 	return false
 }
 
-// othersRun reports whether a tools/call other than the one with this id is open.
 func (s *statefulSession) othersRun(id []byte) (others bool) {
 	own := mcpproxy.IDKey(id)
 	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
@@ -179,7 +174,6 @@ func (s *statefulSession) othersRun(id []byte) (others bool) {
 	return others
 }
 
-// tooManyPending answers a request with an error, since too many are open.
 func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	if from == mcpproxy.FromClient {
 		s.client.Requested.Set()

@@ -21,7 +21,6 @@ type openLists struct {
 	capabilities []byte                         // of the last initialize
 }
 
-// note records a request on which the comparison of an answer depends, before the server gets it.
 func (o *openLists) note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	var r session.ListRequest
 	switch string(e.Method) {
@@ -63,8 +62,6 @@ func (o *openLists) put(e *mcpproxy.Envelope, put func()) {
 	put()
 }
 
-// take removes and returns a request. For an id that is not known it returns a request for an
-// unknown page.
 func (o *openLists) take(id []byte, method string) session.ListRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,12 +69,12 @@ func (o *openLists) take(id []byte, method string) session.ListRequest {
 	r, ok := o.open[key]
 	delete(o.open, key)
 	if !ok {
+		// The page is not known, so it is never taken for a whole list.
 		r = session.ListRequest{Method: method, Cursor: session.UnknownCursor, Capabilities: o.capabilities}
 	}
 	return r
 }
 
-// takeLevel removes and returns the level of a logging/setLevel.
 func (o *openLists) takeLevel(id []byte) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,8 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// onLevelSet notes the level of log messages that the server has accepted, and sends the messages
-// that have waited for it.
 func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if level := s.lists.takeLevel(c.ID); e.Result.Present() {
 		for _, m := range s.client.Logs.SetLevel(level) {
@@ -44,8 +42,6 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	return !e.Error.Present()
 }
 
-// onServerFrame refuses two kinds of frames. If pins are enforced, it refuses a frame that two
-// JSON readers could read differently. If leaks are blocked, it refuses a frame with a secret.
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
 		d := diagnostics.Diagnosis{
@@ -69,8 +65,6 @@ func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	return true
 }
 
-// refuseAnswers answers the requests of the client that a frame could be an answer to, and returns
-// how many there are.
 func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
 	var call mcpproxy.Call
 	for i := range f.Messages {
@@ -78,7 +72,7 @@ func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnos
 		if e.Kind() == mcpproxy.Request && !f.Flaws.Ambiguous() {
 			continue // its id is one of the server's own
 		}
-		for _, id := range session.IdsOf(f, e) {
+		for _, id := range session.IDsIn(f, e) {
 			if len(id) > 0 && s.client.Proxy.Requests.Take(id, &call) && !call.Answered {
 				n++
 				s.answered.Set()
@@ -91,7 +85,6 @@ func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnos
 	return n
 }
 
-// refuseRequests answers the requests of the server in a frame, and returns how many there are.
 func (s *statefulSession) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
 	for i := range f.Messages {
 		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {

@@ -21,7 +21,6 @@ type refresher struct {
 	problem atomic.Bool  // the last look found one
 }
 
-// start starts the goroutine, if the session has a Refresh.
 func (r *refresher) start(c *session.Client) {
 	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
 	if c.Config.Refresh == nil {
@@ -46,8 +45,6 @@ func (r *refresher) start(c *session.Client) {
 	})
 }
 
-// onCall asks the goroutine for a look, because of a call of a tool. The goroutine that reads the
-// client calls onCall.
 func (r *refresher) onCall(c *session.Client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if c.Config.Refresh == nil || !r.problem.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
 		return
@@ -59,5 +56,4 @@ func (r *refresher) onCall(c *session.Client, f *mcpproxy.Frame, e *mcpproxy.Env
 	}
 }
 
-// stop ends the goroutine.
 func (r *refresher) stop() { close(r.ended) }

@@ -86,8 +86,6 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	return sig, nil
 }
 
-// serve relays until the process has ended, and returns its exit. If the server ended on
-// an opening server/discover, serve starts another, once.
 func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
 	for revived := false; ; revived = true {
 		how, exit, drained := s.relay(ctx, ends)

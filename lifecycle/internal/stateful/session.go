@@ -51,7 +51,6 @@ func newStatefulSession(s session.Session) *statefulSession {
 	return r
 }
 
-// finish ends the session: see client.finish.
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.Set()
 	s.refresh.stop()
@@ -98,9 +97,8 @@ func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.
 	}
 }
 
-// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
-// the file blocking for every process that shares it.
 func isTerminal(f *os.File) (is bool) {
+	// f.Fd would make the file blocking for every process that shares it.
 	conn, err := f.SyscallConn()
 	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
 }

@@ -29,16 +29,14 @@ func (t *startupTimer) arm() {
 
 func (t *startupTimer) disarm() { t.slow, t.silent = nil, nil }
 
-// restart starts the timer again for requests that are still open.
 func (t *startupTimer) restart() {
 	t.disarm()
 	t.arm()
 }
 
-// sayWaiting says on stderr that the server has not answered yet. While a server/discover
-// is open, it waits until the server can no longer be one that ignores it.
 func (t *startupTimer) sayWaiting() {
 	s := t.session
+	// The server may still turn out to be one that ignores the discover.
 	if t.held < 2 && s.upstream.guard.awaitsAnswer() {
 		t.held++
 		t.slow = time.After(s.client.Times.SlowNote)

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// watchCallTimes answers calls that take too long, until stop is called.
 func (s *statefulSession) watchCallTimes() (stop func()) {
 	limit := s.server.Profile.Call
 	if limit <= 0 {
@@ -32,7 +31,6 @@ func (s *statefulSession) watchCallTimes() (stop func()) {
 	return func() { close(quit) }
 }
 
-// warnSlow says once of each call that half of its time has passed.
 func (s *statefulSession) warnSlow(now time.Time) {
 	limit := s.server.Profile.Call
 	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
@@ -43,8 +41,6 @@ func (s *statefulSession) warnSlow(now time.Time) {
 	})
 }
 
-// answerTimedOut answers the calls that have waited longer than the profile allows, and
-// asks the server to stop working on them (MCP, "Cancellation").
 func (s *statefulSession) answerTimedOut(now time.Time) {
 	limit := s.server.Profile.Call
 	calls := s.client.ClaimRequests(func(c *mcpproxy.Call) bool {

@@ -30,7 +30,6 @@ func (u *upstream) sendStalled(last *int64) bool {
 	return same && u.sendsDone.Load() != begun
 }
 
-// fail makes d the answer to every request. The first diagnosis counts.
 func (u *upstream) fail(d diagnostics.Diagnosis) {
 	u.failed.CompareAndSwap(nil, &d)
 	u.guard.ready.Set()

@@ -91,10 +91,9 @@ type processWait struct {
 	startup     startupTimer
 	clientEnded <-chan struct{}  // client.InputEnded; nil until the replay is over, and after endInput
 	term, kill  <-chan time.Time // when to send SIGTERM, and when to kill the jail; nil if not planned
-	bytesSent   int64            // how many frames had been begun at the last checkStuck: see sendStalled
+	framesBegun int64            // how many frames had been begun at the last checkStuck: see sendStalled
 }
 
-// exited completes the cause after the process has ended.
 func (w *processWait) exited(ends <-chan os.Signal) {
 	client := w.session.client
 	select { // a signal that came first counts; the select of wait chooses at random
@@ -116,7 +115,6 @@ func (w *processWait) noteUntouched() {
 	}
 }
 
-// endInput closes the server's stdin after the client has closed its own.
 func (w *processWait) endInput() {
 	s := w.session
 	w.clientEnded, w.cause.byClient = nil, true
@@ -129,8 +127,6 @@ func (w *processWait) endInput() {
 	}
 }
 
-// endOutput closes the server's stdin after the server has closed its stdout. Nothing more
-// can be relayed.
 func (w *processWait) endOutput() {
 	s := w.session
 	w.noteUntouched()
@@ -143,7 +139,6 @@ func (w *processWait) endOutput() {
 	}
 }
 
-// abandon ends the server without delay, because the client has died.
 func (w *processWait) abandon() {
 	if w.cause.signalled || w.cause.killed {
 		return
@@ -155,16 +150,15 @@ func (w *processWait) abandon() {
 	w.terminate()
 }
 
-// terminate sends SIGTERM and plans the kill.
 func (w *processWait) terminate() {
 	w.cause.killed = true
 	w.proc.Signal(syscall.SIGTERM)
 	w.term, w.kill = nil, time.After(w.session.client.Times.Kill)
 }
 
-// forward sends a signal on to the server. The first one plans the kill.
 func (w *processWait) forward(sig os.Signal) {
 	w.proc.Signal(sig)
+	// The first signal plans the kill.
 	if !w.cause.signalled {
 		w.cause.signalled = true
 		w.session.client.ShortenDeadline()
@@ -176,14 +170,13 @@ func (w *processWait) forward(sig os.Signal) {
 // the server does not read, our reader does not come to the end of the client's stdin.
 func (w *processWait) checkStuck() {
 	s := w.session
-	if s.upstream.sendStalled(&w.bytesSent) && w.clientEnded != nil && w.kill == nil && session.PeerClosed(s.client.Config.In) {
+	if s.upstream.sendStalled(&w.framesBegun) && w.clientEnded != nil && w.kill == nil && session.PeerClosed(s.client.Config.In) {
 		w.cause.killed, w.cause.byClient = true, true
 		w.proc.Signal(syscall.SIGTERM)
 		w.kill = time.After(s.client.Times.Kill)
 	}
 }
 
-// startupTimeout kills a server that has given no first answer in time.
 func (w *processWait) startupTimeout() {
 	s := w.session
 	w.startup.disarm()

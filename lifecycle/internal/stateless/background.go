@@ -7,7 +7,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// wake makes background run a round now.
 func (s *statelessSession) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
@@ -15,8 +14,6 @@ func (s *statelessSession) wake() {
 	}
 }
 
-// background does the work that no request waits for: it refills the pool, revalidates
-// cached answers, and stops idle workers.
 func (s *statelessSession) background(ctx context.Context) {
 	ticker := time.NewTicker(s.client.Times.Tick)
 	defer ticker.Stop()

@@ -54,7 +54,6 @@ func (a cached) member() string {
 	return "result"
 }
 
-// isCacheable reports whether answers to a method are kept.
 func isCacheable(method string) bool {
 	switch method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -63,7 +62,6 @@ func isCacheable(method string) bool {
 	return false
 }
 
-// markStale makes background ask for an answer again.
 func (e *cacheEntry) markStale(name string) {
 	if !slices.Contains(e.stale, name) {
 		e.stale = append(e.stale, name)
@@ -117,8 +115,6 @@ func (l *listCache) entryFor(h *clientInfo) *cacheEntry {
 	return known
 }
 
-// lookup returns the cached answer to a request. If an earlier session stored the answer, without
-// a TTL, lookup marks it stale, so that it is revalidated.
 func (l *listCache) lookup(info *clientInfo, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
@@ -133,6 +129,7 @@ func (l *listCache) lookup(info *clientInfo, rq *clientRequest) (cached, bool) {
 		return cached{}, false
 	}
 	l.noteLogging(rq.method, a.Result)
+	// It is from an earlier session, and the server may have changed.
 	if !a.HasTTL && a.Stored.Before(l.session.client.Started) && a.Error == nil {
 		entry.markStale(name)
 		l.session.wake()
@@ -153,7 +150,6 @@ func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 	return session.ReplaceMember(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
 }
 
-// store keeps an answer, if it may be kept.
 func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
@@ -181,7 +177,6 @@ func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame
 	l.set(l.entryFor(info), name, a)
 }
 
-// invalidate forgets the answers to a client, for this session.
 func (l *listCache) invalidate(info *clientInfo) {
 	if info == nil {
 		return
@@ -207,9 +202,8 @@ func (l *listCache) reset() (kinds []string) {
 	return kinds
 }
 
-// isPartial reports whether an answer is one page of a list. Another process may not know
-// the cursor, so pages are not kept.
 func isPartial(name string, result []byte) bool {
+	// Another process may not know the cursor, so pages are not kept.
 	part := strings.Contains(name, `"cursor"`)
 	session.EachMember(result, func(name string, _ int64, _ []byte) { part = part || name == "nextCursor" })
 	return part
@@ -252,8 +246,6 @@ func (l *listCache) save(known *cacheEntry) {
 	}
 }
 
-// noteLogging notes from an answer to initialize whether the server has the capability
-// logging.
 func (l *listCache) noteLogging(method string, result []byte) {
 	if method != "initialize" {
 		return
@@ -266,7 +258,6 @@ func (l *listCache) noteLogging(method string, result []byte) {
 	l.logging = json.Unmarshal(result, &r) == nil && r.Capabilities.Logging != nil
 }
 
-// hasLogging reports whether the server has the capability logging.
 func (l *listCache) hasLogging() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// queueCall gives a call a slot, or puts it at the end of the queue. If there is no memory for it,
-// queueCall refuses the call.
 func (dp *dispatcher) queueCall(ctx context.Context, rq *clientRequest) {
 	// The timeout includes the time in the queue.
 	context.AfterFunc(ctx, dp.limitCallTime(rq))
@@ -30,14 +28,12 @@ func (dp *dispatcher) queueCall(ctx context.Context, rq *clientRequest) {
 	}))
 }
 
-// startNext passes a free slot to the call that has waited longest.
 func (dp *dispatcher) startNext() {
 	if call, ok := dp.table.next(); ok {
 		dp.client.Tasks.Go(func() { dp.runCall(call.ctx, call.rq) })
 	}
 }
 
-// runCall runs one call in a worker of its own.
 func (dp *dispatcher) runCall(ctx context.Context, rq *clientRequest) {
 	defer dp.startNext()
 	for warm := true; ; warm = false {
@@ -93,7 +89,6 @@ func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientReques
 	return false
 }
 
-// limitCallTime answers a call when it has taken too long, until stop is called.
 func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 	limit := dp.session.discovery.currentProfile().Call
 	if limit <= 0 {
@@ -111,9 +106,6 @@ func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 	return func() { late.Stop(); slow.Stop() }
 }
 
-// callTimedOut returns the diagnosis of a call that has taken too long, and asks its
-// worker to stop working on it (MCP, "Cancellation"). queued says that the call had no
-// slot yet.
 func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Duration) diagnostics.Diagnosis {
 	w := dp.table.workerOf(rq)
 	if w == nil {

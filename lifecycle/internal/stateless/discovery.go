@@ -74,7 +74,6 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientI
 	return w, greeting, why
 }
 
-// start starts a discovery worker and takes it through the handshake.
 func (dv *discovery) start(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	t, why := dv.session.resolveTool("")
 	if why != nil {
@@ -100,7 +99,6 @@ func eraIndex(era mcpproxy.Era) int {
 	return 0
 }
 
-// remove makes the next request start another discovery worker.
 func (dv *discovery) remove(w *worker) {
 	for i := range dv.eras {
 		d := &dv.eras[i]
@@ -112,7 +110,6 @@ func (dv *discovery) remove(w *worker) {
 	}
 }
 
-// stopIdle stops discovery workers that have been idle for times.DiscoveryIdle.
 func (dv *discovery) stopIdle(now time.Time) {
 	for i := range dv.eras {
 		d := &dv.eras[i]
@@ -127,7 +124,6 @@ func (dv *discovery) stopIdle(now time.Time) {
 	}
 }
 
-// stopWhenIdle stops a worker when it has answered all of its requests.
 func (w *worker) stopWhenIdle() {
 	w.mu.Lock()
 	for len(w.requests)+len(w.waiters) > 0 && !w.removed {
@@ -137,7 +133,6 @@ func (w *worker) stopWhenIdle() {
 	w.stop()
 }
 
-// stop stops the discovery workers.
 func (dv *discovery) stop() {
 	for i := range dv.eras {
 		d := &dv.eras[i]
@@ -153,14 +148,12 @@ func (dv *discovery) stop() {
 	}
 }
 
-// touch makes the idle time of a worker start again.
 func (w *worker) touch() {
 	w.mu.Lock()
 	w.lastUsed = time.Now()
 	w.mu.Unlock()
 }
 
-// idleTime returns for how long the worker has had no request.
 func (w *worker) idleTime(now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,8 +163,6 @@ func (w *worker) idleTime(now time.Time) time.Duration {
 	return now.Sub(w.lastUsed)
 }
 
-// answerInitialize answers the client's initialize: from the cache, or with the answer that the
-// discovery worker gave to a copy of it.
 func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if info == nil {
@@ -257,14 +248,11 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	}
 }
 
-// declineDiscover answers server/discover in the server's name.
 func (dv *discovery) declineDiscover(rq *clientRequest, why string) {
 	dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
 	dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 }
 
-// answer answers a request from the cache, or has the discovery worker answer
-// it.
 func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if isCacheable(rq.method) {

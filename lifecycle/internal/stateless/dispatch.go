@@ -20,7 +20,6 @@ type dispatcher struct {
 	exiting chan struct{} // a place for each worker that is ending
 }
 
-// readClient reads the client until its end, which is no error.
 func (dp *dispatcher) readClient(ctx context.Context) error {
 	for {
 		f, err := dp.client.Proxy.Client.Next()
@@ -165,7 +164,6 @@ func (dp *dispatcher) acknowledgeSubscription(rq *clientRequest) {
 	dp.session.noteSendError(dp.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/subscriptions/acknowledged", params)))
 }
 
-// endSubscriptions ends the subscriptions when the client has closed its end.
 func (dp *dispatcher) endSubscriptions() {
 	for _, rq := range dp.table.openRequests() {
 		if rq.method == "subscriptions/listen" {
@@ -174,7 +172,6 @@ func (dp *dispatcher) endSubscriptions() {
 	}
 }
 
-// onNotification handles a notification of the client.
 func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	switch string(e.Method) {
 	case "notifications/initialized": // each worker gets one of ours
@@ -204,8 +201,6 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 }
 
-// onCancelled handles the cancellation of a request. The worker of the request is told. The worker
-// of a call is then stopped, since it works on nothing else; a discovery worker goes on.
 func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	rq, w := dp.table.find(e.Cancels)
 	if rq == nil || rq.method == "initialize" { // 2025-11-25, "Cancellation": it MUST NOT be cancelled
@@ -217,5 +212,6 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	} else {
 		f.Close()
 	}
+	// This stops the worker of a call, which works on nothing else. A discovery worker goes on.
 	dp.dropRequest(rq)
 }

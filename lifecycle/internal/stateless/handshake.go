@@ -21,12 +21,10 @@ type clientInfo struct {
 	line []byte // legacy: the client's initialize; modern: a server/discover of ours
 }
 
-// matches reports whether a worker with one clientInfo can serve a client with the other.
 func (i *clientInfo) matches(other *clientInfo) bool {
 	return i == other || i != nil && other != nil && i.era == other.era && bytes.Equal(i.key, other.key)
 }
 
-// eraOrLegacy returns the era, or Legacy if i is nil.
 func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
 	if i == nil {
 		return mcpproxy.Legacy
@@ -34,7 +32,6 @@ func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
 	return i.era
 }
 
-// eraName returns the era as the catalog names it.
 func (i *clientInfo) eraName() string {
 	if i.era == mcpproxy.Modern {
 		return "modern"
@@ -83,8 +80,6 @@ func (i *clientInfos) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 	return info
 }
 
-// recordModern keeps the description of the client in a modern request (2026-07-28, "Request
-// metadata").
 func (i *clientInfos) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	const prefix = "io.modelcontextprotocol/"
 	key := session.FilterMembers(f.Slice(e.ParamsMeta), func(name string) bool {
@@ -102,15 +97,12 @@ func (i *clientInfos) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *cli
 	return i.modern
 }
 
-// latestClientInfo returns the clientInfo that came last.
 func (i *clientInfos) latestClientInfo() *clientInfo {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.latest
 }
 
-// infoFor returns the clientInfo for workers of an era, or nil if the client has sent
-// none. A request without it goes to the server, which may refuse it.
 func (i *clientInfos) infoFor(era mcpproxy.Era) *clientInfo {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -120,8 +112,6 @@ func (i *clientInfos) infoFor(era mcpproxy.Era) *clientInfo {
 	return i.legacy
 }
 
-// currentClient returns the clientInfo for a request that does not carry one: the clientInfo of
-// the client's initialize, else that of its modern requests.
 func (i *clientInfos) currentClient() (mcpproxy.Era, *clientInfo) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -131,8 +121,6 @@ func (i *clientInfos) currentClient() (mcpproxy.Era, *clientInfo) {
 	return mcpproxy.Legacy, i.legacy
 }
 
-// handshake takes a worker through the client's handshake and returns the answer to
-// initialize. Modern workers need no handshake.
 func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
 	info := w.info
 	if info == nil || info.era == mcpproxy.Modern {
@@ -163,7 +151,6 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 	return answer, nil
 }
 
-// forTool returns " for tool NAME", or nothing for a discovery worker.
 func (w *worker) forTool() string {
 	if w.tool == "" {
 		return ""

@@ -26,7 +26,6 @@ type reply struct {
 // Error implements error.
 func (r reply) Error() string { return r.rejected.What }
 
-// result returns the answer, or the reason as an error.
 func (r reply) result() (*mcpproxy.Frame, error) {
 	if r.rejected != nil {
 		return nil, r
@@ -34,8 +33,6 @@ func (r reply) result() (*mcpproxy.Frame, error) {
 	return r.frame, nil
 }
 
-// tooLargeToBuffer returns the diagnosis of an answer to a request of ours that is too
-// large to be held in memory.
 func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
 		Code: -32603, Stage: diagnostics.StageStartup, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
@@ -90,7 +87,6 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	}
 }
 
-// waiter removes and returns the channel on which request waits for an answer, or nil.
 func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil

@@ -11,9 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// setLogLevel answers logging/setLevel in the server's name, if the server has the capability
-// logging, and passes the level to each legacy worker that runs or is started later. Otherwise the
-// discovery worker answers.
 func (dp *dispatcher) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
@@ -38,8 +35,6 @@ func (dp *dispatcher) setLogLevel(ctx context.Context, rq *clientRequest) {
 	accepted()
 }
 
-// setLogLevel passes the level to each legacy worker that is past its handshake, and to those that
-// will be.
 func (p *pool) setLogLevel(params []byte) {
 	told := map[*worker]*mcpproxy.Frame{}
 	p.mu.Lock()
@@ -85,7 +80,6 @@ type logLevelUpdate struct {
 	over chan struct{}
 }
 
-// sent notes the id of a logging/setLevel.
 func (l *logLevelUpdate) sent(id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +89,6 @@ func (l *logLevelUpdate) sent(id []byte) {
 	l.key = mcpproxy.IDKey(id)
 }
 
-// answered reports whether a message is the answer to the open logging/setLevel.
 func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +100,6 @@ func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	return true
 }
 
-// done returns a channel that is closed when there is no open logging/setLevel.
 func (l *logLevelUpdate) done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

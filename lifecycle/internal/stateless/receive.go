@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// read reads the worker's stdout, and passes on its messages.
 func (w *worker) read() {
 	hooks := mcpproxy.Hooks{
 		NonMessage: w.onNonMessage,
@@ -45,16 +44,13 @@ func (w *worker) read() {
 	})
 }
 
-// showsStderr reports whether the user sees the worker's stderr now. Workers write the same lines
-// while they start, so the user sees these only when something fails.
 func (w *worker) showsStderr() bool {
+	// Workers write the same lines while they start. The user sees these only when something fails.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.active || w.tool == ""
 }
 
-// onNonMessage handles a line of the worker's stdout that is no message. A line that several
-// workers write while they start is reported once.
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	if w.showsStderr() {
 		w.server.ShowNonMessage(f)
@@ -78,7 +74,7 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 			w.trySend(mcpproxy.Parse(d.ErrorFrame(e.ID)))
 			continue
 		}
-		for _, id := range session.IdsOf(f, e) {
+		for _, id := range session.IDsIn(f, e) {
 			e.ID = id
 			if waits := w.waiter(e); waits != nil {
 				said = true
@@ -96,7 +92,6 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 }
 
-// rejectLeak refuses a frame that has a secret.
 func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	if slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return e.Kind() != mcpproxy.Notification }) {
 		w.rejectReply(f, d)
@@ -105,8 +100,6 @@ func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 }
 
-// takeRequest removes and returns the request that a message answers, or nil. A worker can
-// only answer its own requests.
 func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
 		return nil
@@ -119,7 +112,6 @@ func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
 	return rq
 }
 
-// onMessage handles one message of the worker.
 func (w *worker) onMessage(f *mcpproxy.Frame) {
 	if f.Oversized { // a message of a batch that could not be read back
 		w.rejectReply(f, w.server.TooLargeDiagnosis(mcpproxy.FromServer, f))
@@ -153,7 +145,6 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 	}
 }
 
-// onServerResponse handles an answer of the worker.
 func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if len(e.Reserved) > 0 {
 		session.StripReserved(f, e)
@@ -193,15 +184,13 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	w.session.dispatcher.forwardResponse(rq, f)
 }
 
-// forwards reports whether the client gets a notification of the worker. The client gets none that
-// the worker sends before it has a request. It does get log messages after the answer, which some
-// libraries send concurrently. We send list_changed ourselves, after the lists were compared.
 func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":
 		return w.session.asked.cancel(w, f, e)
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if w.tool == "" {
+			// We send list_changed ourselves, after the lists were compared.
 			w.session.discovery.onListChanged(w.info.eraOrLegacy())
 		}
 		return false
@@ -213,16 +202,16 @@ func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if string(e.Method) == "notifications/message" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		// Some libraries log concurrently, after the answer.
 		return w.active
 	}
 	return w.isWorking()
 }
 
-// isWorking reports whether the worker has an open request of the client. A discovery
-// worker that has had one counts as working.
 func (w *worker) isWorking() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// A discovery worker that has had a request may tell of it later.
 	return len(w.requests) > 0 || w.active && w.tool == ""
 }
 
@@ -234,12 +223,10 @@ func (w *worker) mayRequest(method string) bool {
 	return method == "roots/list" || method == "ping" || w.isWorking()
 }
 
-// refuseRequest answers a request of the worker with an error.
 func (w *worker) refuseRequest(e *mcpproxy.Envelope, why string) {
 	w.trySend(mcpproxy.Parse(mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil)))
 }
 
-// ownsToken reports whether a progress token belongs to a request of this worker.
 func (w *worker) ownsToken(token []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,5 +47,4 @@ func (dv *discovery) reloaded() {
 	}
 }
 
-// currentProfile returns the profile of discovery workers.
 func (dv *discovery) currentProfile() *policy.Profile { return dv.profile.Load() }

@@ -20,7 +20,6 @@ func (dp *dispatcher) rejectAmbiguous(f *mcpproxy.Frame) {
 	})
 }
 
-// rejectOversized refuses a message of the client that exceeds message_mb.
 func (dp *dispatcher) rejectOversized(f *mcpproxy.Frame) {
 	var i session.Server
 	i.Init(dp.client, dp.client.Config.Profile)
@@ -35,7 +34,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	told := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
-		if ids := session.IdsOf(f, e); len(ids) != 1 || !e.Trackable() {
+		if ids := session.IDsIn(f, e); len(ids) != 1 || !e.Trackable() {
 			continue
 		}
 		switch e.Kind() {
@@ -61,7 +60,6 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	dp.client.Announce(d)
 }
 
-// rejectOther refuses a message that is no request, no answer and no notification.
 func (dp *dispatcher) rejectOther(f *mcpproxy.Frame) {
 	dp.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,

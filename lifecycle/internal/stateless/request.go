@@ -30,10 +30,8 @@ type clientRequest struct {
 	generation int   // of the list cache when it came; under its mutex
 }
 
-// key returns the key of the request in tables.
 func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
 
-// call returns the request in the form that diagnoses take.
 func (r *clientRequest) call() *mcpproxy.Call {
 	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start}
 }
@@ -48,7 +46,6 @@ func (r *clientRequest) cacheName() (name string, ok bool) {
 	return catalog.Request(r.method, r.frame.Slice(e.Params))
 }
 
-// addRequest enters a request into the table: see requestTable.add.
 func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
 	e := &f.Messages[0]
 	rq := &clientRequest{
@@ -66,7 +63,6 @@ func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *
 	return rq, ctx, true
 }
 
-// closeRequest ends everything that was begun for a claimed request.
 func (dp *dispatcher) closeRequest(rq *clientRequest) {
 	close(rq.done)
 	rq.cancel()
@@ -76,8 +72,6 @@ func (dp *dispatcher) closeRequest(rq *clientRequest) {
 	rq.frame.Close()
 }
 
-// forwardResponse sends the client a worker's answer, with the edits that were made in the
-// frame.
 func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 	if !dp.table.claim(rq) {
 		return
@@ -97,14 +91,12 @@ func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 	}
 }
 
-// respond sends an answer of ours.
 func (dp *dispatcher) respond(rq *clientRequest, line []byte) {
 	if dp.table.claim(rq) {
 		dp.respondClaimed(rq, line)
 	}
 }
 
-// respondClaimed sends an answer of ours to a request that the caller has claimed.
 func (dp *dispatcher) respondClaimed(rq *clientRequest, line []byte) {
 	defer dp.closeRequest(rq)
 	if rq.batch == nil {
@@ -114,14 +106,12 @@ func (dp *dispatcher) respondClaimed(rq *clientRequest, line []byte) {
 	dp.session.noteSendError(rq.batch.Inject(line))
 }
 
-// dropRequest closes a request that gets no answer.
 func (dp *dispatcher) dropRequest(rq *clientRequest) {
 	if dp.table.claim(rq) {
 		dp.dropClaimed(rq)
 	}
 }
 
-// dropClaimed closes a request that gets no answer and that the caller has claimed.
 func (dp *dispatcher) dropClaimed(rq *clientRequest) {
 	if rq.batch != nil {
 		dp.session.noteSendError(rq.batch.Drop())
@@ -129,14 +119,12 @@ func (dp *dispatcher) dropClaimed(rq *clientRequest) {
 	dp.closeRequest(rq)
 }
 
-// fail answers with a diagnosis.
 func (dp *dispatcher) fail(rq *clientRequest, d diagnostics.Diagnosis) {
 	dp.respond(rq, d.ErrorFrame(rq.id))
 }
 
-// respondWith answers with a "result" or an "error" from the cache or of our own.
 func (dp *dispatcher) respondWith(rq *clientRequest, name string, value []byte) {
-	if d := dp.client.Leaks.Of(dp.session.discovery.currentProfile()).CheckValue(value, rq.tool); d != nil {
+	if d := dp.client.Leaks.For(dp.session.discovery.currentProfile()).CheckValue(value, rq.tool); d != nil {
 		dp.client.Announce(*d)
 		dp.fail(rq, *d)
 		return
@@ -144,7 +132,6 @@ func (dp *dispatcher) respondWith(rq *clientRequest, name string, value []byte) 
 	dp.respond(rq, mcpproxy.NewResponse(rq.id, name, value))
 }
 
-// decline answers that a method is not available in a stateless session.
 func (dp *dispatcher) decline(rq *clientRequest, why string) {
 	data := fmt.Appendf(nil, `{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}`, session.JSONString(dp.session.serverName), session.JSONString(rq.method))
 	dp.respondWith(rq, "error", mcpproxy.ErrorValue(-32601, "mcp-jail: "+why, data))
@@ -166,7 +153,6 @@ func (dp *dispatcher) abandonRequests(d *diagnostics.Diagnosis) {
 	})
 }
 
-// asked returns the part of the request on which the comparison of its answer depends.
 func (r *clientRequest) asked() session.ListRequest {
 	e := &r.frame.Messages[0]
 	asked := session.ListRequest{Method: r.method}

@@ -52,7 +52,6 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 	}
 }
 
-// notifyListChanged tells a legacy client that a list has changed.
 func (dv *discovery) notifyListChanged(kind string) {
 	dv.session.noteSendError(dv.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
 }
@@ -84,7 +83,6 @@ func (l *listCache) applyAnswer(entry *cacheEntry, name string, answer *mcpproxy
 	return !ok || !bytes.Equal(before.Result, a.Result)
 }
 
-// listKind returns the kind of list that a cached answer is, such as "tools".
 func listKind(name string) string {
 	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
 	return string(kind)
@@ -108,8 +106,6 @@ func (dv *discovery) onListChanged(era mcpproxy.Era) {
 	}
 }
 
-// markAllStale marks every list stale if the server has sent list_changed, at most once in
-// pause.
 func (e *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
 	if !e.changed || now.Sub(e.rechecked) < pause {
 		return

@@ -50,7 +50,6 @@ func Run(ctx context.Context, s session.Session, o Options) confine.Exit {
 	return newStatelessSession(s, o).run(ctx)
 }
 
-// run runs the session to its end.
 func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	ends, caught, stop := session.ListenForSignals()
 	s.signalsCaught = caught
@@ -111,13 +110,10 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	return s
 }
 
-// nextID returns an id for a request of ours, as JSON.
 func (s *statelessSession) nextID() []byte {
 	return session.JSONString(s.idPrefix + strconv.FormatInt(s.lastID.Add(1), 10))
 }
 
-// wait waits for the end of the session. When the client closes its end, open requests get the
-// time that a stateful server would get.
 func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
 	dead, stopHangup := session.WatchHangup(s.client.Config.In, s.client.Config.Out)
@@ -166,7 +162,6 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 	return confine.Exit{Code: s.pool.exitStatus()}
 }
 
-// declared returns the tools that the configuration names.
 func (s *statelessSession) declared() []string {
 	if s.options.Declared == nil {
 		return nil
@@ -174,14 +169,12 @@ func (s *statelessSession) declared() []string {
 	return s.options.Declared()
 }
 
-// sendToClient sends the client a frame of a worker. It adds a missing line end, since the
-// session goes on.
 func (s *statelessSession) sendToClient(f *mcpproxy.Frame) {
 	s.noteSendError(s.client.Proxy.Client.Send(f))
+	// The worker may have ended without a line end, and the session goes on.
 	s.noteSendError(s.client.Proxy.Client.EndLine())
 }
 
-// noteSendError ends the session if err says that the client no longer reads.
 func (s *statelessSession) noteSendError(err error) {
 	if err != nil && !errors.Is(err, mcpproxy.ErrGone) { // ErrGone is about the frame
 		s.client.Gone.Set()
@@ -190,7 +183,6 @@ func (s *statelessSession) noteSendError(err error) {
 
 var errNoProfile = errors.New("there is no profile")
 
-// toolNow resolves the policy of a tool on the host as it is now.
 func (s *statelessSession) toolNow(tool string) (t Tool, err error) {
 	if s.options.Tool != nil {
 		t, err = s.options.Tool(tool)
@@ -201,7 +193,6 @@ func (s *statelessSession) toolNow(tool string) (t Tool, err error) {
 	return t, err
 }
 
-// resolveTool is toolNow with the answer for the client if that fails.
 func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
 	t, err := s.toolNow(tool)
 	if err == nil {

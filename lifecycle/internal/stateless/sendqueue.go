@@ -32,8 +32,6 @@ type queuedFrame struct {
 // is begun, and then one more than the bytes before the frame.
 type delivery struct{ startsAfter atomic.Int64 }
 
-// offset returns how many bytes precede the frame. ok is false if none of the frame was
-// sent.
 func (d *delivery) offset() (at int64, ok bool) {
 	n := d.startsAfter.Load()
 	return n - 1, n > 0
@@ -93,7 +91,6 @@ func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
 	return true
 }
 
-// close makes the queue discard further frames. Those in the queue are still sent.
 func (q *sendQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +104,6 @@ func (q *sendQueue) isClosed() bool {
 	return q.closed
 }
 
-// writeTo sends the queued frames until the queue is closed and empty.
 func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	for {
 		q.mu.Lock()
@@ -136,7 +132,6 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	}
 }
 
-// isPending reports whether a frame is queued or being sent.
 func (q *sendQueue) isPending() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

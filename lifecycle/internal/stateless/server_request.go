@@ -35,13 +35,10 @@ const (
 	serverRequestCost = 512  // bytes of memory, without its texts
 )
 
-// cost returns the memory of a request.
 func (r *serverRequest) cost() int64 {
 	return int64(serverRequestCost + len(r.id) + len(r.token) + len(r.call.Method))
 }
 
-// forward gives a worker's request an id for the client. It reports false if
-// too many requests wait for the client.
 func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	a.mu.Lock()
@@ -62,7 +59,6 @@ func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envel
 	return true
 }
 
-// onClientResponse passes the client's answer to the worker that has asked.
 func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	r := dp.session.asked.take(e.ID)
 	if r == nil { // no request has this id, or not any more
@@ -74,8 +70,6 @@ func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read
 }
 
-// take removes and returns the request that the client knows by an id, or
-// nil.
 func (a *serverRequests) take(id []byte) *serverRequest {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
@@ -111,8 +105,6 @@ func (a *serverRequests) tokenOwner(f *mcpproxy.Frame, token []byte, at mcpproxy
 	return r.worker
 }
 
-// cancel handles a worker's cancellation of its own request, and puts our id
-// into it. It reports false if the client has no such request.
 func (a *serverRequests) cancel(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -90,7 +90,6 @@ const (
 	refused                   // there is no memory for it
 )
 
-// admit gives a call a slot, or puts it at the end of the queue.
 func (t *requestTable) admit(call queuedCall) admission {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +132,6 @@ func (t *requestTable) place(rq *clientRequest) int {
 	return slices.IndexFunc(t.queue, func(c queuedCall) bool { return c.rq == rq })
 }
 
-// isQueued reports whether a call waits for a slot.
 func (t *requestTable) isQueued(rq *clientRequest) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +155,6 @@ func (t *requestTable) entrust(rq *clientRequest, w *worker) (frame *mcpproxy.Fr
 	return rq.frame.Clone(), len(w.requests) > 1
 }
 
-// find returns the open request with an id and the worker that it was entrusted to, or nil.
 func (t *requestTable) find(id []byte) (*clientRequest, *worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +165,6 @@ func (t *requestTable) find(id []byte) (*clientRequest, *worker) {
 	return rq, rq.worker
 }
 
-// workerOf returns the worker that a request was entrusted to, or nil.
 func (t *requestTable) workerOf(rq *clientRequest) *worker {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +184,6 @@ func (t *requestTable) claim(rq *clientRequest) bool {
 	return true
 }
 
-// finish removes a claimed request, and returns the worker that it was entrusted to, or nil.
 func (t *requestTable) finish(rq *clientRequest) *worker {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,8 +194,6 @@ func (t *requestTable) finish(rq *clientRequest) *worker {
 	return rq.worker
 }
 
-// waitAnswered waits until every request of the client is answered and every answer was
-// written.
 func (t *requestTable) waitAnswered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +202,6 @@ func (t *requestTable) waitAnswered() {
 	}
 }
 
-// openRequests returns the requests that are not claimed.
 func (t *requestTable) openRequests() []*clientRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +218,6 @@ func (t *requestTable) goTask(task func()) {
 	}
 }
 
-// end makes the table take no more requests, and start no more tasks.
 func (t *requestTable) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,6 @@ type toolsPage struct {
 	NextCursor string `json:"nextCursor"`
 }
 
-// onToolsList registers the tools of an answer to tools/list.
 func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
 	if rq.method != "tools/list" {
 		return

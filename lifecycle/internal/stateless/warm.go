@@ -48,8 +48,6 @@ type warmTool struct {
 	resolved Tool // by the last call, for the next worker
 }
 
-// registerTools adds the tools that the server lists to the pool, if they are to have warm
-// workers.
 func (p *pool) registerTools(tools []string) {
 	p.mu.Lock()
 	for _, name := range tools {
@@ -62,7 +60,6 @@ func (p *pool) registerTools(tools []string) {
 	p.session.wake()
 }
 
-// touchTool moves a tool that was just called to the front of the pool's order.
 func (p *pool) touchTool(tool string) {
 	p.mu.Lock()
 	if t := p.tools[tool]; t != nil {
@@ -107,8 +104,6 @@ func (p *pool) lastResolved(tool string) (last Tool) {
 	return last
 }
 
-// refillPool kills warm workers that are of no use any more and starts those that are
-// missing.
 func (p *pool) refillPool(ctx context.Context, now time.Time) {
 	if p.session.options.Warm == nil || p.startingCalls.Load() > 0 { // calls that wait for a worker come first
 		return
@@ -195,8 +190,6 @@ func (p *pool) startWarm(ctx context.Context, tool string) {
 	p.session.wake()
 }
 
-// newWarmWorker starts a worker and waits until it is ready for a call. It returns nil if
-// that fails.
 func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	info := p.session.discovery.infos.latestClientInfo()
 	t, err := p.lastResolved(tool), error(nil)
@@ -223,7 +216,6 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	return w
 }
 
-// stopPool kills all warm workers and closes the pool.
 func (p *pool) stopPool() {
 	p.mu.Lock()
 	p.closed = true

@@ -45,7 +45,6 @@ type worker struct {
 	unread      atomic.Bool // see onQueueFull
 }
 
-// run reads the output of the process, and writes its input, until the process has ended.
 func (w *worker) run() {
 	s := w.session
 	var pumps sync.WaitGroup
@@ -109,7 +108,6 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 	}
 }
 
-// onQueueFull kills a worker that has asked for more than it reads.
 func (w *worker) onQueueFull() {
 	w.session.client.SayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
 	w.unread.Store(true)
@@ -117,13 +115,10 @@ func (w *worker) onQueueFull() {
 	w.proc.Kill()
 }
 
-// addExit says how the worker has ended.
 func (w *worker) addExit(ev *diagnostics.Evidence) {
 	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
 }
 
-// assign gives a request to the worker and sends it. It returns nil if the request was
-// answered or cancelled meanwhile.
 func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	f, beside := w.session.dispatcher.table.entrust(rq, w)
 	if f == nil {
@@ -140,7 +135,6 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	return at
 }
 
-// release removes a request that was answered otherwise or cancelled.
 func (w *worker) release(rq *clientRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,9 +145,8 @@ func (w *worker) release(rq *clientRequest) {
 	w.lastUsed = time.Now()
 }
 
-// waitForLateMessages waits a moment for notifications after the answer. Some libraries
-// send them concurrently, and drop them when their input ends.
 func (w *worker) waitForLateMessages() {
+	// Some libraries notify concurrently with the answer, and drop what is left when their input ends.
 	soon := time.NewTimer(w.client.Times.ExitGrace / 25)
 	defer soon.Stop()
 	select {

@@ -28,7 +28,6 @@ func (p *pool) markReady(w *worker) {
 	}
 }
 
-// readyWorkers returns the workers that are past their handshake.
 func (p *pool) readyWorkers() (all []*worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +39,6 @@ func (p *pool) readyWorkers() (all []*worker) {
 	return all
 }
 
-// allDenials returns the denials of all workers, and the rules that would grant them, for
-// the record.
 func (p *pool) allDenials() ([]policy.Denial, []diagnostics.Hint) {
 	p.mu.Lock()
 	all, remedies := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.pastRemedies[:len(p.pastRemedies):len(p.pastRemedies)]
@@ -54,7 +51,6 @@ func (p *pool) allDenials() ([]policy.Denial, []diagnostics.Hint) {
 	return all, remedies
 }
 
-// countRefused returns how many different refusals all workers had.
 func (p *pool) countRefused() int {
 	p.mu.Lock()
 	n, children := len(p.pastDenials), slices.Collect(maps.Keys(p.workers))
@@ -65,7 +61,6 @@ func (p *pool) countRefused() int {
 	return n
 }
 
-// removeWorker removes a worker that has ended, and keeps its denials.
 func (p *pool) removeWorker(w *worker) {
 	denials, remedies := w.server.RecordedDenials()
 	p.mu.Lock()
@@ -77,9 +72,9 @@ func (p *pool) removeWorker(w *worker) {
 	}
 }
 
-// appendHints appends the hints that are new. Workers of one tool often yield the same hints.
 func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 	for _, h := range more {
+		// Workers of one tool often yield the same hints.
 		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
 		if len(hints) < session.MaxRecords && !slices.ContainsFunc(hints, same) {
 			hints = append(hints, h)
@@ -88,8 +83,6 @@ func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 	return hints
 }
 
-// workerFor returns a worker for a call, past its handshake: a warm one, if there is one
-// and warm is set, else a new one.
 func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
 	if rq.tool == "" { // "" is the discovery worker, with a policy of its own
 		d := p.client.Announce(diagnostics.Diagnosis{
@@ -180,7 +173,6 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 	return w, nil
 }
 
-// exitStatus returns the status of a session that ends by itself.
 func (p *pool) exitStatus() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
