@@ -35,7 +35,7 @@
 //   - Lists are answered from a catalog (package catalog). mcp-jail itself answers ping and
 //     subscriptions, and logging/setLevel for a server with the capability logging.
 //     All other requests go to a discovery worker, which runs under the policy of
-//     Stateless.Tool(""). Each protocol era has a discovery worker of its own.
+//     Stateless.Tool(""). Each protocol era has its own discovery worker.
 //   - Warm workers can be started before there is a call for them.
 //   - A message that two readers could read differently is refused, and so is a
 //     call of a tool that is neither listed nor declared: the jail has to be that

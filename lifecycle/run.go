@@ -25,7 +25,7 @@ type LauncherFunc = session.LauncherFunc
 // Process is a program in its jail.
 type Process = session.Process
 
-// CallObserver is a Process that has to know which call it serves.
+// CallObserver is a Process that must know which call it serves.
 type CallObserver = session.CallObserver
 
 // DiagnosedError is the error of a Launcher that knows what to tell the client.
@@ -65,13 +65,13 @@ func withLauncher(s Session) Session {
 // RunStateful runs one client session against one process. It returns how the program
 // should end: as the server did, by a signal that came before the server ran, with status
 // 1 if the server could not be started or gave no first answer in time, or with status 3 if
-// its jail could not be built. A DiagnosedError has a status of its own. err is the error of
+// its jail could not be built. A DiagnosedError has its own status. err is the error of
 // the launcher. The client, stderr and the record have it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
 	return stateful.Run(ctx, withLauncher(s))
 }
 
-// RunStateless runs one client session in which each tools/call has a process of its own,
+// RunStateless runs one client session in which each tools/call has its own process,
 // under the policy of its tool. Other requests are answered from the catalog, by a discovery
 // worker, or by mcp-jail itself. It returns how the program should end: with 0 when the
 // client has left; by the signal that ended it; and with the status of the last failed start,

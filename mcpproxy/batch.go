@@ -28,7 +28,7 @@ type Batch struct {
 	waiting int // responses that are still to come
 	limit   int64
 
-	// Invariant: line, or spill where it is set, holds a whole frame. The next
+	// Invariant: line, or spill if it is set, holds a whole frame. The next
 	// response is written after its first size bytes.
 	line  []byte
 	spill *spill
@@ -60,7 +60,7 @@ func (b *Batch) Send(f *Frame) error {
 	return b.add(b.limit, func(w *batchWriter) error { return f.writePart(w, self.Start, self.End) })
 }
 
-// Inject adds a response of our own. When it fails, call Drop.
+// Inject adds our own response. When it fails, call Drop.
 func (b *Batch) Inject(line []byte) error {
 	return b.add(0, func(w *batchWriter) error {
 		_, err := w.Write(bytes.TrimSpace(line))

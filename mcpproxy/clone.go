@@ -7,7 +7,7 @@ import (
 
 // Parse returns the frame that a Reader would return for line. The frame keeps line, which
 // must not change afterwards, and stays valid without a limit in time, as the result of
-// Detach does. Parse applies no size limit. A line end may only stand at the end of line.
+// Detach does. Parse applies no size limit. A line end may only be at the end of line.
 func Parse(line []byte) *Frame {
 	var s Scanner
 	return parse(&s, line)
@@ -48,7 +48,7 @@ func (f *Frame) Clone() *Frame {
 	return &d
 }
 
-// Close releases what a frame holds outside of memory. A frame whose bytes were there can
+// Close releases what a frame holds outside memory. A frame whose bytes were there can
 // no longer be sent. Reader.Next closes the Reader's own frame.
 func (f *Frame) Close() {
 	if f.spill != nil {

@@ -9,7 +9,7 @@
 // inserted. The scan neither decodes nor re-encodes a message.
 //
 // A [Writer] is the only writer of a direction. It writes whole frames, so a
-// message of our own can be injected between two frames and nowhere else. A
+// message of mcp-jail can be injected between two frames and nowhere else. A
 // [Pending] table holds the open requests. A [Proxy] combines these for one
 // client: it forwards frames, matches responses to requests by id and calls
 // [Hooks].
@@ -49,14 +49,14 @@
 //   - Of a batch the first 4096 messages are scanned, and no nested arrays. Of
 //     all texts that are captured from a frame (ids, methods, names), 1 MiB is
 //     kept. [Hooks].Receive does not forward a frame that has more of either,
-//     since reserved members could hide behind the bound.
+//     since reserved members could hide beyond the bound.
 //   - Duplicate names are detected in the envelope, in params, result and error,
 //     in the _meta of params and result, in params.capabilities and its
 //     experimental, and in error.data. Other objects are only checked for being
 //     JSON.
 //   - A line ends with a newline, and for some readers with a carriage return
 //     (FlawLine). A reader that cuts lines elsewhere, for example at the size of
-//     its buffer, may see a message inside of another.
+//     its buffer, may see a message inside another.
 //   - NaN, the infinities and a byte order mark are not JSON. Some peers accept
 //     them, so such frames pass, with a flaw.
 //   - Containers nested deeper than 10000 are malformed, as for encoding/json.
@@ -67,7 +67,4 @@
 //
 // The package knows neither processes nor policies. It imports only the standard
 // library.
-//
-// The package has some 2,900 lines. The scanner, the edits and the relay look at the same offsets
-// in a frame, and those mean nothing outside of it.
 package mcpproxy

@@ -13,7 +13,7 @@ type edit struct {
 }
 
 // addEdit inserts an edit and keeps the edits in order. Of two edits at the same position the one
-// that was added first stands first. Of two that overlap, the one that begins first counts.
+// that was added first comes first. Of two that overlap, the one that begins first counts.
 func (f *Frame) addEdit(at, to int64, text []byte) {
 	i := len(f.edits)
 	for i > 0 && f.edits[i-1].at > at {

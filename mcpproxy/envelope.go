@@ -14,9 +14,9 @@ type Envelope struct {
 	JSONRPC bool // the message has a jsonrpc member
 	IsError bool // result.isError is true
 
-	IDAt         Span // where ID stands
-	CancelsAt    Span // where Cancels stands
-	TokenAt      Span // where Token stands
+	IDAt         Span // of ID
+	CancelsAt    Span // of Cancels
+	TokenAt      Span // of Token
 	Self         Span // the message itself
 	Params       Span // members of the message
 	Capabilities Span // params.capabilities

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The constructors below return messages of our own, each one line with its line end. Ids, params,
+// The constructors below return our own messages, each one line with its line end. Ids, params,
 // results and data are JSON. They are copied byte for byte: as an id, 1.0 differs from 1.
 
 // NewRequest returns a request.

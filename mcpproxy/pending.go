@@ -9,11 +9,11 @@ import (
 
 // Call is a request that waits for its response.
 type Call struct {
-	ID     []byte // the raw token, as the response has to carry it
+	ID     []byte // the raw token, as the response must carry it
 	Method []byte
 	Tool   []byte // the first MaxTool bytes of params.name of a tools/call
 	Start  time.Time
-	Batch  uint64 // requests of one batch have the same number; 0 outside of one
+	Batch  uint64 // requests of one batch have the same number; 0 outside one
 
 	// Answered means that we have responded in the peer's place. A response that the peer
 	// still sends must not be forwarded.

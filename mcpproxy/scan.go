@@ -40,7 +40,7 @@ const maxDepth = 10000
 
 // maxScopes is the number of nesting levels whose scope is recorded. The deepest value
 // whose end is needed is a reserved member in params.capabilities.experimental of a
-// message in a batch. Level 0 is outside of all containers.
+// message in a batch. Level 0 is outside all containers.
 const maxScopes = 7
 
 // Scanner scans one frame incrementally: call Reset, then Feed any number of times, then
@@ -84,7 +84,7 @@ type Scanner struct {
 	skipped int  // elements of a batch that are not messages, or are too many
 	unread  bool // a name or a message was not read, because of a bound
 
-	scratch       Envelope // for members inside of shadowDepth
+	scratch       Envelope // for members inside shadowDepth
 	scratchFields fields
 }
 

@@ -29,7 +29,7 @@ func (s *Scanner) inObject() bool {
 	return s.object[d>>6]>>(d&63)&1 == 1
 }
 
-// envelope returns the message that is being scanned. Inside of a member whose name
+// envelope returns the message that is being scanned. Inside a member whose name
 // differs from a known one in case only (see Scanner.shadowDepth), it returns a scratch
 // envelope. Most readers ignore such a member, and some do not.
 func (s *Scanner) envelope() (*Envelope, *fields) {

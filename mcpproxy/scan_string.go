@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// byteOrderMark stands at the start of a stream of some writers. RFC 8259, "Character
+// byteOrderMark is at the start of a stream of some writers. RFC 8259, "Character
 // Encoding", allows readers to ignore it.
 const byteOrderMark = "\xef\xbb\xbf"
 

@@ -39,7 +39,7 @@ func (w *Writer) Send(f *Frame) error {
 	return w.err
 }
 
-// Inject writes a message of our own. It adds a missing line end to the message and to the
+// Inject writes our own message. It adds a missing line end to the message and to the
 // frame before it.
 func (w *Writer) Inject(line []byte) error {
 	if len(line) == 0 {

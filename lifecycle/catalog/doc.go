@@ -41,15 +41,16 @@
 //   - A fingerprint digests files of this machine: path, size, times and inode of
 //     each. The dependencies of a package are digested by their lock file, or
 //     by the directory and package.json of each. An edit by hand inside a dependency
-//     is not seen. Neither are libraries that a binary loads, code behind a symbolic
-//     link to a directory, and the package that a registry would now give npx or uvx.
+//     is not seen. Neither are libraries that a binary loads, code that
+//     a symbolic link to a directory leads to, and the package that a registry would now
+//     give npx or uvx.
 //   - Data that a server reads beside its program (the network, a directory, the
-//     workspace) may change its answers too. So the caller has to revalidate answers
+//     workspace) may change its answers too. So the caller must revalidate answers
 //     without a TTL in the background.
 //   - Programs that load code from an unknown place (shells, containers, Ruby, deno
 //     and others) are not cacheable: [ErrNotCacheable].
 //   - Answers keep their bytes, a ttlMs in them included. A client counts a ttlMs
-//     from when it gets the answer, so the caller has to lower it.
+//     from when it gets the answer, so the caller must lower it.
 //   - A key depends on the values of secret variables. A reader of the directory who
 //     knows all other facts can test a guess of such a value.
 //   - On systems other than Linux, macOS and FreeBSD nothing is cacheable.

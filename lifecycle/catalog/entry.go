@@ -21,7 +21,7 @@ type Answer struct {
 	Error  json.RawMessage // or that of "error"
 	Stored time.Time       // when it was received
 	TTL    time.Duration   // how long it may be used, where HasTTL
-	HasTTL bool            // the server has sent a TTL; an answer without one has to be revalidated
+	HasTTL bool            // the server has sent a TTL; an answer without one must be revalidated
 }
 
 // Fresh reports whether the answer may still be used. An answer from the future is not

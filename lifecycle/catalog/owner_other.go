@@ -4,7 +4,7 @@ package catalog
 
 import "os"
 
-// owned always returns false, so that nothing is kept on disk.
+// owned always returns false, so no entry is kept on disk.
 func owned(os.FileInfo) bool { return false }
 
 const readFlags, dirFlags = 0, 0

@@ -128,7 +128,7 @@ func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 }
 
 // resolve returns where a path leads. The server chooses links: if it may not read the
-// target, the target is no part of the server, and ok is false.
+// target, the target is not part of the server, and ok is false.
 func (s *scanner) resolve(path string) (real string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
 	return real, err == nil && (real == path || s.mayRead(real))

@@ -69,7 +69,7 @@ func (c *Client) recordChanged() {
 	}
 }
 
-// saveRecords passes the record to Sink after each change, on a goroutine of its own, so
+// saveRecords passes the record to Sink after each change, on its own goroutine, so
 // that answers to the client do not wait for a disk. It looks for new refusals once a second.
 func (c *Client) saveRecords() {
 	defer close(c.Saved)

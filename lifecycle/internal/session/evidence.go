@@ -109,7 +109,7 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 
 // gapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
 // line, so it names one cause: missing namespaces if they are missing, else the first gap. The
-// other gaps follow. The fix is that of the named cause.
+// other gaps follow. The fix is for the named cause.
 func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""

@@ -16,7 +16,7 @@ func ExitText(e confine.Exit) string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// Exit statuses for a session whose server has none of its own (docs/reference.md, "Exit
+// Exit statuses for a session whose server gives none (docs/reference.md, "Exit
 // statuses").
 const (
 	StatusFailed = 1 // the server failed

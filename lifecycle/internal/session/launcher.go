@@ -29,7 +29,7 @@ type Process interface {
 	Plan() *confine.Plan                // what the jail enforces; nil if that is not known
 }
 
-// CallObserver is a Process that has to know which call it serves. CallBegins is called before the
+// CallObserver is a Process that must know which call it serves. CallBegins is called before the
 // process gets a tools/call. beside says that the process has other calls, which are neither
 // answered nor cancelled.
 type CallObserver interface {

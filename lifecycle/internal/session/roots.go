@@ -39,7 +39,7 @@ func (s *Server) rememberRoots(f *mcpproxy.Frame) {
 	if !whole || len(line) > maxText {
 		return
 	}
-	// A server may refuse what lies outside of the roots, with words like those of a jail.
+	// A server may refuse what lies outside the roots, with words like those of a jail.
 	var answer struct {
 		Result struct{ Roots []json.RawMessage }
 	}
@@ -56,7 +56,7 @@ func (s *Server) rememberRoots(f *mcpproxy.Frame) {
 }
 
 // AnswerRootsList answers a roots/list of the server from the policy, if we have declared
-// the capability in the client's name: the party that declares it has to answer
+// the capability in the client's name: the party that declares it must answer
 // (2025-11-25, "Roots, Capabilities").
 func (s *Server) AnswerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
 	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
@@ -91,7 +91,7 @@ func (s *Server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 }
 
 // narrow returns the roots of list that the server may read. It replaces a root that is
-// wider than the policy by the granted directories inside of it.
+// wider than the policy by the granted directories inside it.
 func (s *Server) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {

@@ -139,7 +139,7 @@ func DeclinesMethod(method, code string) bool {
 func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
-		// None of our codes fits. -32603 is JSON-RPC's "Internal error"; the data says
+		// No code of ours fits. -32603 is JSON-RPC's "Internal error"; the data says
 		// that the error is ours.
 		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.Profile.Server, Explain: diagnostics.PageMessage,
 	}

@@ -11,7 +11,7 @@ const ShareFloor = mcpproxy.Memory / 128
 // sendCost is the memory of a goroutine that waits to send.
 const sendCost = 8 << 10
 
-// SendAsync sends a server a message of ours without waiting. The server may not read before we
+// SendAsync sends a server one of our messages without waiting. The server may not read before we
 // have read its output, and the timeouts of other calls must not wait for a server that hangs. A
 // message for which there is no memory is dropped. Only a task of the session may call SendAsync.
 func (s *Server) SendAsync(server *mcpproxy.Conn, line []byte) {

@@ -38,7 +38,7 @@ type Session struct {
 	Earlier func() (diagnostics.Record, bool)
 
 	// ClientNamed gets the name and the version of the client: the clientInfo of its initialize, or
-	// of its first modern request. It is called at most once, on a goroutine of its own after the
+	// of its first modern request. It is called at most once, on its own goroutine after the
 	// server's first answer, or at the end. The client chooses both texts. It may be nil.
 	ClientNamed func(name, version string)
 

@@ -6,7 +6,7 @@ import (
 )
 
 // ListenForSignals catches SIGPIPE at once, before anything is written. It catches the signals
-// that end a session on a goroutine of its own, since each call costs two thread switches that the
+// that end a session on its own goroutine, since each call costs two thread switches that the
 // start need not wait for. A signal before that ends this process, and the kernel ends the
 // processes that it has started. caught waits until the signals are caught: a session calls it
 // before the client gets anything from a server. An ignored signal stays ignored, also in the

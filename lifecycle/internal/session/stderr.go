@@ -28,7 +28,7 @@ type stderrQueue struct {
 	mu       sync.Mutex
 	filled   sync.Cond
 	buf      []byte
-	midline  bool // the last byte that was queued is no newline
+	midline  bool // the last byte that was queued is not a newline
 	skipping bool // the rest of the current line is dropped
 	dropped  int  // lines that noteDropped has not reported yet
 	closed   bool

@@ -40,7 +40,7 @@ type discoverGuard struct {
 }
 
 // maxReplayLog bounds the replayLog. Clients wait for the answer to a probe, so more than
-// a handshake after it means that it is no probe.
+// a handshake after it means that it is not a probe.
 const maxReplayLog = 1 << 20
 
 func (g *discoverGuard) init() {
@@ -168,7 +168,7 @@ func isResponse(f *mcpproxy.Frame) bool {
 }
 
 // answerDiscover answers the opening discover in the server's name, unless the server has. It
-// makes no diagnosis: for a legacy server that does not know the method this is no failure. dead
+// makes no diagnosis: for a legacy server that does not know the method this is not a failure. dead
 // says that the server has ended. Then no late answer of it can come. The client's answers to its
 // requests are dropped, so that the next server does not get them.
 func (s *statefulSession) answerDiscover(why string, dead bool) {

@@ -13,7 +13,7 @@ import (
 const refreshPause = time.Second
 
 // refresher looks at the configuration of a stateful session, whose jail stays as it is. It does
-// so on a goroutine of its own: neither the disk nor a slow client delays a call.
+// so on its own goroutine: neither the disk nor a slow client delays a call.
 type refresher struct {
 	wanted  chan bool // a call came; the value says that it asks for log messages
 	ended   chan struct{}

@@ -7,7 +7,7 @@ import (
 
 // startupTimer measures how long a server takes to its first answer. It starts with the
 // first request and not with the process, since a server may be silent until it is asked.
-// An error to server/discover is no first answer, but stops the timer until the next
+// An error to server/discover does not count as the first answer, but stops the timer until the next
 // request.
 type startupTimer struct {
 	session      *statefulSession

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// discovery answers the requests that are no calls of tools: from the cache, or by the discovery
+// discovery answers the requests that are not calls of tools: from the cache, or by the discovery
 // worker of the client's era. There is one for each era, since a server may settle for the era of its
 // first message.
 type discovery struct {

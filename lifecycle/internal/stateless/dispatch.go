@@ -37,7 +37,7 @@ func (dp *dispatcher) readClient(ctx context.Context) error {
 }
 
 // dispatch passes on a frame of the client. It waits for no process: a cancellation must
-// not wait behind the call that it cancels.
+// not wait for the call that it cancels.
 func (dp *dispatcher) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
@@ -174,7 +174,7 @@ func (dp *dispatcher) endSubscriptions() {
 
 func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	switch string(e.Method) {
-	case "notifications/initialized": // each worker gets one of ours
+	case "notifications/initialized": // each worker gets ours
 		f.Close()
 	case "notifications/cancelled":
 		dp.onCancelled(f, e)

@@ -1,3 +1,3 @@
-// Package stateless runs a client session in which each tools/call has a process of its own, called
+// Package stateless runs a client session in which each tools/call has its own process, called
 // a worker. The package comment of lifecycle tells what a client sees of that.
 package stateless

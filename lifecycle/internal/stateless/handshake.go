@@ -18,7 +18,7 @@ import (
 type clientInfo struct {
 	era  mcpproxy.Era
 	key  []byte // the parts of the description that a server's answers may depend on
-	line []byte // legacy: the client's initialize; modern: a server/discover of ours
+	line []byte // legacy: the client's initialize; modern: our server/discover
 }
 
 func (i *clientInfo) matches(other *clientInfo) bool {
@@ -39,7 +39,7 @@ func (i *clientInfo) eraName() string {
 	return "legacy"
 }
 
-// requestFor returns a request of ours in the client's name. name is a result of catalog.Request.
+// requestFor returns one of our requests in the client's name. name is a result of catalog.Request.
 func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
 	if params == nil {
@@ -158,7 +158,7 @@ func (w *worker) forTool() string {
 	return fmt.Sprintf(" for tool %q", w.tool)
 }
 
-// startupFailure returns the diagnosis for a request of ours to which the worker gave no answer,
+// startupFailure returns the diagnosis for one of our requests to which the worker gave no answer,
 // or one that cannot be used.
 func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer reply

@@ -16,7 +16,7 @@ var (
 	errTimeout = errors.New("the process did not answer in time")
 )
 
-// reply is the outcome of a request of ours: an answer that is held in memory, or the
+// reply is the outcome of one of our requests: an answer that is held in memory, or the
 // reason why it cannot be used.
 type reply struct {
 	frame    *mcpproxy.Frame
@@ -42,7 +42,7 @@ func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	}
 }
 
-// request sends a request of ours and waits for the answer. limit bounds the wait; 0 means
+// request sends one of our requests and waits for the answer. limit bounds the wait; 0 means
 // no bound.
 func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
 	id := w.session.nextID()

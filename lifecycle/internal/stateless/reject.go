@@ -10,7 +10,7 @@ import (
 )
 
 // rejectAmbiguous refuses a frame that two JSON readers could read differently: the jail
-// has to be that of the tool that the server will run.
+// must be the one of the tool that the server will run.
 func (dp *dispatcher) rejectAmbiguous(f *mcpproxy.Frame) {
 	dp.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,

@@ -42,7 +42,7 @@ func (q *sendQueue) init(written *session.CountingWriter, memory *mcpproxy.Share
 }
 
 // enqueue queues a frame, which belongs to the queue from then on. It waits for room until
-// ctx is done: a worker that does not read must not hold its senders for ever.
+// ctx is done: a worker that does not read must not hold its senders forever.
 func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()

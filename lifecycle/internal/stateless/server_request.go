@@ -10,7 +10,7 @@ import (
 )
 
 // serverRequest is a request of a worker to the client. Each worker counts its requests
-// from 0, so the client gets an id of ours, and the answer gets the worker's id back.
+// from 0, so the client gets an id that we chose, and the answer gets the worker's id back.
 type serverRequest struct {
 	worker *worker
 	id     []byte // the worker's

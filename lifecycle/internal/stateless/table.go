@@ -74,7 +74,7 @@ func (t *requestTable) forget(rq *clientRequest) {
 	rq.cost = 0
 }
 
-// keepRequest is keep for a request that is no call, and so waits for no slot.
+// keepRequest is keep for a request that is not a call, and so waits for no slot.
 func (t *requestTable) keepRequest(rq *clientRequest) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +209,7 @@ func (t *requestTable) openRequests() []*clientRequest {
 }
 
 // goTask starts a task of the session. It is for the goroutine that reads the client,
-// which is no task itself. When the session is over it does nothing.
+// which is not a task itself. When the session is over it does nothing.
 func (t *requestTable) goTask(task func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

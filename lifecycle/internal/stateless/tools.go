@@ -80,7 +80,7 @@ const maxPages = 100
 
 // refuseUnlisted returns a diagnosis for a call of a tool that neither the server lists
 // nor the configuration names, after it has asked for the list again. Some servers take
-// "READ " for "read", and the jail has to be that of the tool that the server will run.
+// "READ " for "read", and the jail must be the one of the tool that the server will run.
 func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
 	known := func() bool {
 		dv.cache.mu.Lock()
@@ -119,7 +119,7 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 		return nil
 	}
 	// No worker is asked either: a server that reads names loosely would run another
-	// tool, which has a policy of its own, under the default policy.
+	// tool, which has its own policy, under the default policy.
 	unknown := dv.client.Announce(diagnostics.Diagnosis{
 		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dv.session.serverName, Tool: rq.tool,
 		Explain: diagnostics.PagePerCall,

@@ -71,9 +71,9 @@ func (p *pool) touchTool(tool string) {
 	p.session.wake()
 }
 
-// takeWarm takes a warm worker for a call, or returns nil. The worker has to be alive,
+// takeWarm takes a warm worker for a call, or returns nil. The worker must be alive,
 // past the same handshake, and jailed under the profile that the policy resolves to
-// now: files that have to be hidden may have appeared since. It kills workers under an older
+// now: files that must be hidden may have appeared since. It kills workers under an older
 // profile.
 func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker) {
 	p.mu.Lock()

@@ -100,7 +100,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 	<-w.proc.Done()
 }
 
-// trySend sends the worker a message of ours, after what is queued. It does not wait,
+// trySend sends the worker one of our messages, after what is queued. It does not wait,
 // since the caller may hold locks that others need.
 func (w *worker) trySend(f *mcpproxy.Frame) {
 	if !w.queue.tryEnqueue(f) {

@@ -84,7 +84,7 @@ func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 }
 
 func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
-	if rq.tool == "" { // "" is the discovery worker, with a policy of its own
+	if rq.tool == "" { // "" is the discovery worker, with its own policy
 		d := p.client.Announce(diagnostics.Diagnosis{
 			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.session.serverName,
 			Explain: diagnostics.PagePerCall,
