@@ -56,10 +56,14 @@ func TestWarmIdle(t *testing.T) {
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, func(s *session.Session, o *Options) {
 		warm(1, "echo")(s, o)
-		session.TimesOf(s).WarmIdle, session.TimesOf(s).Tick = 300*time.Millisecond, 20*time.Millisecond
+		session.TimesOf(s).Tick = 20 * time.Millisecond
 	})
 	p.Opening()
 	f.Ready(t, "echo", 0)
+	pool := &p.session.pool
+	pool.mu.Lock()
+	pool.tools["echo"].used = time.Now().Add(-time.Hour)
+	pool.mu.Unlock()
 	f.Of("echo")[0].Ended(t)
 	p.Send(sessiontest.CallOf("1", "echo", "{}"))
 	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
