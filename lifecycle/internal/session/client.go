@@ -186,3 +186,27 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 	<-c.Saved
 	c.Stderr.Close(c.Remaining(500*time.Millisecond), c.Remaining(c.Times.DrainTotal))
 }
+
+// WatchIgnored calls ignored when the server has ignored a server/discover for Times.Discover after
+// it has read it: a program that is being loaded reads nothing, and so ignores nothing. It returns
+// then, and when the answer is no longer awaited, and when quit is closed.
+func (c *Client) WatchIgnored(awaited, isRead func() bool, quit <-chan struct{}, ignored func()) {
+	limit := c.Times.Discover
+	ticker := time.NewTicker(max(limit/40, time.Millisecond))
+	defer ticker.Stop()
+	var read time.Time
+	for awaited() {
+		select {
+		case now := <-ticker.C:
+			switch {
+			case !read.IsZero() && now.Sub(read) >= limit:
+				ignored()
+				return
+			case read.IsZero() && isRead():
+				read = now
+			}
+		case <-quit:
+			return
+		}
+	}
+}

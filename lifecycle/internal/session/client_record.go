@@ -15,7 +15,7 @@ import (
 func (c *Client) Warn(line string) {
 	line = cutLine(line)
 	c.RecordMu.Lock()
-	if len(c.Record.Warnings) < MaxRecords && !slices.Contains(c.Record.Warnings, line) {
+	if len(c.Record.Warnings) < maxRecords && !slices.Contains(c.Record.Warnings, line) {
 		c.Record.Warnings = append(slices.Clip(c.Record.Warnings), line)
 	}
 	c.RecordMu.Unlock()
@@ -35,7 +35,7 @@ func (c *Client) SayOnce(line string) {
 	line = cutLine(line)
 	c.RecordMu.Lock()
 	known := c.saidLines[line]
-	if len(c.saidLines) < MaxRecords {
+	if len(c.saidLines) < maxRecords {
 		c.saidLines[line] = true
 	}
 	c.RecordMu.Unlock()
@@ -54,7 +54,7 @@ func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 
 func (c *Client) recordDiagnosis(d diagnostics.Diagnosis) {
 	c.RecordMu.Lock()
-	if len(c.Record.Diagnoses) == MaxRecords {
+	if len(c.Record.Diagnoses) == maxRecords {
 		c.Record.Diagnoses = append(c.Record.Diagnoses[:0:0], c.Record.Diagnoses[1:]...)
 	}
 	c.Record.Diagnoses = append(c.Record.Diagnoses, d)

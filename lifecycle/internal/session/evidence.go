@@ -14,7 +14,7 @@ import (
 const (
 	tailLines  = 20
 	maxText    = 64 << 10 // bytes of a result that are searched
-	MaxRecords = 200      // diagnoses in a record
+	maxRecords = 200      // diagnoses in a record
 )
 
 // Evidence returns what is known about a failure at this moment. c is the failing request,
@@ -73,6 +73,18 @@ func (s *Server) denials(since time.Time) []policy.Denial {
 func (s *Server) RecordedDenials() (denials []policy.Denial, remedies []diagnostics.Hint) {
 	ev := s.Evidence(diagnostics.StageCall, nil, time.Time{})
 	return s.Redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
+}
+
+// AppendHints appends the hints that are new, up to the bound of a record.
+func AppendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
+	for _, h := range more {
+		// Workers of one tool often yield the same hints.
+		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
+		if len(hints) < maxRecords && !slices.ContainsFunc(hints, same) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
 }
 
 // StartFailure returns the diagnosis and the exit status for a failed start.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -228,41 +227,22 @@ func (s *statefulSession) openRequests() (n int) {
 	return n
 }
 
-// watchDiscover closes its channel when the server has ignored the discover for times.discover.
-// Where the system tells how much is unread, the time starts when the server has read the
-// discover, since a program that is being loaded ignores nothing.
+// watchDiscover closes its channel when the server has ignored the discover: see Client.WatchIgnored.
 func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 	guard := &s.upstream.guard
 	ignored := make(chan struct{})
 	if guard.disabled.Load() {
 		return ignored
 	}
-	stdin, limit := s.server.Pipes.Stdin, s.client.Times.Discover
+	stdin := s.server.Pipes.Stdin
 	s.client.Tasks.Go(func() {
 		select {
 		case <-guard.discoverSent:
 		case <-quit:
 			return
 		}
-		ticker := time.NewTicker(max(limit/40, time.Millisecond))
-		defer ticker.Stop()
-		var read time.Time
-		for guard.awaitsAnswer() {
-			select {
-			case now := <-ticker.C:
-				switch {
-				case read.IsZero():
-					if !guard.inputUntouched(session.UnreadBytes(stdin)) {
-						read = now
-					}
-				case now.Sub(read) >= limit:
-					close(ignored)
-					return
-				}
-			case <-quit:
-				return
-			}
-		}
+		isRead := func() bool { return !guard.inputUntouched(session.UnreadBytes(stdin)) }
+		s.client.WatchIgnored(guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
 	})
 	return ignored
 }

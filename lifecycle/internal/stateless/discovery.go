@@ -212,13 +212,10 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	defer cancel()
 	quit := make(chan struct{})
 	defer close(quit)
-	ignored := w.watchIgnored(quit)
 	dv.client.Tasks.Go(func() {
-		select {
-		case <-ignored:
-			cancel()
-		case <-quit:
-		}
+		awaited := func() bool { return !session.IsClosed(w.ended) }
+		isRead := func() bool { return !w.queue.isPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 }
+		dv.client.WatchIgnored(awaited, isRead, quit, cancel)
 	})
 	answer, err := w.request(asking, f, w.server.Profile.Startup)
 	switch {

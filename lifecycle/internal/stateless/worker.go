@@ -191,35 +191,3 @@ func (w *worker) notRead(at *delivery) bool {
 	before, begun := at.offset()
 	return !begun || w.queue.written.N.Load()-int64(w.unreadInput) <= before
 }
-
-// watchIgnored closes its channel when the worker has read everything that it was sent and
-// times.discover has passed since then. A program that is being loaded reads nothing, and so
-// ignores nothing.
-func (w *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
-	limit := w.client.Times.Discover
-	ignored := make(chan struct{})
-	w.client.Tasks.Go(func() {
-		ticker := time.NewTicker(max(limit/40, time.Millisecond))
-		defer ticker.Stop()
-		var read time.Time
-		for {
-			select {
-			case now := <-ticker.C:
-				switch {
-				case read.IsZero():
-					if !w.queue.isPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 {
-						read = now
-					}
-				case now.Sub(read) >= limit:
-					close(ignored)
-					return
-				}
-			case <-quit:
-				return
-			case <-w.ended:
-				return
-			}
-		}
-	})
-	return ignored
-}

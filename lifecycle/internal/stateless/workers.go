@@ -46,7 +46,7 @@ func (p *pool) allDenials() ([]policy.Denial, []diagnostics.Hint) {
 	p.mu.Unlock()
 	for _, w := range children { // without mu: a jail may take a while to answer
 		denials, more := w.server.RecordedDenials()
-		all, remedies = append(all, denials...), appendHints(remedies, more)
+		all, remedies = append(all, denials...), session.AppendHints(remedies, more)
 	}
 	return all, remedies
 }
@@ -66,21 +66,10 @@ func (p *pool) removeWorker(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.workers, w)
-	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), appendHints(p.pastRemedies, remedies)
+	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), session.AppendHints(p.pastRemedies, remedies)
 	if n := len(p.pastDenials) - session.MaxDenials; n > 0 {
 		p.pastDenials = append(p.pastDenials[:0:0], p.pastDenials[n:]...)
 	}
-}
-
-func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
-	for _, h := range more {
-		// Workers of one tool often yield the same hints.
-		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
-		if len(hints) < session.MaxRecords && !slices.ContainsFunc(hints, same) {
-			hints = append(hints, h)
-		}
-	}
-	return hints
 }
 
 func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
