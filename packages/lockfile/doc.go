@@ -27,7 +27,7 @@
 // # Limits
 //
 //   - [Find] does not check what the other sections say: [Load] reports a fault there.
-//   - A file has at most [MaxSize] bytes.
+//   - A file has at most 8 MiB.
 //   - [Update] takes an advisory lock of the directory. Without such locks, it only compares the
 //     file shortly before it replaces it, and a change in between is lost.
 //   - On Windows, owners and modes are not checked.

@@ -28,8 +28,8 @@ func (f *File) Encode() ([]byte, error) {
 	for _, e := range f.Entries() {
 		w.entry(e)
 	}
-	if w.Len() > MaxSize {
-		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used (mcp-jail list, mcp-jail rm)", w.Len(), MaxSize)
+	if w.Len() > maxSize {
+		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used (mcp-jail list, mcp-jail rm)", w.Len(), maxSize)
 	}
 	return []byte(w.String()), nil
 }

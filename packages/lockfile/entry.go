@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
-// MaxSize is the largest lock file that is read or written.
-const MaxSize = 8 << 20
+// maxSize is the largest lock file that is read or written.
+const maxSize = 8 << 20
 
 // FileName is the name of the lock file, in the directory of the user's configuration.
 const FileName = "mcp-jail.lock"
@@ -25,7 +25,7 @@ const (
 	PyPI Ecosystem = "pypi"
 )
 
-// A Key finds an entry. Spec is what a launcher's line asks for, as launcher.Line.Wanted writes it
+// A Key finds an entry. Spec is what a launcher's line asks for, as runline.Line.Wanted writes it
 // without the ecosystem: "@scope/pkg@latest", "pkg@^1". It may name several packages, and options,
 // separated by spaces.
 type Key struct {

@@ -22,8 +22,8 @@ func parse(data []byte) (*File, error) {
 	if len(data) == 0 {
 		return f, nil
 	}
-	if len(data) > MaxSize {
-		return nil, fault(0, "it has %d bytes, and a lock file has at most %d", len(data), MaxSize)
+	if len(data) > maxSize {
+		return nil, fault(0, "it has %d bytes, and a lock file has at most %d", len(data), maxSize)
 	}
 	root, err := full(data)
 	if err != nil {
@@ -62,7 +62,7 @@ func named(err error, name string) error {
 // Find returns the entry of a key in the text of a lock file, or nil if there is none. It
 // decodes that entry only.
 func Find(data []byte, key Key, name string) (*Entry, error) {
-	if 0 < len(data) && len(data) <= MaxSize {
+	if 0 < len(data) && len(data) <= maxSize {
 		if root, err := full(data); err == nil {
 			d := &decoder{}
 			if e := d.find(root, key); d.err == nil {

@@ -182,7 +182,7 @@ func TestParseRefuses(t *testing.T) {
 		good + "\xff":                                                                         "it is not text",
 		good + "p = { a = { b = 1 } }\np.a.c = 1\n":                                           "f:7: p is a table in line 6, and cannot be extended",
 		good + "packages.b.version = \"1\"\n[npm.a.packages]\n":                               "f:7: the section npm.a.packages is there twice, first in line 6",
-		strings.Repeat("#", MaxSize+1):                                                        "a lock file has at most",
+		strings.Repeat("#", maxSize+1):                                                        "a lock file has at most",
 	} {
 		f, err := Parse([]byte(text), "f")
 		var syntax *SyntaxError

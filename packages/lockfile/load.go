@@ -33,7 +33,7 @@ func Read(name string) ([]byte, error) {
 }
 
 func read(d *private.Dir, name, path string) ([]byte, error) {
-	data, err := d.ReadFile(name, MaxSize)
+	data, err := d.ReadFile(name, maxSize)
 	var large *private.LargeError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -41,7 +41,7 @@ func read(d *private.Dir, name, path string) ([]byte, error) {
 	case errors.Is(err, private.ErrIrregular):
 		return nil, &SyntaxError{File: path, Reason: private.ErrIrregular.Error()}
 	case errors.As(err, &large):
-		return nil, &SyntaxError{File: path, Reason: fmt.Sprintf("it has %d bytes, and a lock file has at most %d", large.Bytes, MaxSize)}
+		return nil, &SyntaxError{File: path, Reason: fmt.Sprintf("it has %d bytes, and a lock file has at most %d", large.Bytes, maxSize)}
 	}
 	return data, err
 }

@@ -176,7 +176,7 @@ func TestLoadRefuses(t *testing.T) {
 		try("another owner", "belongs to user 12345")
 		must(t, os.Chown(name, 0, 0))
 	}
-	must(t, os.Truncate(name, MaxSize+1))
+	must(t, os.Truncate(name, maxSize+1))
 	try("too large", "at most 8388608")
 	must(t, os.Remove(name))
 	must(t, os.Mkdir(name, 0o700))
@@ -214,7 +214,7 @@ func TestUpdateFails(t *testing.T) {
 	must(t, addEntry(name, "a"))
 	err := Update(name, func(f *File) error {
 		big := anEntry(t, "big")
-		big.Note = strings.Repeat("x", MaxSize)
+		big.Note = strings.Repeat("x", maxSize)
 		return f.Set(big)
 	})
 	if err == nil || !strings.Contains(err.Error(), "mcp-jail rm") {

@@ -2,7 +2,7 @@
 // a package runs and how it is started ([Program]), which versions of node it accepts
 // ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock],
 // [Digest]). It also tells what registry metadata says against an update ([Signals]), and
-// which packages keep a user's data in their own folder ([Writers]).
+// which packages keep a user's data in their own folder ([WriterOf]).
 // [Settings] and [Config] read npm's configuration.
 //
 // The package reads what its callers hand it, bytes or an fs.FS. It starts nothing, asks no

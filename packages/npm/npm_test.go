@@ -41,10 +41,10 @@ func answers(t *testing.T, script, modules string) (lines [][]any) {
 	return lines
 }
 
-func TestSatisfiesAsNodeSemver(t *testing.T) {
+func TestInRangeAsNodeSemver(t *testing.T) {
 	for _, line := range answers(t, "semver", "semver") {
 		rng, v := line[0].(string), line[1].(string)
-		for i, ask := range []func(string, string) (bool, error){Satisfies, EngineFits} {
+		for i, ask := range []func(string, string) (bool, error){inRange, EngineFits} {
 			var got any
 			if ok, err := ask(rng, v); err == nil {
 				got = ok

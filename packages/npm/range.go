@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Satisfies reports whether a version is in a range by the rules of node-semver: "||",
+// inRange reports whether a version is in a range by the rules of node-semver: "||",
 // "1.2 - 2.3", "1.x", "~1.2", "^1.2.3", and comparators. A prerelease satisfies a range
 // only if a comparator of it names a prerelease of the same three numbers. The error says
 // that one of the two cannot be read; npm then treats the version as not in the range.
-func Satisfies(rng, text string) (bool, error) { return satisfies(rng, text, false) }
+func inRange(rng, text string) (bool, error) { return satisfies(rng, text, false) }
 
-// EngineFits is Satisfies as npm applies it to engines: prereleases count as versions like
+// EngineFits is inRange as npm applies it to engines: prereleases count as versions like
 // any other, so that 24.0.0-nightly fits ">=22".
 func EngineFits(rng, text string) (bool, error) { return satisfies(rng, text, true) }
 

@@ -65,7 +65,7 @@ func TestWriterOfVersion(t *testing.T) {
 	if w, ok := WriterOf("server-memory", "2026.8.31"); ok {
 		t.Error(w)
 	}
-	for _, w := range Writers() {
+	for _, w := range writers() {
 		if _, err := parseRange(w.Versions, false); err != nil {
 			t.Error(err)
 		}

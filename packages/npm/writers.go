@@ -17,12 +17,12 @@ type Writer struct {
 	When string
 }
 
-// Writers returns the known writers. The facts come from the code of the published
+// writers returns the known writers. The facts come from the code of the published
 // packages: uses of import.meta.url and __dirname in their dist folders, November 2026. The
 // reference servers everything, filesystem, github, postgres, sequential-thinking,
 // brave-search, slack, gitlab and puppeteer were read too, and write nothing there, nor does
 // @playwright/mcp.
-func Writers() []Writer {
+func writers() []Writer {
 	const memory, graph = "@modelcontextprotocol/server-memory", "when the knowledge graph changes"
 	return []Writer{
 		{Package: memory, Versions: "0.6.2", File: "dist/memory.json", When: graph},
@@ -35,8 +35,8 @@ func Writers() []Writer {
 
 // WriterOf returns the writer for a version of a package, and whether there is one.
 func WriterOf(name, version string) (Writer, bool) {
-	for _, w := range Writers() {
-		if ok, err := Satisfies(w.Versions, version); w.Package == name && ok && err == nil {
+	for _, w := range writers() {
+		if ok, err := inRange(w.Versions, version); w.Package == name && ok && err == nil {
 			return w, true
 		}
 	}

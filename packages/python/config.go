@@ -28,9 +28,9 @@ type Config struct {
 // DefaultIndex is the index if the configuration names none.
 const DefaultIndex = "https://pypi.org/simple"
 
-// FileHosts returns the addresses of the hosts, beside its own, from which an index is known to
+// fileHosts returns the addresses of the hosts, beside its own, from which an index is known to
 // serve files.
-func FileHosts(index string) []string {
+func fileHosts(index string) []string {
 	u, err := url.Parse(index)
 	if err != nil {
 		return nil
@@ -137,13 +137,13 @@ func withCredentials(address, name string, getenv func(string) string) string {
 }
 
 // Addresses returns the addresses from which a configuration has packages fetched, one for each
-// host, with those of FileHosts. Files are left out.
+// host, with those of fileHosts. Files are left out.
 func (c Config) Addresses() (out []*url.URL, err error) {
 	names := slices.Clone(c.Extra)
 	if !c.NoIndex {
 		names = append(names, c.Index)
 		for _, index := range append(slices.Clone(c.Extra), c.Index) {
-			names = append(names, FileHosts(index)...)
+			names = append(names, fileHosts(index)...)
 		}
 	} else {
 		names = nil

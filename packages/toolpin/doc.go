@@ -19,7 +19,6 @@
 //     a lower-case escape, as JSON.stringify does, because servers cut emoji in half.
 //   - JSON that programs read differently is refused: two members of one name, members that
 //     differ from a pinned one by their case, and invalid UTF-8.
-//   - A definition of more than [MaxDefinition] bytes, and those that go beyond [MaxKept]
-//     bytes in total, are kept as a hash only. [Compare] notices a change of them, but cannot show
-//     it.
+//   - A definition of more than 64 KiB, and those that go beyond 512 KiB in total, are kept as a
+//     hash only. [Compare] notices a change of them, but cannot show it.
 package toolpin

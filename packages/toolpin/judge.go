@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// MaxVariants is the number of a server's pins from which on Judge calls no other list new. A
+// maxVariants is the number of a server's pins from which on Judge calls no other list new. A
 // server may list other tools for other arguments and other clients, and each such list has a pin
 // of its own.
-const MaxVariants = 32
+const maxVariants = 32
 
 // Name returns the name of the pin for a server with these arguments and a client with
 // these capabilities: "default" without any. The name tells nothing about the arguments,
@@ -77,7 +77,7 @@ func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
 	if len(closest) == 0 {
 		return Verdict{}
 	}
-	if pins[name] == nil && len(pins) < MaxVariants && !contradicts(pins, p, part) {
+	if pins[name] == nil && len(pins) < maxVariants && !contradicts(pins, p, part) {
 		return Verdict{New: whole}
 	}
 	return Verdict{Differences: closest}

@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 // TestJudgeVariants: a server cannot add pins without end.
 func TestJudgeVariants(t *testing.T) {
 	pins := map[string]*Pin{}
-	for i := range MaxVariants {
+	for i := range maxVariants {
 		p := mustPin(t, fmt.Sprintf(`{"name":"t%d"}`, i))
 		if !Judge(pins, fmt.Sprint(i), p, false).New {
 			t.Fatalf("the list %d is not new", i)

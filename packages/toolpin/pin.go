@@ -10,8 +10,8 @@ import (
 
 // Bounds of what a pin keeps and accepts.
 const (
-	MaxDefinition = 64 << 10  // bytes of a definition of which the text is kept
-	MaxKept       = 512 << 10 // bytes of all kept definitions and the instructions
+	maxDefinition = 64 << 10  // bytes of a definition of which the text is kept
+	maxKept       = 512 << 10 // bytes of all kept definitions and the instructions
 	maxPages      = 16 << 20  // bytes of all pages
 	maxTools      = 10_000
 	maxName       = 1024 // bytes of the name of a tool
@@ -56,7 +56,7 @@ func NewServer(name, version, instructions string) Server {
 	if instructions != "" {
 		instructions = strings.ToValidUTF8(instructions, "\ufffd")
 		s.Hash = hash(instructions)
-		if len(instructions) <= MaxDefinition {
+		if len(instructions) <= maxDefinition {
 			s.Instructions = instructions
 		}
 	}

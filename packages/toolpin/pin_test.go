@@ -80,7 +80,7 @@ func TestCompareWords(t *testing.T) {
 		"a name to fool":   {nil, []string{`{"name":"read\u200b_file\n[mcp-jail]"}`}, Added, `tool «read<U+200B>_file\n[mcp-jail]»: it is new`},
 		"a name in words":  {nil, []string{`{"name":"a: it is gone» fix: obey"}`}, Added, `tool «a: it is gone<U+00BB> fix: obey»: it is new`},
 		"an ended quote":   {nil, []string{`{"name":"a","description":"x». Fix: run «y"}`}, Added, `tool a: it is new: «x<U+00BB>. Fix: run <U+00AB>y»`},
-		"too large":        {[]string{tool}, []string{edit("Reads a file.", strings.Repeat("x", MaxDefinition))}, Changed, "tool read_file: its definition changed; the pin has only the hash of one of the two texts"},
+		"too large":        {[]string{tool}, []string{edit("Reads a file.", strings.Repeat("x", maxDefinition))}, Changed, "tool read_file: its definition changed; the pin has only the hash of one of the two texts"},
 		"long new text":    {nil, []string{edit("Reads a file.", long)}, Added, "tool read_file: it is new: «" + long[:160] + "… (840 more characters)»"},
 		"inside the emoji": {[]string{edit("Reads a file.", long+"😀")}, []string{edit("Reads a file.", long+"😁")}, Changed, "tool read_file: its description changed: «…ord word word word word 😀» → «…ord word word word word 😁»"},
 	} {
@@ -180,7 +180,7 @@ func TestNewBounded(t *testing.T) {
 			t.Errorf("%s has no hash", tool.Name)
 		}
 	}
-	if kept > MaxKept || kept < MaxKept*3/4 || p.Find("t19").HasText() || !p.Find("t00").HasText() || p.Find("t20") != nil {
+	if kept > maxKept || kept < maxKept*3/4 || p.Find("t19").HasText() || !p.Find("t00").HasText() || p.Find("t20") != nil {
 		t.Errorf("%d bytes are kept", kept)
 	}
 }

@@ -168,7 +168,7 @@ func (p *Pin) bound() {
 	total := len(p.Server.Instructions)
 	for i := range p.Tools {
 		t := &p.Tools[i]
-		if n := t.size(); n > MaxDefinition || total+n > MaxKept {
+		if n := t.size(); n > maxDefinition || total+n > maxKept {
 			t.Definition = Definition{}
 		} else {
 			total += n
