@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -100,7 +99,7 @@ func TestUndoInterrupted(t *testing.T) {
 			w.write("d3/moved", "x", os.O_TRUNC) // also d3/f1
 		},
 	}
-	if os.Getenv("MCPJAIL_ALL") != "" {
+	if testkit.Long() {
 		for _, seed := range []uint64{6, 8, 18} { // of 40, those that found faults
 			scenarios[fmt.Sprint("seed ", seed)] = func(w *world) {
 				w.random = rand.New(rand.NewPCG(seed, 9))
@@ -113,10 +112,7 @@ func TestUndoInterrupted(t *testing.T) {
 	for name, change := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step := 1
-			if strings.HasPrefix(name, "seed") { // they take long, and the model kills undos too
-				step = 2
-			}
+			step := testkit.Rounds(3, 1, 1) // make test tries each third change
 			for n := 1; interrupt(t, n, change) && !t.Failed(); n += step {
 			}
 		})
