@@ -46,10 +46,10 @@ var openFiles = map[string]string{
 
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
 	"cmd/internal/commands/inspect/check_hosts.go": ofUser, "cmd/internal/commands/configcmd/import.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
-	"cmd/internal/target/missing.go": ofUser, "cmd/internal/wrapping/find.go": ofUser, "cmd/internal/wrapping/reading.go": ofUser, "cmd/mcp-jail/log.go": ofUser,
+	"cmd/internal/session/missing.go": ofUser, "cmd/internal/wrapping/find.go": ofUser, "cmd/internal/wrapping/reading.go": ofUser, "cmd/mcp-jail/log.go": ofUser,
 	"lifecycle/catalog/scan.go": ofUser, "policy/config/load.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/project.go": ofUser,
-	"cmd/internal/target/package_data.go": ofHome,
+	"cmd/internal/session/package_data.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem,
 	"policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,

@@ -20,9 +20,9 @@ var rawOutput = map[string]string{
 	"cmd/internal/commands/root.go":                    "makes the console",
 	"cmd/internal/commands/pkgcmd/install_progress.go": "the bar, which draws on the terminal",
 	"cmd/internal/programs/execute_other.go":           "hands its streams to the other program",
-	"cmd/internal/target/package_install.go":           "MCP",
-	"cmd/internal/target/refuse.go":                    "MCP",
-	"cmd/internal/target/session.go":                   "MCP",
+	"cmd/internal/session/package_install.go":          "MCP",
+	"cmd/internal/session/refuse.go":                   "MCP",
+	"cmd/internal/session/lifecycle.go":                "MCP",
 }
 
 // rawOutputs returns what in a file of cmd writes to a standard stream by another way than the

@@ -17,7 +17,7 @@ func TestAdviceServers(t *testing.T) {
 		{name: "memory", needs: []string{"npm"}, flags: "--write . --env MEMORY_FILE_PATH", before: func(t *testing.T, w *world) {
 			withInput(t, w)
 			w.env = append(w.env, "MEMORY_FILE_PATH="+filepath.Join(w.home, "logs", "m.jsonl"))
-		}, server: func(*world) []string { return []string{"node", server(memory)} }, use: func(_ *testing.T, _ *world, s *session) toolResult {
+		}, server: func(*world) []string { return []string{"node", server(memory)} }, use: func(_ *testing.T, _ *world, s *clientSession) toolResult {
 			return s.tool("create_entities", remember)
 		}, want: "--write ~/logs"},
 		{name: "filesystem, an argument", needs: []string{"npm"}, flags: "", before: withNote, server: filesystemAt("$W/home/notes"), use: useRead("home/notes/a.md"), want: "--write .; --read ~/notes"},

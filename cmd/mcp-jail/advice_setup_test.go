@@ -80,14 +80,14 @@ func withDatabase(t *testing.T, w *world) {
 
 // useTool returns a use that calls a tool with a path below the base of the world.
 func useTool(tool, key, file string) use {
-	return func(_ *testing.T, w *world, s *session) toolResult {
+	return func(_ *testing.T, w *world, s *clientSession) toolResult {
 		return s.tool(tool, map[string]any{key: filepath.Join(w.base, file)})
 	}
 }
 
 // useWrite returns a use that writes a file with the official filesystem server.
 func useWrite(file string) use {
-	return func(_ *testing.T, w *world, s *session) toolResult {
+	return func(_ *testing.T, w *world, s *clientSession) toolResult {
 		return s.tool("write_file", map[string]any{"path": filepath.Join(w.base, file), "content": "new"})
 	}
 }
@@ -129,7 +129,7 @@ func filesystemAt(dirs ...string) func(*world) []string {
 }
 
 func useRead(file string) use {
-	return func(_ *testing.T, w *world, s *session) toolResult {
+	return func(_ *testing.T, w *world, s *clientSession) toolResult {
 		return s.tool("read_text_file", map[string]any{"path": filepath.Join(w.base, file)})
 	}
 }

@@ -211,7 +211,7 @@ type outcome struct {
 
 // capabilities returns the capabilities of the client, and makes it answer requests for
 // its roots.
-func (c adviceCase) capabilities(w *adviceWorld, s *session) map[string]any {
+func (c adviceCase) capabilities(w *adviceWorld, s *clientSession) map[string]any {
 	if c.roots == nil {
 		return map[string]any{}
 	}

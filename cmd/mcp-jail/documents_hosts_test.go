@@ -26,7 +26,7 @@ func TestDocumentedSecret(t *testing.T) {
 	token := newToken()
 	net := newInternet(t, w, token)
 	w.env = append(w.env, githubToken+"="+token)
-	if got := w.attempt(t, "github", config, func(t *testing.T, _ *world, s *session) toolResult {
+	if got := w.attempt(t, "github", config, func(t *testing.T, _ *world, s *clientSession) toolResult {
 		if got := commits(s); got.IsError || !strings.Contains(got.texts(), "a commit") {
 			t.Errorf("reading: %s\n%s", got.raw, s.stderr.String())
 		}

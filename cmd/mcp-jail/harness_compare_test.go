@@ -14,7 +14,7 @@ type step struct {
 }
 
 // callTools calls the tools of a script and returns their results.
-func callTools(s *session, script []step) (results []toolResult) {
+func callTools(s *clientSession, script []step) (results []toolResult) {
 	s.t.Helper()
 	for _, c := range script {
 		results = append(results, s.tool(c.tool, c.arguments))

@@ -31,8 +31,8 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// session is an MCP client and the process it talks to.
-type session struct {
+// clientSession is an MCP client and the process it talks to.
+type clientSession struct {
 	t            *testing.T
 	cmd          *exec.Cmd
 	in           io.WriteCloser
@@ -66,9 +66,9 @@ func (l *lockedBuffer) String() string {
 }
 
 // start starts a session and sends nothing.
-func start(t *testing.T, cmd *exec.Cmd) *session {
+func start(t *testing.T, cmd *exec.Cmd) *clientSession {
 	t.Helper()
-	s := &session{t: t, cmd: cmd, stdoutClosed: make(chan struct{}), exited: make(chan struct{}), pending: map[string]chan message{}}
+	s := &clientSession{t: t, cmd: cmd, stdoutClosed: make(chan struct{}), exited: make(chan struct{}), pending: map[string]chan message{}}
 	var err error
 	s.in, err = cmd.StdinPipe()
 	must(t, err)
@@ -103,7 +103,7 @@ func start(t *testing.T, cmd *exec.Cmd) *session {
 	return s
 }
 
-func (s *session) read(out io.Reader) {
+func (s *clientSession) read(out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -137,7 +137,7 @@ func (s *session) read(out io.Reader) {
 }
 
 // send writes one message.
-func (s *session) send(m any) {
+func (s *clientSession) send(m any) {
 	b, err := json.Marshal(m)
 	if err == nil {
 		_, err = s.in.Write(append(b, '\n'))
@@ -148,7 +148,7 @@ func (s *session) send(m any) {
 }
 
 // request sends a request. The channel receives the response.
-func (s *session) request(method string, params any) <-chan message {
+func (s *clientSession) request(method string, params any) <-chan message {
 	s.mu.Lock()
 	id := s.next
 	s.next++
@@ -163,7 +163,7 @@ func (s *session) request(method string, params any) <-chan message {
 }
 
 // call sends a request and waits for the response.
-func (s *session) call(method string, params any) message {
+func (s *clientSession) call(method string, params any) message {
 	s.t.Helper()
 	c := s.request(method, params)
 	select {
@@ -182,7 +182,7 @@ func (s *session) call(method string, params any) message {
 }
 
 // result returns the result of a request, which must not fail.
-func (s *session) result(method string, params any) json.RawMessage {
+func (s *clientSession) result(method string, params any) json.RawMessage {
 	s.t.Helper()
 	m := s.call(method, params)
 	if m.Error != nil {
@@ -193,14 +193,14 @@ func (s *session) result(method string, params any) json.RawMessage {
 
 // open starts a session and does the handshake with the capabilities of the client, which
 // may be nil.
-func open(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *session {
+func open(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *clientSession {
 	t.Helper()
 	s := start(t, cmd)
 	s.initialize(capabilities)
 	return s
 }
 
-func (s *session) initialize(capabilities map[string]any) json.RawMessage {
+func (s *clientSession) initialize(capabilities map[string]any) json.RawMessage {
 	s.t.Helper()
 	if capabilities == nil {
 		capabilities = map[string]any{}
@@ -233,7 +233,7 @@ func (r toolResult) texts() string {
 }
 
 // tool calls a tool. It returns a JSON-RPC error as a failed result.
-func (s *session) tool(name string, arguments any) toolResult {
+func (s *clientSession) tool(name string, arguments any) toolResult {
 	s.t.Helper()
 	if m, ok := arguments.(map[string]any); arguments == nil || ok && m == nil {
 		arguments = struct{}{}
@@ -252,7 +252,7 @@ func (s *session) tool(name string, arguments any) toolResult {
 }
 
 // tools returns the names of the tools, sorted.
-func (s *session) tools() []string {
+func (s *clientSession) tools() []string {
 	s.t.Helper()
 	var list struct {
 		Tools []struct {
@@ -269,7 +269,7 @@ func (s *session) tools() []string {
 }
 
 // waitNotifications waits for n notifications of a method and returns all so far.
-func (s *session) waitNotifications(method string, n int) []message {
+func (s *clientSession) waitNotifications(method string, n int) []message {
 	s.t.Helper()
 	var found []message
 	testkit.Eventually(s.t, fmt.Sprintf("%d × %s", n, method), func() bool {
@@ -287,14 +287,14 @@ func (s *session) waitNotifications(method string, n int) []message {
 }
 
 // close closes stdin, as clients do, and returns the exit status.
-func (s *session) close() int {
+func (s *clientSession) close() int {
 	s.t.Helper()
 	s.in.Close()
 	return s.wait()
 }
 
 // wait waits until the process has ended and returns the exit status.
-func (s *session) wait() int {
+func (s *clientSession) wait() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
@@ -306,14 +306,14 @@ func (s *session) wait() int {
 
 // run runs a program with the tool of an exec server. It returns the output and whether
 // the program succeeded.
-func (s *session) run(argv ...string) (string, bool) {
+func (s *clientSession) run(argv ...string) (string, bool) {
 	s.t.Helper()
 	r := s.tool("run", map[string]any{"argv": argv})
 	return r.texts(), !r.IsError
 }
 
 // mustRun is run for a program that must succeed.
-func (s *session) mustRun(argv ...string) string {
+func (s *clientSession) mustRun(argv ...string) string {
 	s.t.Helper()
 	out, ok := s.run(argv...)
 	if !ok {
@@ -323,7 +323,7 @@ func (s *session) mustRun(argv ...string) string {
 }
 
 // mustFail is run for a program that must fail with an output that contains why.
-func (s *session) mustFail(why string, argv ...string) string {
+func (s *clientSession) mustFail(why string, argv ...string) string {
 	s.t.Helper()
 	out, ok := s.run(argv...)
 	if ok || !strings.Contains(out, why) {

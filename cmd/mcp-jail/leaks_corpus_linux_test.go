@@ -125,7 +125,7 @@ func TestLeaksCorpus(t *testing.T) {
 }
 
 // openCorpus starts an official server with twenty secrets and the strictest setting.
-func openCorpus(t *testing.T, name, root, packages string) *session {
+func openCorpus(t *testing.T, name, root, packages string) *clientSession {
 	t.Helper()
 	names, values := leakySecrets(20)
 	w := newWorld(t)

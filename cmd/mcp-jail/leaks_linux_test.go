@@ -34,7 +34,7 @@ func leakySecrets(n int) (names, values []string) {
 }
 
 // leakySession starts the server leaky with secrets.
-func (w *world) leakySession(t *testing.T, names, values []string, keys, access string) *session {
+func (w *world) leakySession(t *testing.T, names, values []string, keys, access string) *clientSession {
 	t.Helper()
 	for i, name := range names {
 		w.env = append(w.env, name+"="+values[i])
@@ -101,7 +101,7 @@ func TestLeaksFound(t *testing.T) {
 
 // leakElsewhere tests messages that are no answers, and answers that are longer than the memory
 // for one.
-func leakElsewhere(t *testing.T, s *session, stateful bool, names, values, encodings []string) {
+func leakElsewhere(t *testing.T, s *clientSession, stateful bool, names, values, encodings []string) {
 	t.Helper()
 	for i, name := range names[:4] { // answers longer than the memory for one, cut at different places
 		pad := 4<<20 + 32<<10*i - 90 - 2*i

@@ -27,7 +27,7 @@ const closeStdin = syscall.Signal(0)
 // endSession does the steps until the process has ended. With a jail it waits longer
 // before SIGKILL, the last step of most clients, since the machine may be busy. status is
 // 128 + n after signal n.
-func endSession(s *session, pushes []endingStep, bare bool) (status int, last syscall.Signal, took time.Duration) {
+func endSession(s *clientSession, pushes []endingStep, bare bool) (status int, last syscall.Signal, took time.Duration) {
 	since := time.Now()
 	for _, p := range pushes {
 		wait := p.after
@@ -88,7 +88,7 @@ func TestClientsEndSessions(t *testing.T) {
 			type ending struct {
 				kind, server string
 				w            *world
-				s            *session
+				s            *clientSession
 				status       int
 				last         syscall.Signal
 				took         time.Duration

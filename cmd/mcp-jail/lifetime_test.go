@@ -14,7 +14,7 @@ import (
 
 // waitForDaemons waits until both daemons of the daemon server run, so that a later
 // search for them can find something.
-func (s *session) waitForDaemons(w *world) {
+func (s *clientSession) waitForDaemons(w *world) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "the daemons are up", func() bool {
 		n := 0
@@ -53,20 +53,24 @@ func TestSignalsEndSession(t *testing.T) {
 // stage of the handshake.
 func TestClientLeavesEarly(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(*world, *session){
-		"at once":              func(w *world, s *session) { s.in.Close() },
-		"after half a message": func(w *world, s *session) { s.in.Write([]byte(`{"jsonrpc":"2.0","id":0,"met`)); s.in.Close() },
-		"after a request":      func(w *world, s *session) { s.request("initialize", map[string]any{}); s.in.Close() },
-		"after the handshake":  func(w *world, s *session) { s.initialize(nil); s.waitForDaemons(w); s.in.Close() },
-		"during a call": func(w *world, s *session) {
+	for name, leave := range map[string]func(*world, *clientSession){
+		"at once":              func(w *world, s *clientSession) { s.in.Close() },
+		"after half a message": func(w *world, s *clientSession) { s.in.Write([]byte(`{"jsonrpc":"2.0","id":0,"met`)); s.in.Close() },
+		"after a request":      func(w *world, s *clientSession) { s.request("initialize", map[string]any{}); s.in.Close() },
+		"after the handshake":  func(w *world, s *clientSession) { s.initialize(nil); s.waitForDaemons(w); s.in.Close() },
+		"during a call": func(w *world, s *clientSession) {
 			s.initialize(nil)
 			s.waitForDaemons(w)
 			s.request("no/answer", nil)
 			s.in.Close()
 		},
-		"deaf":                   func(w *world, s *session) { s.initialize(nil); s.cmd.Process.Signal(syscall.SIGPIPE); s.in.Close() },
-		"with a signal, at once": func(w *world, s *session) { s.in.Close(); s.cmd.Process.Signal(syscall.SIGTERM) },
-		"killed during start":    func(w *world, s *session) { s.cmd.Process.Kill() },
+		"deaf": func(w *world, s *clientSession) {
+			s.initialize(nil)
+			s.cmd.Process.Signal(syscall.SIGPIPE)
+			s.in.Close()
+		},
+		"with a signal, at once": func(w *world, s *clientSession) { s.in.Close(); s.cmd.Process.Signal(syscall.SIGTERM) },
+		"killed during start":    func(w *world, s *clientSession) { s.cmd.Process.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

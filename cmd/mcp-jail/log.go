@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -33,7 +33,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
 		if err != nil {
-			return zerolog.Nop(), done, exit.UsageErrorf("--log-file: %s", target.WithoutOperation(err))
+			return zerolog.Nop(), done, exit.UsageErrorf("--log-file: %s", session.WithoutOperation(err))
 		}
 		to, done = f, func() { f.Close() }
 	}
@@ -45,13 +45,13 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 // server could choose a file of the user's that gets log lines with text of its own. For the same
 // reason, it appends to no file that is not a log of mcp-jail.
 func openLog(name string) (*os.File, error) {
-	file, err := target.AbsolutePath(name)
+	file, err := session.AbsolutePath(name)
 	if err != nil {
 		return nil, err
 	}
 	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 	if !isDescriptorPath(file) {
-		if err := target.CheckLog(file); err != nil {
+		if err := session.CheckLog(file); err != nil {
 			return nil, err
 		}
 		flags |= noFollow

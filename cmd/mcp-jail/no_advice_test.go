@@ -108,10 +108,10 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 		{name: "a token's rights", script: failsSaying(`{"message":"Resource not accessible by integration","documentation_url":"https://docs.github.com/rest","status":"403"}`), want: "integration"},
 		{name: "the allow-list of the filesystem server", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: useRead("home/notes.txt"), want: "Access denied - path outside allowed directories"},
 		{name: "the same, of what is not there", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: useRead("work/absent.txt"), want: "ENOENT"},
-		{name: "the server without such a tool", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: func(_ *testing.T, _ *world, s *session) toolResult {
+		{name: "the server without such a tool", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: func(_ *testing.T, _ *world, s *clientSession) toolResult {
 			return s.tool("permission_denied", map[string]any{"path": "/etc/shadow"})
 		}, want: "not found"},
-		{name: "arguments that the server refuses", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: func(_ *testing.T, _ *world, s *session) toolResult {
+		{name: "arguments that the server refuses", needs: []string{"npm"}, before: withInput, server: filesystemAt("$W/work"), use: func(_ *testing.T, _ *world, s *clientSession) toolResult {
 			return s.tool("read_text_file", map[string]any{"file": "/root/x"})
 		}, want: "nvalid"},
 		{name: "an error of the protocol", before: withInput, server: execErrors, script: "cat absent.txt", want: "No such file or directory"},

@@ -22,7 +22,7 @@ func TestPresetGithub(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w, net, token, _ := newGithub(t)
-	used := func(t *testing.T, _ *world, s *session) toolResult {
+	used := func(t *testing.T, _ *world, s *clientSession) toolResult {
 		if n := countInJail(t, w, token); n != 0 {
 			t.Errorf("the token is in the memory of the jail, %d times", n)
 		}
@@ -55,10 +55,10 @@ func TestPresetStateless(t *testing.T) {
 	t.Parallel()
 	w, net, token, _ := newGithub(t)
 	table := githubTable("stateful = false\n")
-	issue := func(_ *testing.T, _ *world, s *session) toolResult {
+	issue := func(_ *testing.T, _ *world, s *clientSession) toolResult {
 		return s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"})
 	}
-	got := w.attempt(t, "github", table, func(t *testing.T, w *world, s *session) toolResult {
+	got := w.attempt(t, "github", table, func(t *testing.T, w *world, s *clientSession) toolResult {
 		if got := commits(s); got.IsError || !strings.Contains(got.texts(), "a commit") {
 			t.Errorf("reading: %s", got.raw)
 		}
@@ -84,14 +84,14 @@ func TestPresetAdvice(t *testing.T) {
 	t.Parallel()
 	w, _, _, _ := newGithub(t)
 	exec := w.fixture(t, "exec.mjs")
-	refused := func(s *session) {
+	refused := func(s *clientSession) {
 		t.Helper()
 		if out, ok := s.run(connect...); ok || !strings.Contains(out, `host "api.github.com"`) && !strings.Contains(out, `resolve "api.github.com"`) {
 			t.Errorf("not refused: %s", out)
 		}
 		s.close()
 	}
-	reached := func(s *session) {
+	reached := func(s *clientSession) {
 		t.Helper()
 		if out, ok := s.run(connect...); !ok || !strings.Contains(out, "reached") {
 			t.Errorf("%q: %s", s.cmd.Args, out)
@@ -127,7 +127,7 @@ func TestPresetDeclaration(t *testing.T) {
 	t.Parallel()
 	w, net, token, _ := newGithub(t)
 	w.env = append(w.env, "FIGMA_OAUTH_TOKEN="+token)
-	ask := func(s *session, method string) (string, bool) {
+	ask := func(s *clientSession, method string) (string, bool) {
 		return s.run("node", "-e", `fetch("https://api.figma.com/v1/me", { method: "`+method+`", headers: { Authorization: "Bearer " + process.env.FIGMA_OAUTH_TOKEN } })
 			.then((r) => { console.log("status", r.status); process.exit(r.ok ? 0 : 1) }, (e) => { console.error(String(e.cause ?? e)); process.exit(1) })`)
 	}

@@ -33,7 +33,7 @@ func TestCommandsWrapped(t *testing.T) {
 	checkMinimal(t, func(t *testing.T, w *world) recipe {
 		r := readRecipe(t, "wrapped", `"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`)
 		return r
-	}, func(t *testing.T, w *world, s *session) toolResult {
+	}, func(t *testing.T, w *world, s *clientSession) toolResult {
 		return s.tool("browser_navigate", map[string]any{"url": "data:text/html,<title>Listed</title>"})
 	})
 }

@@ -38,7 +38,7 @@ func browserRecipe(t *testing.T, w *world) recipe {
 func TestChromium(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
-	checkMinimal(t, browserRecipe, func(t *testing.T, w *world, s *session) toolResult {
+	checkMinimal(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
 		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
 		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
 			t.Errorf("the page: %s", r.texts())
@@ -71,7 +71,7 @@ createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<t
 `})
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>Host</title>") }))
 	defer host.Close()
-	visit := func(s *session, url string) toolResult {
+	visit := func(s *clientSession, url string) toolResult {
 		return s.tool("browser_navigate", map[string]any{"url": url})
 	}
 
@@ -85,7 +85,7 @@ createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<t
 	}
 	plain.close()
 
-	jail := func(argv []string) *session {
+	jail := func(argv []string) *clientSession {
 		return open(t, w.jail(append([]string{"--read", filepath.Join(w.base, "server"), "--"}, argv...)...), nil)
 	}
 	s := jail(bare)

@@ -118,7 +118,7 @@ func TestGitWorktree(t *testing.T) {
 
 	w := newWorld(t)
 	r := worktree(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
 		git := filepath.Join(w.base, "project", ".git")
 		for _, script := range []string{
 			"echo gitdir: /tmp >.git",
@@ -157,7 +157,7 @@ func TestGitHooks(t *testing.T) {
 
 	w := newWorld(t)
 	r := hooks(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
 		s.mustFail("", "mv", ".git/hooks", ".git/h")

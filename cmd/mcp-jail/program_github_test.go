@@ -44,7 +44,7 @@ func newGithub(t *testing.T) (w *world, net *internet, token string, r recipe) {
 }
 
 // commits sends api.github.com a request that needs the token.
-func commits(s *session) toolResult {
+func commits(s *clientSession) toolResult {
 	return s.tool("list_commits", map[string]any{"owner": "a", "repo": "b"})
 }
 
@@ -54,7 +54,7 @@ func TestGithubSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w, net, token, r := newGithub(t)
-	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult {
+	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
 		got := commits(s)
 		if n := countInJail(t, w, token); n != 0 {
 			t.Errorf("the token is in the memory of the jail, %d times", n)
@@ -90,7 +90,7 @@ func TestGithubVariable(t *testing.T) {
 	for _, name := range []string{githubToken, "NODE_EXTRA_CA_CERTS"} {
 		plain += fmt.Sprintf("[[servers.github.access.env]]\nname = %q\nread = true\n", name)
 	}
-	got := w.attempt(t, r.name, r.config(plain), func(t *testing.T, w *world, s *session) toolResult {
+	got := w.attempt(t, r.name, r.config(plain), func(t *testing.T, w *world, s *clientSession) toolResult {
 		got := commits(s)
 		if countInJail(t, w, token) == 0 {
 			t.Error("the token was not found in the memory of the jail: the search finds nothing")
@@ -108,9 +108,9 @@ func TestGithubRefused(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w, net, _, r := newGithub(t)
-	failed := func(t *testing.T, config, grant, cause string, use func(*session) toolResult) {
+	failed := func(t *testing.T, config, grant, cause string, use func(*clientSession) toolResult) {
 		t.Helper()
-		got := w.attempt(t, r.name, config, func(_ *testing.T, _ *world, s *session) toolResult { return use(s) })
+		got := w.attempt(t, r.name, config, func(_ *testing.T, _ *world, s *clientSession) toolResult { return use(s) })
 		why := w.why(t, r.name)
 		if !got.IsError || why.Attribution != "certain" || strings.Join(why.Grant, "; ") != grant || !strings.Contains(why.Cause, cause) {
 			t.Errorf("%s\n%+v", got.raw, why)
@@ -121,7 +121,7 @@ func TestGithubRefused(t *testing.T) {
 	reads := strings.Replace(r.access[0], "allow", "methods = [\"GET\"]\nallow", 1)
 	failed(t, r.config(reads),
 		`[[servers.github.access.net]]; host = "api.github.com"; scheme = "https"; path_prefix = "/repos/a/b/issues"; methods = ["POST"]; secret = { env = "`+githubToken+`" }; allow = true`,
-		"POST /repos/a/b/issues", func(s *session) toolResult {
+		"POST /repos/a/b/issues", func(s *clientSession) toolResult {
 			if got := commits(s); got.IsError {
 				t.Errorf("reading: %s", got.raw)
 			}
@@ -135,7 +135,7 @@ func TestGithubRefused(t *testing.T) {
 }
 
 // checkNotShown tests that stderr and the arguments of processes do not contain a secret.
-func checkNotShown(t *testing.T, w *world, s *session, secret string) {
+func checkNotShown(t *testing.T, w *world, s *clientSession, secret string) {
 	t.Helper()
 	if strings.Contains(s.stderr.String(), secret) {
 		t.Errorf("stderr: %s", s.stderr.String())

@@ -37,7 +37,7 @@ func TestGoBinary(t *testing.T) {
 	must(t, err)
 	r := readRecipe(t, "binary", `command = "/home/me/bin/server"`,
 		fmt.Sprintf("command = %q\nvariables = [%q, \"TEST_WORK\"]", self, runAsEnv))
-	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *session) toolResult { return s.tool("probe", nil) })
+	got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult { return s.tool("probe", nil) })
 	if got.IsError || got.texts() != "child loopback true\n" {
 		t.Errorf("%s", got.raw)
 	}

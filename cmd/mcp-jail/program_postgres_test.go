@@ -95,7 +95,7 @@ func TestPostgres(t *testing.T) {
 		w := newWorld(t)
 		r := database(t, w)
 		wide := strings.Replace(r.access[0], "/.s.PGSQL.5432", "", 1)
-		got := w.attempt(t, r.name, r.config(wide), func(_ *testing.T, _ *world, s *session) toolResult {
+		got := w.attempt(t, r.name, r.config(wide), func(_ *testing.T, _ *world, s *clientSession) toolResult {
 			return s.tool("query", map[string]any{"sql": "select 1"})
 		})
 		if why := w.why(t, r.name); !got.IsError || !strings.Contains(why.Fix, "socket of the host") {
@@ -103,7 +103,7 @@ func TestPostgres(t *testing.T) {
 		}
 	})
 	t.Run("server", func(t *testing.T) {
-		checkMinimal(t, database, func(t *testing.T, w *world, s *session) toolResult {
+		checkMinimal(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
 			r := s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
 			if !r.IsError && !strings.Contains(r.texts(), `"answer": 42`) {
 				t.Errorf("%s", r.texts())
@@ -134,7 +134,7 @@ func TestPostgresTCP(t *testing.T) {
 	postgres(t, home, "-c", "listen_addresses=127.0.0.1", "-p", port)
 	r := readRecipe(t, "remote", `"npx"`, `"node"`, `"-y", "`+databases+`"`, `"`+server(databases)+`"`,
 		"me@localhost:5432/notes", "jail@localhost:"+port+"/postgres", "port = 5432", "port = "+port)
-	query := func(_ *testing.T, _ *world, s *session) toolResult {
+	query := func(_ *testing.T, _ *world, s *clientSession) toolResult {
 		return s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
 	}
 	if got := newWorld(t).attempt(t, r.name, r.config(r.access...), query); got.IsError || !strings.Contains(got.texts(), `"answer": 42`) {

@@ -18,7 +18,7 @@ import (
 )
 
 // nodeSession opens a session with the exec server in node, under the default policy.
-func nodeSession(t *testing.T, w *world, flags ...string) *session {
+func nodeSession(t *testing.T, w *world, flags ...string) *clientSession {
 	t.Helper()
 	args := append(flags, "--", "node", w.fixture(t, "exec.mjs"))
 	return open(t, w.jail(args...), nil)
@@ -86,7 +86,7 @@ func nodeServer(t *testing.T, w *world, name string, swaps ...string) recipe {
 }
 
 // use is one use of a program. The result says whether it worked.
-type use func(t *testing.T, w *world, s *session) toolResult
+type use func(t *testing.T, w *world, s *clientSession) toolResult
 
 // attempt starts the server with a configuration and uses it. A failed start counts as a
 // failed use.
@@ -109,7 +109,7 @@ func (w *world) attempt(t *testing.T, server, config string, use use) toolResult
 
 // useRun returns a use that runs a program with an exec server.
 func useRun(argv ...string) use {
-	return func(_ *testing.T, _ *world, s *session) toolResult {
+	return func(_ *testing.T, _ *world, s *clientSession) toolResult {
 		return s.tool("run", map[string]any{"argv": argv})
 	}
 }

@@ -33,7 +33,7 @@ func TestWatch(t *testing.T) {
 	checkMinimal(t, func(t *testing.T, w *world) recipe {
 		w.plant(t, w.work, map[string]string{"sub/": ""})
 		return nodeServer(t, w, "watch")
-	}, func(t *testing.T, w *world, s *session) toolResult {
+	}, func(t *testing.T, w *world, s *clientSession) toolResult {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { // until the watcher has seen it: there is no sign that the watch is up
 			defer close(stopped)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
@@ -31,7 +31,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	args, server := cmdline.Split(programs.Name(), args)
 	flags, err := cmdline.ParseRun(args)
 	if err != nil {
-		return confine.Exit{Code: target.Misuse(c, args, server, err)}
+		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
 	log, closeLog, err := logger(c, flags)
 	if err != nil {
@@ -43,10 +43,10 @@ func run(args []string, c terminal.Console) confine.Exit {
 			flags.Config[i], _ = filepath.Abs(f)
 		}
 	}
-	t, err := target.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	if t.InstallsAfter(err) {
 		if err = t.Package.Install(c, t.Reach); err == nil {
-			t, err = target.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+			t, err = session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 		}
 	}
 	if err == nil {
@@ -81,7 +81,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 }
 
 // refuse reports to the client why no server was started.
-func refuse(c terminal.Console, t *target.Target, name string, err error) confine.Exit {
-	target.Refuse(c, t, name, err)
+func refuse(c terminal.Console, t *session.Target, name string, err error) confine.Exit {
+	session.Refuse(c, t, name, err)
 	return confine.Exit{Code: exit.Status(err)}
 }

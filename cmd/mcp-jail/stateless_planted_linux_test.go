@@ -17,7 +17,7 @@ import (
 // plantingSession opens a session with a stateless server. Its tools "plant" and "put"
 // and the process that lists the tools have the default policy. keys configure the tool
 // "use" and other servers.
-func (w *world) plantingSession(t *testing.T, keys string) *session {
+func (w *world) plantingSession(t *testing.T, keys string) *clientSession {
 	t.Helper()
 	return w.statelessSession(t, w.copySelf(t, "planter"), keys)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // statelessSession opens a session with a stateless server. keys follow its first lines.
-func (w *world) statelessSession(t *testing.T, program, keys string) *session {
+func (w *world) statelessSession(t *testing.T, program, keys string) *clientSession {
 	t.Helper()
 	config := filepath.Join(w.base, "percall.toml")
 	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\nstateful = false\n"+keys), 0o644))
@@ -137,7 +137,7 @@ func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
 
 // interleave calls both tools in turn, several calls at a time. It fails if one gets what
 // only the other was granted.
-func (s *session) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
+func (s *clientSession) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
 	var lanes sync.WaitGroup
 	turns := make(chan int)
 	for range atOnce {
@@ -171,7 +171,7 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	program := w.copySelf(t, "twins")
 	keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
-	hang := func(s *session) {
+	hang := func(s *clientSession) {
 		for range 8 {
 			s.request("tools/call", map[string]any{"name": "hang"})
 		}

@@ -37,7 +37,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 )
@@ -93,7 +93,7 @@ func dispatch(all []string, c terminal.Console) int {
 		return executeRun(line, all)
 	}
 	if err := execute(line, root, args); err != nil {
-		return target.Misuse(c, args, server, err)
+		return session.Misuse(c, args, server, err)
 	}
 	return exit.Report(c, line.Failed)
 }
@@ -173,7 +173,7 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	}
 	cmd, err := find(root, args[i])
 	if err != nil {
-		return target.Misuse(line.Console, args[i:], cmdline.Server{}, err)
+		return session.Misuse(line.Console, args[i:], cmdline.Server{}, err)
 	}
 	line.Console.Printf("%s", cli.HelpText(cmd))
 	return exit.OK

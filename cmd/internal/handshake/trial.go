@@ -27,7 +27,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -36,11 +36,11 @@ import (
 
 // Trial is one start of a server. Target, Name and Timeout are required.
 type Trial struct {
-	Target  *target.Target // resolved
-	Umask   *int           // of the user, if this process has another: see terminal.Console
-	Name    string         // of the command that asks
-	Timeout time.Duration  // for all of it
-	Slow    func()         // called, in another goroutine, if the server takes longer than a second; may be nil
+	Target  *session.Target // resolved
+	Umask   *int            // of the user, if this process has another: see terminal.Console
+	Name    string          // of the command that asks
+	Timeout time.Duration   // for all of it
+	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
 }
 
 // Failure reports that a server did not list its tools.
@@ -138,7 +138,7 @@ const defaultPolicyHint = "With stateful = false the process that lists the tool
 
 // uncached returns the options of a stateless session that asks the server itself: without the
 // cached tool list of an earlier session and without warm processes.
-func uncached(f *target.Followed) lifecycle.Stateless {
+func uncached(f *session.Followed) lifecycle.Stateless {
 	o := f.StatelessOptions()
 	o.Catalog, o.Warm, o.Declared = nil, nil, nil
 	return o

@@ -4,7 +4,7 @@
 // that comes from a server or names a file is made one line by show.Line first.
 //
 // Nothing here decides what is said. Under run, standard output belongs to MCP: package lifecycle
-// writes to it, and package target tells a client there how far an installation is.
+// writes to it, and package session tells a client there how far an installation is.
 package terminal
 
 import (

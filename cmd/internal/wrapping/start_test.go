@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -94,7 +94,7 @@ func planned(t *testing.T, h clients.Host, file string, argv []string, env map[s
 // start resolves a command line as a session does, below a preset.
 func start(t *testing.T, preset string, argv []string, env ...string) error {
 	t.Helper()
-	made, err := target.Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: preset, Env: env}, "", "", cmdline.Server{Given: true, Argv: argv})
+	made, err := session.Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: preset, Env: env}, "", "", cmdline.Server{Given: true, Argv: argv})
 	if made != nil {
 		made.Close()
 	}

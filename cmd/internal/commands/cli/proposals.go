@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/presets"
@@ -112,7 +112,7 @@ func ProposeServers(line *CommandLine, f *cmdline.ConfigFlags) cobra.CompletionF
 		if line.Server.Given {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		files, err := target.ExpandHome(f.Config)
+		files, err := session.ExpandHome(f.Config)
 		if err != nil || len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

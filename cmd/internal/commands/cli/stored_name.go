@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -26,7 +26,7 @@ func Meant(host hostfs.Host, typed string) StoredName {
 		dir = host.Dir
 	}
 	n := StoredName{Typed: typed}
-	n.Stored, n.Project = kept.Here(host, dir, typed)
+	n.Stored, n.Project = stored.Here(host, dir, typed)
 	return n
 }
 
@@ -49,7 +49,7 @@ func ProposedHere(host hostfs.Host, names []string) (out []string) {
 	plain := map[string]string{} // the project's server of each name
 	for _, name := range names {
 		if project := records.ReadAbout(host, name).Project; project != "" {
-			of := kept.PlainName(name, project)
+			of := stored.PlainName(name, project)
 			if Meant(host, of).Stored == name {
 				plain[of] = name
 				out = append(out, Described(of, project))
@@ -70,5 +70,5 @@ func KeptNames() []string {
 	if err != nil {
 		return nil
 	}
-	return kept.Completions(host)
+	return stored.Completions(host)
 }

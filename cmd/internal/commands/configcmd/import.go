@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -92,7 +92,7 @@ func (i *importCmd) read(c terminal.Console) ([]byte, error) {
 		}
 		return io.ReadAll(io.LimitReader(c.Input(), maxImport))
 	}
-	path, err := target.AbsolutePath(i.file)
+	path, err := session.AbsolutePath(i.file)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -60,7 +60,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	}
 	data, err := config.ReadConfigFile(file)
 	if err != nil {
-		return exit.ConfigErrorf("%s", target.WithoutOperation(err))
+		return exit.ConfigErrorf("%s", session.WithoutOperation(err))
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -219,14 +219,14 @@ func loadBoth(file string, data []byte, host hostfs.Host) (before, after *config
 		after, err = config.Decode(data, file)
 	} else {
 		o := config.LoadOptions{Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
-		if before, err = target.LoadConfig(o, host); err != nil {
+		if before, err = session.LoadConfig(o, host); err != nil {
 			return nil, nil, err
 		}
 		o.Project = data
 		after, err = config.Load(o)
 	}
 	if err == nil {
-		err = target.LayPresets(after, host)
+		err = session.LayPresets(after, host)
 	}
 	return before, after, err
 }
@@ -277,7 +277,7 @@ func (u *untrustCmd) Run(c terminal.Console) error {
 // policyFilePath returns the named file, or the policy file in the working directory.
 func policyFilePath(file string) (string, error) {
 	if file != "" {
-		return target.AbsolutePath(file)
+		return session.AbsolutePath(file)
 	}
 	dir, err := os.Getwd()
 	return filepath.Join(dir, config.ProjectFile), err

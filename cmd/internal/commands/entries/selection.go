@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -40,7 +40,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 		return host, nil, err
 	}
 	for i, f := range s.Files {
-		if s.Files[i], err = target.AbsolutePath(f); err != nil {
+		if s.Files[i], err = session.AbsolutePath(f); err != nil {
 			return host, nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -144,7 +144,7 @@ func (w *WrappedServer) Place() string {
 
 // Load loads the policy that the server gets from its client. It sets the variables of the entry
 // in the environment of this process.
-func (w *WrappedServer) Load(waive []string) (*target.Target, error) {
+func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
@@ -156,7 +156,7 @@ func (w *WrappedServer) Load(waive []string) (*target.Target, error) {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
 	flags.Waive = append(flags.Waive, waive...)
-	t, err := target.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}

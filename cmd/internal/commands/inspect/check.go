@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -81,7 +81,7 @@ type serverReport struct {
 }
 
 func (k *checkCmd) Run(c terminal.Console) error {
-	axes, err := target.Axes(k.Waive)
+	axes, err := session.Axes(k.Waive)
 	if err != nil {
 		return err
 	}
@@ -96,12 +96,12 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if server != "" {
 		k.files = nil
 	}
-	files, err := target.ExpandHome(append(slices.Clone(k.Config), k.files...))
+	files, err := session.ExpandHome(append(slices.Clone(k.Config), k.files...))
 	if err != nil {
 		return err
 	}
-	host.Configs = target.AbsolutePaths(files)
-	cfg, err := target.LoadConfig(config.LoadOptions{Files: files}, host)
+	host.Configs = session.AbsolutePaths(files)
+	cfg, err := session.LoadConfig(config.LoadOptions{Files: files}, host)
 	if err != nil {
 		return k.reportBroken(c, err)
 	}
@@ -115,7 +115,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		}
 		names = []string{server}
 	}
-	reports, err := k.checkServers(c, names, func(name string) (*target.Target, error) { return target.Configured(host, cfg, name, axes), nil })
+	reports, err := k.checkServers(c, names, func(name string) (*session.Target, error) { return session.Configured(host, cfg, name, axes), nil })
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (k *checkCmd) finish(c terminal.Console, home string, files []string, repor
 
 // checkServers checks the servers that names lists. load loads each of them. With --probe, a
 // signal ends the check after the current server, and there is no report.
-func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*target.Target, error)) ([]serverReport, error) {
+func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*session.Target, error)) ([]serverReport, error) {
 	var interrupted chan os.Signal
 	if k.probe { // the current session ends by itself; start no other
 		interrupted = cli.Interrupts()
@@ -220,7 +220,7 @@ func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 }
 
 // checkServer checks one server and stops at the first mistake that prevents the rest.
-func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target) (r serverReport) {
+func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Target) (r serverReport) {
 	r = serverReport{Server: name}
 	fail := func(status int, err error) serverReport {
 		r.Errors, r.status = append(r.Errors, err.Error()), max(r.status, status)
@@ -262,7 +262,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 	if err != nil {
 		return fail(exit.Host, err)
 	}
-	r.Warnings = append(r.Warnings, target.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles))...)
+	r.Warnings = append(r.Warnings, session.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles))...)
 	if k.probe {
 		err = tryServer(t, c, &r, k.timeout)
 	}

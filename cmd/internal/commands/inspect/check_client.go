@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
 // tryServer starts the server in its jail and adds its tools to the report.
-func tryServer(t *target.Target, c terminal.Console, r *serverReport, timeout time.Duration) error {
+func tryServer(t *session.Target, c terminal.Console, r *serverReport, timeout time.Duration) error {
 	trial := handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail check", Timeout: timeout}
 	trial.Slow = func() { c.Sayf("starting %s ...", r.Server) }
 	answer, err := trial.Run(context.Background())

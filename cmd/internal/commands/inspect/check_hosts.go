@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -178,7 +178,7 @@ func secretProblem(s policy.Secret) string {
 
 // checkHosts tries the hosts of a server and of the tools of a stateless server, and looks for
 // their secrets. It adds the results to the report.
-func checkHosts(t *target.Target, c terminal.Console, r *serverReport, timeout time.Duration) {
+func checkHosts(t *session.Target, c terminal.Console, r *serverReport, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s := &hostChecks{slots: make(chan struct{}, maxParallelChecks)}

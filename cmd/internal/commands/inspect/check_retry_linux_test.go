@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -61,7 +61,7 @@ func TestCheckRetriesAfterHostChange(t *testing.T) {
 		work := filepath.Join(base, "work")
 		ok(os.Mkdir(work, 0o755))
 		t.Chdir(work)
-		found, err := target.Resolve(cmdline.ConfigFlags{Config: []string{config}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
+		found, err := session.Resolve(cmdline.ConfigFlags{Config: []string{config}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
 		ok(err)
 		ok(testkit.WriteProgram(program+".new", []byte(listingServer)))
 		ok(os.Rename(program+".new", program))

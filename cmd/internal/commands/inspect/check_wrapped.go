@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -30,7 +30,7 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 	if k.probe && w.File.IsProject() {
 		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
 	}
-	reports, err := k.checkServers(c, []string{name}, func(string) (*target.Target, error) { return w.Load(k.Waive) })
+	reports, err := k.checkServers(c, []string{name}, func(string) (*session.Target, error) { return w.Load(k.Waive) })
 	if err != nil {
 		return err
 	}

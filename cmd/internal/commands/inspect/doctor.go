@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
@@ -75,7 +75,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		return err // other errors are part of the report
 	}
 	features := confine.Probe()
-	trial, egress := target.TryJail(confine.Launcher{}), tryEgress()
+	trial, egress := session.TryJail(confine.Launcher{}), tryEgress()
 	dirs, needed := tryOwnDirs()
 	if d.format == "json" {
 		out := struct {
@@ -160,7 +160,7 @@ func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	if !errors.As(refused, &gaps) || gaps.HostNamespaces.Answer != confine.No {
 		return nil, nil
 	}
-	if gaps.Waive == nil || target.TryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
+	if gaps.Waive == nil || session.TryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
 		return nil, gaps.Gaps
 	}
 	return gaps.Waive, gaps.Gaps
@@ -169,7 +169,7 @@ func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 // tryEgress reports whether a program can be started with a granted host. The program does not
 // connect to the host.
 func tryEgress() confine.Feature {
-	err := target.TryJail(confine.Launcher{}, "example.org")
+	err := session.TryJail(confine.Launcher{}, "example.org")
 	var gaps *confine.GapError
 	switch {
 	case err == nil:
@@ -180,7 +180,7 @@ func tryEgress() confine.Feature {
 				return confine.Feature{Answer: confine.No, Detail: g.Why}
 			}
 		}
-		if gaps.HostNamespaces.Answer == confine.No && gaps.Waive != nil && target.TryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
+		if gaps.HostNamespaces.Answer == confine.No && gaps.Waive != nil && session.TryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
 			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by a supervisor"}
 		}
 	}

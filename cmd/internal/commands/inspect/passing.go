@@ -3,7 +3,7 @@ package inspect
 import (
 	"fmt"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -16,7 +16,7 @@ type peer struct {
 
 // peersOf returns the kinds of processes that a stateless server has: the one that lists its tools,
 // and those of calls. It leaves out what cannot be used, which its own report says.
-func peersOf(t *target.Target) (peers []peer) {
+func peersOf(t *session.Target) (peers []peer) {
 	server := t.Policy.Server
 	names := append([]string{""}, t.Config.ToolsWithTable(server)...)
 	if t.Config.HasAnyTool(server) {

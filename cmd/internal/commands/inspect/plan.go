@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -94,12 +94,12 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 // resolve resolves the policy of the configured server, or of the command behind --. If the
 // configuration has no such server, it resolves the policy of the server that a client starts in
 // mcp-jail under that name, and also returns that server.
-func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *entries.WrappedServer, error) {
-	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.WrappedServer, error) {
+	t, err := session.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
 	given := p.PolicyFlags.FirstSet()
 	asked := err
 	if given != "" && p.serverName != "" && !server.Given { // err is about the flags
-		_, asked = target.Load(p.ConfigFlags, cmdline.PolicyFlags{}, p.serverName, p.tool, server)
+		_, asked = session.Load(p.ConfigFlags, cmdline.PolicyFlags{}, p.serverName, p.tool, server)
 	}
 	var unknown *config.UnknownServerError
 	if !errors.As(asked, &unknown) || len(p.Config) > 0 {
@@ -121,7 +121,7 @@ func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *entries.Wrapp
 }
 
 // planJSON prints a plan as JSON.
-func planJSON(c terminal.Console, t *target.Target, plan *confine.Plan, tools []toolReport) {
+func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools []toolReport) {
 	out := struct {
 		Profile        *policy.Profile       `json:"profile"`
 		Preset         string                `json:"preset,omitempty"`
@@ -206,7 +206,7 @@ func originText(e policy.Entry) string {
 	return e.Rule
 }
 
-func remarkTexts(p *policy.Policy) []string { return target.WarningTexts(p.Remarks()) }
+func remarkTexts(p *policy.Policy) []string { return session.WarningTexts(p.Remarks()) }
 
 // undoRemark returns a remark about the copies that mcp-jail keeps of the files that a server
 // changes. It returns nil without undo.

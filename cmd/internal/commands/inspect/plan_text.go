@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -20,7 +20,7 @@ import (
 type planPage struct {
 	strings.Builder
 	console terminal.Console
-	target  *target.Target
+	target  *session.Target
 	plan    *confine.Plan
 	verbose bool // also shows what enforces each part, and what every server gets
 }

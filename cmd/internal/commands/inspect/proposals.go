@@ -8,14 +8,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // proposeTools proposes the tools of the server on the command line that have a table.
 func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		files, err := target.ExpandHome(f.Config)
+		files, err := session.ExpandHome(f.Config)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -32,12 +32,12 @@ type toolReport struct {
 	Hosts       []hostReport   `json:"hosts,omitempty"` // with --probe
 	Secrets     []secretReport `json:"secrets,omitempty"`
 
-	target *target.Target
+	target *session.Target
 }
 
 // reportTool resolves and compiles the policy of a tool. It leaves out what the report of
 // the server already has.
-func reportTool(t *target.Target, name string, server *serverReport) (r toolReport, status int) {
+func reportTool(t *session.Target, name string, server *serverReport) (r toolReport, status int) {
 	tool, err := t.Tool(name)
 	r = toolReport{Name: name, target: tool}
 	if p := tool.Policy; p != nil {
@@ -50,9 +50,9 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
 		return r, exit.Status(err)
 	}
-	r.Warnings = append(tool.WarningTexts(), target.WarningTexts(passingWarnings(tool.Profile, server.peers))...)
+	r.Warnings = append(tool.WarningTexts(), session.WarningTexts(passingWarnings(tool.Profile, server.peers))...)
 	if r.Where != "" {
-		r.Warnings = append(r.Warnings, target.WarningTexts(resolve.HardLinks(tool.Profile, t.Host, maxHardLinkFiles))...)
+		r.Warnings = append(r.Warnings, session.WarningTexts(resolve.HardLinks(tool.Profile, t.Host, maxHardLinkFiles))...)
 	}
 	plan, err := tool.Compile()
 	if plan != nil {
@@ -70,7 +70,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 
 // reportTools reports the tools that the server offers. If the server was not asked, it
 // reports the tools that the configuration names.
-func reportTools(t *target.Target, r *serverReport) (status int) {
+func reportTools(t *session.Target, r *serverReport) (status int) {
 	r.peers = peersOf(t)
 	if r.Probed == "" {
 		for _, name := range t.Config.DeclaredTools(r.Server) {
@@ -97,7 +97,7 @@ func reportTools(t *target.Target, r *serverReport) (status int) {
 
 // unofferedTools returns errors about tables for tools that the server does not offer. They
 // are errors, not warnings: the tool that the user meant runs under another policy.
-func unofferedTools(t *target.Target, r *serverReport) (errs []string) {
+func unofferedTools(t *session.Target, r *serverReport) (errs []string) {
 	var offered []string
 	for _, tool := range r.Tools {
 		offered = append(offered, tool.Name)
@@ -177,7 +177,7 @@ func accessSummary(p *policy.Policy) string {
 }
 
 // otherTools names the policy of the tools that have no table of their own.
-func otherTools(t *target.Target) string {
+func otherTools(t *session.Target) string {
 	if t.Config.HasAnyTool(t.Policy.Server) {
 		return `the table for all others, tools."*"`
 	}
@@ -185,7 +185,7 @@ func otherTools(t *target.Target) string {
 }
 
 // undeclaredToolWarning returns a warning about a tool that the configuration does not name.
-func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
+func undeclaredToolWarning(t *session.Target, tool string) policy.Warning {
 	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under %s; otherwise calls of it are refused", tool, otherTools(t))
 	if near := config.Suggest(tool, t.Config.DeclaredTools(t.Policy.Server)); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
@@ -196,7 +196,7 @@ func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
 // declaredTools reports the tools of a stateless server that have a table, and returns the exit
 // status for their errors. Tools that only a preset has a table for share one table: the report
 // of the first of them has its errors, gaps, warnings and remarks.
-func declaredTools(t *target.Target) (tools []toolReport, status int) {
+func declaredTools(t *session.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
 		return nil, exit.OK
 	}

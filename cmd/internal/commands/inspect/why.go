@@ -12,8 +12,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -120,11 +120,11 @@ type serverRecords struct {
 }
 
 // name returns the name that the server has in its configuration.
-func (s serverRecords) name() string { return kept.PlainName(s.Server, s.Project) }
+func (s serverRecords) name() string { return stored.PlainName(s.Server, s.Project) }
 
 // listRecords returns the servers that have records, the latest session first.
 func listRecords(host hostfs.Host) (all []serverRecords) {
-	names, _ := kept.Names(host)
+	names, _ := stored.Names(host)
 	for _, name := range names {
 		d, err := records.Open(host, name)
 		if err != nil {

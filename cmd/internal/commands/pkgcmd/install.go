@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
@@ -173,7 +173,7 @@ type wanted struct {
 	name  string // of the server, or of the package
 	asked string // the arguments of mcp-jail install for it
 	line  runline.Line
-	load  func() (*target.Target, error) // the server, not resolved
+	load  func() (*session.Target, error) // the server, not resolved
 }
 
 // wanted returns the packages that the command line names. failed reports whether it has printed
@@ -191,7 +191,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 	}
 	names := i.servers
 	if len(names) == 0 {
-		files, err := target.ExpandHome(i.Config)
+		files, err := session.ExpandHome(i.Config)
 		if err != nil {
 			return nil, false, err
 		}
@@ -245,8 +245,8 @@ func (i *installCmd) behindDashes() (wanted, error) {
 
 // configured returns the package of a server of the configuration.
 func (i *installCmd) configured(name string) (wanted, error) {
-	load := func() (*target.Target, error) {
-		return target.Load(i.ConfigFlags, cmdline.PolicyFlags{}, name, "", cmdline.Server{})
+	load := func() (*session.Target, error) {
+		return session.Load(i.ConfigFlags, cmdline.PolicyFlags{}, name, "", cmdline.Server{})
 	}
 	t, err := load()
 	if err != nil {
@@ -275,7 +275,7 @@ func (e *noPackageError) Error() string {
 func (e *noPackageError) Unwrap() error { return e.err }
 
 // acceptAll makes the tools that differed from the pinned ones the pinned ones: see
-// target.AcceptTools.
+// session.AcceptTools.
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
 		return exit.UsageErrorf("--accept-tools takes names, no command behind --")
@@ -287,7 +287,7 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 		if w, err := i.configured(name); err == nil {
 			name = w.line.Packages[0].Name
 		}
-		changes, err := target.AcceptTools(host, name)
+		changes, err := session.AcceptTools(host, name)
 		if err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 // serveSession installs for mcp-jail run, which waits in front of a client. The standard input has
 // the policy.Reach of the server. serveSession prints a line of JSON for each step. When the
 // standard input ends, the client has left. serveSession then goes on for at most
-// target.AfterClient, as long as there is progress. No process reads its output then.
+// session.AfterClient, as long as there is progress. No process reads its output then.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -320,27 +320,27 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		io.Copy(io.Discard, c.Input())
 		alone.left()
 	}()
-	say := func(m target.InstallMessage) {
+	say := func(m session.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {
 			c.Printf("%s\n", text)
 		}
 	}
 	line, err := runline.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: target.Untrusted(reach, host)}
+		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host)}
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
-			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+			say(session.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
 		if i.recheck {
 			return in.Recheck(ctx, &line)
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(target.InstallMessage{Ready: r.Entry.Name + "@" + r.Entry.Version})
+			say(session.InstallMessage{Ready: r.Entry.Name + "@" + r.Entry.Version})
 			return nil
 		}
 	}
-	say(target.InstallMessage{Error: strings.TrimSpace(err.Error())})
+	say(session.InstallMessage{Error: strings.TrimSpace(err.Error())})
 	return exit.ReportedStatus(exit.Failure)
 }

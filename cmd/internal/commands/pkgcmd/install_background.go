@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
 
@@ -27,7 +27,7 @@ type background struct {
 func (b *background) left() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.idle, b.total = time.AfterFunc(idleAfterClient, b.end), time.AfterFunc(target.AfterClient, b.end)
+	b.idle, b.total = time.AfterFunc(idleAfterClient, b.end), time.AfterFunc(session.AfterClient, b.end)
 }
 
 // progress starts the idle timer again if the installation has made progress.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
@@ -24,7 +24,7 @@ func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Ho
 	p := newInstallProgress(c, w.name)
 	defer p.done()
 	in := &install.Installer{
-		Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
+		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
 		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: p.show,
 	}
 	if i.update {
@@ -140,7 +140,7 @@ func allowed(line *runline.Line) string {
 
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.
 func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
-	trees, _ := target.PackageStore(host).Trees()
+	trees, _ := session.PackageStore(host).Trees()
 	for _, t := range trees {
 		if t.ID == installed.ID(e) {
 			return t.Bytes

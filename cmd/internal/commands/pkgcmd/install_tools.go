@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/install"
@@ -100,7 +100,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	defer beside.RemoveAll(dir)
 	t, err := w.load()
 	if err == nil {
-		t.Try(target.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
+		t.Try(session.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
 		err = t.Resolve()
 	}
 	if err == nil {
@@ -145,7 +145,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 }
 
 // trial returns the handshake of an installation.
-func trial(t *target.Target, c terminal.Console) handshake.Trial {
+func trial(t *session.Target, c terminal.Console) handshake.Trial {
 	return handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
 }
 

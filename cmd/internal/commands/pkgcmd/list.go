@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -54,7 +54,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	all, err := kept.Look(host)
+	all, err := stored.Look(host)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 
 // projectText says which servers are a project's own, and what their names mean in the working
 // directory, or returns "".
-func projectText(host hostfs.Host, all *kept.All) string {
+func projectText(host hostfs.Host, all *stored.All) string {
 	var b strings.Builder
 	for _, s := range all.Servers {
 		if s.About.Project == "" {
@@ -105,7 +105,7 @@ func projectText(host hostfs.Host, all *kept.All) string {
 }
 
 // neverStartedText names the servers whose program does not exist, or returns "".
-func neverStartedText(host hostfs.Host, all *kept.All) string {
+func neverStartedText(host hostfs.Host, all *stored.All) string {
 	var shown, here, removes []string
 	for _, s := range all.Servers {
 		if !s.NeverStarted() {
@@ -129,7 +129,7 @@ func neverStartedText(host hostfs.Host, all *kept.All) string {
 }
 
 // unneededText tells how many packages and leftovers no server needs, or returns "".
-func unneededText(all *kept.All) string {
+func unneededText(all *stored.All) string {
 	var parts []string
 	var bytes int64
 	if n := len(all.Unpinned); n > 0 {
@@ -155,7 +155,7 @@ func unneededText(all *kept.All) string {
 }
 
 // serverTable returns the table of servers.
-func serverTable(all *kept.All, now time.Time, width int) string {
+func serverTable(all *stored.All, now time.Time, width int) string {
 	rows := [][]cli.Cell{cli.Heading("NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE")}
 	for _, s := range all.Servers {
 		used, failed := cli.Ago(now, s.Used), cli.Words("")
@@ -172,7 +172,7 @@ func serverTable(all *kept.All, now time.Time, width int) string {
 }
 
 // runsText returns the package that a server runs, or else its command, or "".
-func runsText(s *kept.Server) string {
+func runsText(s *stored.Server) string {
 	name := ""
 	switch {
 	case len(s.Pins) > 0:

@@ -3,7 +3,7 @@ package pkgcmd
 import (
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -16,19 +16,19 @@ type keptList struct {
 }
 
 type keptServer struct {
-	Name         string         `json:"name"`
-	Project      string         `json:"project,omitempty"`
-	Command      []string       `json:"command,omitempty"`
-	Client       *keptClient    `json:"client,omitempty"`
-	Package      *serverPackage `json:"package,omitempty"`
-	Running      bool           `json:"running"`
-	LastUsed     time.Time      `json:"last_used"`
-	LastFailure  *kept.Failure  `json:"last_failure,omitempty"`
-	Bytes        int64          `json:"bytes"`
-	HomeBytes    int64          `json:"home_bytes"`
-	PackageBytes int64          `json:"package_bytes"`
-	RecordBytes  int64          `json:"record_bytes"`
-	Homes        []kept.Home    `json:"homes,omitempty"`
+	Name         string          `json:"name"`
+	Project      string          `json:"project,omitempty"`
+	Command      []string        `json:"command,omitempty"`
+	Client       *keptClient     `json:"client,omitempty"`
+	Package      *serverPackage  `json:"package,omitempty"`
+	Running      bool            `json:"running"`
+	LastUsed     time.Time       `json:"last_used"`
+	LastFailure  *stored.Failure `json:"last_failure,omitempty"`
+	Bytes        int64           `json:"bytes"`
+	HomeBytes    int64           `json:"home_bytes"`
+	PackageBytes int64           `json:"package_bytes"`
+	RecordBytes  int64           `json:"record_bytes"`
+	Homes        []stored.Home   `json:"homes,omitempty"`
 }
 
 type keptClient struct {
@@ -59,7 +59,7 @@ type keptLeftover struct {
 	Busy     bool      `json:"busy"`
 }
 
-func listOf(all *kept.All) keptList {
+func listOf(all *stored.All) keptList {
 	out := keptList{Servers: []keptServer{}, Unpinned: packagesOf(all.Unpinned), Leftovers: leftoversOf(all.Leftovers)}
 	for _, s := range all.Servers {
 		out.Servers = append(out.Servers, serverOf(s))
@@ -74,7 +74,7 @@ func listOf(all *kept.All) keptList {
 	return out
 }
 
-func serverOf(s *kept.Server) keptServer {
+func serverOf(s *stored.Server) keptServer {
 	out := keptServer{
 		Name: s.Name, Project: s.About.Project, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
@@ -101,7 +101,7 @@ func packagesOf(trees []store.Info) []keptPackage {
 	return out
 }
 
-func leftoversOf(all []kept.Leftover) []keptLeftover {
+func leftoversOf(all []stored.Leftover) []keptLeftover {
 	out := []keptLeftover{}
 	for _, l := range all {
 		out = append(out, keptLeftover{l.Path, l.Bytes, l.Used, l.Busy})

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
@@ -27,15 +27,15 @@ func TestAgeFlag(t *testing.T) {
 // that control characters in the words of a client or a server do not reach the terminal.
 func TestServerTable(t *testing.T) {
 	now := time.Now()
-	all := &kept.All{Servers: []*kept.Server{
+	all := &stored.All{Servers: []*stored.Server{
 		{Name: "plain", Used: now.Add(-3 * cli.Day)},
 		{
-			Name: "server-" + strings.Repeat("very-long-", 9) + "0123456789abcdef", Used: now.Add(-13 * cli.Day), Running: true, Failure: &kept.Failure{Time: now.Add(-50 * time.Minute)},
+			Name: "server-" + strings.Repeat("very-long-", 9) + "0123456789abcdef", Used: now.Add(-13 * cli.Day), Running: true, Failure: &stored.Failure{Time: now.Add(-50 * time.Minute)},
 			About: records.About{Command: []string{"npx"}, Client: records.Client{Name: "\x1b[31mclient-of-a-long-name", Version: "2026.11.22-beta+ümläut"}},
 			Pins:  []*lockfile.Entry{{Name: "@modelcontextprotocol/server-sequential-thinking", Version: "2026.11.22-alpha.1234"}},
 		},
 		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
-		{Name: "mended", Used: now, Failure: &kept.Failure{Time: now.Add(-40 * time.Minute), Past: true}},
+		{Name: "mended", Used: now, Failure: &stored.Failure{Time: now.Add(-40 * time.Minute), Past: true}},
 		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
 	for _, width := range []int{80, 90, 100} {
@@ -61,11 +61,11 @@ func TestServerTable(t *testing.T) {
 
 // TestUnneededText tests that directories which are empty or in use are not counted as leftovers.
 func TestUnneededText(t *testing.T) {
-	all := &kept.All{Leftovers: []kept.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}
+	all := &stored.All{Leftovers: []stored.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}
 	if got := unneededText(all); got != "" {
 		t.Error(got)
 	}
-	all.Leftovers = append(all.Leftovers, kept.Leftover{Path: "old", Bytes: 7})
+	all.Leftovers = append(all.Leftovers, stored.Leftover{Path: "old", Bytes: 7})
 	if got := unneededText(all); !strings.HasPrefix(got, "also kept: 1 leftover of interrupted work, 7 B; ") {
 		t.Error(got)
 	}

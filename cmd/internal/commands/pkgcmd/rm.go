@@ -11,8 +11,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -81,7 +81,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	all, err := kept.Look(host)
+	all, err := stored.Look(host)
 	if err != nil {
 		return err
 	}
@@ -122,11 +122,11 @@ func (r *rmCmd) Run(c terminal.Console) error {
 }
 
 // removal returns the removal that the command line asks for.
-func (r *rmCmd) removal(host hostfs.Host, all *kept.All) (*kept.Removal, error) {
+func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, error) {
 	if r.unused > 0 {
 		return all.Unused(r.unused)
 	}
-	var servers []*kept.Server
+	var servers []*stored.Server
 	for _, name := range r.servers {
 		meant := cli.Meant(host, name)
 		s, err := all.Find(meant.Stored)
@@ -141,7 +141,7 @@ func (r *rmCmd) removal(host hostfs.Host, all *kept.All) (*kept.Removal, error) 
 }
 
 // showRemoval prints what is to be removed.
-func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
+func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) {
 	line := func(size int64, format string, args ...any) {
 		c.Printf("  %8s  %s\n", cli.SizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
@@ -158,7 +158,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 		}
 	}
 	for _, e := range removal.Pins {
-		c.Printf("  %8s  %s\n", "", show.Line(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, cli.ShortPath(target.LockFile(host), host.Home))))
+		c.Printf("  %8s  %s\n", "", show.Line(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, cli.ShortPath(session.LockFile(host), host.Home))))
 	}
 	for _, t := range removal.Trees {
 		line(t.Bytes, "the package %s: %s", t.ID, cli.ShortPath(t.Path(), host.Home))
@@ -172,7 +172,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 }
 
 // ofProject says that a server is a project's own, or returns "".
-func ofProject(s *kept.Server) string {
+func ofProject(s *stored.Server) string {
 	if s.About.Project == "" {
 		return ""
 	}
@@ -180,9 +180,9 @@ func ofProject(s *kept.Server) string {
 }
 
 // ownNamesake returns the name of the user's own server that a project's server has, too, or "".
-func ownNamesake(all *kept.All, s *kept.Server) string {
-	name := kept.PlainName(s.Name, s.About.Project)
-	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *kept.Server) bool { return o.Name == name }) {
+func ownNamesake(all *stored.All, s *stored.Server) string {
+	name := stored.PlainName(s.Name, s.About.Project)
+	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *stored.Server) bool { return o.Name == name }) {
 		return ""
 	}
 	return name
@@ -199,7 +199,7 @@ type removalList struct {
 	Removed   bool            `json:"removed"`
 }
 
-func (r *rmCmd) runJSON(c terminal.Console, removal *kept.Removal) error {
+func (r *rmCmd) runJSON(c terminal.Console, removal *stored.Removal) error {
 	out := removalList{
 		Servers: []keptServer{}, Pins: []serverPackage{}, Packages: packagesOf(removal.Trees), Leftovers: leftoversOf(removal.Leftovers),
 		Stays: removal.Stays, Bytes: removal.Bytes(),
@@ -248,6 +248,6 @@ func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := cli.ProposedHere(host, kept.Completions(host))
+	names := cli.ProposedHere(host, stored.Completions(host))
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
 }

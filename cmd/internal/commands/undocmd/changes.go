@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -246,7 +246,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 		names = undoServers(host)
 	}
 	for _, name := range names {
-		store := target.UndoStore(host, name)
+		store := session.UndoStore(host, name)
 		sessions, err := store.Sessions()
 		var owner *hostfs.OwnerError
 		if errors.As(err, &owner) {
@@ -274,9 +274,9 @@ func errNothingKept(host hostfs.Host, server string) error {
 
 // undoServers returns the servers of which something is kept, sorted.
 func undoServers(host hostfs.Host) (names []string) {
-	all, _ := kept.Names(host)
+	all, _ := stored.Names(host)
 	for _, name := range all {
-		if !target.UndoStore(host, name).Empty() {
+		if !session.UndoStore(host, name).Empty() {
 			names = append(names, name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -90,7 +90,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 		}
 	}
 	for i, path := range u.paths {
-		if u.paths[i], err = target.AbsolutePath(path); err != nil {
+		if u.paths[i], err = session.AbsolutePath(path); err != nil {
 			return err
 		}
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(u.paths[i])); err == nil {
@@ -125,7 +125,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	out, kept, err := r.Run(target.UndoStore(host, s.Head.Server))
+	out, kept, err := r.Run(session.UndoStore(host, s.Head.Server))
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session,
 	result := undoResult{Server: s.Head.Server, Session: s.ID, Steps: []undoStep{}, Unknown: s.Gaps}
 	errs := map[string]string{}
 	if u.yes && len(undo.Refused(r.Steps)) < len(r.Steps) {
-		out, kept, err := r.Run(target.UndoStore(host, s.Head.Server))
+		out, kept, err := r.Run(session.UndoStore(host, s.Head.Server))
 		if err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -83,21 +83,21 @@ type fileStatus struct {
 }
 
 type serverStatus struct {
-	Name        string        `json:"name"`
-	Project     string        `json:"project,omitempty"`
-	Command     []string      `json:"command,omitempty"`
-	Wrapped     bool          `json:"wrapped"`
-	Left        string        `json:"left,omitempty"`
-	Unclear     bool          `json:"unclear,omitempty"`
-	Problem     string        `json:"problem,omitempty"`
-	Policy      string        `json:"policy,omitempty"`
-	Kept        string        `json:"kept,omitempty"`
-	Pinned      string        `json:"pinned,omitempty"`
-	LastUsed    *time.Time    `json:"last_used,omitempty"`
-	LastClient  string        `json:"last_client,omitempty"`
-	LastFailure *kept.Failure `json:"last_failure,omitempty"`
-	Outdated    string        `json:"outdated,omitempty"`
-	Since       string        `json:"since,omitempty"`
+	Name        string          `json:"name"`
+	Project     string          `json:"project,omitempty"`
+	Command     []string        `json:"command,omitempty"`
+	Wrapped     bool            `json:"wrapped"`
+	Left        string          `json:"left,omitempty"`
+	Unclear     bool            `json:"unclear,omitempty"`
+	Problem     string          `json:"problem,omitempty"`
+	Policy      string          `json:"policy,omitempty"`
+	Kept        string          `json:"kept,omitempty"`
+	Pinned      string          `json:"pinned,omitempty"`
+	LastUsed    *time.Time      `json:"last_used,omitempty"`
+	LastClient  string          `json:"last_client,omitempty"`
+	LastFailure *stored.Failure `json:"last_failure,omitempty"`
+	Outdated    string          `json:"outdated,omitempty"`
+	Since       string          `json:"since,omitempty"`
 
 	open bool // it starts without a jail, and wrap leaves it
 }
@@ -108,7 +108,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	all, err := kept.Look(host)
+	all, err := stored.Look(host)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 	}
 }
 
-func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program wrapping.Program) fileStatus {
+func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *stored.All, program wrapping.Program) fileStatus {
 	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
 	if f.Err != nil {
 		out.Problem = f.Err.Error()
@@ -228,7 +228,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 // entryStatus returns how an entry starts, and what is kept of its server.
-func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *kept.All) serverStatus {
+func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
 	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
 	if !v.Jailed && !v.Unclear {
 		return out
@@ -242,9 +242,9 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 		out.Pinned = e.Version
 	}
 	if w.Argv == nil {
-		out.Kept, _ = kept.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
+		out.Kept, _ = stored.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
 	}
-	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == out.Kept })
+	at := slices.IndexFunc(all.Servers, func(s *stored.Server) bool { return s.Name == out.Kept })
 	if at < 0 {
 		return out
 	}
@@ -257,7 +257,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 		}
 	}
 	if s.Running {
-		out.Outdated = target.Outdated(host, w.Name, s.About.Configuration)
+		out.Outdated = session.Outdated(host, w.Name, s.About.Configuration)
 	}
 	out.LastFailure = s.Failure
 	return out

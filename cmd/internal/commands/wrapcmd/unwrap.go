@@ -10,8 +10,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -109,7 +109,7 @@ func isWrapped(ch *wrapping.Change) bool {
 // printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not
 // find the files there.
 func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
-	all, err := kept.Look(host)
+	all, err := stored.Look(host)
 	if err != nil {
 		return // list says why
 	}
@@ -117,7 +117,7 @@ func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Cha
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
 			w, _ := clients.ParseWrapped(s.Argv())
-			at := slices.IndexFunc(all.Servers, func(k *kept.Server) bool { return k.Name == w.Name })
+			at := slices.IndexFunc(all.Servers, func(k *stored.Server) bool { return k.Name == w.Name })
 			if at < 0 || said[w.Name] {
 				continue
 			}

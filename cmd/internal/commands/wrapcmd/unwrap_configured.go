@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -39,7 +39,7 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	if !slices.Equal(line.Flags, []string{line.Name}) {
 		return nil, errors.New("its line has flags of mcp-jail")
 	}
-	cfg, ignored, err := target.LoadTrusted(config.LoadOptions{}, host)
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, host)
 	if err != nil {
 		return nil, errors.New("the configuration has an error, which mcp-jail check  shows")
 	}

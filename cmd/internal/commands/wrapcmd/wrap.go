@@ -19,9 +19,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -100,7 +100,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	changes := changesOf(files, wrap)
 	if !w.dryRun && countChanged(changes) > 0 {
-		if err := target.TryJail(confine.Launcher{}); err != nil {
+		if err := session.TryJail(confine.Launcher{}); err != nil {
 			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
 		}
 	}
@@ -147,7 +147,7 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 // keptCommands returns the command lines of the servers that had a session, by name.
 func keptCommands(host hostfs.Host) (map[string][]string, error) {
 	commands := map[string][]string{}
-	names, err := kept.Names(host)
+	names, err := stored.Names(host)
 	for _, name := range names {
 		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
 			commands[name] = about.Command
@@ -234,7 +234,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 // all wrapped servers.
 func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
 	lines := launcherLines(changes, w.install)
-	if all, err := kept.Look(host); err == nil && !w.install {
+	if all, err := stored.Look(host); err == nil && !w.install {
 		lines = slices.DeleteFunc(lines, func(l launcherLine) bool { return all.Fetched(l.argv) })
 	}
 	switch {

@@ -1,0 +1,91 @@
+package pkgcmd
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// named returns the package of a server of the configuration, or of one that mcp-jail list shows.
+func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
+	w, err := i.configured(name)
+	var unknown *config.UnknownServerError
+	if !errors.As(err, &unknown) || len(i.Config) > 0 {
+		return w, err
+	}
+	all, keptErr := stored.Known(host)
+	if keptErr != nil {
+		return w, keptErr
+	}
+	s, keptErr := all.Find(name)
+	var ambiguous *stored.AmbiguousError
+	switch {
+	case errors.As(keptErr, &ambiguous):
+		return w, exit.UsageErrorf("%s", keptErr)
+	case keptErr != nil:
+		return w, err
+	}
+	for _, e := range s.Pins {
+		if argv := all.Line(s, e); argv != nil {
+			return i.typed(argv)
+		}
+	}
+	if len(s.About.Command) > 0 {
+		return i.typed(s.About.Command)
+	}
+	return w, err
+}
+
+// pinned returns the pinned packages whose lines are not among others. Clients start their
+// servers without a configuration.
+func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, err error) {
+	all, err := stored.Known(host)
+	if err != nil {
+		return nil, err
+	}
+	var known []lockfile.Key
+	for _, w := range others {
+		known = append(known, installed.Key(&w.line, &host))
+	}
+	for _, s := range all.Servers {
+		for _, e := range s.Pins {
+			argv := all.Line(s, e)
+			if argv == nil || slices.Contains(known, e.Key) {
+				continue
+			}
+			known = append(known, e.Key)
+			w, err := i.typed(argv)
+			if err != nil {
+				return nil, err
+			}
+			more = append(more, w)
+		}
+	}
+	return more, nil
+}
+
+// typed returns the package of a command that was or could be typed behind "--".
+func (i *installCmd) typed(argv []string) (wanted, error) {
+	line, err := runline.Parse(argv)
+	if errors.Is(err, runline.ErrNotLauncher) {
+		return wanted{}, exit.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
+	}
+	if err != nil {
+		return wanted{}, exit.UsageErrorf("%s, and nothing is installed for it", err)
+	}
+	load := func() (*session.Target, error) {
+		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
+	}
+	_, err = load()
+	return wanted{line.Packages[0].String(), "-- " + show.Spelled(argv), line, load}, err
+}

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// About returns the command, the package and the configuration of a target, for mcp-jail list.
+func (t *Target) About() (a records.About) {
+	var redact *diagnostics.Redactor
+	if t.Profile != nil {
+		redact = diagnostics.NewRedactor(t.Profile.Env)
+	}
+	for _, word := range t.givenCommand() {
+		a.Command = append(a.Command, redact.Redact(word))
+	}
+	if e := t.Package.Entry(); e != nil {
+		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
+	}
+	a.Configuration = t.configuration()
+	if t.Policy != nil {
+		a.Project = t.Policy.Project
+	}
+	return a
+}
+
+// File returns the file into which lines for the server belong: the last one that has a table for it.
+// It returns "" for a server that is given as a command after --.
+func (t *Target) File() string {
+	if t.Config == nil || t.Policy == nil || t.Config.Servers[t.Policy.Server] == nil {
+		return ""
+	}
+	file, _ := policy.SplitPosition(t.Config.Servers[t.Policy.Server].Where)
+	return file
+}
+
+// givenCommand returns the command of the target as the user gave it.
+func (t *Target) givenCommand() []string {
+	if t.given == nil && t.Policy != nil {
+		return append([]string{t.Policy.Command}, t.Policy.Arguments...)
+	}
+	return t.given
+}
+
+// configuration returns the source of the policy of a target, or nil if the target was not loaded
+// by Load.
+func (t *Target) configuration() *records.Configuration {
+	if t.Policy == nil || t.source.again == nil {
+		return nil
+	}
+	c := &records.Configuration{Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	if len(c.Files) == 0 {
+		c.Workspace = expand(t.source.options.Workspace, t.Host)
+	}
+	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil {
+		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
+	}
+	return c
+}
+
+// Outdated returns why a running session does not have the policy of its files, or "". c is the
+// configuration with which the session began. The files have a mistake, or they have changed and
+// the server is stateful.
+func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
+	if c == nil {
+		return ""
+	}
+	o := config.LoadOptions{Files: c.Files, Workspace: c.Workspace}
+	digest := ""
+	var err error
+	if c.Configured {
+		var cfg *config.Config
+		if cfg, err = LoadConfig(o, host); err == nil {
+			_, err = cfg.Policy(server, "")
+			digest = cfg.Digest(server)
+		}
+	} else {
+		var defaults *config.Defaults
+		if defaults, err = config.LoadDefaults(o); err == nil {
+			digest = defaults.Digest()
+		}
+	}
+	switch {
+	case err != nil:
+		return "it goes on under an older configuration, because of a mistake: " + exit.OneLine(err)
+	case digest != c.Digest && c.Stateful:
+		return "the policy that it runs under is older than the configuration: restart it to give it the new one"
+	}
+	return ""
+}

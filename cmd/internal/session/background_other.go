@@ -1,0 +1,8 @@
+//go:build !unix
+
+package session
+
+import "syscall"
+
+// ownSession returns nil: only Unix has such sessions.
+func ownSession() *syscall.SysProcAttr { return nil }

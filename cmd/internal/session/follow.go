@@ -1,0 +1,173 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// source says where a target was loaded from.
+type source struct {
+	options config.LoadOptions
+	stamp   config.Stamp
+	at      time.Time
+	again   func() (*Target, error) // loads and resolves it again
+}
+
+// take notes the state of the files that are about to be read.
+func (s *source) take(o config.LoadOptions) {
+	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
+}
+
+// Followed is the target of a running session, which follows its configuration. New processes of
+// a stateless server get the policy of the newest configuration that can be used. The jail of a
+// stateful server stays as it is.
+type Followed struct {
+	now     atomic.Pointer[Target] // of the newest configuration that can be used
+	prepare func(*Target) error    // makes a new target ready to be started
+	keeping keeping                // keeps the files that the server changes
+
+	mu      sync.Mutex
+	stamp   config.Stamp
+	problem string    // of the configuration as it is now; "" if it can be used
+	old     []*Target // to be closed
+}
+
+// Follow returns the followed target of a session that begins with t.
+func (t *Target) Follow(c terminal.Console) *Followed {
+	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return t.PreparePackage(c) }}
+	t.noteWrites()
+	f.now.Store(t)
+	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.KeptName()), host: t.Host, server: t.Policy.KeptName(), name: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
+	return f
+}
+
+// Target returns the target of the processes that start now.
+func (f *Followed) Target() *Target { return f.now.Load() }
+
+// Close releases the targets, and ends the keeping of changes. It removes the oldest kept
+// sessions if they are too old or take too much room.
+func (f *Followed) Close() {
+	f.keeping.end()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range append(f.old, f.Target()) {
+		t.Close()
+	}
+	f.old = nil
+}
+
+// EndTrial ends the keeping of changes of a session that is only a trial of a server. Unlike
+// Close, it removes nothing of other sessions, and leaves the targets open.
+func (f *Followed) EndTrial() {
+	f.keeping.mu.Lock()
+	defer f.keeping.mu.Unlock()
+	f.keeping.close()
+}
+
+// Refresh reads the configuration again if one of its files has changed. It is the Refresh of the
+// session.
+func (f *Followed) Refresh() lifecycle.Refreshed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, at, changed := f.stamp.Changed()
+	if !changed {
+		return lifecycle.Refreshed{Problem: f.problem}
+	}
+	before := f.Target()
+	f.stamp = settled(before.source.options)
+	after, err := before.source.again()
+	if err == nil && !before.Policy.Stateful {
+		if err = before.canBecome(after); err == nil {
+			err = f.prepare(after)
+		}
+	}
+	server := show.TOML(before.Policy.Server)
+	if f.problem = ""; err != nil {
+		if after != nil {
+			after.Close()
+		}
+		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", exit.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		return lifecycle.Refreshed{Problem: f.problem}
+	}
+	if before.digest() == after.digest() {
+		after.Close()
+		return lifecycle.Refreshed{}
+	}
+	if before.Policy.Stateful {
+		after.Close()
+		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
+	}
+	f.old = append(f.old, before)
+	after.noteWrites()
+	f.now.Store(after)
+	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
+}
+
+// settlePause is how long the files must not change before they are read: an editor may write
+// them piece by piece.
+const settlePause = 100 * time.Millisecond
+
+// settled waits until the files have not changed for settlePause, but about a second at most. It
+// returns their stamp.
+func settled(o config.LoadOptions) config.Stamp {
+	for range 10 {
+		s := o.Stamp()
+		if s.Age() >= settlePause {
+			return s
+		}
+		time.Sleep(settlePause)
+	}
+	return o.Stamp()
+}
+
+// canBecome returns an error if the calls of a session that began with t cannot have the policy
+// of after.
+func (t *Target) canBecome(after *Target) error {
+	const next = " holds from the next session on"
+	switch was, is := t.Package.Entry(), after.Package.Entry(); {
+	case after.Policy.Stateful:
+		return errors.New("stateful = true" + next)
+	case after.Package.NeedsInstall():
+		return fmt.Errorf("%s: mcp-jail install %s", after.Package.notInstalled(), after.Asked())
+	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
+		return errors.New("pin_tools = " + show.TOML(after.Policy.Packages.PinTools) + next)
+	case t.Policy.Leaks != after.Policy.Leaks, t.Policy.LeakPatterns != after.Policy.LeakPatterns:
+		return fmt.Errorf("leaks = %q, leak_patterns = %v"+next, after.Policy.Leaks, after.Policy.LeakPatterns)
+	case (was == nil) != (is == nil), was != nil && (was.Name != is.Name || was.Version != is.Version):
+		return errors.New("another package" + next)
+	}
+	return nil
+}
+
+// digest returns an identifier of the policies of all processes of a target.
+func (t *Target) digest() string {
+	all := []*policy.Policy{enforced(t.Policy)}
+	if t.Config != nil && !t.Policy.Stateful {
+		for _, name := range append(t.Config.ToolsWithTable(t.Policy.Server), config.AnyTool) {
+			if p, err := t.PolicyOf(name); err == nil {
+				all = append(all, enforced(p))
+			}
+		}
+	}
+	return config.Digest(all)
+}
+
+// enforced returns a policy without the parts that wait for the next session or concern no
+// process.
+func enforced(p *policy.Policy) *policy.Policy {
+	out := *p
+	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
+	out.MaxConcurrentCalls = 0
+	return &out
+}

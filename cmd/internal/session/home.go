@@ -1,0 +1,80 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// home is the directory with the private HOME and the records of a server.
+type home struct {
+	host    *hostfs.Host
+	policy  *policy.Policy // of the server
+	command []string       // as the user gave it
+	dir     string         // where a relative command begins
+
+	configured bool
+	files      []string // of the configuration that --config names
+}
+
+func (t *Target) home() *home {
+	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, configured: t.Config != nil, files: AbsolutePaths(t.source.options.Files)}
+	if h.configured {
+		h.dir = t.workspaceDir()
+	}
+	return h
+}
+
+// path returns the private HOME.
+func (h *home) path() string {
+	return filepath.Join(records.Path(*h.host, h.policy.KeptName()), "home")
+}
+
+// claim returns an error for the user if the directory was made for another server of that name.
+// Callers call it before they use anything there.
+func (h *home) claim() error {
+	err, name := h.own(), show.Name(h.policy.Server)
+	switch {
+	case errors.Is(err, records.ErrOtherOwner) && h.configured:
+		return exit.ConfigErrorf("servers.%s: the private HOME of this name was made for another server: one on the command line, or of another file. Give this server another name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+	case errors.Is(err, records.ErrOtherOwner):
+		return exit.UsageErrorf("the private HOME of the name %s was made for another server: a configured one, or one with another command. Choose another name with --name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+	case err != nil && !h.policy.HomeReal:
+		return &exit.HostError{Err: err}
+	}
+	return nil
+}
+
+// ClaimHome returns an error if the directory of the server was made for another one.
+func (t *Target) ClaimHome() error { return t.home().claim() }
+
+// own calls records.Claim.
+func (h *home) own() error {
+	if h.policy.Project != "" {
+		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))
+	}
+	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.Identity(h.command, h.dir))}
+	return records.Claim(*h.host, h.policy.Server, own, func(a records.About) (o records.Owner, known bool) {
+		if a.Configuration == nil || len(a.Command) == 0 {
+			return o, false
+		}
+		o = records.Owner{Configured: a.Configuration.Configured, Files: a.Configuration.Files, Program: own.Program}
+		if text := cmdline.Identity(a.Command, ""); text != cmdline.Identity(h.command, "") {
+			o.Program = digest(text)
+		}
+		return o, true
+	})
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,126 @@
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Session returns the lifecycle session that begins with a target.
+func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+	t := f.Target()
+	launcher.BeforeExec = func(ctx context.Context) error {
+		err := f.Target().Package.Check(ctx)
+		if err != nil {
+			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: exit.Status(err)}
+		}
+		return err
+	}
+	in, out, errs := c.Raw()
+	checks := pathChecks{&t.Host, t.Policy}
+	s := lifecycle.Session{
+		Profile:         t.Profile,
+		In:              in,
+		Out:             out,
+		Err:             errs,
+		FromCommandLine: t.Policy.FromCommandLine,
+		Line:            t.invocation,
+		Declare:         t.declare,
+		File:            t.File(),
+		Install:         t.Package.installCommand(),
+		InstallScripts:  t.Package.scriptsCommand(),
+		UserHome:        t.Host.Home,
+		SearchPath:      os.Getenv("PATH"),
+		Exists:          pathExists,
+		Executable:      isExecutable,
+		Canonical:       resolveLinks,
+		Guarded:         checks.guarded,
+		Shared:          checks.shared,
+		Sensitive:       checks.sensitive,
+		Try: func(tool string, lines, flags []string) error {
+			return f.Target().Attempt(tool, lines, flags)
+		},
+		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
+			start := func(l confine.Launcher) (*confine.Process, error) {
+				return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
+			}
+			if p.Undo.On() {
+				return f.keeping.start(p, launcher, start)
+			}
+			process, err := start(launcher)
+			if err != nil {
+				return nil, err
+			}
+			if err := confine.Undumpable(); err != nil {
+				process.Kill()
+				return nil, err
+			}
+			return process, nil
+		}),
+		Earlier:  records.Reader(t.Host, t.Policy.KeptName()),
+		Warnings: warningLines(t),
+	}
+	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
+		s.Fold = terminal.FoldMessages
+	}
+	s.Changed, s.Unset = f.keeping.changes, unsetVariables(t.Policy, t.Profile)
+	return s
+}
+
+// warningLines returns the warnings of a target as lines of standard error.
+func warningLines(t *Target) (lines []string) {
+	for _, w := range t.WarningTexts() {
+		lines = append(lines, "warning: "+w)
+	}
+	return lines
+}
+
+// unsetVariables returns the variables that a policy grants and that are not set on the host.
+func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
+	for _, r := range p.Env {
+		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// StatelessOptions returns the options of a stateless server. Each of its calls gets a process.
+func (f *Followed) StatelessOptions() lifecycle.Stateless {
+	t := f.Target()
+	server := t.Policy.Server
+	tools := &toolCache{}
+	o := lifecycle.Stateless{
+		Declared: func() []string { return f.Target().Config.DeclaredTools(server) },
+		MaxCalls: t.Policy.MaxConcurrentCalls,
+		Version:  programs.Version(),
+		Tool: func(name string) (lifecycle.Tool, error) {
+			tool, err := tools.get(f.Target(), name)
+			if err != nil {
+				return lifecycle.Tool{}, err
+			}
+			return lifecycle.Tool{Profile: tool.Profile, Unset: unsetVariables(tool.Policy, tool.Profile), Warnings: warningLines(tool)}, nil
+		},
+		Warm: func(name string) int {
+			p, err := f.Target().PolicyOf(name)
+			if err != nil {
+				return 0
+			}
+			return p.Warm
+		},
+	}
+	if t.Host.CacheDir != "" {
+		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.Host.CacheDir, "catalog")}
+	}
+	return o
+}

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Package is the package of a server that npx, uvx or the like starts. Its methods take a nil
+// Package for that of a server which no launcher starts.
+type Package struct {
+	line    runline.Line
+	program *installed.Program // nil: the line runs as it is given
+	asGiven error              // why program is nil
+	data    *packageData       // the file that the package writes; nil if none is known
+	env     []string           // NAME=value that the program gets
+
+	given []string        // the line in words
+	asked string          // the arguments of mcp-jail install for it
+	dir   string          // the workspace, where the launcher would run
+	host  *hostfs.Host    // its lock file
+	rules policy.Packages // how the server's table has packages fetched and pinned
+	trial bool
+}
+
+// notInstalled says that the package is not installed, or not any more.
+func (p *Package) notInstalled() string {
+	var gone *installed.GoneError
+	if errors.As(p.asGiven, &gone) {
+		return gone.Error()
+	}
+	return p.line.Packages[0].String() + " is not installed yet"
+}
+
+// NeedsInstall reports whether run has to install the package first.
+func (p *Package) NeedsInstall() bool {
+	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled) && p.fetches()
+}
+
+// installCommand returns the command that installs the package, "" if there is
+// nothing to install.
+func (p *Package) installCommand() string {
+	if p == nil || !errors.Is(p.asGiven, installed.ErrNotInstalled) {
+		return ""
+	}
+	return "mcp-jail install " + p.asked
+}
+
+// scriptsCommand returns the command that runs the install scripts that were skipped when the
+// package was installed, "" if there are none.
+func (p *Package) scriptsCommand() string {
+	e := p.Entry()
+	if e == nil || !slices.ContainsFunc(e.Packages, func(part lockfile.Package) bool { return part.Scripts == lockfile.ScriptsSkipped }) {
+		return ""
+	}
+	return "mcp-jail install --install-scripts " + p.asked
+}
+
+// Text returns a line about the package, for check and plan. It is "" for a
+// server that no launcher starts.
+func (p *Package) Text() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.program != nil:
+		e := p.program.Entry
+		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), LockFile(*p.host), p.program.Command, p.line.Launcher)
+	case p.NeedsInstall():
+		return p.notInstalled() + ": the first start fetches it, or mcp-jail install does"
+	}
+	if errors.Is(p.asGiven, installed.ErrNotInstalled) {
+		return p.notInstalled() + ", and run does not fetch it here: mcp-jail install does"
+	}
+	return p.asGiven.Error() // it says that the line runs as it is given
+}
+
+// Entry returns the pinned package whose program is run, or nil if the command runs as it is given.
+func (p *Package) Entry() *lockfile.Entry {
+	if p == nil || p.program == nil {
+		return nil
+	}
+	return p.program.Entry
+}
+
+// Check returns an error if the files of the package are not those that were
+// installed. The files are compared once. The first call waits for that, until ctx ends at the
+// latest.
+func (p *Package) Check(ctx context.Context) error {
+	if p == nil || p.program == nil {
+		return nil
+	}
+	err := p.program.Check(ctx)
+	var changed *store.ChangedError
+	if errors.As(err, &changed) {
+		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
+	}
+	return err
+}
+
+// use makes a policy of the server start the installed program in place of the launcher.
+func (p *Package) use(in *policy.Policy) {
+	if p.Entry() == nil {
+		return
+	}
+	in.Command, in.Arguments = p.program.Command, p.program.Arguments
+	in.Packages.Tree, in.Packages.Bin, in.Packages.Env = p.program.Dir, p.program.Bin, p.program.OwnEnv
+	in.Env = slices.Clone(in.Env)
+	for _, v := range p.env {
+		name, _, _ := strings.Cut(v, "=")
+		in.Env = append(in.Env, policy.EnvRule{Name: name, Read: true, Where: "the package " + p.program.Entry.Name})
+	}
+}
+
+// sourceWarning returns a warning about a pinned package of which npm's cache may have decided what
+// it is, or "".
+func (p *Package) sourceWarning() string {
+	e := p.Entry()
+	if e == nil || e.Proven() {
+		return ""
+	}
+	named := e.Name + " " + e.Version
+	switch {
+	case e.Source == lockfile.Disputed:
+		return fmt.Sprintf("%s is kept as it was pinned, and the registry does not give the same: npm's cache may have decided, which a server may have written. To see it, and to accept what the registry has: mcp-jail install --update %s", named, p.asked)
+	case p.fetches():
+		return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
+	}
+	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install --repair %s", named, p.asked)
+}

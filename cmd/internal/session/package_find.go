@@ -1,0 +1,142 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// findPackage finds the installed program for the launcher's line of a target, and sets t.Package.
+// Without an error, t.Package is nil if the command is no launcher, or starts a container. Package.use
+// puts the program into the policy.
+func (t *Target) findPackage(ctx context.Context) error {
+	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
+	line, err := runline.Parse(t.given)
+	var container *runline.ContainerError
+	switch {
+	case errors.As(err, &container):
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "container", Message: container.Error(), Where: t.Policy.Where})
+		return nil
+	case errors.Is(err, runline.ErrNotLauncher):
+		return nil
+	case err != nil:
+		t.Package = t.newPackage(runline.Line{}, err)
+		return nil
+	}
+	t.Package = t.newPackage(line, nil)
+	program, err := t.packageFinder().Find(ctx, &line)
+	var shadow *installed.ShadowError
+	switch {
+	case errors.As(err, &shadow):
+		t.Package.asGiven = err
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
+		return nil
+	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+		t.Package.asGiven = err
+		return nil
+	case err != nil:
+		return &installError{line.Packages[0].String(), err.Error()}
+	}
+	t.Package.program = program
+	if program.Shadow != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, program.Shadow), Where: t.Policy.Where})
+	}
+	if program.NotUsed != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
+	}
+	if w := t.Package.sourceWarning(); w != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "package-source", Message: w, Where: t.Policy.Where})
+	}
+	// The variables that the line sets, and those of the package's data, are added to the host's.
+	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
+	t.Package.env = slices.Clone(program.Env)
+	if !t.Policy.HomeReal {
+		t.Package.env = append(t.Package.env, t.Package.dataVariables(t.home().path())...)
+	}
+	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
+	return nil
+}
+
+func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
+	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, trial: t.trial != nil}
+}
+
+// packageFinder returns the finder of installed programs for the target.
+func (t *Target) packageFinder() installed.Finder {
+	host := t.Host
+	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
+	f := installed.FinderFor(&host)
+	f.Untrusted = t.writers().whyUntrusted
+	if t.trial != nil {
+		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
+	}
+	return f
+}
+
+// workspaceDir returns the directory of the workspace.
+func (t *Target) workspaceDir() string { return expand(t.Policy.Workspace, t.Host) }
+
+// expand returns the absolute path of a path of the policy. A relative one begins at host.Dir.
+func expand(path string, host hostfs.Host) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return filepath.Join(host.Home, path[1:])
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(host.Dir, path)
+}
+
+// Close releases what a target holds.
+func (t *Target) Close() {
+	if t.Package.Entry() != nil {
+		t.Package.program.Close()
+	}
+}
+
+// Asked returns the arguments of mcp-jail install for the package of a target: a configured
+// server, or the command line of the user. It leaves out the arguments of the server: they do not
+// count, and may be secret.
+func (t *Target) Asked() string {
+	if t.Package != nil {
+		return t.Package.asked
+	}
+	return t.asked(&runline.Line{})
+}
+
+func (t *Target) asked(line *runline.Line) string {
+	if t.Config != nil {
+		var words []string
+		for _, file := range t.Host.Configs {
+			words = append(words, "--config", file)
+		}
+		return show.Spelled(append(words, t.Policy.Server))
+	}
+	return AskedLine(t.given, line)
+}
+
+// AskedLine returns the arguments of mcp-jail install for the words of a launcher's line.
+func AskedLine(words []string, line *runline.Line) string {
+	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
+		words = words[:n]
+	}
+	return "-- " + show.Spelled(words)
+}
+
+// PackageStore returns the store of the user's packages.
+func PackageStore(host hostfs.Host) store.Store {
+	return installed.FinderFor(&host).Store
+}
+
+// LockFile returns the lock file, which lies beside the user's configuration.
+func LockFile(host hostfs.Host) string { return installed.FinderFor(&host).LockFile }

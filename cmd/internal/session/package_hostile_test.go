@@ -1,0 +1,300 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// hostileHome is a home directory with an installed package, and with files that the package
+// may not have.
+func hostileHome(t *testing.T, files map[string]string) (home string, line []string) {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the files of a package are read-only
+		filepath.WalkDir(home, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(name, 0o700)
+			}
+			return nil
+		})
+	})
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+	for _, dir := range []string{"work", "private/bin", "tools"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(home, "work"))
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line = []string{"npx", "-y", "hostile@1.0.0"}
+	parsed, err := runline.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := PackageStore(host).Stage("hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Discard()
+	tree := filepath.Join(stage.Dir, "tree")
+	for name, text := range files {
+		name = filepath.Join(tree, strings.ReplaceAll(name, "PACKAGE", "node_modules/hostile"))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := testkit.WriteProgram(name, []byte(strings.ReplaceAll(text, "HOME", home))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &lockfile.Entry{Key: installed.Key(&parsed, &host), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
+	e.File, e.Program = "node_modules/hostile/main.js", "hostile"
+	e.Files, err = stage.Commit(store.ID{Ecosystem: "npm", Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(host.ConfigDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := lockfile.Update(LockFile(host), func(f *lockfile.File) error { return f.Set(e) }); err != nil {
+		t.Fatal(err)
+	}
+	return home, line
+}
+
+// TestHostilePackage checks that nothing in an installed package widens what its server may use,
+// or changes what mcp-jail takes from the user's environment.
+func TestHostilePackage(t *testing.T) {
+	const manifest = `{"name":"hostile","version":"1.0.0","bin":"main.js"}`
+	for _, test := range []struct{ name, line string }{
+		{"a directory as node's script", "#!/usr/bin/env -S node HOME/private"},
+		{"a directory as the value of an option", "#!/usr/bin/env -S node -C x HOME/private"},
+		{"a script for another interpreter", "#!/usr/bin/python3 HOME/private/run.py"},
+		{"another script by env", "#!/usr/bin/env -S bash HOME/private/run.py"},
+		{"an interpreter in an environment", "#!HOME/private/bin/python"},
+		{"the same by env", "#!/usr/bin/env HOME/private/bin/python"},
+		{"a script as interpreter", "#!HOME/private/run.py"},
+		{"an environment of the user's", "#!/usr/bin/env -S PATH=HOME/private XDG_CONFIG_HOME=/nowhere node"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": manifest, "PACKAGE/main.js": test.line + "\n"})
+			for name, text := range map[string]string{"private/run.py": "#!/usr/bin/python3\n", "private/plan": "secret", "private/pyvenv.cfg": "home = /usr/bin\n"} {
+				if err := testkit.WriteProgram(filepath.Join(home, name), []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink("/usr/bin/python3", filepath.Join(home, "private/bin/python")); err != nil {
+				t.Fatal(err)
+			}
+			target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			if target != nil {
+				defer target.Close()
+			}
+			if err != nil {
+				t.Log(err) // it does not start, which is as well
+				return
+			}
+			if target.Package == nil || target.Package.program == nil {
+				t.Fatal("it is not taken for an installed package:", target.Package.asGiven)
+			}
+			for _, name := range []string{"private/plan", "private/run.py"} {
+				if r := target.Profile.RightsAt(filepath.Join(home, name)); r != 0 {
+					t.Errorf("%s is granted: %s", name, r)
+				}
+			}
+			for _, name := range []string{"PATH", "XDG_CONFIG_HOME"} {
+				if value, _ := target.Host.Getenv(name); value != os.Getenv(name) {
+					t.Errorf("%s of the host is %q", name, value)
+				}
+			}
+		})
+	}
+}
+
+// TestHostileProgramNames checks that a program of a package is not run outside of its jail, as
+// the command of a secret.
+func TestHostileProgramNames(t *testing.T) {
+	home, _ := hostileHome(t, map[string]string{
+		"PACKAGE/package.json":         `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":              "#!/usr/bin/env node\n",
+		"node_modules/.bin/get-secret": "#!/bin/sh\necho stolen\n",
+	})
+	text := "[servers.s]\ncommand = 'npx'\narguments = ['-y', 'hostile@1.0.0']\nworkspace = '" + home + "/work'\n" +
+		"[[servers.s.access.net]]\nhost = 'api.example.org'\nallow = true\nsecret = { env = 'TOKEN', command = ['get-secret'] }\n"
+	if err := os.WriteFile(filepath.Join(home, ".config/mcp-jail/config.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
+	if target != nil {
+		defer target.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range target.Profile.Secrets {
+		if s.Program != "" || strings.Contains(s.Path, "node_modules") {
+			t.Errorf("the secret's command is %q, with PATH=%s", s.Program, s.Path)
+		}
+	}
+	if len(target.Profile.Secrets) == 0 {
+		t.Error("the secret is missing")
+	}
+}
+
+// TestPackageEnvironment checks that the variables of a #! line, and the programs of a package,
+// are there for its server.
+func TestPackageEnvironment(t *testing.T) {
+	_, line := hostileHome(t, map[string]string{
+		"PACKAGE/package.json":  `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":       "#!/usr/bin/env -S GREETING=hello node\n",
+		"node_modules/.bin/tsc": "#!/bin/sh\n",
+	})
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	env := map[string]string{}
+	for _, v := range target.Profile.Env {
+		env[v.Name] = v.Value
+	}
+	if env["GREETING"] != "hello" || !strings.HasSuffix(env["PATH"], "/tree/node_modules/.bin") {
+		t.Errorf("GREETING=%s, PATH=%s", env["GREETING"], env["PATH"])
+	}
+}
+
+// TestStoreOfAnotherUser checks that a store counts only if no other user can write there.
+func TestStoreOfAnotherUser(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{
+		"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+	})
+	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	if target != nil {
+		defer target.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Error(err)
+	}
+}
+
+// TestTreeStaysReadOnly checks that a server can read its own package and cannot write it, also
+// where a rule grants a directory around the store.
+func TestTreeStaysReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags func(home string) cmdline.PolicyFlags
+	}{
+		{"written", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Write: []string{home + "/.local"}} }},
+		{"written and executed", func(home string) cmdline.PolicyFlags {
+			return cmdline.PolicyFlags{Write: []string{home + "/.local"}, Execute: []string{home + "/.local"}}
+		}},
+		{"read", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Read: []string{home + "/.local"}} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{
+				"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+				"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+			})
+			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Close()
+			if r := target.Profile.RightsAt(filepath.Join(target.Package.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
+				t.Errorf("the package is granted %s", r)
+			}
+			if r := target.Profile.RightsAt(filepath.Dir(target.Package.program.Dir)); r != 0 {
+				t.Errorf("the seal is granted %s", r)
+			}
+		})
+	}
+}
+
+// TestHostileProject checks that no file in the place of a package.json or a program of the
+// workspace holds up a start, and that mcp-jail warns of a package in the workspace.
+func TestHostileProject(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		plant func(work string) error
+	}{
+		{"a fifo", func(work string) error { return syscall.Mkfifo(filepath.Join(work, "package.json"), 0o600) }},
+		{"a large file", func(work string) error {
+			name := filepath.Join(work, "package.json")
+			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
+		}},
+		{"a fifo as the program", func(work string) error {
+			return errors.Join(os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"name":"hostile","bin":"x"}`), 0o600), syscall.Mkfifo(filepath.Join(work, "x"), 0o600))
+		}},
+		{"a package", func(work string) error { return os.MkdirAll(filepath.Join(work, "node_modules", "hostile"), 0o700) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+			if err := test.plant(filepath.Join(home, "work")); err != nil {
+				t.Fatal(err)
+			}
+			line = []string{line[0], line[1], "hostile"}
+			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			defer target.Close()
+			if !slices.ContainsFunc(target.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" }) {
+				t.Errorf("%+v", target.Warnings)
+			}
+		})
+	}
+}
+
+// TestPinnedPackageIsPreferred checks that a project cannot put a program of its own in the place
+// of a package that is pinned.
+func TestPinnedPackageIsPreferred(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+	resolve := func() *Target {
+		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(target.Close)
+		return target
+	}
+	warned := func(x *Target) bool {
+		return slices.ContainsFunc(x.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" })
+	}
+	if alone := resolve(); alone.Package.program == nil || warned(alone) {
+		t.Fatalf("the control: %+v", alone.Warnings)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if beside := resolve(); beside.Package.program == nil || !warned(beside) {
+		t.Errorf("%v, %+v", beside.Package.asGiven, beside.Warnings)
+	}
+}

@@ -1,0 +1,229 @@
+package session
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// InstallMessage is one line of JSON that the companion prints while it installs for a session.
+type InstallMessage struct {
+	Step  string `json:"step,omitempty"`
+	Files int    `json:"files,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+	Ready string `json:"ready,omitempty"` // name@version
+	Error string `json:"error,omitempty"`
+}
+
+// installError reports that the package of a server could not be installed, or cannot be used.
+type installError struct {
+	Package string
+	Reason  string
+}
+
+func (e *installError) Error() string { return e.Reason }
+
+// InstallsAfter reports whether run installs the package of a target. err is the error of
+// resolving the target, or nil. The launcher itself need not be on this machine: pip can install
+// what uvx would.
+func (t *Target) InstallsAfter(err error) bool {
+	var missing *resolve.CommandError
+	return t != nil && t.Package.NeedsInstall() && (err == nil || errors.As(err, &missing))
+}
+
+// Install has the companion install the package, and waits for it as long as the
+// client waits for an answer. It leaves the first message of the client unread. The companion
+// goes on after that, for AfterClient at most, because a client may wait for too short a time:
+// `gemini mcp list` waits for 5 s. So the companion is in a session of its own, and holds none of
+// the streams of the client. reachOf is [Writers.Reach].
+func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, error)) error {
+	companion, err := programs.Beside(programs.Companion)
+	if err != nil {
+		return err
+	}
+	name := p.line.Packages[0].String()
+	reach, err := reachOf()
+	if err != nil {
+		return err
+	}
+	cmd := p.companion(companion)
+	cmd.Stderr = c.ErrWriter()    // through a pipe
+	alive, err := cmd.StdinPipe() // it brings the Reach, and its end tells that the client has left
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
+	}
+	if err := json.NewEncoder(alive).Encode(reach); err != nil && !errors.Is(err, syscall.EPIPE) { // if it has ended, it says why
+		return err
+	}
+	c.Ownf("%s: fetching it once", p.notInstalled())
+	in, stdout, _ := c.Raw()
+	messages := make(chan InstallMessage)
+	go readMessages(out, messages)
+	w := waiter{client: newClientPeek(in), out: stdout, begin: time.Now(), name: name, asked: p.asked}
+	if err = w.wait(messages); w.left {
+		out.Close()
+	}
+	alive.Close()
+	for range messages { // a full pipe would hold up the companion
+	}
+	if w.left {
+		return err
+	}
+	if status := cmd.Wait(); err == nil && status != nil {
+		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
+	}
+	return err
+}
+
+// companion returns the command that installs the package for a session.
+func (p *Package) companion(program string, flags ...string) *exec.Cmd {
+	args := append([]string{"install", "--for-session"}, flags...)
+	if p.rules.InstallScripts {
+		args = append(args, "--install-scripts")
+	}
+	cmd := exec.Command(program, append(append(args, "--"), p.given...)...)
+	cmd.Dir, cmd.SysProcAttr = p.dir, ownSession()
+	return cmd
+}
+
+// Recheck has the companion ask the registry for the pinned package, if npm's cache may
+// have decided what is pinned, and does not wait for it. Without a network nothing changes, and the
+// next start tries it again.
+func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
+	e := p.Entry() // nil if p is
+	if e == nil || p.trial || e.Source != lockfile.FromCache || !p.fetches() {
+		return
+	}
+	program, err := programs.Beside(programs.Companion)
+	if err != nil {
+		return // the warning has the command
+	}
+	reach, err := reachOf()
+	if err != nil {
+		return
+	}
+	cmd := p.companion(program, "--recheck")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	if cmd.Start() == nil {
+		json.NewEncoder(in).Encode(reach)
+		go cmd.Wait()
+	}
+}
+
+// fetches reports whether a start may ask the registry for the package.
+func (p *Package) fetches() bool {
+	return p.rules.AutoInstall && !p.line.NoInstall && !p.line.Offline
+}
+
+// readMessages sends the messages of the companion, and closes the channel at the end.
+func readMessages(from io.Reader, to chan<- InstallMessage) {
+	defer close(to)
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m InstallMessage
+		if json.Unmarshal(lines.Bytes(), &m) == nil {
+			to <- m
+		}
+	}
+}
+
+// waiter waits for an installation in front of a client.
+type waiter struct {
+	client *clientPeek
+	out    io.Writer
+	begin  time.Time
+	name   string
+	asked  string // the arguments of mcp-jail install for this server
+	last   InstallMessage
+	steps  int
+	left   bool // the client can wait no longer
+}
+
+// AfterClient is how long an installation goes on at most after the client has left.
+const AfterClient = 2 * time.Minute
+
+// reportEvery is the time between two notifications to the client.
+const reportEvery = time.Second
+
+func (w *waiter) wait(messages <-chan InstallMessage) error {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case m, ok := <-messages:
+			switch {
+			case !ok:
+				return nil // the exit status tells
+			case m.Error != "":
+				return &installError{w.name, m.Error}
+			case m.Ready != "":
+				return nil
+			}
+			if m.Files == 0 && m.Bytes == 0 {
+				m.Files, m.Bytes = w.last.Files, w.last.Bytes // those of the step before
+			}
+			w.last = m
+		case <-tick.C:
+			w.client.look()
+			if w.client.impatient() {
+				w.left = true
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
+			}
+			w.notify()
+		}
+	}
+}
+
+// progress returns how far the installation is, in words.
+func (w *waiter) progress() string {
+	if w.last.Files == 0 && w.last.Bytes == 0 {
+		step := w.last.Step
+		if step == "waiting" {
+			step = "waiting for another installation of it"
+		}
+		return fmt.Sprintf("%s, after %d s", step, int(time.Since(w.begin).Seconds()))
+	}
+	files := "files"
+	if w.last.Files == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("%s, %d %s, %.1f MB after %d s", w.last.Step, w.last.Files, files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
+}
+
+// notify tells the client how far the installation is, if it asked for that.
+func (w *waiter) notify() {
+	if w.client.token == nil {
+		return
+	}
+	w.steps++
+	text, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "method": "notifications/progress",
+		"params": map[string]any{"progressToken": w.client.token, "progress": w.steps, "message": "mcp-jail fetches " + w.name + ": " + w.progress()},
+	})
+	if err == nil {
+		w.out.Write(append(text, '\n'))
+	}
+}

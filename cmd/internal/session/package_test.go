@@ -1,0 +1,38 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// TestAsked tests which arguments of mcp-jail install advice names for a package.
+func TestAsked(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y files /data":             "-- npx -y files",
+		"uvx --from files serve key=abc": "-- uvx --from files serve",
+		"env A=1 npx -y files@^1 a b":    "-- env A=1 npx -y 'files@^1'",
+		"npx -y files":                   "-- npx -y files",
+	} {
+		words := strings.Fields(line)
+		parsed, err := runline.Parse(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := &Target{Policy: &policy.Policy{Server: "files-1"}, given: words}
+		if got := given.newPackage(parsed, nil).asked; got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	configured := &Target{Config: &config.Config{}, Policy: &policy.Policy{Server: "files"}}
+	if got := configured.Asked(); got != "files" {
+		t.Error(got)
+	}
+	configured.Host.Configs = []string{"/a b/c.toml"}
+	if got, want := configured.Asked(), "--config '/a b/c.toml' files"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package session
+
+import "io"
+
+// peekInput returns nil: no server is started on this system.
+func peekInput(io.Reader) []byte { return nil }

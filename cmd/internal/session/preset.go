@@ -1,0 +1,244 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// LoadConfig reads the configuration as [config.Load] does, and lays the preset that a server
+// names below its table. It fits the preset to the arguments of the server and to the variables
+// of the host. An unknown preset is one of [policy.Problems].
+func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) {
+	cfg, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := LayPresets(cfg, host); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// LoadTrusted reads the configuration as LoadConfig does, but leaves out a project's file that is
+// not trusted. ignored names that file. A start stops instead, since a project's file may also
+// take rights away.
+func LoadTrusted(o config.LoadOptions, host hostfs.Host) (cfg *config.Config, ignored *config.UntrustedError, err error) {
+	if cfg, err = LoadConfig(o, host); err == nil {
+		return cfg, nil, nil
+	}
+	if !errors.As(err, &ignored) && len(o.Files) == 0 && o.Project == nil {
+		// The user cannot have trusted a file that cannot be read.
+		name, abs := filepath.Abs(filepath.Join(o.Workspace, config.ProjectFile))
+		if _, err := config.ReadConfigFile(name); abs == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			ignored = &config.UntrustedError{File: name}
+		}
+	}
+	if ignored != nil {
+		o.Project = []byte("version = 1\n")
+		cfg, err = LoadConfig(o, host)
+	}
+	return cfg, ignored, err
+}
+
+// LayPresets lays the presets that the servers of a configuration name below their tables. It
+// leaves no server out: what one server may write decides what another may trust.
+func LayPresets(cfg *config.Config, host hostfs.Host) error {
+	var problems policy.Problems
+	for _, name := range cfg.ServerNames() {
+		s := cfg.Servers[name]
+		if s.Preset == "" {
+			continue
+		}
+		f, err := FitPreset(s, cfg.DeclaredTools(name), host)
+		if err != nil {
+			problems = append(problems, s.PresetProblem(err))
+			continue
+		}
+		cfg.LayBelow(name, f.Server, f.Warnings...)
+	}
+	return problems.Err()
+}
+
+// FittedPreset is the table of a preset, fitted to a server.
+type FittedPreset struct {
+	Server   *config.Server
+	Warnings []policy.Warning // about what the user has to decide
+}
+
+// FitPreset fits the preset that a server names to its command line and to the variables of a
+// host. For a stateless server, it gives the preset's table to the tools that only read, and to
+// those in declared. The error says that there is no such preset.
+func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPreset, error) {
+	p, err := presets.Find(s.Preset)
+	if err != nil {
+		var unknown *presets.UnknownError
+		if errors.As(err, &unknown) && unknown.Near == "" {
+			return nil, errors.New(err.Error() + "; mcp-jail preset  lists them")
+		}
+		return nil, err
+	}
+	applied := p.For(entryOf(p, append([]string{s.Command}, s.Arguments...), host))
+	f := &FittedPreset{Server: applied.Server}
+	warn := func(text string) {
+		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": " + text, Where: s.PresetWhere})
+	}
+	for _, open := range applied.Open {
+		if open.Name == "rest" {
+			open.Name = "an argument"
+		}
+		warn(open.String())
+	}
+	if !s.IsStateful() {
+		if p.Stateful {
+			warn("its calls may depend on one another, which stateful = false takes away")
+		}
+		f.Server = forTools(f.Server, append(declared, p.ReadOnly...))
+	}
+	return f, nil
+}
+
+// forTools moves the access table of a preset to tools.
+func forTools(s *config.Server, tools []string) *config.Server {
+	if s.Access == nil {
+		return s
+	}
+	s.Tools = map[string]*config.Tool{}
+	for _, name := range tools {
+		s.Tools[name] = &config.Tool{Name: name, Access: s.Access, Where: s.Where}
+	}
+	s.Access = nil
+	return s
+}
+
+// layPreset adds the preset that --preset names to the options of a command after --.
+func (t *Target) layPreset(name string) error {
+	if name == "" || len(t.commandLine.Command) == 0 {
+		return nil
+	}
+	argv := t.commandLine.Command
+	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
+	if err != nil {
+		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+	}
+	t.commandLine.Preset, t.commandLine.Below = name, f.Server
+	t.Warnings = append(t.Warnings, f.Warnings...)
+	return nil
+}
+
+// Preset returns the name of the preset that is below the server of a target, or "".
+func (t *Target) Preset() string {
+	if t.Config == nil {
+		return t.commandLine.Preset
+	}
+	if s := t.Config.Servers[t.Policy.Server]; s != nil {
+		return s.Preset
+	}
+	return ""
+}
+
+// entryOf returns the command line and the variables of the host as a preset needs them. It
+// leaves out variables that the preset does not name, and those without a value.
+func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
+	words, set := serverWords(argv)
+	e := presets.Entry{Args: words, Env: map[string]string{}}
+	for _, v := range p.Variables {
+		value, _ := host.Getenv(v.Name)
+		for _, a := range set {
+			if a.Name == v.Name {
+				value = a.Value
+			}
+		}
+		if value != "" {
+			e.Env[v.Name] = value
+		}
+	}
+	return e
+}
+
+// checkPreset returns an error if the rights of a target's preset would go to something else than
+// what the preset is for. profile is that of the server, or of one of its tools. checkPreset
+// is called after the package was found: a file of the project may run in its place.
+func (t *Target) checkPreset(profile *policy.Profile) error {
+	name := t.Preset()
+	if name == "" {
+		return nil
+	}
+	p, err := presets.Find(name)
+	if err != nil {
+		return err
+	}
+	start := presets.Start{Argv: t.given, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
+	var shadow *installed.ShadowError
+	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
+		start.Instead = shadow.Path
+	}
+	err = p.Fits(start)
+	switch {
+	case err == nil:
+		return nil
+	case shadow != nil:
+		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", err, t.Asked())
+	}
+	if t.Config == nil {
+		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+	}
+	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
+}
+
+// otherVariables returns the variables of a profile without those that the package sets.
+func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
+	env := map[string]string{}
+	for _, v := range profile.Env {
+		if p.Entry() == nil || !slices.Contains(p.program.OwnEnv, v.Name+"="+v.Value) {
+			env[v.Name] = v.Value
+		}
+	}
+	return env
+}
+
+// serverWords returns the words of a command line that the server itself gets, and the variables
+// that the line sets. The words are those behind the package of a launcher, behind the script of
+// an interpreter, or behind the program. If this is not certain, it returns none, because a
+// preset makes rules of the words.
+func serverWords(argv []string) (words []string, set []runline.Assignment) {
+	line, err := runline.Parse(argv)
+	var container *runline.ContainerError
+	switch {
+	case err == nil:
+		return line.Args, line.Env
+	case errors.As(err, &container), !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0:
+		return nil, nil
+	}
+	program := path.Base(argv[0])
+	lang := policy.InterpreterFamily(program)
+	switch {
+	case presets.IsWrapper(program):
+		return nil, nil
+	case lang == "" && !policy.IsShell(program):
+		return argv[1:], nil
+	}
+	script := policy.ScriptArgument(lang, argv[1:])
+	if script == "" && lang == "python" { // a module: python -m NAME
+		if i := slices.Index(argv, "-m"); i > 0 && i+1 < len(argv) {
+			script = argv[i+1]
+		}
+	}
+	i := slices.Index(argv[1:], script)
+	if script == "" || i < 0 || strings.HasPrefix(script, "-") {
+		return nil, nil
+	}
+	return argv[i+2:], nil
+}

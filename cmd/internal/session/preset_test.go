@@ -1,0 +1,201 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// TestServerWords tests which words of a command line a server gets. There are none if the line
+// starts a wrapper, or has the text of a script.
+func TestServerWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-filesystem /a /b":     "/a /b",
+		"env A=1 GITHUB_HOST=https://ghe.test npx -y pkg -x /a":    "-x /a A GITHUB_HOST",
+		"uvx --from mcp-server-git mcp-server-git --repository /r": "--repository /r",
+		"npx --unknown pkg /a":                                     "",
+		"github-mcp-server stdio --gh-host x":                      "stdio --gh-host x",
+		"/usr/bin/node --enable-source-maps /srv/dist/index.js /a": "/a",
+		"node -r ./x.js index.js":                                  "",
+		"node -e 1 /a":                                             "",
+		"python3 -u -m mcp_server_git --repository /r":             "--repository /r",
+		"python3 -c pass /a":                                       "",
+		"python3 -m":                                               "",
+		"sh -c exec":                                               "",
+		"sh start.sh /a":                                           "/a",
+		"env A=1 server /a":                                        "",
+		"timeout 5 node index.js /a":                               "",
+		"docker run -i --rm ghcr.io/github/github-mcp-server -x /etc": "",
+		"": "",
+	} {
+		words, set := serverWords(strings.Fields(line))
+		for _, a := range set {
+			words = append(words, a.Name)
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// fit returns the words for what a fitted preset grants, and its warnings.
+func fit(t *testing.T, s *config.Server, declared []string, env ...string) string {
+	t.Helper()
+	f, err := FitPreset(s, declared, hostfs.Host{Environ: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, r := range f.Server.Variables {
+		words = append(words, "variable "+r.Name)
+	}
+	if a := f.Server.Access; a != nil {
+		for _, r := range a.Fs {
+			words = append(words, fmt.Sprintf("%s (%s)", r.Path, r.Rights()))
+		}
+		for _, r := range a.Net {
+			words = append(words, r.Host+fmt.Sprint(r.SecretNames()))
+		}
+	}
+	return strings.Join(words, "; ") + " " + strings.Join(WarningTexts(f.Warnings), "; ")
+}
+
+// TestFitPreset tests that a preset knows the arguments of the line and those variables of the
+// host that it names, that no value but a host or path shows, and which decisions are left to the
+// user.
+func TestFitPreset(t *testing.T) {
+	const token = "GITHUB_PERSONAL_ACCESS_TOKEN=ghp_secret"
+	github := &config.Server{Preset: "github", Command: "github-mcp-server", Arguments: []string{"stdio"}, PresetWhere: "c.toml:3"}
+	const usual = "api.github.com[GITHUB_PERSONAL_ACCESS_TOKEN]; uploads.github.com[GITHUB_PERSONAL_ACCESS_TOKEN]; raw.githubusercontent.com[GITHUB_PERSONAL_ACCESS_TOKEN] "
+	if got := fit(t, github, nil, token, "OTHER=https://x.test", "GITHUB_HOST="); got != usual {
+		t.Errorf("%s", got)
+	}
+	got := fit(t, github, nil, token, "GITHUB_HOST=https://ghe.test")
+	if !strings.HasPrefix(got, "variable GITHUB_HOST; ghe.test[GITHUB_PERSONAL") || strings.Contains(got, "github.com") || strings.Contains(got, "ghp_") {
+		t.Errorf("a host of a variable: %s", got)
+	}
+	line := &config.Server{Preset: "github", Command: "env", Arguments: []string{"GITHUB_HOST=https://line.test", "npx", "-y", "pkg"}}
+	if got := fit(t, line, nil, "GITHUB_HOST=https://ghe.test"); !strings.Contains(got, "line.test") || strings.Contains(got, "ghe.test") {
+		t.Errorf("a host of the line: %s", got)
+	}
+	if got := fit(t, github, nil, "GITHUB_HOST=ftp://x"); !strings.Contains(got, "c.toml:3: preset github: GITHUB_HOST: its URL begins with ftp://") {
+		t.Errorf("a host that cannot be read: %s", got)
+	}
+	files := &config.Server{Preset: "filesystem", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-filesystem", "/data", "$HOME/x"}}
+	if got := fit(t, files, nil); !strings.HasPrefix(got, "/data (read write) preset filesystem: an argument: \"$HOME/x\": variables are not replaced") {
+		t.Errorf("directories: %s", got)
+	}
+	f, _ := FitPreset(files, nil, hostfs.Host{})
+	if r := f.Server.Access.Fs[0]; r.Where != "preset filesystem: an argument" {
+		t.Errorf("the place of a rule is %q", r.Where)
+	}
+	for name, want := range map[string]string{"githb": `did you mean "github"?`, "zzzzzz": "mcp-jail preset  lists them", "../github": "there is no preset"} {
+		if _, err := FitPreset(&config.Server{Preset: name}, nil, hostfs.Host{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFitPresetStateless tests which tools of a stateless server have the rules, and that a
+// warning names calls which may depend on one another.
+func TestFitPresetStateless(t *testing.T) {
+	no := false
+	s := &config.Server{Preset: "github-archived", Command: "x", Stateful: &no}
+	f, err := FitPreset(s, []string{"create_issue"}, hostfs.Host{})
+	if err != nil || f.Server.Access != nil || len(f.Warnings) != 0 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for tool, want := range map[string]bool{"list_commits": true, "create_issue": true, "push_files": false} {
+		if (f.Server.Tools[tool] != nil) != want {
+			t.Errorf("%s has a table: %t", tool, !want)
+		}
+	}
+	s.Preset = "memory"
+	if got := fit(t, s, nil); !strings.Contains(got, "its calls may depend on one another") {
+		t.Error(got)
+	}
+	s.Stateful = nil
+	if got := fit(t, s, nil); strings.Contains(got, "depend") {
+		t.Error(got)
+	}
+}
+
+// TestLoadConfig tests that the presets of all servers count, also for the paths that other
+// servers may write, and that the error about unknown presets has their places.
+func TestLoadConfig(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	testkit.WriteFile(t, "c.toml", "[servers.a]\npreset = \"memory\"\ncommand = \"x\"\n[servers.b]\ncommand = \"npx\"\narguments = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/shared\"]\npreset = \"filesystem\"\n")
+	cfg, err := LoadConfig(config.LoadOptions{Files: []string{"c.toml"}}, hostfs.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cfg.Policy("a", "")
+	if err != nil || p.Default || len(p.Fs) != 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if !slices.ContainsFunc(p.Others[0].Fs, func(r policy.FsRule) bool { return r.Path == "/shared" && r.Update }) {
+		t.Errorf("what the other server may write: %+v", p.Others[0])
+	}
+	testkit.WriteFile(t, "c.toml", "[servers.a]\ncommand = \"x\"\npreset = \"memry\"\n[servers.b]\npreset = \"nothing\"\ncommand = \"x\"\n")
+	_, err = LoadConfig(config.LoadOptions{Files: []string{"c.toml"}}, hostfs.Host{})
+	want := "c.toml:3: servers.a.preset: there is no preset \"memry\"; did you mean \"memory\"?\nc.toml:5: servers.b.preset: there is no preset \"nothing\"; mcp-jail preset  lists them"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPresetFlag tests the flag, and that a package's name alone grants nothing.
+func TestPresetFlag(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	server := cmdline.Server{Given: true, Argv: []string{"npx", "-y", "@modelcontextprotocol/server-github"}}
+	load := func(flags cmdline.PolicyFlags) (*Target, error) {
+		return Load(cmdline.ConfigFlags{}, flags, "", "", server)
+	}
+	hosts := func(t *Target) (out []string) {
+		for _, r := range t.Policy.Net {
+			out = append(out, r.Host)
+		}
+		return out
+	}
+	plain, err := load(cmdline.PolicyFlags{})
+	if err != nil || hosts(plain) != nil || !plain.Policy.Default || plain.Preset() != "" {
+		t.Errorf("without a preset: %+v, %v", plain.Policy, err)
+	}
+	got, err := load(cmdline.PolicyFlags{Preset: "github-archived", Net: []string{"b.test"}})
+	if err != nil || fmt.Sprint(hosts(got)) != "[api.github.com b.test]" || got.Policy.Default || got.Preset() != "github-archived" {
+		t.Errorf("with one: %+v, %v", got.Policy, err)
+	}
+	if got.Policy.Server != plain.Policy.Server {
+		t.Errorf("the server is called %s and %s", got.Policy.Server, plain.Policy.Server)
+	}
+	if d := strings.Join(got.declare(), "\n"); !strings.Contains(d, "preset = \"github-archived\"") || strings.Contains(d, "api.github.com") || !strings.Contains(d, "host = \"b.test\"") {
+		t.Errorf("declared as\n%s", d)
+	}
+	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || exit.Status(err) != exit.Usage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
+		t.Errorf("%v", err)
+	}
+	_, err = Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: "github"}, "s", "", cmdline.Server{})
+	if err == nil || !strings.Contains(err.Error(), "--preset is for a command behind --") {
+		t.Errorf("with a configured server: %v", err)
+	}
+}
+
+// BenchmarkFitPreset measures what a preset costs a start that uses one.
+func BenchmarkFitPreset(b *testing.B) {
+	s := &config.Server{Preset: "github", Command: "github-mcp-server"}
+	for b.Loop() {
+		if _, err := FitPreset(s, nil, hostfs.Host{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

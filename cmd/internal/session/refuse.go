@@ -1,0 +1,112 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Refuse reports why no server was started. It writes the diagnosis to standard
+// error and, if the server is known, to its own record, and answers the client's requests
+// with it: most clients never show standard error.
+func Refuse(c terminal.Console, t *Target, name string, err error) {
+	in, out, errs := c.Raw()
+	s := lifecycle.Session{In: in, Out: out, Err: errs}
+	if c.ErrIsTerminal() {
+		s.Fold = terminal.FoldMessages
+	}
+	if t != nil && t.Policy != nil {
+		name = t.Policy.Server
+	}
+	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
+		record := records.New(t.Host, t.Policy.KeptName())
+		record.Project, record.File = t.Policy.Project, t.File()
+		record.About = t.About
+		record.MarkStart()
+		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
+	}
+	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
+}
+
+// diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
+// nil.
+func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
+	var usage *exit.UsageError
+	var missing *resolve.CommandError
+	var host *exit.HostError
+	var unknown *config.UnknownServerError
+	var install *installError
+	var untrusted *config.UntrustedError
+	var conflict *policy.ConflictError
+	var owner *hostfs.OwnerError
+	var beside *resolve.BesideError
+	switch {
+	case errors.As(err, &unknown):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"
+		return d
+	case errors.As(err, &untrusted):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What = "the project's configuration is not trusted"
+		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
+		return d
+	case errors.As(err, &conflict):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Explain = diagnostics.PageConflict
+		return d
+	case errors.As(err, &owner) && owner.Role != "":
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "another user has control over a directory of mcp-jail's own", "" // the cause says what to do
+		return d
+	case errors.As(err, &beside):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", "" // the cause says what to do
+		return d
+	case errors.As(err, &usage):
+		return diagnostics.UsageFailure(server, err.Error())
+	case errors.As(err, &install):
+		d := diagnostics.ExecFailure(server, err.Error(), "")
+		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
+		return d
+	case errors.As(err, &missing):
+		return execFailure(server, missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
+	case errors.As(err, &host):
+		d := diagnostics.JailFailure(server, err.Error(), nil)
+		d.Fix = "" // the default fix is about missing kernel features
+		return d
+	}
+	return diagnostics.ConfigFailure(server, err.Error())
+}
+
+// Misuse reports a mistake on the command line and returns exit.Usage. If an MCP client probably
+// started mcp-jail, the client gets the error as the response to its first request.
+func Misuse(c terminal.Console, args []string, server cmdline.Server, err error) int {
+	msg := err.Error()
+	client := len(args) == 0 || args[0] == "run"
+	if hint := cmdline.MissingDashes(args, server); hint != "" {
+		msg = hint
+		// An executable in place of a subcommand: the user forgot run and --.
+		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !c.InputIsTerminal()
+	}
+	if client {
+		Refuse(c, nil, "", exit.UsageErrorf("%s", msg))
+		return exit.Usage
+	}
+	help := "mcp-jail --help  or  mcp-jail COMMAND --help"
+	if len(args) > 0 && slices.Contains(cmdline.Commands(), args[0]) {
+		help = "mcp-jail " + args[0] + " --help"
+	}
+	c.Errorf("%s\nRun  %s", msg, help)
+	return exit.Usage
+}

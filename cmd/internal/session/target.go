@@ -1,0 +1,319 @@
+// Package session goes from a command line and the configuration to a session with a server. A
+// [Target] is the server with its policy, resolved on this host. Both mcp-jail, which starts it,
+// and mcp-jail-cli, which describes and tries it, use this package. [Resolve] makes a target.
+// [Load] and [Configured] make one that is not resolved yet.
+//
+//   - [Target.Follow] returns the target of a running session, which follows its configuration.
+//     [Followed.Session] makes a session of package lifecycle of it.
+//   - [Target.Start] resolves the profile again if the host changed during a start.
+//   - [Target.Tool] returns the target of one tool of a stateless server.
+//   - [Target.Attempt] tries lines or flags that a diagnosis is about to propose.
+//   - A [Package] is what npx, uvx or the like would fetch for the server. [Package.Install] has
+//     mcp-jail-cli install it, and waits.
+//   - [LoadConfig] lays the preset that a server names below the server's table.
+//   - home.go has the server's private HOME, writers.go the places where other servers may write,
+//     undo.go the files that the server changes.
+//   - [Refuse] and [Misuse] answer the client if there is no session.
+//
+// The package prints errors, and lines about packages, private HOMEs and undo, to standard error.
+// To standard output it writes only MCP messages: answers of Refuse and Misuse, and the progress of
+// an installation.
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Target is one server as the command line and the configuration describe it. When it is
+// resolved, its Profile is the policy as this host has it. It is not yet compiled for the kernel.
+type Target struct {
+	Config   *config.Config                            // nil for a command behind --
+	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command behind --
+	Policy   *policy.Policy
+	Profile  *policy.Profile
+	Package  *Package // nil if no launcher starts it, and before Resolve
+	Warnings []policy.Warning
+	Host     hostfs.Host
+
+	commandLine config.CommandLineOptions // for a command behind --, with its preset
+	invocation  []string                  // the command line of mcp-jail, for a command behind --
+	isTool      bool                      // for one tool, or for the tools without a table
+	source      source                    // what it was loaded from
+	given       []string                  // the command before a program of a package replaced it
+	trial       *Trial                    // the packages that are tried; nil for those of the user
+	others      *writers                  // see writers
+}
+
+// WarningTexts returns the warnings of the target as text.
+func (t *Target) WarningTexts() []string {
+	out := WarningTexts(t.Warnings)
+	for i, w := range t.Warnings {
+		if t.Policy.FromCommandLine && w.Where == t.Policy.Where {
+			out[i] = w.Message // its place would be "the command line"
+		}
+		out[i] = show.Line(out[i]) // it may contain file names
+	}
+	if w := t.unreachableArguments(); w != "" {
+		out = append(out, show.Line(w))
+	}
+	if t.Profile != nil && !t.isTool {
+		if w := diagnostics.Tildes(t.evidence()); w != "" {
+			out = append(out, show.Line(w))
+		}
+	}
+	return out
+}
+
+// unreachableArguments returns a warning about arguments that name files which the server
+// cannot reach, or "". For a stateless server these are the files that none of its
+// processes can reach.
+func (t *Target) unreachableArguments() string {
+	if t.Profile == nil || t.isTool {
+		return ""
+	}
+	w := diagnostics.Arguments(t.evidence())
+	if w == "" || t.Policy.Stateful {
+		return w
+	}
+	var tools []*policy.Profile
+	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
+		if tool, err := t.Tool(name); err == nil {
+			tools = append(tools, tool.Profile)
+		}
+	}
+	return diagnostics.Arguments(t.evidence(), tools...)
+}
+
+// evidence returns what a diagnosis needs to know of the server and the host.
+func (t *Target) evidence() diagnostics.Evidence {
+	checks := pathChecks{&t.Host, t.Policy}
+	return diagnostics.Evidence{
+		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
+		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
+		Guarded: checks.guarded, Shared: checks.shared, Sensitive: checks.sensitive, Try: t.Attempt,
+	}
+}
+
+// declaration returns the configuration lines that declare a server given behind --. The
+// first is a comment with the file.
+func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
+	return append([]string{"# " + config.UserConfigFile(host)}, o.Declaration()...)
+}
+
+func (t *Target) declare() []string { return declaration(t.Host, t.commandLine) }
+
+// pathChecks answers a diagnosis that is about to propose a grant.
+type pathChecks struct {
+	host   *hostfs.Host
+	policy *policy.Policy
+}
+
+// guarded returns what a grant of a path would give a hold on: see [resolve.Guarded].
+func (c pathChecks) guarded(path string, write bool) string {
+	return resolve.Guarded(c.host, path, write)
+}
+
+// shared returns why a directory is not for one server alone: see [resolve.Shared].
+func (c pathChecks) shared(dir string) string { return resolve.Shared(c.host, c.policy, dir) }
+
+// sensitive returns the sensitive path that a path belongs to: see [resolve.Sensitive].
+func (c pathChecks) sensitive(path string) string { return resolve.Sensitive(c.host, c.policy, path) }
+
+// Resolve loads and resolves the policy of a server: the configured server name, or
+// the command behind -- if name is "". With an error the target is nil or holds what was
+// found before.
+func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+	t, err := Load(common, flags, name, tool, server)
+	if err == nil {
+		err = t.Resolve()
+	}
+	var defaults *exit.DefaultsError
+	var beside *resolve.BesideError
+	if server.Given && exit.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
+		err = exit.UsageErrorf("%s", err) // the whole policy comes from the command line
+	}
+	return t, err
+}
+
+// Load loads the policy of a server as Resolve does, and does not resolve it.
+func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+	axes, err := Axes(common.Waive)
+	if err != nil {
+		return nil, err
+	}
+	host, err := hostfs.LocalHost()
+	var owner *hostfs.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		return nil, err
+	case err != nil:
+		return nil, &exit.HostError{Err: err}
+	}
+	t := &Target{Host: host}
+	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
+	switch {
+	case tool != "" && server.Given:
+		return nil, exit.UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
+	case name == "" && !server.Given:
+		return nil, exit.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+	case name != "" && server.Given:
+		return nil, exit.UsageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+	case server.Given && common.Config != nil:
+		return nil, exit.UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
+	case server.Given:
+		t.commandLine = config.CommandLineOptions{
+			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
+			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
+		}
+		if flags.Name == "" {
+			t.commandLine.Name = cmdline.DefaultName(server.Argv, host.Dir)
+		}
+		t.invocation = server.Line
+		t.source.take(config.LoadOptions{})
+		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
+			return t, &exit.DefaultsError{Err: err}
+		}
+		if flags.Name != "" {
+			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
+		}
+		if err = t.layPreset(flags.Preset); err == nil {
+			t.Policy, err = config.FromCommandLine(t.commandLine)
+		}
+	default:
+		if given := flags.FirstSet(); given != "" {
+			return nil, exit.UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
+		}
+		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
+	}
+	return t, err
+}
+
+func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+	files, err := ExpandHome(common.Config)
+	if err != nil {
+		return nil, err
+	}
+	t.Host.Configs = AbsolutePaths(files)
+	t.source.take(config.LoadOptions{Files: files, Workspace: flags.Workspace})
+	cfg, err := LoadConfig(t.source.options, t.Host)
+	if err != nil {
+		return nil, err
+	}
+	t.setConfig(cfg, name, flags.Workspace, axes)
+	return t.PolicyOf(tool)
+}
+
+// Configured returns the target of a server of a configuration that [LoadConfig] returned. It has
+// no policy yet: see Target.PolicyOf and Target.Resolve.
+func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy.Axis) *Target {
+	t := &Target{Host: host}
+	t.setConfig(cfg, name, "", axes)
+	return t
+}
+
+// Resolve resolves the policy of t on its host.
+func (t *Target) Resolve() (err error) {
+	if err := t.writers().find(); err != nil {
+		return err
+	}
+	if err := t.findPackage(context.Background()); err != nil {
+		return err
+	}
+	t.Package.use(t.Policy)
+	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
+		return err
+	}
+	return t.checkPreset(t.Profile)
+}
+
+// setConfig makes t a target for the configured server name.
+func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
+	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.Warnings(name)...)
+	if workspace != "" {
+		cfg.SetWorkspace(name, workspace) // for all of its processes
+	}
+	t.PolicyOf = func(tool string) (*policy.Policy, error) {
+		p, err := cfg.Policy(name, tool)
+		if err != nil {
+			return nil, err
+		}
+		p.Waive = append(p.Waive, axes...)
+		if t.Policy != nil {
+			p.Noted = t.Policy.Noted
+		}
+		t.Package.use(p)
+		return p, nil
+	}
+}
+
+// resolveProfile resolves a policy on a host, and appends the warnings to those before.
+func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
+	profile, warnings, err := resolve.Resolve(p, host)
+	var missing *resolve.CommandError
+	if errors.As(err, &missing) {
+		suggestProgram(missing)
+	}
+	if err != nil && !exit.IsUserError(err) && missing == nil {
+		err = &exit.HostError{Err: err}
+	}
+	return profile, append(before, warnings...), err
+}
+
+// Compile compiles the profile for this kernel. The launcher finds out about missing mount
+// system calls only when it starts a jail. Compile asks for them, so that no plan is
+// printed which a start could not carry out.
+func (t *Target) Compile() (*confine.Plan, error) {
+	plan, err := confine.Launcher{}.Compile(t.Profile)
+	var open *confine.GapError
+	if err != nil && !errors.As(err, &open) {
+		return plan, err
+	}
+	features := confine.Probe()
+	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.HostNamespaces.Answer != confine.No {
+		g := confine.Gap{Axis: policy.AxisFs, What: "a root of the jail's own", Why: mounts.Detail, Fix: mounts.Fix, Fatal: true}
+		plan.Gaps = append(plan.Gaps, g)
+		if open == nil {
+			open = &confine.GapError{}
+		}
+		open.Gaps = append(open.Gaps, g)
+	}
+	if open != nil {
+		return plan, open
+	}
+	return plan, nil
+}
+
+// Axes returns the axes that --waive names.
+func Axes(waive []string) ([]policy.Axis, error) {
+	var axes []policy.Axis
+	for _, w := range waive {
+		a := policy.Axis(w)
+		if !slices.Contains(policy.Axes(), a) {
+			return nil, exit.UsageErrorf("--waive %s: an axis is one of %s; each has to be named", w, cmdline.Axes())
+		}
+		axes = append(axes, a)
+	}
+	return axes, nil
+}
+
+// WarningTexts returns warnings as text.
+func WarningTexts(ws []policy.Warning) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		out[i] = w.String()
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// writers knows where servers may write that are in no configuration: see policy.Reach.
+type writers struct {
+	host      *hostfs.Host
+	policy    *policy.Policy           // of this server; its Noted is set
+	config    *config.Config           // nil for a command after --
+	key       string                   // tells the note about this server from others of its name
+	untrusted func(file string) string // nil before it is asked
+}
+
+// writers returns those that the policy of t, as it is now, has to know.
+func (t *Target) writers() *writers {
+	if t.others == nil || t.others.policy != t.Policy {
+		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir()}
+		if t.Config == nil {
+			t.others.key += "\x00" + strings.Join(t.commandLine.Command, "\x00")
+		}
+	}
+	return t.others
+}
+
+// find reads the notes into the policy.
+func (w *writers) find() (err error) {
+	if w.policy.Noted != nil {
+		return nil
+	}
+	w.policy.Noted, err = records.Writes(*w.host, w.policy.Server, w.key, func(server string) bool {
+		return w.config != nil && w.config.Servers[server] != nil
+	})
+	if err != nil {
+		return &exit.HostError{Err: err}
+	}
+	return nil
+}
+
+func (w *writers) reach() (*policy.Reach, error) {
+	if err := w.find(); err != nil {
+		return nil, err
+	}
+	return resolve.ReachOf(w.policy, *w.host), nil
+}
+
+// whyUntrusted returns which server may write a file, and by which rule, or "". No interpreter and
+// no installer is run from such a file.
+func (w *writers) whyUntrusted(file string) string {
+	if w.untrusted == nil {
+		reach, err := w.reach()
+		if err != nil {
+			return err.Error()
+		}
+		w.untrusted = Untrusted(reach, *w.host)
+	}
+	return w.untrusted(file)
+}
+
+// note notes where the server may write, for the starts of other servers.
+func (w *writers) note(profile *policy.Profile) error {
+	var rules []policy.WriterRules
+	processes := []*policy.Policy{w.policy}
+	for _, p := range w.policy.Others {
+		if p.Server == w.policy.Server {
+			processes = append(processes, p)
+		}
+	}
+	for i, p := range processes { // Reach has them first, in this order
+		of := policy.WriterRules{Name: p.DisplayName(&policy.Policy{}), Rules: map[string]policy.WriteGrant{}}
+		writes := false
+		for at, grant := range profile.Reach.Writers[i].Rules {
+			if !grant.InHome { // private HOMEs count anyway
+				grant.Rights &= policy.Write
+				of.Rules[at] = grant
+				writes = writes || grant.Rights != 0
+			}
+		}
+		if writes {
+			rules = append(rules, of)
+		}
+	}
+	return records.NoteWrites(*w.host, w.policy.Server, w.key, w.config != nil, rules)
+}
+
+// Untrusted returns which server may write a file, and by which rule, or "".
+func (t *Target) Untrusted(file string) string { return t.writers().whyUntrusted(file) }
+
+// Reach returns where servers may write, for a target that need not be resolved.
+func (t *Target) Reach() (*policy.Reach, error) { return t.writers().reach() }
+
+// Untrusted returns which server may write a file, as whyUntrusted does, for a Reach.
+func Untrusted(reach *policy.Reach, host hostfs.Host) func(file string) string {
+	paths := hostfs.NewLinkResolver(&host)
+	return func(file string) string { return resolve.WhyChangeable(reach, paths, file) }
+}
+
+// noteWrites notes where the server may write. A failure is a warning: this server is as confined
+// as without it.
+func (t *Target) noteWrites() {
+	if t.trial != nil || t.Profile == nil || t.Profile.Reach == nil {
+		return
+	}
+	if err := t.writers().note(t.Profile); err != nil {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "writes-not-noted", Message: "where this server may write could not be noted (" + err.Error() + "): other servers start without that knowledge, and mcp-jail may believe what this server writes", Where: t.Policy.Where})
+	}
+}

@@ -1,0 +1,153 @@
+package stored
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Do removes everything that the removal lists. It refuses, and removes nothing, if a session has
+// one of the servers, has used one since Look, or runs from one of the trees. If the pins cannot
+// be removed, it ends there. A later error is about the parts that could not be removed; the rest
+// is gone.
+func (r *Removal) Do() error {
+	for _, s := range r.Servers {
+		if !s.started {
+			continue
+		}
+		d, err := records.Open(r.host, s.Name)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		unlock, free := d.Lock()
+		if !free {
+			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
+		}
+		defer unlock()
+		now := &Server{Homes: s.Homes}
+		if now.readTimes(d); now.Used.After(s.Used) {
+			return fmt.Errorf("server %s was used in the meantime. Nothing was removed; look at it again with mcp-jail list", s.Name)
+		}
+	}
+	for _, t := range r.Trees {
+		if session.PackageStore(r.host).InUse(t) {
+			return &InUseError{t.ID.String()}
+		}
+	}
+	if err := r.removePins(); err != nil {
+		return err
+	}
+	errs := []error{r.removeTrees()}
+	for _, s := range r.Servers {
+		if s.started {
+			errs = append(errs, removeDir(r.host, s.Name), records.ForgetWrites(r.host, s.Name))
+		}
+	}
+	if len(r.Leftovers) > 0 {
+		session.PackageStore(r.host).Sweep(r.unused)
+	}
+	return errors.Join(append(errs, emptyRemoved(r.host))...)
+}
+
+// removePins removes the entries from the lock file, with the tools that were proposed for them.
+// An entry that was changed since Look stays.
+func (r *Removal) removePins() error {
+	if len(r.Pins) == 0 {
+		return nil
+	}
+	remove := func(f *lockfile.File) error {
+		for _, e := range r.Pins {
+			if now := f.Find(e.Key); now != nil && now.Tree == e.Tree && now.Files == e.Files {
+				f.Remove(e.Key)
+			}
+		}
+		return nil
+	}
+	if err := lockfile.Update(session.LockFile(r.host), remove); err != nil {
+		return err
+	}
+	proposed := session.ProposedTools(r.host)
+	if text, err := lockfile.Read(proposed); err != nil || text == nil {
+		return err
+	}
+	return lockfile.Update(proposed, func(f *lockfile.File) error {
+		for _, e := range r.Pins {
+			f.Remove(e.Key)
+		}
+		return nil
+	})
+}
+
+// removeTrees removes the trees, except those that a pin names now.
+func (r *Removal) removeTrees() (err error) {
+	if len(r.Trees) == 0 {
+		return nil
+	}
+	lock, err := lockfile.Load(session.LockFile(r.host))
+	if err != nil {
+		return err
+	}
+	for _, t := range r.Trees {
+		if slices.ContainsFunc(lock.Entries(), func(e *lockfile.Entry) bool { return isTreeOf(t, e) }) {
+			continue
+		}
+		failed := session.PackageStore(r.host).Remove(t)
+		switch {
+		case errors.Is(failed, store.ErrInUse):
+			err = errors.Join(err, fmt.Errorf("the files of %s are in use by a running server, and stay until mcp-jail rm --unused 30d", t.ID))
+		case !errors.Is(failed, fs.ErrNotExist) && !errors.Is(failed, store.ErrNotInstalled):
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// removeDir moves the directory of a server aside in one step, and deletes it.
+func removeDir(host hostfs.Host, server string) error {
+	state, err := private.Open(host.StateDir, ".")
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	removed, err := state.Make(removedDir)
+	if err != nil {
+		return err
+	}
+	defer removed.Close()
+	at, err := removed.MakeTemp()
+	if err != nil {
+		return err
+	}
+	err = state.Rename(filepath.Join(records.ServersDir, server), filepath.Join(removedDir, at, server))
+	return errors.Join(err, removed.RemoveAll(at))
+}
+
+// emptyRemoved deletes the directories that earlier removals moved aside and did not delete,
+// because they failed or were killed.
+func emptyRemoved(host hostfs.Host) error {
+	state, err := private.Open(host.StateDir, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	return state.RemoveAll(removedDir)
+}
+
+// isStage reports whether a leftover is an installation that the next one continues.
+func isStage(l Leftover) bool {
+	return strings.Contains(l.Path, string(filepath.Separator)+"staging"+string(filepath.Separator))
+}

@@ -1,0 +1,133 @@
+package stored
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// UnknownError reports a name that no server has.
+type UnknownError struct {
+	Name string
+	Near []string // names that look like it
+	None bool     // nothing is kept of any server
+}
+
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("mcp-jail keeps nothing of a server %q", e.Name)
+	switch {
+	case e.None:
+		return text + ", nor of any other"
+	case len(e.Near) > 0:
+		return text + "; names like it: " + strings.Join(e.Near, ", ")
+	}
+	return text + "; mcp-jail list  shows all servers"
+}
+
+// AmbiguousError reports a name that several servers have.
+type AmbiguousError struct {
+	Name  string
+	Names []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q may be any of %s: type the whole name", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Find returns the server of a name: the name itself, the name without its hash, the server's
+// package, or the beginning of the name. The error is an *UnknownError or an *AmbiguousError.
+func (a *All) Find(name string) (*Server, error) {
+	for _, matches := range []func(*Server) bool{
+		func(s *Server) bool { return s.Name == name },
+		func(s *Server) bool { return withoutHash(s.Name) == name },
+		func(s *Server) bool { return s.isPackage(name) },
+		func(s *Server) bool { return strings.HasPrefix(s.Name, name) },
+	} {
+		var found []*Server
+		for _, s := range a.Servers {
+			if name != "" && matches(s) {
+				found = append(found, s)
+			}
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+		if len(found) > 1 {
+			e := &AmbiguousError{Name: name}
+			for _, s := range found {
+				e.Names = append(e.Names, s.Name)
+			}
+			return nil, e
+		}
+	}
+	return nil, &UnknownError{name, a.near(name), len(a.Servers) == 0}
+}
+
+// isPackage reports whether name is that of the server's package, with a version or without.
+func (s *Server) isPackage(name string) bool {
+	for _, e := range s.Pins {
+		if name == e.Name || name == e.Spec || name == e.Name+"@"+e.Version {
+			return true
+		}
+	}
+	p := s.About.Package
+	return p != nil && (name == p.Name || name == p.Spec)
+}
+
+// maxNear is how many names an error proposes.
+const maxNear = 3
+
+// near returns the names that look most like a name.
+func (a *All) near(name string) (near []string) {
+	candidates := map[string]string{} // the server of each
+	var words []string
+	for _, s := range a.Servers {
+		for _, word := range []string{s.Name, withoutHash(s.Name)} {
+			if candidates[word] == "" {
+				candidates[word] = s.Name
+				words = append(words, word)
+			}
+		}
+		if len(name) > 2 && strings.Contains(s.Name, name) && len(near) < maxNear {
+			near = append(near, s.Name)
+		}
+	}
+	for len(near) < maxNear {
+		word := config.Suggest(name, words)
+		if word == "" {
+			break
+		}
+		words = slices.DeleteFunc(words, func(w string) bool { return w == word })
+		if !slices.Contains(near, candidates[word]) {
+			near = append(near, candidates[word])
+		}
+	}
+	return near
+}
+
+// hashDigits is the length of the hash in the name of a server on the command line.
+const hashDigits = 16
+
+// withoutHash returns the name of a server on the command line without its hash, and any other
+// name as it is.
+func withoutHash(name string) string {
+	at := len(name) - hashDigits - 1
+	if at <= 0 || name[at] != '-' || strings.Trim(name[at+1:], "0123456789abcdef") != "" {
+		return name
+	}
+	return name[:at]
+}
+
+// ShortName returns a short name by which Find finds a server: without the hash, or with as much
+// of it as is necessary.
+func (a *All) ShortName(s *Server) string {
+	short := withoutHash(s.Name)
+	for n := len(short); n < len(s.Name); n += 5 {
+		if found, err := a.Find(s.Name[:n]); err == nil && found == s {
+			return s.Name[:n]
+		}
+	}
+	return s.Name
+}

@@ -1,0 +1,164 @@
+package stored
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// joinPins gives each pin to the servers that use it. For a pin that no server uses it adds a
+// server, under the name with which the package would run.
+func (a *All) joinPins() {
+	for _, s := range a.Servers {
+		key, asked := keyOf(s.About.Command, &a.host)
+		s.Asked = asked
+		if p := s.About.Package; p != nil {
+			key = lockfile.Key{Ecosystem: lockfile.Ecosystem(p.Ecosystem), Spec: p.Spec}
+		}
+		if key.Spec != "" {
+			a.use(key, s.Name)
+		}
+	}
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, a.host)
+	a.Untrusted = ignored
+	if a.ConfigErr = err; err == nil {
+		for _, name := range cfg.ServerNames() {
+			p, err := cfg.Policy(name, "")
+			if err != nil {
+				a.ConfigErr = err
+				continue
+			}
+			if key, asked := keyOf(append([]string{p.Command}, p.Arguments...), &a.host); asked != "" {
+				a.use(key, p.KeptName())
+			}
+		}
+	}
+	for _, e := range a.lock.Entries() {
+		name := nameOf(e, &a.host)
+		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
+			a.use(e.Key, name)
+		}
+		for _, name := range a.uses[e.Key] {
+			s := a.server(name)
+			if s == nil {
+				s = &Server{Name: name}
+				a.Servers = append(a.Servers, s)
+			}
+			s.Pins = append(s.Pins, e)
+			if !s.started && e.Pinned.After(s.Used) {
+				s.Used = e.Pinned
+			}
+		}
+	}
+}
+
+func (a *All) use(key lockfile.Key, server string) {
+	if !slices.Contains(a.uses[key], server) {
+		a.uses[key] = append(a.uses[key], server)
+	}
+}
+
+func (a *All) server(name string) *Server {
+	for _, s := range a.Servers {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// keyOf returns the key of a launcher's line, and the package that the line asks for. asked is ""
+// for any other command.
+func keyOf(argv []string, host *hostfs.Host) (key lockfile.Key, asked string) {
+	if len(argv) == 0 {
+		return key, ""
+	}
+	line, err := runline.Parse(argv)
+	if err != nil {
+		return key, ""
+	}
+	return installed.Key(&line, host), line.Packages[0].String()
+}
+
+// nameOf returns the name of a server that was started with nothing but the package of an entry.
+func nameOf(e *lockfile.Entry, host *hostfs.Host) string {
+	if argv := lineOf(e, host); argv != nil {
+		return cmdline.DefaultName(argv, host.Dir)
+	}
+	return config.PackageName(e.Name)
+}
+
+// lineOf returns the shortest line that uses an entry, or nil if the key of the entry tells
+// only a part of the line that it is for.
+func lineOf(e *lockfile.Entry, host *hostfs.Host) []string {
+	launch := []string{"npx", "-y"}
+	if e.Ecosystem == lockfile.PyPI {
+		launch = []string{"uvx"}
+	}
+	for _, word := range []string{e.Name, e.Spec} {
+		argv := append(launch[:len(launch):len(launch)], word)
+		if key, asked := keyOf(argv, host); asked != "" && key == e.Key {
+			return argv
+		}
+	}
+	return nil
+}
+
+// Line returns the launcher's line of a pin: the one of the server's last session, or the
+// shortest one. It is nil if neither is known.
+func (a *All) Line(s *Server, e *lockfile.Entry) []string {
+	if key, asked := keyOf(s.About.Command, &a.host); asked != "" && key == e.Key {
+		return s.About.Command
+	}
+	return lineOf(e, &a.host)
+}
+
+// PinOf returns the pin of a launcher's line, or nil. The server may have had no session.
+func (a *All) PinOf(argv []string) *lockfile.Entry {
+	key, _ := keyOf(argv, &a.host)
+	return a.lock.Find(key)
+}
+
+// Fetched reports whether the package of a launcher's line is pinned and in the store.
+func (a *All) Fetched(argv []string) bool {
+	e := a.PinOf(argv)
+	if e == nil {
+		return false
+	}
+	_, ok := session.PackageStore(a.host).Lookup(installed.ID(e))
+	return ok
+}
+
+// joinTrees finds the trees that pins name.
+func (a *All) joinTrees() {
+	packages := session.PackageStore(a.host)
+	trees, _ := packages.Trees() // without those whose seals are damaged
+	for _, s := range a.Servers {
+		for _, e := range s.Pins {
+			tree, ok := packages.Lookup(installed.ID(e))
+			if !ok || slices.ContainsFunc(s.Trees, func(t store.Info) bool { return t.ID == tree.ID }) {
+				continue
+			}
+			if i := slices.IndexFunc(trees, func(t store.Info) bool { return t.ID == tree.ID }); i >= 0 {
+				tree = trees[i]
+			}
+			s.Trees = append(s.Trees, tree)
+		}
+	}
+	for _, t := range trees {
+		if !slices.ContainsFunc(a.lock.Entries(), func(e *lockfile.Entry) bool { return isTreeOf(t, e) }) {
+			a.Unpinned = append(a.Unpinned, t)
+		}
+	}
+}
+
+// isTreeOf reports whether an entry names a tree. It compares whole digests: the directory of the
+// tree has a part only.
+func isTreeOf(t store.Info, e *lockfile.Entry) bool { return t.ID == installed.ID(e) }

@@ -1,0 +1,329 @@
+// Package stored tells what mcp-jail keeps of the servers of one user, and removes it.
+//
+//	all, err := stored.Look(host)
+//	servers, err := all.Find("server-memory")
+//	removal, err := all.Removal(servers)
+//	... // show it, and ask
+//	err = removal.Do()
+//
+// Of a server, mcp-jail keeps these things:
+//
+//	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data. A project's server
+//	                                      has NAME-HASH, and in older states NAME/home-HASH
+//	STATE/servers/NAME/last.json, …       the records of its sessions
+//	STATE/servers/NAME/undo               the files that mcp-jail undo can put back
+//	CONFIG/mcp-jail.lock                  the pin of its package
+//	DATA/packages/…                       the files of its package
+//
+// A [Server] joins them. One that was installed and never started has no directory, and one
+// that is no package has no pin.
+//
+// # Removal
+//
+// A [Removal] is a list that can be shown before anything happens. [Removal.Do] first takes
+// the directories of the servers from all sessions, and refuses a server that runs. It then
+// removes the pins, then the files of packages, then the directories. Each directory is moved
+// to STATE/removed in one step before it is deleted. So a crash leaves a server with all of
+// its data, or without any.
+//
+// # Limits
+//
+//   - A pin that another server uses stays, and so do the files of a package that a remaining
+//     pin names.
+//   - Which servers use a pin is known from their sessions and from the configuration that
+//     applies in the working directory. Configurations of other projects are not read.
+//   - Sizes are the sums of the sizes of files. Files of a package that several servers use count
+//     for each of them.
+package stored
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// All is what mcp-jail keeps of one user.
+type All struct {
+	Servers   []*Server              // the latest used first
+	Unpinned  []store.Info           // trees that no pin names
+	Leftovers []Leftover             // of interrupted installations and removals
+	ConfigErr error                  // of the configuration: which servers use a pin is not known for sure
+	Untrusted *config.UntrustedError // the project's file that was left out; nil for none
+
+	host hostfs.Host
+	lock *lockfile.File
+	uses map[lockfile.Key][]string // the servers of each pin
+}
+
+// Server is what is kept of one server.
+type Server struct {
+	Name    string
+	About   records.About
+	Asked   string // the package that its command asks for, as it is written; "" if it is no launcher's
+	Pins    []*lockfile.Entry
+	Trees   []store.Info // those that Pins name
+	Running bool
+	Used    time.Time // the latest sign of a session; the date of the pin if there was none
+	Failure *Failure
+	Homes   []Home // private HOMEs that have files
+	Records int64  // bytes of the records, and of what undo keeps
+
+	started      bool // there was a session
+	lacksProgram bool // the session of Failure ended because there is no such program
+}
+
+// Failure is the last known failure of a server.
+type Failure struct {
+	Time time.Time `json:"time"` // the start of the session
+	What string    `json:"what"` // the first line of the diagnosis
+	Past bool      `json:"past"` // a later session began, and nothing failed in it so far
+
+	Brief string `json:"-"` // What without the name of the server
+}
+
+// Home is a private HOME: the server's own data.
+type Home struct {
+	Path  string `json:"path"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Leftover is a directory that nothing needs any longer, or that an installation works in.
+type Leftover = store.Leftover
+
+// Look returns what is kept. The error is about the lock file or the state directory, in which
+// case nothing can be said for sure.
+func Look(host hostfs.Host) (*All, error) {
+	lock, err := lockfile.Load(session.LockFile(host))
+	if err != nil {
+		return nil, err
+	}
+	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
+	names, err := Names(host)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		all.Servers = append(all.Servers, readServer(host, name))
+	}
+	all.joinPins()
+	all.joinTrees()
+	all.Leftovers = session.PackageStore(host).Leftovers()
+	if removed, err := private.Open(host.StateDir, removedDir); err == nil {
+		defer removed.Close()
+		_, size := measure(removed, ".")
+		all.Leftovers = append(all.Leftovers, Leftover{Path: filepath.Join(host.StateDir, removedDir), Bytes: size, Used: changed(removed, ".")})
+	}
+	slices.SortStableFunc(all.Servers, func(a, b *Server) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Name, b.Name)) })
+	return all, nil
+}
+
+// Names returns the names of the servers that had a session.
+func Names(host hostfs.Host) (names []string, err error) {
+	d, err := private.Open(host.StateDir, records.ServersDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.Names()
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Known returns the servers and their pins. Unlike Look it measures nothing, and knows no tree,
+// time or failure.
+func Known(host hostfs.Host) (*All, error) {
+	lock, err := lockfile.Load(session.LockFile(host))
+	if err != nil {
+		return nil, err
+	}
+	names, err := Names(host)
+	if err != nil {
+		return nil, err
+	}
+	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
+	for _, name := range names {
+		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), started: true})
+	}
+	all.joinPins()
+	return all, nil
+}
+
+// Completions returns the names of all servers, for a shell.
+func Completions(host hostfs.Host) []string {
+	all, err := Known(host)
+	if err != nil {
+		names, _ := Names(host)
+		return names
+	}
+	var names []string
+	for _, s := range all.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// ServersDir returns the directory that has a directory for each server.
+func ServersDir(host hostfs.Host) string { return filepath.Join(host.StateDir, records.ServersDir) }
+
+// removedDir is the directory, in the state directory, into which the directories of servers are
+// moved to be deleted.
+const removedDir = "removed"
+
+// readServer returns a server as its directory describes it.
+func readServer(host hostfs.Host, name string) *Server {
+	s := &Server{Name: name, started: true}
+	d, err := records.Open(host, name)
+	if err != nil {
+		return s // what another user may have written tells nothing
+	}
+	defer d.Close()
+	s.About, s.Running = d.About(), d.Running()
+	entries, _ := d.Names()
+	for _, e := range entries {
+		files, size := measure(d.Dir, e.Name())
+		switch {
+		case e.Name() != "home" && !strings.HasPrefix(e.Name(), "home-"):
+			s.Records += size
+		case files > 0:
+			s.Homes = append(s.Homes, Home{filepath.Join(records.Path(host, name), e.Name()), files, size})
+		}
+	}
+	s.readTimes(d)
+	return s
+}
+
+// readTimes finds the last use and the last failure of a server.
+func (s *Server) readTimes(d records.Dir) {
+	s.use(d.Written())
+	for _, h := range s.Homes {
+		s.use(changed(d.Dir, filepath.Base(h.Path)))
+	}
+	if m, ok := d.Marker(); ok {
+		s.use(m.LastActivity())
+	}
+	if s.Used.IsZero() { // nothing but an empty HOME
+		s.use(changed(d.Dir, "."))
+	}
+	var last time.Time // the start of the session that a record without a failure is about
+	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
+		r, ok := read()
+		if ok && len(r.Diagnoses) > 0 {
+			failure := r.Diagnoses[len(r.Diagnoses)-1]
+			what, _, _ := strings.Cut(failure.What, "\n")
+			s.lacksProgram = records.LacksProgram(r)
+			s.Failure = &Failure{Time: r.Time, What: what, Past: last.After(r.Time) || d.BegunSince(r.Time), Brief: failure.Brief()}
+			return
+		}
+		if ok {
+			last = r.Time
+		}
+	}
+}
+
+// use notes a sign of a session.
+func (s *Server) use(at time.Time) {
+	if at.After(s.Used) {
+		s.Used = at
+	}
+}
+
+// changed returns the time of a file, or the zero time if there is none.
+func changed(d *private.Dir, name string) (at time.Time) {
+	if info, err := d.Lstat(name); err == nil {
+		at = info.ModTime()
+	}
+	return at
+}
+
+// Failed returns the failure of the last session, or nil if that had none.
+func (s *Server) Failed() *Failure {
+	if s.Failure == nil || s.Failure.Past {
+		return nil
+	}
+	return s.Failure
+}
+
+// Pinned returns the pinned version of a server, "no" for a package without a pin, or "".
+func (s *Server) Pinned() string {
+	switch {
+	case len(s.Pins) > 0:
+		return s.Pins[0].Version
+	case s.About.Package != nil, s.Asked != "":
+		return "no"
+	}
+	return ""
+}
+
+// NeverStarted reports whether all that is known of a server is a session whose program did not
+// exist: most likely the command was mistyped.
+func (s *Server) NeverStarted() bool {
+	return s.Failed() != nil && s.lacksProgram && len(s.Homes) == 0 && len(s.Pins) == 0
+}
+
+// Trees returns the trees of all packages, each once.
+func (a *All) Trees() (trees []store.Info) {
+	for _, s := range a.Servers {
+		for _, t := range s.Trees {
+			if !slices.ContainsFunc(trees, func(o store.Info) bool { return o.ID == t.ID }) {
+				trees = append(trees, t)
+			}
+		}
+	}
+	return append(trees, a.Unpinned...)
+}
+
+// measure returns the number of files below a name, and the bytes of the regular ones. It leaves
+// out what it cannot read, and follows no link.
+func measure(d *private.Dir, name string) (files int, size int64) {
+	fs.WalkDir(d.Root().FS(), name, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		files++
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	return files, size
+}
+
+// HomeBytes returns the bytes of the server's own data.
+func (s *Server) HomeBytes() (n int64) {
+	for _, h := range s.Homes {
+		n += h.Bytes
+	}
+	return n
+}
+
+// PackageBytes returns the bytes of the server's packages.
+func (s *Server) PackageBytes() (n int64) {
+	for _, t := range s.Trees {
+		n += t.Bytes
+	}
+	return n
+}
+
+// Bytes returns the bytes of all that is kept of the server.
+func (s *Server) Bytes() int64 { return s.HomeBytes() + s.PackageBytes() + s.Records }

@@ -1,0 +1,195 @@
+//go:build unix
+
+package stored
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+)
+
+const day = 24 * time.Hour
+
+// TestLook tests what is known of servers: one that ran, one that ran from a package, one that
+// is installed only, one that runs.
+func TestLook(t *testing.T) {
+	u := newUser(t)
+	if got := u.names(); got != "" {
+		t.Errorf("of a new user: %s", got)
+	}
+	e := u.installs("@a/mem@latest", "@a/mem", "1.2.3")
+	u.installs("other@latest", "other", "2.0.0")
+	u.installs("", "@a/mem", "1.0.0")
+	u.runs("plain", 3*day, nil)
+	u.runs("mem", 40*day, e)
+	failed, err := diagnostics.Record{Server: "mem", Time: time.Now().Add(-41 * day), Diagnoses: []diagnostics.Diagnosis{{What: "it failed\nbadly"}}}.Encode()
+	must(t, err)
+	u.plant(filepath.Join(records.Path(u.host, "mem"), "failed.json"), string(failed))
+	u.ages("mem", 40*day)
+	running := records.New(u.host, "busy")
+	running.MarkStart()
+
+	all := u.look()
+	var got []string
+	for _, s := range all.Servers {
+		got = append(got, s.Name)
+	}
+	installed := cmdline.DefaultName([]string{"npx", "-y", "other@latest"}, u.host.Dir)
+	if want := []string{"busy", installed, "plain", "mem"}; !slices.Equal(got, want) {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	mem := all.Servers[3]
+	if len(mem.Pins) != 1 || mem.Pins[0].Spec != e.Spec || len(mem.Trees) != 1 || mem.PackageBytes() != int64(len("@a/mem 1.2.3")) || mem.HomeBytes() != 5 || mem.Records == 0 {
+		t.Errorf("mem: %+v", mem)
+	}
+	if mem.Asked != "@a/mem@latest" || all.Servers[2].Asked != "" {
+		t.Errorf("asked for: %q and %q", mem.Asked, all.Servers[2].Asked)
+	}
+	if mem.Failure == nil || mem.Failure.What != "it failed" || mem.Running || time.Since(mem.Used).Round(day) != 40*day {
+		t.Errorf("mem: %+v, used %s", mem.Failure, mem.Used)
+	}
+	if !all.Servers[0].Running || all.Servers[2].Pins != nil || len(all.Servers[1].Trees) != 1 {
+		t.Errorf("%+v", all.Servers)
+	}
+	if len(all.Unpinned) != 1 || all.Unpinned[0].ID.Version != "1.0.0" || len(all.Trees()) != 3 {
+		t.Errorf("unpinned: %v", all.Unpinned)
+	}
+	if got := all.ShortName(all.Servers[1]); got != "other" {
+		t.Errorf("the short name of %s is %s", installed, got)
+	}
+	if got := Completions(u.host); len(got) != 4 || !slices.Contains(got, installed) {
+		t.Errorf("a shell is proposed %q", got)
+	}
+}
+
+// TestFailurePast tests that a failure is the server's last only until a later session begins.
+func TestFailurePast(t *testing.T) {
+	u := newUser(t)
+	failed := []diagnostics.Diagnosis{{What: "it failed"}}
+	session := func(diagnoses []diagnostics.Diagnosis) *records.Recorder {
+		k := records.New(u.host, "srv")
+		k.MarkStart()
+		if diagnoses != nil {
+			k.Save(diagnostics.Record{Server: "srv", Time: time.Now(), Diagnoses: diagnoses})
+			must(t, k.LastError())
+		}
+		return k
+	}
+	is := func(when string, now bool) {
+		t.Helper()
+		s := u.server(u.look(), "srv")
+		if s.Failure == nil || s.Failure.What != "it failed" || s.Failure.Past == now || (s.Failed() != nil) != now {
+			t.Errorf("%s: %+v", when, s.Failure)
+		}
+	}
+	session(failed)
+	is("the only session failed", true)
+	u.ages("srv", time.Hour)
+	later := session(nil)
+	is("a later session runs", false)
+	later.Save(diagnostics.Record{Server: "srv", Time: time.Now()})
+	is("a later session ended well", false)
+	session(failed)
+	is("the session after it failed", true)
+	earlier := time.Now().Add(-2 * time.Hour)
+	records.New(u.host, "srv").Save(diagnostics.Record{Server: "srv", Time: earlier})
+	is("a session ended well that began before the one that failed", true)
+	u.ages("srv", time.Hour)
+	session(nil)
+	now := time.Now().Add(time.Minute) // of the marker, which is later than any record
+	marker := filepath.Join(records.Path(u.host, "srv"), "begun")
+	note, err := json.Marshal(records.LossNote{Session: now.Add(time.Second), At: now, Why: "the disk is full"})
+	must(t, err, os.WriteFile(marker, note, 0o600), os.Chtimes(marker, now, now))
+	is("the record of a later session was lost", true)
+}
+
+// TestFind tests which names mean a server.
+func TestFind(t *testing.T) {
+	const hash = "-0123456789abcdef"
+	a := &All{}
+	for _, name := range []string{"mem" + hash, "mem-files" + hash, "twin" + hash, "twin-fedcba9876543210", "plain"} {
+		a.Servers = append(a.Servers, &Server{Name: name})
+	}
+	a.Servers[1].About.Package = &records.Package{Name: "@a/files", Spec: "@a/files@^1"}
+	for _, c := range []struct{ name, want string }{
+		{"plain", "plain"}, {"pl", "plain"}, {"mem", "mem" + hash}, {"mem-f", "mem-files" + hash}, {"@a/files", "mem-files" + hash}, {"@a/files@^1", "mem-files" + hash},
+		{"twin-f", "twin-fedcba9876543210"},
+		{"twin", `"twin" may be any of twin` + hash + `, twin-fedcba9876543210: type the whole name`},
+		{"me", `"me" may be any of mem` + hash + `, mem-files` + hash + `: type the whole name`},
+		{"palin", `mcp-jail keeps nothing of a server "palin"; names like it: plain`},
+		{"files", `mcp-jail keeps nothing of a server "files"; names like it: mem-files` + hash},
+		{"zzz", `mcp-jail keeps nothing of a server "zzz"; mcp-jail list  shows all servers`},
+		{"", `mcp-jail keeps nothing of a server ""; mcp-jail list  shows all servers`},
+		{"../plain", `mcp-jail keeps nothing of a server "../plain"; `},
+	} {
+		s, err := a.Find(c.name)
+		if err == nil && s.Name != c.want || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %+v, %v, want %s", c.name, s, err, c.want)
+		}
+	}
+	for i, want := range []string{"mem", "mem-files", "twin-0123", "twin-fedc", "plain"} {
+		if got := a.ShortName(a.Servers[i]); got != want {
+			t.Errorf("the short name of %s is %s, want %s", a.Servers[i].Name, got, want)
+		}
+	}
+	_, err := (&All{}).Find("x")
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || !unknown.None {
+		t.Errorf("of nothing: %v", err)
+	}
+}
+
+// TestConfiguredPin tests that a pin belongs to the configured server that uses it, and that a
+// configuration that cannot be read is told.
+func TestConfiguredPin(t *testing.T) {
+	u := newUser(t)
+	u.installs("@a/mem@latest", "@a/mem", "1.2.3")
+	file := filepath.Join(u.host.ConfigDir, "config.toml")
+	u.plant(file, "version = 1\n[servers.memory]\ncommand = \"npx\"\narguments = [\"-y\", \"@a/mem\"]\n")
+	if got := u.names(); got != "memory pin @a/mem@latest @a/mem@1.2.3" {
+		t.Errorf("%s", got)
+	}
+	must(t, os.WriteFile(file, []byte("nonsense"), 0o600))
+	all := u.look()
+	if all.ConfigErr == nil {
+		t.Error("nothing is wrong with the configuration")
+	}
+	if _, err := all.Removal(all.Servers); err == nil || !strings.Contains(err.Error(), "configuration cannot be read") {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+// TestLine tests the launcher's line of a pin: that of the last session, or the shortest one.
+func TestLine(t *testing.T) {
+	u := newUser(t)
+	e := u.installs("@a/mem@latest", "@a/mem", "1.2.3")
+	u.installs("@a/mem@1.0.0", "@a/mem", "1.0.0")
+	u.installs("other@latest, more@latest", "other", "2.0.0")
+	u.installs("solo@latest", "solo", "1.0.0")
+	u.runs("mem-1", 0, e)
+	all, err := Known(u.host)
+	must(t, err)
+	var got []string
+	for _, s := range all.Servers {
+		for _, e := range s.Pins {
+			got = append(got, e.Spec+": "+strings.Join(all.Line(s, e), " "))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"@a/mem@1.0.0: npx -y @a/mem@1.0.0", "@a/mem@latest: npx -y @a/mem@latest",
+		"other@latest, more@latest: ", "solo@latest: npx -y solo",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

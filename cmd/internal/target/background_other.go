@@ -1,8 +1,0 @@
-//go:build !unix
-
-package target
-
-import "syscall"
-
-// ownSession returns nil: only Unix has such sessions.
-func ownSession() *syscall.SysProcAttr { return nil }
