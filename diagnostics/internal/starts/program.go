@@ -1,14 +1,18 @@
 package starts
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -88,4 +92,107 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	f := paths.Attribute(c, report.Certain, path, policy.Execute, false, cause)
 	f.Hint.Axis = policy.AxisProcess
 	return f
+}
+
+func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
+	name := ruleFor(c, d)
+	said := d
+	said.Arguments = make([]string, len(d.Arguments))
+	for i, arg := range d.Arguments {
+		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
+	}
+	f := names.AttributeProgram(c, report.Certain, name, "the jail refused to start "+c.Show(d.Target)+report.Arguments(said)+report.ProgramAndCount(d)+": no rule of access.commands allows that")
+	f.Hint.Target, f.Hint.Explain = d.Target+report.Arguments(said), report.PageArguments
+	switch list, ok := exactArguments(c, d); {
+	case f.Grant.IsZero():
+	case misnamed(c, d):
+		f.Grant = grants.Grant{}
+		f.Fix = "start it under the name or the path in its rule: the one that it got decides where some programs take their code from"
+	case unnamed(c, d, name):
+		f.Grant = grants.Grant{}
+		f.Fix = "no rule is for that name: start it as " + c.Show(filepath.Base(name)) + ", and allow that in [" + c.Writer.Table() + ".commands." + show.Key(name) + "]"
+	case !ok:
+		f.Grant = grants.Grant{}
+		f.Fix = "allow it by hand, in [" + c.Writer.Table() + ".commands." + show.Key(name) + "]: no line can be offered that says these arguments word for word"
+	default:
+		f.Grant.Args = list
+	}
+	return f
+}
+
+// ruleFor returns the name under which the refused program stands in the rules, or would. If
+// several rules are about the file, the name that the program was started with decides.
+func ruleFor(c *facts.Case, d policy.Denial) string {
+	called := ""
+	if len(d.Arguments) > 0 && d.Arguments[0] != "" {
+		called = filepath.Base(d.Arguments[0])
+	}
+	found := ""
+	for _, c := range c.Profile.Commands {
+		for _, s := range c.Starts {
+			if s.Script == d.Target || s.Script == "" && s.File == d.Target && s.Name == called {
+				found = cmp.Or(found, c.Name)
+			}
+		}
+	}
+	if found == "" && called != "" && names.Finds(c, called, d.Target) {
+		return called
+	}
+	return cmp.Or(found, names.CommandName(c, d.Target))
+}
+
+// misnamed reports whether there is a rule for the program, and argv[0] is empty or a path that is
+// not in the rule.
+func misnamed(c *facts.Case, d policy.Denial) bool {
+	rules := startsOf(c, d.Target)
+	return len(d.Arguments) > 0 && len(rules) > 0 && !slices.ContainsFunc(rules, func(s policy.Start) bool {
+		name := d.Arguments[0]
+		return s.Script != "" || s.Accepts(name) || name != "" && filepath.Base(name) == name
+	})
+}
+
+// unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as
+// policy.Start.Accepts does with the paths that package resolve finds for that name. If there is
+// a rule for the program already, misnamed decides.
+func unnamed(c *facts.Case, d policy.Denial, name string) bool {
+	if len(d.Arguments) == 0 || len(startsOf(c, d.Target)) > 0 {
+		return false
+	}
+	called := d.Arguments[0]
+	switch dir := filepath.Dir(called); {
+	// A rule accepts its name, its path, and the file itself.
+	case called == filepath.Base(name), called == name, called == d.Target:
+		return false
+	case !filepath.IsAbs(called) || filepath.Base(called) != filepath.Base(name):
+		return true
+	default:
+		found := c.Canonical(called) == d.Target || c.Evidence.Canonical != nil && c.Evidence.Canonical(called) == d.Target
+		return !found || !slices.Contains(filepath.SplitList(names.SearchPath(c)), dir) || c.RightsAt(dir)&policy.Write != 0
+	}
+}
+
+func startsOf(c *facts.Case, file string) (all []policy.Start) {
+	for _, command := range c.Profile.Commands {
+		for _, s := range command.Starts {
+			if s.Script == file || s.Script == "" && s.File == file {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// exactArguments returns the arguments of a denial as the list of a rule that allows them and no
+// others. ok is false if they are not all known, or hold a secret.
+func exactArguments(c *facts.Case, d policy.Denial) (list string, ok bool) {
+	if d.Detail != "" || len(d.Arguments) == 0 {
+		return "", false
+	}
+	// A list that is not word for word would allow more, or other, starts.
+	for _, arg := range d.Arguments[1:] {
+		if c.Evidence.Redactor.Redact(arg) != arg || show.Line(arg) != arg || arg == policy.AnyArguments || arg == policy.AnyArgument {
+			return "", false
+		}
+	}
+	return show.List(d.Arguments[1:]), true
 }
