@@ -77,7 +77,6 @@ func (p *Profile) MinimalEntries() []Entry {
 // creating and deleting it.
 const FileRights = Read | Update | Execute
 
-// isRedundant reports whether an entry for a file grants what the rule around it grants.
 func (p *Profile) isRedundant(e Entry) bool {
 	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&FileRights == 0 {
 		return false

@@ -27,7 +27,6 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// variableIn returns the shell variable that a path begins with, or "".
 func variableIn(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	name := strings.Trim(strings.TrimPrefix(first, "$"), "{}")

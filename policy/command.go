@@ -131,7 +131,6 @@ func (f Start) match(s ProgramStart) (at int, ok bool) {
 	return at, s.Argv[at] == f.Script || s.IsScript(s.Argv[at], f.Script)
 }
 
-// allows reports whether the rule allows the arguments.
 func (c *Command) allows(args []string) bool {
 	return c.Args == nil || slices.ContainsFunc(c.Args, func(list []string) bool { return MatchArguments(list, args) })
 }
@@ -170,7 +169,6 @@ func (m *CommandMatch) Keeps(variable string, granted func(string) bool) bool {
 	})
 }
 
-// matchesName reports whether a variable is one of names, which may end in "*".
 func matchesName(names []string, name string) bool {
 	rules := make([]EnvRule, len(names))
 	for i, n := range names {

@@ -56,7 +56,6 @@ func (r CommandRule) and(b CommandRule) (both CommandRule, some bool) {
 	return both, both.Args == nil || len(both.Args) > 0
 }
 
-// andArguments returns the list that matches the arguments which both lists match.
 func andArguments(x, y []string) (both []string, ok bool) {
 	both = []string{}
 	for i := 0; ; i++ {

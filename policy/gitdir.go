@@ -118,7 +118,6 @@ func (p *Profile) InGitInternals(file string) bool {
 	})
 }
 
-// inGitDir reports whether path is or lies in a git directory.
 func (p *Profile) inGitDir(file string) bool {
 	return strings.Contains(foldCase(file)+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(file, dir) })
 }

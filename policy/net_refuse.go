@@ -91,7 +91,6 @@ func (n NetRule) part(r NetRule) NetRule {
 	return out
 }
 
-// hostIncludes reports whether the hosts of one pattern are among those of another.
 func hostIncludes(wide, narrow string) bool {
 	suffix, wild := strings.CutPrefix(wide, "*")
 	return wide == narrow || wild && strings.HasSuffix(narrow, suffix)

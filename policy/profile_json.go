@@ -148,7 +148,6 @@ type variableJSON struct {
 	Rule   string `json:"rule"`
 }
 
-// document returns the form of the profile that plan prints.
 func (p *Profile) document() profileJSON {
 	out := profileJSON{
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,

@@ -89,7 +89,6 @@ type Limits struct {
 // DefaultLimits are the limits of a server that declares none.
 var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}
 
-// keys returns pointers to the limits, with their names in a configuration.
 func (l *Limits) keys() []struct {
 	name  string
 	value *int

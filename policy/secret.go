@@ -76,7 +76,6 @@ func (s Secret) Source() string {
 	return "the variable " + s.Env
 }
 
-// equal reports whether both secrets have the same variable and source.
 func (s Secret) equal(t Secret) bool {
 	return s.Env == t.Env && s.File == t.File && slices.Equal(s.Command, t.Command)
 }
@@ -89,7 +88,6 @@ func (r NetRule) SecretNames() (names []string) {
 	return names
 }
 
-// checkSecret validates one secret without looking at the disk.
 func checkSecret(s Secret) error {
 	if strings.Trim(s.Env, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || s.Env == "" || len(s.Env) > 256 {
 		return fmt.Errorf("env = %q: a secret's variable has letters, digits and \"_\" only, at most 256", Abbreviate(s.Env))

@@ -138,7 +138,6 @@ func NewStatement(p *Profile) Statement {
 	return s
 }
 
-// addNames adds the names of variables and programs that find room.
 func (s *Statement) addNames(p *Profile, fits func(any) bool) {
 	for _, v := range p.Env {
 		own := IsMinimalVariable(v.Name) || strings.HasPrefix(v.Rule, OwnVariable)
@@ -183,7 +182,6 @@ func (s *Statement) Encode() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// rightList returns the name of each right.
 func rightList(r Rights) []string {
 	out := []string{}
 	for _, n := range RightNames {
@@ -209,8 +207,6 @@ func (p *Profile) RootsIn(dir string) (dirs []string) {
 	return dirs
 }
 
-// hasUnreadableParent reports whether path, or a directory between wider and path, cannot be
-// read.
 func (p *Profile) hasUnreadableParent(path, wider string) bool {
 	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
 		if !p.RightsAt(at).Has(Read) {

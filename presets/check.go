@@ -99,7 +99,6 @@ func (v Value) check(key string, add func(key, format string, args ...any)) {
 	}
 }
 
-// checkSecret compares the facts about a variable with the rules of the second part.
 func (p *Preset) checkSecret(v Variable, key string, add func(key, format string, args ...any)) {
 	if v.Sent != InHeader && (v.Header != nil || v.Hosts != nil || v.HostsFrom != nil) {
 		add(key, "may have header, hosts and hosts_from only if it is sent in a header")
@@ -137,10 +136,8 @@ func (p *Preset) checkSecret(v Variable, key string, add func(key, format string
 	}
 }
 
-// kind returns what the value of a variable, flag or position names.
 func (p *Preset) kind(label string) Kind { return p.valueOf(label).Kind }
 
-// valueOf returns what is known about the value that a label has.
 func (p *Preset) valueOf(label string) Value {
 	if v, ok := p.Variable(label); ok {
 		return v.Value

@@ -96,7 +96,6 @@ func (m *maker) variable(v Variable, set bool, given []givenArgument) {
 	}
 }
 
-// ownHosts returns the rules for the hosts that the entry names for a variable.
 func (m *maker) ownHosts(v Variable) (rules []int) {
 	for _, label := range v.HostsFrom {
 		rules = append(rules, m.named[label]...)
@@ -141,7 +140,6 @@ func (m *maker) remove(name string) {
 	}
 }
 
-// dropReplacedHosts removes the rules for the preset's hosts that hosts of the entry replace.
 func (m *maker) dropReplacedHosts() {
 	if len(m.replaced) == 0 {
 		return
@@ -157,7 +155,6 @@ func (m *maker) dropReplacedHosts() {
 	})
 }
 
-// value makes the rules for what a value names.
 func (m *maker) value(label string, v Value, value string) {
 	var err error
 	whole := value
@@ -194,12 +191,10 @@ func (m *maker) value(label string, v Value, value string) {
 	}
 }
 
-// isVariable reports whether a label is the name of a variable.
 func (m *maker) isVariable(label string) bool {
 	return slices.ContainsFunc(m.preset.Variables, func(v Variable) bool { return v.Name == label })
 }
 
-// place returns the place of a rule that comes from the entry.
 func (m *maker) place(label string) string {
 	if label == "rest" {
 		label = "an argument"
@@ -209,7 +204,6 @@ func (m *maker) place(label string) string {
 	return "preset " + m.preset.Name + ": " + label
 }
 
-// rule returns the rule for a file or directory.
 func (v Value) rule(path string) policy.FsRule {
 	return policy.FsRule{Path: path, Preset: true, Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}
 }
@@ -227,7 +221,6 @@ func (m *maker) grantHost(label string, r policy.NetRule) {
 	m.named[label] = append(m.named[label], i)
 }
 
-// ports puts the port of a variable into the rules for hosts that have none of their own.
 func (m *maker) ports() {
 	for _, v := range m.preset.Variables {
 		if value, ok := m.entry.Env[v.Name]; ok && v.Kind == Port {
@@ -261,7 +254,6 @@ func (m *maker) net() []policy.NetRule {
 	return m.server.Access.Net
 }
 
-// clone copies what a maker changes.
 func clone(s *config.Server) *config.Server {
 	out := *s
 	out.Variables = slices.Clone(s.Variables)

@@ -78,7 +78,6 @@ var byPackage = sync.OnceValue(func() map[string]string {
 
 func (p Package) key() string { return string(p.Ecosystem) + " " + p.Name }
 
-// normal returns the form in which names of an ecosystem are compared.
 func normal(ecosystem Ecosystem, name string) string {
 	switch ecosystem {
 	case PyPI: // the normalised names of the index

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// hostsOf returns the net rules for the hosts that a value names.
 func hostsOf(v Value, value string) (rules []policy.NetRule, err error) {
 	if strings.Contains(value, "${") || strings.HasPrefix(value, "$") || strings.Contains(value, "{env:") {
 		return nil, fmt.Errorf("its value is filled in later: write the net rule for its host")

@@ -47,7 +47,6 @@ func (e *UnfitError) Error() string {
 	return text + ". To grant the same to this line, copy the table that mcp-jail preset " + preset.Name + " prints into your configuration"
 }
 
-// isFor reports whether a preset is for a package.
 func (p *Preset) isFor(ecosystem Ecosystem, name string) bool {
 	key := Package{Ecosystem: ecosystem, Name: normal(ecosystem, name)}.key()
 	return slices.ContainsFunc(p.Packages, func(of Package) bool {
@@ -55,7 +54,6 @@ func (p *Preset) isFor(ecosystem Ecosystem, name string) bool {
 	})
 }
 
-// packages names what a preset is for.
 func (p *Preset) packages() string {
 	var names []string
 	for _, of := range p.Packages {
@@ -102,7 +100,6 @@ func Named(s Start) (*Preset, bool) {
 	return ForPackage(Command, strings.TrimSuffix(baseName(s.Argv[0]), ".exe"))
 }
 
-// nameOf returns the name under which the registry has the first package of a line.
 func nameOf(line runline.Line) (name string, ok bool) {
 	switch first := line.Packages[0]; first.Kind {
 	case runline.Registry:
@@ -158,7 +155,6 @@ func (s Start) Brings() (what []string) {
 	return what
 }
 
-// ofLine returns what a launcher's line brings.
 func ofLine(line runline.Line) (what []string) {
 	if loads("NODE_OPTIONS", line.NodeOptions) {
 		what = append(what, "--node-options")
@@ -208,7 +204,6 @@ var wrappers = []string{
 // directory do.
 func IsWrapper(program string) bool { return slices.Contains(wrappers, program) }
 
-// direct returns what a line brings that no launcher starts.
 func (s Start) direct() []string {
 	if len(s.Argv) == 0 {
 		return nil
@@ -245,7 +240,6 @@ var harmless = map[string][]string{
 	"":       {"-e", "-u", "-eu"},
 }
 
-// loads reports whether a variable with this value loads code.
 func loads(name, value string) bool {
 	if value == "" || !environ.Loads(name) {
 		return false
@@ -253,7 +247,6 @@ func loads(name, value string) bool {
 	return name != "NODE_OPTIONS" || slices.ContainsFunc(strings.Fields(value), func(word string) bool { return !harmlessNode(word) })
 }
 
-// harmlessNode reports whether an option of node loads no code.
 func harmlessNode(word string) bool {
 	flag, _, _ := strings.Cut(word, "=")
 	switch strings.ReplaceAll(flag, "_", "-") {

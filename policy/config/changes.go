@@ -106,7 +106,6 @@ func (c *Config) server(name string) *Server {
 	return c.Servers[name]
 }
 
-// processOf returns the policy of the process that serves a tool.
 func (c *Config) processOf(name, tool string) *policy.Policy {
 	s := c.Servers[name]
 	if s.IsStateful() {
@@ -115,7 +114,6 @@ func (c *Config) processOf(name, tool string) *policy.Policy {
 	return c.process(s, tool)
 }
 
-// nothing returns the policy of a server with which nothing is granted.
 func (c *Config) nothing(s *Server, tool string) *policy.Policy {
 	p := c.process(&Server{Name: s.Name, Project: cmp.Or(s.Project, s.Where)}, tool)
 	p.Default, p.Fs, p.Command, p.Arguments, p.Stateful = false, nil, s.Command, s.Arguments, s.IsStateful()
@@ -181,14 +179,12 @@ func valueText(v reflect.Value) string {
 
 func compareNone(_, _ *policy.Policy) []Change { return nil }
 
-// compareRules compares the rules of files, hosts, ports and variables, and sensitive paths.
 func compareRules(before, after *policy.Policy) (all []Change) {
 	had, has := grantTexts(before), grantTexts(after)
 	all = append(all, listChanges(had, has, true, "", "no longer: ")...)
 	return append(all, listChanges(refusalTexts(before), refusalTexts(after), false, "refuses ", "no longer refuses ")...)
 }
 
-// listChanges returns the changes of a list of texts. loosens says whether a new one loosens.
 func listChanges(had, has []string, loosens bool, gain, loss string) (all []Change) {
 	for _, text := range has {
 		if !slices.Contains(had, text) {
@@ -288,7 +284,6 @@ func compareHome(before, after *policy.Policy) []Change {
 	return []Change{{`home = "private"`, false}}
 }
 
-// compareSettings compares the settings that were written.
 func compareSettings(before, after *policy.Policy) (all []Change) {
 	values := func(p *policy.Policy) map[string]string {
 		out := map[string]string{}

@@ -91,7 +91,6 @@ func (s *Server) movePrefixes() {
 	s.Variables = slices.DeleteFunc(s.Variables, isPrefix)
 }
 
-// server returns the server that the flags describe, without its preset's table.
 func (o CommandLineOptions) server() (*Server, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
@@ -124,7 +123,6 @@ func (o CommandLineOptions) server() (*Server, error) {
 // flagProblems are the problems of flags.
 type flagProblems struct{ policy.Problems }
 
-// checkProgram checks the command, --name and --home.
 func (o CommandLineOptions) checkProgram(bad *flagProblems) {
 	for _, arg := range o.Command {
 		if strings.ContainsRune(arg, 0) {
@@ -140,7 +138,6 @@ func (o CommandLineOptions) checkProgram(bad *flagProblems) {
 	}
 }
 
-// startupTimeout returns the value of --startup-timeout, or nil without that flag.
 func (o CommandLineOptions) startupTimeout(bad *flagProblems) *int {
 	if o.Startup == "" {
 		return nil
@@ -213,7 +210,6 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 	return rules
 }
 
-// netRules returns the rules of --net.
 func (o CommandLineOptions) netRules(bad *flagProblems) (rules []policy.NetRule) {
 	for _, n := range o.Net {
 		host, port, err := policy.ParseHostPort(n)
@@ -236,7 +232,6 @@ func limitFlag(s string) (l LimitsTable, problems policy.Problems) {
 	return l, d.in.Problems
 }
 
-// add adds a problem of the value of a flag.
 func (p *flagProblems) add(flag, value, format string, args ...any) {
 	p.Problems = append(p.Problems, policy.Problem{File: flag + " " + policy.Abbreviate(value), Message: fmt.Sprintf(format, args...)})
 }

@@ -197,7 +197,6 @@ func (s *Server) overlay(l *Server) {
 	}
 }
 
-// overlaySettings replaces the settings that l has.
 func (s *Server) overlaySettings(l *Server) {
 	if s.places == nil {
 		s.places = map[string]string{}

@@ -45,7 +45,6 @@ type (
 	form   = reader.Form
 )
 
-// whole reads the top of a file.
 func (d *decoder) whole(root *node, c *Config) {
 	d.in.Table(root, "", fields{
 		"version":  func(n *node, key string) { c.Version = d.version(n, key) },

@@ -99,7 +99,6 @@ func (d *decoder) settings(s *Server) fields {
 // serverOnly are keys of a server that the table for all servers must not have.
 var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "waive", "stateful", "tools"}
 
-// defaults reads the table for all servers.
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.in.File, n.Line)}
 	known := d.settings(&out.settings)

@@ -36,7 +36,6 @@ func (d *Defaults) overlay(l *Defaults) {
 	d.SensitivePaths = append(d.SensitivePaths, l.SensitivePaths...)
 }
 
-// below returns s with the defaults for the settings that s does not have.
 func (d *Defaults) below(s *Server) *Server {
 	if d == nil {
 		return s
@@ -156,7 +155,6 @@ func (d *Defaults) Digest() string {
 	return stamp.Digest([]any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()})
 }
 
-// refuseDefaults returns the problem of a project's file that has defaults.
 func (c *Config) refuseDefaults() policy.Problems {
 	if c.Defaults == nil {
 		return nil
@@ -208,7 +206,6 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 	return merged.Defaults, problems.Err()
 }
 
-// secretFiles returns the files of the secrets of all servers, sorted.
 func (c *Config) secretFiles() (files []string) {
 	for _, name := range c.ServerNames() {
 		s := c.Servers[name]

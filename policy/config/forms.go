@@ -7,7 +7,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// serverForm returns the form of the name of a server.
 func serverForm() form {
 	return form{Pattern: `^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, Check: func(name string) error {
 		if policy.ValidServerName(name) {
@@ -17,7 +16,6 @@ func serverForm() form {
 	}}
 }
 
-// commandForm returns the form of the name of a program in a command rule.
 func commandForm() form {
 	return form{Pattern: `^[^*\n]+$`, Check: func(name string) error {
 		if name == "" || strings.ContainsAny(name, "*\x00\n") {
@@ -42,7 +40,6 @@ func hostForm() form {
 	}}
 }
 
-// variableForm returns the form of the exact name of a variable.
 func variableForm() form { return form{Pattern: `^[^=*\r\n]+$`, Check: policy.CheckVariable} }
 
 // prefixForm returns the form of the name of a variable, or of its beginning with a "*".

@@ -55,7 +55,6 @@ type holder struct {
 	defaults *Defaults
 }
 
-// sensitiveAt returns the place of an entry of sensitive_paths in the layers below.
 func (h *holder) sensitiveAt(path string) (where string) {
 	for _, l := range h.lower.laidTables() {
 		tables := []*Access{l.Access}

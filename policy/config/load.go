@@ -234,7 +234,6 @@ func checkLink(name string, opened os.FileInfo) error {
 	return nil
 }
 
-// cause returns the error's text without the path, which the message contains already.
 func cause(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -232,7 +232,6 @@ func (s *Server) policy() *policy.Policy {
 	return p
 }
 
-// unusedKeys returns warnings about keys that only a stateless server uses.
 func (s *Server) unusedKeys() (ws []policy.Warning) {
 	if !s.IsStateful() {
 		return nil

@@ -234,7 +234,6 @@ func (t *LimitsTable) list() []limit {
 	}
 }
 
-// exceedsDefault reports whether a limit is set to more than its default.
 func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
 // Grants describes what the server's own table grants: not what its preset grants.

@@ -33,7 +33,6 @@ func (h *Host) ManagerRoots() (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// managerPlaces returns the usual places, and those that variables name.
 func (h *Host) managerPlaces() (all []VersionManager) {
 	home := func(name string) string { return path.Join(h.Home, name) }
 	data := h.dataHome()
@@ -71,7 +70,6 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 	return all
 }
 
-// dataHome returns the directory of programs' data (XDG Base Directory Specification).
 func (h *Host) dataHome() string {
 	if v, ok := h.UserEnv("XDG_DATA_HOME"); ok && path.IsAbs(v) {
 		return path.Clean(v)

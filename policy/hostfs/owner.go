@@ -140,8 +140,6 @@ func (h *Host) ownDirs() [4]ownDir {
 	return [...]ownDir{{h.ConfigDir, "configuration", "XDG_CONFIG_HOME"}, {h.StateDir, "state", "XDG_STATE_HOME"}, {h.CacheDir, "cache", "XDG_CACHE_HOME"}, {h.DataDir, "data", "XDG_DATA_HOME"}}
 }
 
-// nameVariable makes an error about one of mcp-jail's own directories name the variable that chose
-// it.
 func (h *Host) nameVariable(err error, dir string) error {
 	var owner *OwnerError
 	if !errors.As(err, &owner) {

@@ -7,8 +7,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pseudoMounts returns the mount points of filesystems that contain no files, outside
-// /proc, /sys and /dev.
 func pseudoMounts() (places []string) {
 	const file = "/proc/self/mountinfo"
 	buf := buffers.Get().(*[]byte)
@@ -36,7 +34,6 @@ func pseudoMounts() (places []string) {
 	return places
 }
 
-// isPseudoFS reports whether a filesystem type contains no files.
 func isPseudoFS(kind string) bool {
 	switch kind {
 	case "proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2", "bpf", "binfmt_misc", "mqueue",

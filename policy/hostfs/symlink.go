@@ -38,8 +38,9 @@ func (p ResolvedPath) Exists() bool { return p.missing == "" }
 // A LinkResolver follows paths on a host and remembers the answers, because one start asks
 // about the same few directories many times.
 type LinkResolver struct {
-	host  *Host
-	stats map[string]*lstatResult
+	host       *Host
+	stats      map[string]*lstatResult
+	canonicals map[string]string // the answers of Canonical
 	// Listings are the entries of directories about which a start asks many questions, most
 	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry
@@ -193,6 +194,54 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 		out.Path, out.Info = next, s.Info
 	}
 	return out, nil
+}
+
+// Canonical returns the canonical form of a path, or the path itself if its links form a loop.
+func (f *LinkResolver) Canonical(p string) string {
+	if known, ok := f.canonicals[p]; ok {
+		return known
+	}
+	at, err := f.Resolve(p)
+	if err != nil {
+		at.Path = path.Clean(p)
+	}
+	if f.canonicals == nil {
+		f.canonicals = make(map[string]string, 300)
+	}
+	f.canonicals[p] = at.Path
+	return at.Path
+}
+
+// List returns the entries of a canonical directory in any order, as [Host].ReadDir does.
+func (f *LinkResolver) List(dir string) ([]DirEntry, error) {
+	if entries, known := f.Listings[dir]; known {
+		return entries, nil
+	}
+	return f.host.ReadDir(dir)
+}
+
+// Names returns the names in a canonical directory, sorted. It may return those that it could read
+// together with an error.
+func (f *LinkResolver) Names(dir string) (names []string, err error) {
+	entries, err := f.List(dir)
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// ReadStart follows a path and returns the first 4096 bytes of the regular file there, or none.
+func (f *LinkResolver) ReadStart(p string) string {
+	at, err := f.Resolve(p)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
+		return ""
+	}
+	head, err := f.host.ReadHead(at.Path, 4096)
+	if err != nil {
+		return ""
+	}
+	return string(head)
 }
 
 // UpFromLink returns the first symbolic link in an absolute path behind which ".." leads elsewhere

@@ -33,8 +33,6 @@ func systemFiles(os string) []string {
 	}
 }
 
-// isVersionedSystemDir reports whether a name in /etc is a runtime's directory with a
-// version.
 func isVersionedSystemDir(name string) bool {
 	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
 		if strings.HasPrefix(name, prefix) {
@@ -44,7 +42,6 @@ func isVersionedSystemDir(name string) bool {
 	return false
 }
 
-// programParts returns the paths that a command needs, whether or not they become entries.
 func (b *resolver) programParts(c *command.Resolver) []policy.Part {
 	work := map[string]bool{}
 	for _, file := range c.Files {
@@ -81,8 +78,6 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 	return append(needs, extra...)
 }
 
-// addBaseline resolves the dependencies of every program and of this command, and adds them
-// to the entries.
 func (b *resolver) addBaseline(extra []command.Dependency) {
 	needs := b.dependencies(extra)
 	type resolved struct {
@@ -101,7 +96,7 @@ func (b *resolver) addBaseline(extra []command.Dependency) {
 	}
 	tree := ""
 	if b.p.Packages.Tree != "" {
-		tree = b.places.Canonical(b.p.Packages.Tree)
+		tree = b.paths.Canonical(b.p.Packages.Tree)
 	}
 	// Wider ones come first, so that paths inside them are not repeated.
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })

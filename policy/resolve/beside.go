@@ -26,11 +26,10 @@ func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
 	return nil
 }
 
-// isNamedIn reports whether one of some rules names a path, so that it decides in full.
 func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
 	return slices.ContainsFunc(rules, func(r policy.FsRule) bool {
 		abs, _ := b.places.ExpandRule(r, workspace)
-		return r.Beside == "" && b.places.Canonical(abs) == p
+		return r.Beside == "" && b.paths.Canonical(abs) == p
 	})
 }
 

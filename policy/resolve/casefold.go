@@ -6,21 +6,15 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // caseFolding finds out which names can be reached under another spelling.
 type caseFolding struct {
-	h       *hostfs.Host
-	paths   *hostfs.LinkResolver
-	places  *places.Places
-	entries entrySet
+	*facts
 
 	caseInsensitive map[string]bool // directories: see isCaseInsensitive
 }
 
-// foldedNames returns the names that a server could reach under another spelling.
 func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
 	found := map[string]policy.FoldedName{}
 	add := func(name string) {
@@ -86,7 +80,8 @@ func (b *caseFolding) existingName(name string) string {
 		return name
 	}
 	dir := path.Dir(name)
-	for _, other := range b.places.EntriesOf(dir) {
+	names, _ := b.paths.Names(dir)
+	for _, other := range names {
 		if otherCase(other) != other {
 			return path.Join(dir, other)
 		}

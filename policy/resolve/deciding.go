@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// protectDeciding protects the paths that decide, and what their entries lead to.
 func (b *masks) protectDeciding() {
 	for _, d := range b.places.Deciding {
 		b.protectPath(d.Abs, d.Named)
@@ -20,7 +19,7 @@ func (b *masks) protectDeciding() {
 	if !b.entries.grantsWrite() {
 		return
 	}
-	depth, home := 1, b.places.Canonical(b.h.Home)
+	depth, home := 1, b.paths.Canonical(b.h.Home)
 	if e, ok := b.entries.find(home); ok && e.Rights&policy.Write != 0 {
 		depth = maxDepth // all of HOME is searched at this start anyway: see scan
 	}
@@ -53,10 +52,7 @@ func (b *masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 	if d.Risk == places.PathRisk || d.Risk == places.ProgramsRisk {
 		b.protectParts(at.Path, d.Named)
 	}
-	entries, known := b.paths.Listings[at.Path]
-	if !known {
-		entries, _ = b.h.ReadDir(at.Path) // what cannot be listed here, the server cannot list either
-	}
+	entries, _ := b.paths.List(at.Path) // what cannot be listed here, the server cannot list either
 	for _, e := range entries {
 		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Risk: d.Risk, OfEnvironment: d.OfEnvironment}
 		switch {
@@ -68,8 +64,6 @@ func (b *masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 	}
 }
 
-// followEntry protects what one symbolic link leads to. A directory to which a link in PATH leads is
-// no program.
 func (b *masks) followEntry(d places.DecidingPath, depth int, listed map[string]bool) {
 	at, err := b.paths.Resolve(d.Abs)
 	if err != nil || len(at.Links) == 0 {
@@ -130,7 +124,7 @@ func (b *masks) protectParts(dir, named string) {
 func (b *masks) isShared(prefix string) bool {
 	gopath, _ := b.h.UserEnv("GOPATH")
 	within := func(dir string) bool {
-		return strings.HasPrefix(dir, "/") && policy.Within(b.places.Canonical(dir), prefix)
+		return strings.HasPrefix(dir, "/") && policy.Within(b.paths.Canonical(dir), prefix)
 	}
 	return slices.ContainsFunc([]string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, path.Join(b.h.Home, ".local"), path.Join(b.h.Home, "go"), gopath}, within)
 }
@@ -153,13 +147,12 @@ func (b *masks) warnDeciding() {
 	}
 }
 
-// cachesBelow returns the caches of packages in a directory, unless that holds the home directory.
 func (b *masks) cachesBelow(dir string) (names []string) {
-	if policy.Within(b.places.Canonical(b.h.Home), dir) {
+	if policy.Within(b.paths.Canonical(b.h.Home), dir) {
 		return nil
 	}
 	for _, d := range b.places.Deciding {
-		if d.Risk == places.PackagesRisk && policy.Within(b.places.Canonical(d.Abs), dir) && b.paths.Exists(d.Abs) {
+		if d.Risk == places.PackagesRisk && policy.Within(b.paths.Canonical(d.Abs), dir) && b.paths.Exists(d.Abs) {
 			names = append(names, d.Named)
 		}
 	}

@@ -34,7 +34,6 @@ func (b entrySet) sorted() []policy.Entry {
 	return out
 }
 
-// insideRule reports whether a baseline entry lies inside a rule with rights.
 func (b entrySet) insideRule(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
@@ -45,7 +44,6 @@ func (b entrySet) insideRule(p string) bool {
 	return false
 }
 
-// rightsAround returns the rights that all entries around a path grant together.
 func (b entrySet) rightsAround(p string) (rights policy.Rights) {
 	for p != "/" {
 		p = path.Dir(p)
@@ -54,7 +52,6 @@ func (b entrySet) rightsAround(p string) (rights policy.Rights) {
 	return rights
 }
 
-// grantsWrite reports whether any rule grants a write right.
 func (b entrySet) grantsWrite() bool {
 	for _, e := range b {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 {
@@ -64,7 +61,6 @@ func (b entrySet) grantsWrite() bool {
 	return false
 }
 
-// empty takes all rights from an existing entry.
 func (b entrySet) empty(p, written string) {
 	if e, ok := b[p]; ok {
 		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false

@@ -20,8 +20,6 @@ func (e environment) set(name, value, rule string, secret bool) {
 	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
 }
 
-// buildEnvironment builds the environment as docs/policy.md "Environment rules" defines, and
-// lists the variables that are withheld.
 func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
@@ -42,8 +40,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 			env.set(name, value, "the installed package", false)
 		}
 	}
-	secrets := &secrets{p: b.p, h: b.h, paths: b.paths, places: b.places, writers: b.writers, lower: b.lower, warnings: b.warnings}
-	if err := secrets.resolveSecrets(out, host, env); err != nil {
+	if err := (&secrets{b.facts, b.writers, b.lower}).resolveSecrets(out, host, env); err != nil {
 		return err
 	}
 	env.set("HOME", out.Home, minimalEnvironment, false)
@@ -64,7 +61,6 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 	return nil
 }
 
-// addMinimal adds the host's variables that every server gets.
 func (b *resolver) addMinimal(env environment, host map[string]string) {
 	for name, value := range host {
 		switch name {
@@ -82,7 +78,6 @@ func (b *resolver) addMinimal(env environment, host map[string]string) {
 	}
 }
 
-// applyEnvRules forwards or removes one variable of the host as the rules say.
 func (b *resolver) applyEnvRules(env environment, name, value string) {
 	rule, ok := policy.MatchEnv(b.p.Env, name)
 	exact := rule.Name == name
@@ -110,7 +105,6 @@ func (b *resolver) applyEnvRules(env environment, name, value string) {
 	}
 }
 
-// warnEnvRules warns of rules that have no effect on this host.
 func (b *resolver) warnEnvRules(host map[string]string) {
 	for _, r := range b.p.Env {
 		switch _, ok := host[r.Name]; {

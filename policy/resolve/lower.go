@@ -21,16 +21,11 @@ type lowerRule struct {
 
 // lowerLayers are what the layers below a project's file say of the files that it grants.
 type lowerLayers struct {
-	p        *policy.Policy
-	h        *hostfs.Host
-	paths    *hostfs.LinkResolver
-	places   *places.Places
-	warnings *warningList
-	rules    []lowerRule     // see collectLower
-	held     []policy.FsRule // see isHeld
+	*facts
+	rules []lowerRule     // see collectLower
+	held  []policy.FsRule // see isHeld
 }
 
-// collectLower follows the paths of the layers below a project's file.
 func (b *lowerLayers) collectLower() error {
 	l := b.p.Lower
 	if l == nil {
@@ -51,7 +46,6 @@ func (b *lowerLayers) collectLower() error {
 	return nil
 }
 
-// lowerRuleAt returns the rule of the layers below that decides about a canonical path.
 func (b *lowerLayers) lowerRuleAt(p string) (lowerRule, bool) {
 	for ; ; p = path.Dir(p) {
 		for i := len(b.rules) - 1; i >= 0; i-- {
@@ -86,7 +80,6 @@ func (b *lowerLayers) refusedBelow(p string) (refusal, where string, ok bool) {
 	return "", "", false
 }
 
-// heldSensitive returns the sensitive path of the layers below that a canonical path is.
 func (b *lowerLayers) heldSensitive(p string) (policy.SensitivePath, bool) {
 	for _, held := range b.p.Lower.Sensitive {
 		if rest, ok := strings.CutPrefix(held.Path, "**/"); ok {
@@ -96,9 +89,9 @@ func (b *lowerLayers) heldSensitive(p string) (policy.SensitivePath, bool) {
 			continue
 		}
 		for _, base := range []string{b.places.WorkspaceOrDir(), b.places.LowerBase()} {
-			abs, _ := b.places.Expand(held.Path, b.places.Canonical(base))
+			abs, _ := b.places.Expand(held.Path, b.paths.Canonical(base))
 			s := places.SensitivePath{Written: held.Path, Abs: abs}
-			if dir, name, ok := s.Pattern(); ok && b.places.Canonical(dir) == path.Dir(p) && places.MatchName(name, path.Base(p)) || !ok && b.places.IsSame(b.places.Canonical(abs), p) {
+			if dir, name, ok := s.Pattern(); ok && b.paths.Canonical(dir) == path.Dir(p) && places.MatchName(name, path.Base(p)) || !ok && b.places.IsSame(b.paths.Canonical(abs), p) {
 				return held, true
 			}
 		}
@@ -106,7 +99,6 @@ func (b *lowerLayers) heldSensitive(p string) (policy.SensitivePath, bool) {
 	return policy.SensitivePath{}, false
 }
 
-// isHeld reports whether a rule grants what the layers below refuse, and warns of it.
 func (b *lowerLayers) isHeld(r policy.FsRule, canonical string) bool {
 	l := b.p.Lower
 	if r.Rights() == 0 || l == nil {
@@ -146,7 +138,7 @@ func RulePaths(p *policy.Policy, host hostfs.Host) (paths []string) {
 	workspace, _ := b.resolveWorkspace()
 	for _, r := range p.Fs {
 		abs, _ := b.places.ExpandRule(r, cmp.Or(workspace, "/"))
-		paths = append(paths, b.places.Canonical(abs))
+		paths = append(paths, b.paths.Canonical(abs))
 	}
 	return paths
 }
@@ -157,13 +149,13 @@ func (b *lowerLayers) checkHeld(c *command.Resolver, out *policy.Profile) error 
 	if b.p.Lower == nil || !b.p.Lower.Own {
 		return nil
 	}
-	own := b.places.Canonical(b.h.DataDir) // has the installed packages
+	own := b.paths.Canonical(b.h.DataDir) // has the installed packages
 	needs := []string{out.Program}
 	for _, n := range c.Dependencies {
 		needs = append(needs, n.Path)
 	}
 	for _, p := range needs {
-		if p = b.places.Canonical(p); b.h.DataDir != "" && policy.Within(p, own) {
+		if p = b.paths.Canonical(p); b.h.DataDir != "" && policy.Within(p, own) {
 			continue
 		}
 		if refusal, where, ok := b.refusedBelow(p); ok {

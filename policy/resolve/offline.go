@@ -38,7 +38,6 @@ func (env environment) goOffline(net []policy.NetRule) {
 	}
 }
 
-// mayReachRegistry reports whether any request may be sent to npm's registry.
 func (env environment) mayReachRegistry(net []policy.NetRule) bool {
 	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
 	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {

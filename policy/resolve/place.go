@@ -70,7 +70,7 @@ func (b *resolver) placeRules(workspace string) error {
 		b.links = append(b.links, at.Links...)
 		b.entries[e.Path] = e
 		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
-		if wide := wideGrant(r, e.Path, b.places.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
+		if wide := wideGrant(r, e.Path, b.paths.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
 			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
@@ -147,8 +147,6 @@ func (b *resolver) denyMissing() {
 	}
 }
 
-// visibleLinks returns the symbolic links outside all entries. Links inside an entry exist
-// in the jail already, or are masked.
 func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
 	at := map[string]string{}
 	for _, l := range b.links {

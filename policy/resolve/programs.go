@@ -28,8 +28,6 @@ func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
 	return &command.Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}}
 }
 
-// listPrograms computes Profile.Programs (docs/policy.md "Command rules"): the programs of
-// the rules and those of the server itself.
 func (b *resolver) listPrograms(c *command.Resolver, out *policy.Profile) {
 	if b.p.Commands == nil {
 		return
@@ -66,7 +64,6 @@ func (b *resolver) listPrograms(c *command.Resolver, out *policy.Profile) {
 	b.warnWritable(out)
 }
 
-// warnWritable warns of programs with arguments that the server can replace.
 func (b *resolver) warnWritable(out *policy.Profile) {
 	for _, command := range out.Commands {
 		for _, s := range command.Starts {

@@ -9,18 +9,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // masks take rights away inside grants: they hide what is sensitive, and keep what is protected from
 // being written.
 type masks struct {
-	p        *policy.Policy
-	h        *hostfs.Host
-	paths    *hostfs.LinkResolver
-	places   *places.Places
-	entries  entrySet
-	warnings *warningList
+	*facts
 	targets  []ruleTarget
 	searched map[string]bool
 	git      *git.Protector
@@ -32,15 +26,13 @@ type masks struct {
 
 // newMasks returns the masks for the rules that have been placed.
 func (b *resolver) newMasks() *masks {
-	m := &masks{p: b.p, h: b.h, paths: b.paths, places: b.places, entries: b.entries, warnings: b.warnings, targets: b.targets, searched: b.searched, unprotected: map[string]bool{}}
+	m := &masks{facts: b.facts, targets: b.targets, searched: b.searched, unprotected: map[string]bool{}}
 	m.git = git.New(b.h, b.paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: b.entries.grantsWrite, Warn: func(code, format string, args ...any) {
 		b.warnings.warn(code, b.p.Where, format, args...)
 	}})
 	return m
 }
 
-// protectFixed protects the files with a fixed place: clients' configurations, files that
-// the user's session and tools run at their start, and mcp-jail's own files.
 func (b *masks) protectFixed() {
 	b.protectDeciding()
 	b.git.ProtectUserConfigured()
@@ -55,7 +47,7 @@ func (b *masks) protectFixed() {
 func (b *masks) warnOwn() {
 	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
 		for _, n := range b.targets {
-			if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.places.Canonical(own)) {
+			if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.paths.Canonical(own)) {
 				b.warnings.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
 			}
 		}
@@ -141,7 +133,6 @@ func (b *masks) denyCreate(e, holder policy.Entry) {
 	}
 }
 
-// protectName handles one protected name that the scan found in dir.
 func (b *masks) protectName(dir, name string, typ fs.FileMode) {
 	abs := path.Join(dir, name)
 	below, _ := policy.ProtectedParts(name)

@@ -98,7 +98,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.hiddenLater))), b.masks.git.Dirs(out)
-	folding := &caseFolding{h: b.h, paths: b.paths, places: b.places, entries: b.entries, caseInsensitive: map[string]bool{}}
+	folding := &caseFolding{b.facts, map[string]bool{}}
 	out.Folded = folding.foldedNames(out.Unprotected)
 	out.LinksAstray = b.masks.linksAstray
 	out.Dir = b.workingDirectory(out)
@@ -114,14 +114,11 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 }
 
 func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
-	b := &resolver{p: p, h: h, paths: hostfs.NewLinkResolver(h), entries: make(entrySet, 56), warnings: &warningList{}, searched: map[string]bool{}}
-	b.places = places.New(p, h, b.paths)
-	b.writers = &writers{p: p, h: h, paths: b.paths, places: b.places}
-	b.lower = &lowerLayers{p: p, h: h, paths: b.paths, places: b.places, warnings: b.warnings}
-	return b
+	paths := hostfs.NewLinkResolver(h)
+	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entrySet, 56), warnings: &warningList{}}
+	return &resolver{facts: f, writers: &writers{facts: f}, lower: &lowerLayers{facts: f}, searched: map[string]bool{}}
 }
 
-// newProfile returns the profile with the parts that do not depend on the host.
 func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 	p := b.p
 	limits, _ := p.Limits.OrDefault() // Normalize has refused what is wrong
@@ -135,8 +132,6 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 	return out
 }
 
-// findProgram finds the program of the server, and warns of links that lead out of the
-// workspace.
 func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err error) {
 	args := b.p.Arguments
 	if b.p.Packages.Tree != "" {
@@ -172,17 +167,22 @@ func (b *resolver) unprotectedNames() (names []string) {
 	return names
 }
 
-// A resolver makes one profile. Its parts share the entries and the warnings.
-type resolver struct {
+// facts are what the parts of a resolution share.
+type facts struct {
 	p        *policy.Policy
 	h        *hostfs.Host
 	paths    *hostfs.LinkResolver
 	places   *places.Places
-	writers  *writers
-	lower    *lowerLayers
 	entries  entrySet
 	warnings *warningList
-	masks    *masks // made when the rules are placed
+}
+
+// A resolver makes one profile.
+type resolver struct {
+	*facts
+	writers *writers
+	lower   *lowerLayers
+	masks   *masks // made when the rules are placed
 
 	searched       map[string]bool // baseline entries to search for .env files
 	targets        []ruleTarget    // the rules whose path exists or is made

@@ -127,7 +127,6 @@ func (b *masks) namesAround() {
 // isPseudo reports whether a tree contains no files, or belongs to confinement.
 func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
-// hideMatch masks a path that a pattern matched.
 func (b *masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
 	at, err := b.paths.Resolve(abs)
@@ -272,7 +271,6 @@ func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
 	return found, hits
 }
 
-// matchingPattern returns the first pattern of sensitive paths that a name matches.
 func (w *scanner) matchingPattern(dir, name string) (text string, ok bool) {
 	for i := range w.patterns {
 		p := &w.patterns[i]
@@ -304,7 +302,6 @@ func (w *scanner) descend(j task, name string) (child task, ok bool) {
 	return task{dir, j.pkg}, true
 }
 
-// addUnread records a directory that could not be read to its end.
 func (w *scanner) addUnread(dir string) {
 	w.mu.Lock()
 	w.unread = append(w.unread, dir)

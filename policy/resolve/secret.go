@@ -7,19 +7,13 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // secrets find the secrets of a policy, and refuse those that a server could choose.
 type secrets struct {
-	p        *policy.Policy
-	h        *hostfs.Host
-	paths    *hostfs.LinkResolver
-	places   *places.Places
-	writers  *writers
-	lower    *lowerLayers
-	warnings *warningList
+	*facts
+	writers *writers
+	lower   *lowerLayers
 }
 
 // resolveSecrets finds out which secrets this host has, and puts their placeholders into

@@ -68,7 +68,6 @@ func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	return nil
 }
 
-// findProgram returns the canonical file of a word that is a path or a name in dirs, or "".
 func (k *commandChecker) findProgram(word string, dirs []string) (string, error) {
 	if strings.Contains(word, "/") {
 		if err := k.checkPath(word); err != nil { // it may come to be before it is started
@@ -85,7 +84,6 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 	return "", nil
 }
 
-// checkInterpreter follows the #! lines of a program.
 func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	head, err := k.h.ReadHead(program, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
@@ -144,18 +142,16 @@ func (k *commandChecker) checkArgument(arg string, depth int) error {
 	return nil
 }
 
-// checkSettings refuses a program if a server may write its settings.
 func (k *commandChecker) checkSettings(program string) error {
 	for _, p := range programSettings[path.Base(program)] {
 		abs, _ := k.places.Expand(p, "/")
-		if w, ok := k.writers.writerInside(k.places.Canonical(abs), policy.Write); ok {
+		if w, ok := k.writers.writerInside(k.paths.Canonical(abs), policy.Write); ok {
 			return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Name, w.Rule)}
 		}
 	}
 	return nil
 }
 
-// checkPath returns an error if a server could write a path.
 func (k *commandChecker) checkPath(p string) error {
 	abs, _ := k.places.Expand(p, "/")
 	at, err := k.paths.Resolve(abs)
@@ -186,7 +182,6 @@ func (b *secrets) pathsIn(word string) (paths []string) {
 	return paths
 }
 
-// namesIn returns the parts of a word that could be the name of a program.
 func (b *secrets) namesIn(word string) (names []string) {
 	for part := range b.partsOf(word) {
 		if !strings.Contains(part, "/") && !slices.Contains(names, part) {

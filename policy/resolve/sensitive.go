@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -11,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// hideSensitive masks the sensitive paths that have a fixed place.
 func (b *masks) hideSensitive() {
 	for _, s := range b.places.ListSensitive() {
 		b.hidePattern(s)
@@ -75,16 +73,9 @@ func (b *masks) list(dir string) (names []string) {
 	if !at.Exists() {
 		return nil
 	}
-	entries, known := b.paths.Listings[at.Path]
-	if !known {
-		if entries, err = b.h.ReadDir(at.Path); err != nil && at.Info.Mode.IsDir() {
-			b.hideUnreadable(at.Path)
-		}
+	if names, err = b.paths.Names(at.Path); err != nil && at.Info.Mode.IsDir() {
+		b.hideUnreadable(at.Path)
 	}
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	slices.Sort(names)
 	return names
 }
 
@@ -137,7 +128,6 @@ func (b *masks) hideLinks(links []policy.Link, named string) {
 	}
 }
 
-// warnNamedSensitive warns of rules that name a path which a **/ pattern calls sensitive.
 func (b *masks) warnNamedSensitive() {
 	patterns := b.places.Patterns()
 	for _, n := range b.targets {
@@ -153,7 +143,6 @@ func (b *masks) warnNamedSensitive() {
 	}
 }
 
-// rightsText returns the names of rights: "read, create".
 func rightsText(r policy.Rights) string {
 	var words []string
 	for _, n := range policy.RightNames {
@@ -168,8 +157,6 @@ func rightsText(r policy.Rights) string {
 // costs a few system calls of the start.
 const maxFollowed = 1000
 
-// findLinksAstray finds out whether a symbolic link in a grant leads to a sensitive path
-// that is not granted.
 func (b *masks) findLinksAstray(hits []match) {
 	followed := 0
 	for _, h := range hits {

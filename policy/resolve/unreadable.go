@@ -35,7 +35,6 @@ func (b *masks) hideUnreadable(dir string) {
 	}
 }
 
-// isSearchable reports whether names in a directory can be looked up.
 func (b *masks) isSearchable(dir string) bool {
 	_, err := b.h.Lstat(path.Join(dir, ".env"))
 	return err == nil || errors.Is(err, fs.ErrNotExist)

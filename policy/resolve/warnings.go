@@ -40,7 +40,6 @@ func (b *resolver) warnUseless() {
 	}
 }
 
-// hostsOverlap reports whether two hosts of rules have a name in common.
 func hostsOverlap(a, b string) bool {
 	covers := func(wild, host string) bool {
 		suffix, ok := strings.CutPrefix(wild, "*")

@@ -20,7 +20,7 @@ func (b *resolver) resolveWorkspace() (string, error) {
 // collectGuarded collects the directories to which no dependency is widened, and lists the
 // directories about which a start asks most, before anything else is asked.
 func (b *resolver) collectGuarded() {
-	home := b.places.Canonical(b.h.Home)
+	home := b.paths.Canonical(b.h.Home)
 	b.neverWiden = []string{home}
 	b.paths.ReadAhead("/etc")
 	b.paths.ReadAhead(home)
@@ -32,12 +32,11 @@ func (b *resolver) collectGuarded() {
 		}
 	}
 	for _, own := range b.places.OwnDirs() {
-		b.neverWiden = append(b.neverWiden, b.places.Canonical(own))
+		b.neverWiden = append(b.neverWiden, b.paths.Canonical(own))
 	}
 	b.places.Collect()
 }
 
-// resolveHome returns HOME: the private one, or the user's.
 func (b *resolver) resolveHome() (string, error) {
 	if b.p.HomeReal {
 		return path.Clean(b.h.Home), nil

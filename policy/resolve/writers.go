@@ -10,19 +10,14 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // writers know which policy may write where.
 type writers struct {
-	p      *policy.Policy
-	h      *hostfs.Host
-	paths  *hostfs.LinkResolver
-	places *places.Places
-	reach  *policy.Reach
+	*facts
+	reach *policy.Reach
 }
 
-// collectWriters builds the Reach: the paths that this policy and all others may write.
 func (b *writers) collectWriters(out *policy.Profile) {
 	b.reach = &policy.Reach{}
 	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its private HOME", InHome: true}
@@ -64,7 +59,7 @@ func (b *writers) collectWriters(out *policy.Profile) {
 		b.reach.Writers = append(b.reach.Writers, w)
 	}
 	if strings.HasPrefix(b.h.StateDir, "/") {
-		homes := map[string]policy.WriteGrant{b.places.Canonical(path.Join(b.h.StateDir, "servers")): home}
+		homes := map[string]policy.WriteGrant{b.paths.Canonical(path.Join(b.h.StateDir, "servers")): home}
 		b.reach.Writers = append(b.reach.Writers, policy.WriterRules{Name: "another server", Rules: homes})
 	}
 	// A rule whose path leads through a link that a server can change is refused (loose), and
@@ -98,7 +93,6 @@ func (b *writers) widenReplaceable(w policy.WriterRules) {
 	}
 }
 
-// workspaceOf returns the workspace of another policy, for its relative rules.
 func (b *writers) workspaceOf(p *policy.Policy) string {
 	space, err := b.places.For(p).FindWorkspace()
 	if err != nil {
@@ -107,7 +101,6 @@ func (b *writers) workspaceOf(p *policy.Policy) string {
 	return space.Dir
 }
 
-// writerOf returns a policy that may write to a canonical path.
 func (b *writers) writerOf(path string, rights policy.Rights) (policy.Writer, bool) {
 	w, ok := b.reach.Writer(path, rights)
 	if ok && b.reach.Protected == nil {
@@ -117,7 +110,6 @@ func (b *writers) writerOf(path string, rights policy.Rights) (policy.Writer, bo
 	return w, ok
 }
 
-// writerInside returns a policy that may write to a canonical path or to a path in it.
 func (b *writers) writerInside(dir string, rights policy.Rights) (policy.Writer, bool) {
 	for _, w := range b.reach.Writers {
 		for _, at := range slices.Sorted(maps.Keys(w.Rules)) {
@@ -151,7 +143,7 @@ func (b *writers) collectProtected() {
 	}
 	b.reach.Protected = make([]string, 0, len(kept))
 	for _, k := range kept {
-		b.reach.Protected = append(b.reach.Protected, b.places.Canonical(k))
+		b.reach.Protected = append(b.reach.Protected, b.paths.Canonical(k))
 	}
 }
 
@@ -183,7 +175,6 @@ func (b *writers) whyChangeable(at hostfs.ResolvedPath) string {
 	}
 }
 
-// isChangeable reports whether a server could write or replace the file at a path.
 func (b *writers) isChangeable(p string) bool {
 	abs, _ := b.places.Expand(p, "/")
 	at, err := b.paths.Resolve(abs)

@@ -8,7 +8,6 @@ type entry struct {
 	preset any
 }
 
-// lookUp returns the entry of a key in a table.
 func lookUp(table, key string) entry {
 	all := entries()
 	for _, of := range []map[string]entry{all[table], all["setting"], all["joined"]} {
@@ -35,7 +34,6 @@ var tables = map[string]string{
 	"secret":   "A secret that mcp-jail puts into requests to this host. The server sees a placeholder.",
 }
 
-// entries returns the descriptions of keys, by their tables.
 func entries() map[string]map[string]entry {
 	limits := policy.DefaultLimits
 	return map[string]map[string]entry{

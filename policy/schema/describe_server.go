@@ -2,7 +2,6 @@ package schema
 
 import "github.com/mcp-jail/mcp-jail/policy"
 
-// serverEntries returns the descriptions of the keys that only a server's table has.
 func serverEntries() map[string]entry {
 	return map[string]entry{
 		"preset":      {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
@@ -19,7 +18,6 @@ func serverEntries() map[string]entry {
 	}
 }
 
-// settingEntries returns the descriptions of the keys that [servers.NAME] and [defaults] share.
 func settingEntries() map[string]entry {
 	undo := policy.DefaultUndo
 	return map[string]entry{

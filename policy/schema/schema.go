@@ -53,7 +53,6 @@ type object map[string]any
 // A generator collects the definitions of tables by the names that the function entries uses.
 type generator struct{ definitions object }
 
-// of returns the schema of a shape below a key.
 func (g *generator) of(s *config.Shape, key string) object {
 	switch {
 	case s.Any != nil:
@@ -99,7 +98,6 @@ func addText(out object, s *config.Shape) {
 // "servers".
 func entryName(table string) string { return table[:len(table)-1] }
 
-// table returns the schema of a table with known keys.
 func (g *generator) table(s *config.Shape, name string) object {
 	properties := object{}
 	for child, shape := range s.Keys {
@@ -141,7 +139,6 @@ func (g *generator) either(all []*config.Shape, key string) object {
 	return out
 }
 
-// describe adds the description and the default of a key to its schema.
 func describe(schema object, e entry) object {
 	if ref := schema["$ref"]; ref != nil { // draft 7 ignores the members beside a $ref
 		schema = object{"allOf": []object{{"$ref": ref}}}

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// readBundle reads the manifest.json of an MCPB or DXT file.
 func readBundle(root, server table) (*draft, error) {
 	d := &draft{format: "the manifest of a bundle", name: root.text("name"), about: orElse(root.text("description"), root.text("display_name"))}
 	d.note("Unpack the bundle, and write its directory in place of /fill/in/bundle.")
@@ -65,12 +64,10 @@ func readBundle(root, server table) (*draft, error) {
 	return d, nil
 }
 
-// inBundle replaces the directory of the bundle.
 func inBundle(word string) string {
 	return strings.NewReplacer("${__dirname}", "/fill/in/bundle", "${/}", "/", "${pathSeparator}", "/").Replace(word)
 }
 
-// userKey returns the key of the user_config whose value a word contains.
 func userKey(word string) (string, bool) {
 	_, rest, ok := strings.Cut(word, "${user_config.")
 	key, _, closed := strings.Cut(rest, "}")

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
-// readCatalogue reads one entry of a catalogue of Docker's.
 func readCatalogue(entries table, pick string) (*draft, error) {
 	names := slices.Sorted(maps.Keys(entries))
 	if pick == "" && len(names) == 1 {
@@ -23,8 +22,6 @@ func readCatalogue(entries table, pick string) (*draft, error) {
 	return readDocker(pick, entry)
 }
 
-// readDocker reads an entry of Docker's catalogue: as it is published, or the server.yaml that
-// it is made of.
 func readDocker(name string, entry table) (*draft, error) {
 	image := entry.text("image")
 	if image == "" {
@@ -74,7 +71,6 @@ func readDocker(name string, entry table) (*draft, error) {
 	return d, nil
 }
 
-// questions returns the parameters of an entry, and whether each is required.
 func questions(entry table) map[string]bool {
 	out := map[string]bool{}
 	schemas := entry.tables("config")

@@ -45,7 +45,6 @@ type host struct {
 	secrets      []policy.Secret
 }
 
-// rule returns the net rule for the host, or an error where there can be none.
 func (h host) rule() (policy.NetRule, error) {
 	name, err := policy.NormalizeHost(h.name)
 	r := policy.NetRule{Host: name, Scheme: h.scheme, Port: h.port, Secrets: h.secrets, Allow: true}
@@ -79,7 +78,6 @@ func (d *draft) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
-// preset adds notes that name the preset for one of the packages.
 func (d *draft) preset() {
 	for _, pkg := range d.packages {
 		if p, ok := presets.ForPackage(pkg.Ecosystem, pkg.Name); ok {

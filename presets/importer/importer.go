@@ -67,7 +67,6 @@ func Import(data []byte, pick string) (Starter, error) {
 	return s, nil
 }
 
-// parse reads JSON, or YAML where the text does not begin as an object of JSON.
 func parse(data []byte) (table, error) {
 	text := strings.TrimLeft(string(data), "\ufeff \t\r\n")
 	root := table{}
@@ -88,7 +87,6 @@ func parse(data []byte) (table, error) {
 	return root, nil
 }
 
-// read finds out the form of the file, and returns its draft.
 func read(root table, pick string) (*draft, error) {
 	if inner := root.table("server"); inner != nil && (inner.has("packages") || inner.has("remotes")) {
 		root = inner // an answer of the registry
@@ -119,7 +117,6 @@ type table map[string]any
 
 func (t table) has(key string) bool { return t[key] != nil }
 
-// text returns the first of the keys that has a text, a number or a truth value.
 func (t table) text(keys ...string) string {
 	for _, key := range keys {
 		switch v := t[key].(type) {
@@ -168,8 +165,6 @@ func (t table) texts(key string) (out []string) {
 	return out
 }
 
-// tableName makes the name of a server's table out of a publisher's: the part behind the last
-// slash, of letters that are allowed.
 func tableName(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name = strings.Map(func(r rune) rune {
@@ -182,7 +177,6 @@ func tableName(name string) string {
 	return strings.TrimRight(name[:min(len(name), 60)], ".-")
 }
 
-// oneLine makes a text of the file fit for a comment.
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || isHidden(r) }), " ")
 	if runes := []rune(text); len(runes) > 160 {
@@ -191,5 +185,4 @@ func oneLine(text string) string {
 	return text
 }
 
-// isHidden reports whether a character cannot be seen, ends a line, or turns the text around it.
 func isHidden(r rune) bool { return r == unicode.ReplacementChar || show.IsHidden(r) }

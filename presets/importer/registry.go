@@ -13,7 +13,6 @@ import (
 // confinable are the types of packages, the best first.
 var confinable = [...]string{"npm", "pypi", "mcpb", "oci", "docker"}
 
-// readRegistry reads server.json, of its versions with snake_case and with camelCase.
 func readRegistry(root table) (*draft, error) {
 	d := &draft{format: "the registry's server.json", name: root.text("name"), about: root.text("description")}
 	if status := root.text("status"); status != "" && status != "active" {
@@ -67,7 +66,6 @@ func readRegistry(root table) (*draft, error) {
 	return d, nil
 }
 
-// container starts an image. Its variables are passed on by name.
 func (d *draft) container(image string, runtime []argument) {
 	d.note("A container is not confined by mcp-jail: look for the same server as a package.")
 	d.command = "docker"
@@ -140,7 +138,6 @@ func inputVariable(e table) variable {
 	}
 }
 
-// readRemote makes a local server of one elsewhere, by mcp-remote.
 func readRemote(d *draft, root table) (*draft, error) {
 	for _, r := range root.tables("remotes") {
 		u, err := url.Parse(r.text("url"))
@@ -185,7 +182,6 @@ func (d *draft) header(to *host, h table) {
 	d.args = append(d.args, argument{"--header", "", open}, argument{field.name + ":" + value, field.about, open})
 }
 
-// variableName makes the name of a variable out of that of a header field.
 func variableName(header string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// readSmithery reads smithery.yaml, or an entry of Smithery's catalogue.
 func readSmithery(root table) (*draft, error) {
 	d := &draft{format: "an entry of Smithery", name: orElse(root.text("qualifiedName"), root.text("name")), about: orElse(root.text("description"), root.text("displayName"))}
 	start := root.table("startCommand")
@@ -71,8 +70,6 @@ func (d *draft) fromFunction(text string) {
 	}
 }
 
-// variablesOf returns which variable each key of the configuration is put into, from the text
-// of a commandFunction: NAME: config.key.
 func variablesOf(text string) map[string]string {
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile(`['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?\s*:\s*(?:String\()?config\.([A-Za-z_][A-Za-z0-9_]*)`).FindAllStringSubmatch(text, -1) {
@@ -81,8 +78,6 @@ func variablesOf(text string) map[string]string {
 	return out
 }
 
-// looksSecret reports whether the name of a question is that of a credential. Smithery's
-// schema does not say.
 func looksSecret(key string) bool {
 	key = strings.ToLower(key)
 	return slices.ContainsFunc([]string{"token", "secret", "password", "apikey", "api_key", "credential"}, func(part string) bool { return strings.Contains(key, part) })

@@ -20,8 +20,6 @@ func DefaultName(argv []string, dir string) string {
 	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
 }
 
-// hasRelativeCode reports whether the program, or the script that it interprets, depends on
-// the working directory.
 func hasRelativeCode(argv []string) bool {
 	if len(argv) == 0 {
 		return false
@@ -94,8 +92,6 @@ func packageName(spec string) string {
 	return path.Base(spec)
 }
 
-// scriptName returns the name of a script, or of the directory around it if the script has
-// a generic name such as index.js.
 func scriptName(script string) string {
 	base := path.Base(script)
 	base = strings.TrimSuffix(base, path.Ext(base))

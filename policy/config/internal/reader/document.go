@@ -16,7 +16,6 @@ const (
 
 type node = toml.Node
 
-// parse returns the tree of a file and the problems of its syntax.
 func parse(data []byte, file string) (root *node, problems policy.Problems) {
 	if len(data) > MaxFileSize {
 		message := fmt.Sprintf("is %d bytes; a configuration of more than %d bytes is refused", len(data), MaxFileSize)

@@ -26,7 +26,6 @@ func suggestForeign(key, name string, n *node) string {
 	return ""
 }
 
-// foreignTable is suggestForeign for a table at the top of a file.
 func foreignTable(name string, n *node) string {
 	inner := func(name string) (first string, ok bool) {
 		child := n.Table[name]
@@ -61,7 +60,6 @@ func foreignTable(name string, n *node) string {
 	return ""
 }
 
-// foreignServerKey is suggestForeign for a key in a server's table.
 func foreignServerKey(key, name string) string {
 	switch name {
 	case "args":
@@ -84,7 +82,6 @@ func mountRule(access string) string {
 	return "[[" + access + ".fs]] with path, read = true, and write = true where it is no read-only one; nothing is mounted at another path"
 }
 
-// firstName returns the first name in a table of names, for an example.
 func firstName(n *node) string {
 	if n.Kind == toml.Table {
 		for _, name := range n.Keys {

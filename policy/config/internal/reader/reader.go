@@ -28,7 +28,6 @@ func New(data []byte, file string) (*Reader, *node) {
 // Fields are the known keys of a table, each with the function that reads its value.
 type Fields map[string]func(n *node, key string)
 
-// kind reports whether a value is of the kind want. If it is not, kind adds a problem.
 func (d *Reader) kind(n *node, key string, want toml.Kind) bool {
 	switch {
 	case d.Shapes[n] != nil:

@@ -19,7 +19,6 @@ type Shape struct {
 	Any      []*Shape // the alternatives, where there are several
 }
 
-// jsonType returns the name of a kind in JSON.
 func jsonType(k toml.Kind) string {
 	return map[toml.Kind]string{toml.Table: "object", toml.Array: "array", toml.String: "string", toml.Integer: "integer", toml.Bool: "boolean"}[k]
 }

@@ -29,8 +29,6 @@ func suggest(word string, candidates []string, most func(candidate string) int) 
 	return best
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of neighbours that
-// turn a into b.
 func editDistance(a, b string) int {
 	before := make([]int, len(b)+1) // the row before the previous one, for swaps
 	prev := make([]int, len(b)+1)

@@ -121,7 +121,6 @@ func (s TrustStore) path() (string, error) {
 	return filepath.Join(state, FileName), err
 }
 
-// refusal returns the error of a store over which another user has control.
 func refusal(store string, err error) error {
 	var owner *hostfs.OwnerError
 	if errors.As(err, &owner) {
@@ -130,7 +129,6 @@ func refusal(store string, err error) error {
 	return err
 }
 
-// read returns the SHA-256 of each path. A missing store is an empty one.
 func (s TrustStore) read() (map[string]string, error) {
 	store, err := s.path()
 	if err != nil {
@@ -157,7 +155,6 @@ func (s TrustStore) read() (map[string]string, error) {
 	return accepted, in.Problems.Err()
 }
 
-// change rewrites the store.
 func (s TrustStore) change(file string, edit func(accepted map[string]string, name string) error) error {
 	name, err := trustName(file)
 	if err != nil {

@@ -127,7 +127,6 @@ func (c *Resolver) locate(command string) (string, error) {
 	return "", err
 }
 
-// locatePath is locate for a command with a slash.
 func (c *Resolver) locatePath(command string) (string, error) {
 	p := command
 	switch {
@@ -278,7 +277,6 @@ func isText(head []byte) bool {
 	return true
 }
 
-// resolveInterpreter resolves the #! line of a script.
 func (c *Resolver) resolveInterpreter(command, script, line string, depth int) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {

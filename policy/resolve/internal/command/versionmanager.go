@@ -52,7 +52,7 @@ func (c *Resolver) versions(root, name string, rest []string) (string, bool) {
 	} else if text := c.nearestFile("." + m.language + "-version"); text != "" {
 		wanted = strings.Fields(text)
 	} else {
-		wanted = strings.Fields(c.read(path.Join(root, "version")))
+		wanted = strings.Fields(c.Paths.ReadStart(path.Join(root, "version")))
 	}
 	installed := c.list(path.Join(root, "versions"))
 	if len(wanted) == 0 {
@@ -81,7 +81,7 @@ func (c *Resolver) versions(root, name string, rest []string) (string, bool) {
 func (c *Resolver) installs(root, shim, name string) (string, bool) {
 	type candidate struct{ plugin, version string }
 	var candidates []candidate
-	for _, line := range strings.Split(c.read(shim), "\n") {
+	for _, line := range strings.Split(c.Paths.ReadStart(shim), "\n") {
 		if fields := strings.Fields(line); len(fields) >= 4 && fields[0] == "#" && fields[1] == "asdf-plugin:" {
 			candidates = append(candidates, candidate{fields[2], fields[3]})
 		}
@@ -95,7 +95,7 @@ func (c *Resolver) installs(root, shim, name string) (string, bool) {
 	}
 	pinned := c.nearestFile(".tool-versions")
 	if pinned == "" {
-		pinned = c.read(path.Join(c.H.Home, ".tool-versions"))
+		pinned = c.Paths.ReadStart(path.Join(c.H.Home, ".tool-versions"))
 	}
 	try := func(plugin, version string) (string, bool) {
 		for _, bin := range [...]string{"bin", "."} {
@@ -142,7 +142,7 @@ func (c *Resolver) volta(root, name string) (string, bool) {
 	var platform struct {
 		Node struct{ Runtime string }
 	}
-	_ = json.Unmarshal([]byte(c.read(path.Join(root, "tools/user/platform.json"))), &platform)
+	_ = json.Unmarshal([]byte(c.Paths.ReadStart(path.Join(root, "tools/user/platform.json"))), &platform)
 	images := path.Join(root, "tools/image")
 	var tries []string
 	if v := platform.Node.Runtime; v != "" {
@@ -159,11 +159,9 @@ func (c *Resolver) volta(root, name string) (string, bool) {
 	return "", false
 }
 
-// nearestFile returns the content of a file in the working directory or the nearest
-// directory above it.
 func (c *Resolver) nearestFile(name string) string {
 	for d := c.WorkDir; strings.HasPrefix(d, "/"); d = path.Dir(d) {
-		if text := c.read(path.Join(d, name)); strings.TrimSpace(text) != "" {
+		if text := c.Paths.ReadStart(path.Join(d, name)); strings.TrimSpace(text) != "" {
 			return text
 		}
 		if d == "/" {
@@ -173,32 +171,13 @@ func (c *Resolver) nearestFile(name string) string {
 	return ""
 }
 
-// read returns the first 4096 bytes of a file, or "" if there is none. Callers skip
-// comments.
-func (c *Resolver) read(p string) string {
-	at, err := c.Paths.Resolve(p)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
-		return ""
-	}
-	head, err := c.H.ReadHead(at.Path, 4096)
-	if err != nil {
-		return ""
-	}
-	return string(head)
-}
-
 // list returns the names in a directory, sorted.
 func (c *Resolver) list(p string) []string {
 	at, err := c.Paths.Resolve(p)
 	if err != nil || !at.Exists() {
 		return nil
 	}
-	entries, _ := c.H.ReadDir(at.Path)
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	sort.Strings(names)
+	names, _ := c.Paths.Names(at.Path)
 	return names
 }
 

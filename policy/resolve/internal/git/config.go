@@ -10,7 +10,6 @@ import (
 // are in lower case.
 type setting struct{ section, sub, key, value string }
 
-// name returns the setting's name as git writes it.
 func (s setting) name() string {
 	name := s.key
 	if s.sub != "" {

@@ -12,7 +12,7 @@ import (
 // ProtectDir protects the parts of a git directory with any name, and the parts of its submodules
 // and worktrees. named is what names them, or "" for the parts' own names.
 func (b *Protector) ProtectDir(dir, named string) {
-	b.dirs = append(b.dirs, b.canonical(dir))
+	b.dirs = append(b.dirs, b.paths.Canonical(dir))
 	for _, n := range policy.GitParts {
 		b.calls.Protect(path.Join(dir, n), cmp.Or(named, ".git/"+n))
 	}
@@ -96,15 +96,7 @@ func (b *Protector) ProtectLinkFile(file string) {
 
 // readGitLink returns the path behind a key in the first line of one of git's files, or "".
 func (b *Protector) readGitLink(file, key, base string) string {
-	at, err := b.paths.Resolve(file)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
-		return ""
-	}
-	head, err := b.h.ReadHead(at.Path, 4096)
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(head), "\n")
+	line, _, _ := strings.Cut(b.paths.ReadStart(file), "\n")
 	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
 	if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
 		return ""
@@ -113,13 +105,4 @@ func (b *Protector) readGitLink(file, key, base string) string {
 		target = path.Join(base, target)
 	}
 	return path.Clean(target)
-}
-
-// canonical returns the canonical form of a path, or the path itself if its links form a loop.
-func (b *Protector) canonical(p string) string {
-	at, err := b.paths.Resolve(p)
-	if err != nil {
-		return path.Clean(p)
-	}
-	return at.Path
 }

@@ -105,16 +105,12 @@ func (b *Protector) ProtectConfigured(git, top string) {
 	}
 }
 
-// protectForTree protects the files that configs, and the configurations of the user and the
-// system, name for one working tree.
 func (b *Protector) protectForTree(configs []string, tree tree) {
 	for _, cfg := range append(configs, b.userConfigs()...) {
 		b.protectFromConfig(cfg, tree, 0)
 	}
 }
 
-// userConfigs returns the configurations of the user and the system, which git reads in
-// every repository.
 func (b *Protector) userConfigs() []string {
 	user, _ := b.h.UserEnv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
@@ -131,7 +127,6 @@ func (b *Protector) ProtectUserConfigured() {
 	}
 }
 
-// protectFromConfig protects the files that one configuration names.
 func (b *Protector) protectFromConfig(cfg string, tree tree, depth int) {
 	key := [2]string{cfg, tree.top}
 	if b.done[key] || depth > maxIncludes {
@@ -159,7 +154,6 @@ func (b *Protector) protectFromConfig(cfg string, tree tree, depth int) {
 	}
 }
 
-// isCommand reports whether the value of a setting is a command.
 func isCommand(s setting) bool {
 	keys, ok := commandSettings[s.section]
 	if !ok || keys != nil && !slices.Contains(keys, s.key) {
@@ -182,7 +176,7 @@ func (b *Protector) protectSetting(s setting, tree tree, named string) {
 		if p == "" {
 			continue
 		}
-		if at, err := b.paths.Resolve(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(b.canonical(base), at.Path) {
+		if at, err := b.paths.Resolve(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(b.paths.Canonical(base), at.Path) {
 			for _, hook := range hooks {
 				b.calls.Protect(path.Join(at.Path, hook), named)
 			}

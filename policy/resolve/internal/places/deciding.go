@@ -45,7 +45,6 @@ func PlaceVariables() []string {
 	return slices.Compact(names)
 }
 
-// collectDeciding lists the paths that decide, once.
 func (b *Places) collectDeciding() {
 	var places []struct{ prefix, dir string }
 	for _, m := range moved {
@@ -106,7 +105,7 @@ func (b *Places) userPath() (dirs []string) {
 // DecidingAround returns the path that decides which a canonical path is, or lies in.
 func (b *Places) DecidingAround(p string) (DecidingPath, bool) {
 	for _, d := range b.Deciding {
-		if at := b.Canonical(d.Abs); b.liesIn(p, at) && !policy.IsClientsCopy(strings.TrimPrefix(p, at)) {
+		if at := b.paths.Canonical(d.Abs); b.liesIn(p, at) && !policy.IsClientsCopy(strings.TrimPrefix(p, at)) {
 			return d, true
 		}
 	}

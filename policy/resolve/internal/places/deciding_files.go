@@ -70,7 +70,6 @@ func DecidingFiles(os string) []DecidingGroup {
 	return list
 }
 
-// macFiles returns the groups of macOS alone.
 func macFiles() []DecidingGroup {
 	const support = "~/Library/Application Support/"
 	return []DecidingGroup{{"macOS, editors and shells run it", []string{

@@ -14,9 +14,8 @@ import (
 // place, lies in it, or contains it. Guarded compares objects, and names without regard to case, so
 // that no link, mount or other spelling hides a place.
 func Guarded(h *hostfs.Host, p string, write bool) string {
-	g := guard{h: h, paths: hostfs.NewLinkResolver(h)}
-	at := g.canonical(p)
-	b := New(&policy.Policy{}, h, g.paths)
+	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
+	at := b.paths.Canonical(p)
 	dirs := append(b.OwnDirs(), defaultDirs(h)...)
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
@@ -28,43 +27,29 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 		}
 	}
 	for _, place := range dirs {
-		if real := g.canonical(place); g.within(at, real) || g.within(real, at) {
+		if real := b.paths.Canonical(place); b.holds(at, real) || b.holds(real, at) {
 			return place
 		}
 	}
 	for _, file := range b.TrustedFiles() {
-		if g.within(at, g.canonical(file)) {
+		if b.holds(at, b.paths.Canonical(file)) {
 			return file
 		}
 	}
 	return ""
 }
 
-// A guard compares paths by what they lead to.
-type guard struct {
-	h     *hostfs.Host
-	paths *hostfs.LinkResolver
-}
-
-func (g guard) canonical(p string) string {
-	at, err := g.paths.Resolve(p)
-	if err != nil {
-		return path.Clean(p)
-	}
-	return at.Path
-}
-
-// within reports whether a canonical path is another one or lies in it.
-func (g guard) within(p, dir string) bool {
+// holds reports whether a canonical path is another one or lies in it.
+func (b *Places) holds(p, dir string) bool {
 	if policy.Within(strings.ToLower(p), strings.ToLower(dir)) {
 		return true
 	}
-	of := g.paths.Lstat(dir)
+	of := b.paths.Lstat(dir)
 	if of.Err != nil {
 		return false
 	}
 	for ; p != "/"; p = path.Dir(p) {
-		if s := g.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
+		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
 			return true
 		}
 	}

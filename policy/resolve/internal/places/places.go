@@ -23,9 +23,8 @@ type Places struct {
 	Deciding      []DecidingPath // what decides outside of the jail
 	decidingWork  []DecidingPath // those around the workspace: see addDeciding
 
-	canonicals map[string]string // the answers of Canonical
-	unsafe     map[string]string // those of WhyUnsafe
-	named      *namedPlaces      // nil before SensitiveAround is asked
+	unsafe map[string]string // the answers of WhyUnsafe
+	named  *namedPlaces      // nil before SensitiveAround is asked
 }
 
 // New returns the places of a host. It knows neither sensitive paths nor those that decide before
@@ -51,23 +50,6 @@ func (b *Places) For(p *policy.Policy) *Places {
 		other.collectDeciding()
 	}
 	return other
-}
-
-// Canonical returns the canonical form of a path, or the path itself if its links form a
-// loop.
-func (b *Places) Canonical(p string) string {
-	if known, ok := b.canonicals[p]; ok {
-		return known
-	}
-	at, err := b.paths.Resolve(p)
-	if err != nil {
-		at.Path = path.Clean(p)
-	}
-	if b.canonicals == nil {
-		b.canonicals = make(map[string]string, 300)
-	}
-	b.canonicals[p] = at.Path
-	return at.Path
 }
 
 // Expand makes the path of a rule absolute. relative reports that the path belongs to the
@@ -111,7 +93,7 @@ func (b *Places) WhyTwoWays(written, base string) string {
 	if link == "" {
 		return ""
 	}
-	return fmt.Sprintf("has .. behind %s, which leads through a symbolic link to %s: the kernel goes up from there, and other programs go up in the text. Write the path that is meant, without ..", link, b.Canonical(link))
+	return fmt.Sprintf("has .. behind %s, which leads through a symbolic link to %s: the kernel goes up from there, and other programs go up in the text. Write the path that is meant, without ..", link, b.paths.Canonical(link))
 }
 
 // Abbreviate writes a path of the home directory with a "~".
@@ -140,7 +122,7 @@ func (b *Places) IsSame(p, q string) bool {
 // the place under other names, too: a bind mount, or another letter case. A place around the home
 // directory holds everything.
 func (b *Places) liesIn(p, place string) bool {
-	if policy.Within(b.Canonical(b.h.Home), place) {
+	if policy.Within(b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
 	if policy.Within(p, place) {
@@ -158,19 +140,7 @@ func (b *Places) liesIn(p, place string) bool {
 	return false
 }
 
-// EntriesOf returns the names in a canonical directory, or none if it cannot be listed.
-func (b *Places) EntriesOf(dir string) (names []string) {
-	entries, known := b.paths.Listings[dir]
-	if !known {
-		entries, _ = b.h.ReadDir(dir)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
 // IsAroundWork reports whether a directory is or contains the home directory or the workspace.
 func (b *Places) IsAroundWork(dir string) bool {
-	return policy.Within(b.Canonical(b.h.Home), dir) || policy.Within(b.Canonical(b.WorkspaceOrDir()), dir)
+	return policy.Within(b.paths.Canonical(b.h.Home), dir) || policy.Within(b.paths.Canonical(b.WorkspaceOrDir()), dir)
 }

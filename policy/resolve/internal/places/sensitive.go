@@ -29,7 +29,6 @@ var sensitivePaths = []string{
 	"**/.env", "**/.env.*",
 }
 
-// builtinSensitive returns the sensitive paths of an operating system.
 func builtinSensitive(os string) []string {
 	list := sensitivePaths
 	if os == "darwin" {
@@ -103,7 +102,6 @@ func (s SensitivePath) Pattern() (dir, base string, ok bool) {
 	return dir, base, !s.Secret && strings.ContainsAny(base, "*?[")
 }
 
-// listBuiltin lists the built-in sensitive paths that have a fixed place.
 func (b *Places) listBuiltin() {
 	for _, s := range builtinSensitive(b.h.OS) {
 		if !strings.HasPrefix(s, "**/") {
@@ -120,7 +118,7 @@ func (b *Places) ListSensitive() []SensitivePath {
 	all := slices.Clone(b.Builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.Expand(s, b.Canonical(b.WorkspaceOrDir()))
+			abs, _ := b.Expand(s, b.paths.Canonical(b.WorkspaceOrDir()))
 			all = append(all, SensitivePath{Written: s, Abs: abs})
 		}
 	}
@@ -145,7 +143,7 @@ func (b *Places) lowerSensitive() (all []SensitivePath) {
 		return nil
 	}
 	for _, s := range b.p.Lower.Sensitive {
-		abs, relative := b.Expand(s.Path, b.Canonical(b.LowerBase()))
+		abs, relative := b.Expand(s.Path, b.paths.Canonical(b.LowerBase()))
 		if relative && !strings.HasPrefix(s.Path, "**/") && b.LowerBase() != b.WorkspaceOrDir() {
 			all = append(all, SensitivePath{Written: s.Path, Abs: abs})
 		}

@@ -20,12 +20,12 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	}
 	b := newAdviser(h, p)
 	abs, _ := b.Expand(name, h.Dir)
-	at := b.Canonical(abs)
+	at := b.paths.Canonical(abs)
 	if s := b.SensitiveAround(at); s != "" {
 		return s
 	}
 	for _, dir := range append(b.OwnDirs(), defaultDirs(h)...) {
-		if b.liesIn(at, b.Canonical(dir)) {
+		if b.liesIn(at, b.paths.Canonical(dir)) {
 			return b.Abbreviate(dir)
 		}
 	}
@@ -37,7 +37,6 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	return cmp.Or(sensitiveElsewhere(at), sensitiveElsewhere(abs))
 }
 
-// newAdviser returns the places for questions about paths before there is a profile.
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
 	b := New(p, h, hostfs.NewLinkResolver(h))
 	b.Collect()
@@ -60,7 +59,6 @@ func (b *Places) SensitiveAround(p string) string {
 	return ""
 }
 
-// sensitiveByName returns the sensitive path that has a path's name, as it is written, or "".
 func (b *Places) sensitiveByName(p string) string {
 	if b.named == nil {
 		b.collectPlaces()
@@ -84,7 +82,6 @@ type namedPlaces struct {
 	patterns []Pattern
 }
 
-// collectPlaces collects the sensitive places, once.
 func (b *Places) collectPlaces() {
 	b.named = &namedPlaces{map[string]string{}, map[policy.FileID]string{}, b.Patterns()}
 	for _, s := range b.ListSensitive() {
@@ -93,9 +90,10 @@ func (b *Places) collectPlaces() {
 			b.addPlace(s.Written, s.Abs)
 			continue
 		}
-		dir = b.Canonical(dir)
+		dir = b.paths.Canonical(dir)
 		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: dir, Parts: []string{base}})
-		for _, name := range b.EntriesOf(dir) { // some are links
+		names, _ := b.paths.Names(dir)
+		for _, name := range names { // some are links
 			if MatchName(base, name) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
@@ -105,8 +103,8 @@ func (b *Places) collectPlaces() {
 
 // addPlace adds a place, unless it is the home directory or lies around it: that holds everything.
 func (b *Places) addPlace(written, abs string) {
-	at := b.Canonical(abs)
-	if policy.Within(b.Canonical(b.h.Home), at) {
+	at := b.paths.Canonical(abs)
+	if policy.Within(b.paths.Canonical(b.h.Home), at) {
 		return
 	}
 	b.named.names[strings.ToLower(at)] = written

@@ -22,7 +22,7 @@ var sharedDirs = []string{
 // symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
 func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
 	b := newAdviser(h, p)
-	return b.WhyShared(b.Canonical(dir))
+	return b.WhyShared(b.paths.Canonical(dir))
 }
 
 // WhyShared is Shared for a canonical path.
@@ -31,17 +31,17 @@ func (b *Places) WhyShared(dir string) string {
 		return reason
 	}
 	for _, s := range b.Builtin { // those of the user stay hidden in a grant
-		if policy.Within(b.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
+		if policy.Within(b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
 			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
 		}
 	}
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
-		if !d.OfEnvironment && policy.Within(b.Canonical(d.Abs), dir) {
+		if !d.OfEnvironment && policy.Within(b.paths.Canonical(d.Abs), dir) {
 			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Named, d.Risk)
 		}
 	}
-	switch work := b.Canonical(b.WorkspaceOrDir()); {
+	switch work := b.paths.Canonical(b.WorkspaceOrDir()); {
 	case dir == work: // the default policy grants it, too
 		return b.paths.Others(dir)
 	case policy.Within(work, dir):
@@ -50,8 +50,8 @@ func (b *Places) WhyShared(dir string) string {
 	if why := b.WhyRepository(dir); why != "" {
 		return why
 	}
-	home := b.Canonical(b.h.Home)
-	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.Canonical(path.Join(home, name)) }) {
+	home := b.paths.Canonical(b.h.Home)
+	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.paths.Canonical(path.Join(home, name)) }) {
 		return "holds the files of many programs"
 	}
 	return b.paths.Others(dir)
@@ -77,11 +77,10 @@ func (b *Places) WhyRepository(dir string) string {
 			return "is or is in the repository " + b.Abbreviate(in)
 		}
 	}
-	names := b.EntriesOf(dir)
-	slices.Sort(names)
+	names, _ := b.paths.Names(dir)
 	for _, name := range append([]string{"."}, names...) {
 		at := path.Join(dir, name)
-		if slices.ContainsFunc([]string{".git", ".hg", ".svn", ".jj"}, func(kept string) bool { return b.paths.Exists(path.Join(b.Canonical(at), kept)) }) {
+		if slices.ContainsFunc([]string{".git", ".hg", ".svn", ".jj"}, func(kept string) bool { return b.paths.Exists(path.Join(b.paths.Canonical(at), kept)) }) {
 			return "is or holds the repository " + b.Abbreviate(at)
 		}
 	}

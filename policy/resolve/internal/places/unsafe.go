@@ -22,9 +22,8 @@ func (b *Places) WhyUnsafe(dir string) string {
 	return why
 }
 
-// judgeUnsafe is whyUnsafe for the first question about a path.
 func (b *Places) judgeUnsafe(dir string) string {
-	home := b.Canonical(b.h.Home)
+	home := b.paths.Canonical(b.h.Home)
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
@@ -34,7 +33,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 		return "holds the home directory"
 	}
 	for _, own := range append(b.OwnDirs(), defaultDirs(b.h)...) {
-		if own = b.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
+		if own = b.paths.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
 			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
 		}
 	}
@@ -52,11 +51,11 @@ func (b *Places) judgeUnsafe(dir string) string {
 		return fmt.Sprintf("%s %s (%s, outside of the jail)", is, named, risk)
 	}
 	if d, ok := b.DecidingAround(dir); ok {
-		return in(b.Canonical(d.Abs), d.Named, d.Risk)
+		return in(b.paths.Canonical(d.Abs), d.Named, d.Risk)
 	}
 	for _, d := range b.decidingWork {
 		// A program is found in a directory of PATH itself. Directories in it are the user's work.
-		if at := b.Canonical(d.Abs); b.liesIn(dir, at) && (d.Risk != PathRisk || !b.liesIn(path.Dir(dir), at)) {
+		if at := b.paths.Canonical(d.Abs); b.liesIn(dir, at) && (d.Risk != PathRisk || !b.liesIn(path.Dir(dir), at)) {
 			return in(at, d.Named, d.Risk)
 		}
 	}
@@ -70,7 +69,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 // home directory or a directory around it. A client that runs a line in a project today may run it in
 // the home directory tomorrow.
 func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
-	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.Canonical(b.h.Home), dir)
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.paths.Canonical(b.h.Home), dir)
 }
 
 // WhyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
