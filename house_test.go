@@ -91,7 +91,7 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/runline":   {},                         // and neither os nor syscall: see pure
+	"packages/runline":   {module + "internal/show"}, // and neither os nor syscall: see pure
 	"packages/npm":       {module + "internal/lazy"}, // the same
 	"packages/toolpin":   {module + "internal/show"}, // the same
 	"policy/leak":        {module + "policy"},        // and neither os nor syscall: see pure

@@ -16,9 +16,4 @@ func JoinKey(parts []string) string {
 }
 
 // Abbreviate shortens a text for a message, so that a hostile one cannot fill it.
-func Abbreviate(s string) string {
-	if len(s) <= 80 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:77], "") + "..."
-}
+func Abbreviate(s string) string { return show.Abbreviate(s) }

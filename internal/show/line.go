@@ -157,3 +157,12 @@ func name(r rune, n int) string {
 }
 
 func number(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
+
+// Abbreviate shortens a text for a message, so that a hostile one cannot fill it. Hidden
+// characters stay hidden.
+func Abbreviate(s string) string {
+	if len(s) <= 80 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:77], "") + "..."
+}

@@ -3,7 +3,8 @@ package runline
 import (
 	"errors"
 	"strconv"
-	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // ErrNotLauncher says that a command starts a program directly, without fetching a package.
@@ -20,7 +21,7 @@ type NotUnderstoodError struct {
 func (e *NotUnderstoodError) Error() string {
 	text := "mcp-jail does not take this " + e.Launcher + " line apart: "
 	if e.Word != "" {
-		text += strconv.Quote(abbreviate(e.Word)) + ": "
+		text += strconv.Quote(show.Abbreviate(e.Word)) + ": "
 	}
 	return text + e.Why + ". The line runs as it is given"
 }
@@ -39,10 +40,3 @@ func (e *ContainerError) Error() string {
 
 // Is reports whether target is ErrNotLauncher.
 func (e *ContainerError) Is(target error) bool { return target == ErrNotLauncher }
-
-func abbreviate(s string) string {
-	if len(s) <= 80 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:77], "") + "..."
-}

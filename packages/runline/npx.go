@@ -1,6 +1,10 @@
 package runline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
 
 // npx parses the words after npx. npx reads options up to the first other word, and passes
 // everything after that word on unread. Where npx does not know whether an option has a
@@ -89,7 +93,7 @@ func (p *parser) npmWord(word string, after []string, npx bool) (used int, err e
 	case !o.value:
 		negated := strings.HasPrefix(name, "--no") && name != "--no-install"
 		if npx && negated && next != "" && next[0] != '-' {
-			return 0, p.bad(word, "npx takes the next word, "+abbreviate(next)+", for its value. Write it before another option, or \"--\" after it")
+			return 0, p.bad(word, "npx takes the next word, "+show.Abbreviate(next)+", for its value. Write it before another option, or \"--\" after it")
 		}
 		if !npx && (next == "true" || next == "false" || next == "null") {
 			return 0, p.bad(next, "npm takes it for the value of "+word)

@@ -1,6 +1,10 @@
 package runline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
 
 // splitShell returns the words of a simple command. It returns the part that would need a
 // shell, and why, if the text is anything else: an expansion, a pipe, a redirection, a second
@@ -36,7 +40,7 @@ func splitShell(text string) (words []string, assignments int, part, why string)
 		case c == '"':
 			n, ok := doubleQuoted(text[i+1:], &word)
 			if !ok {
-				return nil, 0, abbreviate(text[i:]), "a shell would expand this, or the quote is not closed"
+				return nil, 0, show.Abbreviate(text[i:]), "a shell would expand this, or the quote is not closed"
 			}
 			inWord, plain, i = true, false, i+n
 		case c == '\\':

@@ -1,6 +1,7 @@
 package toolpin
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 
@@ -67,18 +68,9 @@ func numberLen(in []byte) (n int, isInteger bool) {
 	return n, isInteger
 }
 
-// appendNumber appends a finite double as Number::toString of ECMAScript prints it.
+// appendNumber appends a finite double as Number::toString of ECMAScript prints it. So does
+// encoding/json, but for -0.
 func appendNumber(out []byte, f float64) []byte {
-	if f == 0 {
-		return append(out, '0') // also for -0
-	}
-	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
-		return strconv.AppendFloat(out, f, 'f', -1, 64)
-	}
-	out = strconv.AppendFloat(out, f, 'e', -1, 64)
-	// Go writes e-07 where ECMAScript writes e-7.
-	if n := len(out); n >= 4 && out[n-4] == 'e' && out[n-2] == '0' {
-		out = append(out[:n-2], out[n-1])
-	}
-	return out
+	text, _ := json.Marshal(f + 0) // -0 + 0 is 0
+	return append(out, text...)
 }
