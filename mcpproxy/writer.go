@@ -45,16 +45,10 @@ func (w *Writer) Inject(line []byte) error {
 	if len(line) == 0 {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.endOpenLine(); err != nil {
-		return err
-	}
 	if line[len(line)-1] != '\n' {
 		line = append(line[:len(line):len(line)], '\n')
 	}
-	_, w.err = w.dst.Write(line)
-	return w.err
+	return w.Replay(line)
 }
 
 // Replay writes recorded frames unchanged. The last one may lack its line end.

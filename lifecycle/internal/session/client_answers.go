@@ -57,12 +57,16 @@ func (c *Client) RefuseAll(d diagnostics.Diagnosis) {
 	c.AnswerCalls(c.ClaimRequests(AnyCall), func(*mcpproxy.Call) diagnostics.Diagnosis { return d })
 }
 
+// Refusal is the diagnosis of a message that mcp-jail refuses. what follows the name of the server.
+func Refusal(code diagnostics.Code, page diagnostics.Page, server, tool, what, fix string) diagnostics.Diagnosis {
+	return diagnostics.Diagnosis{
+		Code: code, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: server, Tool: tool,
+		Explain: page, What: fmt.Sprintf("server %q: %s", server, what), Fix: fix,
+	}
+}
+
 // TooManyRequests is the answer to a request for which there is no memory.
 func TooManyRequests(server, tool string) diagnostics.Diagnosis {
-	return diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: server, Tool: tool,
-		Explain: diagnostics.PageMessage,
-		What:    fmt.Sprintf("server %q: too many requests wait for an answer already, and mcp-jail keeps no more of them", server),
-		Fix:     "have the client wait for answers before it sends more",
-	}
+	return Refusal(-32603, diagnostics.PageMessage, server, tool,
+		"too many requests wait for an answer already, and mcp-jail keeps no more of them", "have the client wait for answers before it sends more")
 }

@@ -2,7 +2,6 @@ package stateful
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
@@ -44,11 +43,8 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
-		d := diagnostics.Diagnosis{
-			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.Profile.Server,
-			Explain: diagnostics.PageMessage,
-			What:    fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.Profile.Server),
-		}
+		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
+			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")
 		s.client.Announce(d)
 		s.refuseAnswers(f, d)
 		return true

@@ -20,12 +20,8 @@ func (dp *dispatcher) queueCall(ctx context.Context, rq *clientRequest) {
 	case queued:
 		return
 	}
-	dp.fail(rq, dp.client.Announce(diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName, Tool: rq.tool,
-		Explain: diagnostics.PagePerCall,
-		What:    fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", dp.session.serverName, dp.session.options.MaxCalls),
-		Fix:     "raise max_concurrent_calls, or send fewer at a time",
-	}))
+	dp.fail(rq, dp.client.Announce(session.Refusal(-32603, diagnostics.PagePerCall, dp.session.serverName, rq.tool,
+		fmt.Sprintf("too many calls wait already, and max_concurrent_calls = %d run at once", dp.session.options.MaxCalls), "raise max_concurrent_calls, or send fewer at a time")))
 }
 
 func (dp *dispatcher) startNext() {

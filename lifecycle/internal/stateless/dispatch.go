@@ -130,12 +130,8 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 			return
 		}
 		if len(e.Name) > maxToolName { // no list has it, and each place that keeps it would hold it
-			dp.fail(rq, dp.client.Announce(diagnostics.Diagnosis{
-				Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,
-				Explain: diagnostics.PagePerCall,
-				What:    fmt.Sprintf("server %q: a call of a tool whose name is longer than %d bytes", dp.session.serverName, maxToolName),
-				Fix:     "have the client name a tool that the server lists",
-			}))
+			dp.fail(rq, dp.client.Announce(session.Refusal(-32602, diagnostics.PagePerCall, dp.session.serverName, "",
+				fmt.Sprintf("a call of a tool whose name is longer than %d bytes", maxToolName), "have the client name a tool that the server lists")))
 			return
 		}
 		dp.queueCall(ctx, rq)

@@ -26,11 +26,8 @@ func (w *worker) read() {
 			w.rejectLeak(f, *leak)
 		case f.Flaws.Ambiguous():
 			// Two readings of the message may name different requests.
-			w.rejectReply(f, diagnostics.Diagnosis{
-				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
-				Explain: diagnostics.PageMessage,
-				What:    fmt.Sprintf("server %q: two JSON readers could read one of its messages differently", w.session.serverName),
-			})
+			w.rejectReply(f, session.Refusal(-32603, diagnostics.PageMessage, w.session.serverName, w.tool,
+				"two JSON readers could read one of its messages differently", ""))
 		case f.Batch:
 			parts, _ := f.Split()
 			for _, part := range parts {

@@ -2,7 +2,6 @@ package stateless
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
@@ -12,12 +11,8 @@ import (
 // rejectAmbiguous refuses a frame that two JSON readers could read differently: the jail
 // must be the one of the tool that the server will run.
 func (dp *dispatcher) rejectAmbiguous(f *mcpproxy.Frame) {
-	dp.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,
-		Explain: diagnostics.PageMessage,
-		What:    fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", dp.session.serverName),
-		Fix:     "have the client send each name once, in its own spelling, as valid UTF-8",
-	})
+	dp.reject(f, session.Refusal(-32600, diagnostics.PageMessage, dp.session.serverName, "",
+		"two JSON readers could read the message differently, and each call gets the jail of its tool", "have the client send each name once, in its own spelling, as valid UTF-8"))
 }
 
 func (dp *dispatcher) rejectOversized(f *mcpproxy.Frame) {
@@ -61,9 +56,6 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 }
 
 func (dp *dispatcher) rejectOther(f *mcpproxy.Frame) {
-	dp.reject(f, diagnostics.Diagnosis{
-		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName,
-		Explain: diagnostics.PageMessage,
-		What:    fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", dp.session.serverName),
-	})
+	dp.reject(f, session.Refusal(-32600, diagnostics.PageMessage, dp.session.serverName, "",
+		"the client has sent a message with neither a method nor a result nor an error", ""))
 }

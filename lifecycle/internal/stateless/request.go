@@ -82,12 +82,8 @@ func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 		return
 	}
 	if rq.batch.Send(f) != nil {
-		dp.session.noteSendError(rq.batch.Inject(diagnostics.Diagnosis{
-			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dp.session.serverName, Tool: rq.tool,
-			Explain: diagnostics.PageMessage,
-			What:    fmt.Sprintf("server %q: an answer of %d MiB does not fit into that of a batch", dp.session.serverName, f.Size>>20),
-			Fix:     "call it outside of a batch",
-		}.ErrorFrame(rq.id)))
+		dp.session.noteSendError(rq.batch.Inject(session.Refusal(-32603, diagnostics.PageMessage, dp.session.serverName, rq.tool,
+			fmt.Sprintf("an answer of %d MiB does not fit into that of a batch", f.Size>>20), "call it outside of a batch").ErrorFrame(rq.id)))
 	}
 }
 

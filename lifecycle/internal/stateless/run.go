@@ -118,19 +118,21 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 	var last *diagnostics.Diagnosis
 	dead, stopHangup := session.WatchHangup(s.client.Config.In, s.client.Config.Out)
 	defer stopHangup()
-	select {
-	case <-s.client.InputEnded:
-		s.client.Tasks.Go(s.dispatcher.endSubscriptions)
-		answered := make(chan struct{})
-		s.client.Tasks.Go(func() {
-			defer close(answered)
-			s.dispatcher.table.waitAnswered()
-		})
-		timer := time.NewTimer(s.client.Times.Term)
-		defer timer.Stop()
+	var answered chan struct{}
+	var late <-chan time.Time
+	for inputEnded, over := s.client.InputEnded, false; !over; {
+		over = true
 		select {
+		case <-inputEnded:
+			inputEnded, over = nil, false
+			s.client.Tasks.Go(s.dispatcher.endSubscriptions)
+			answered, late = make(chan struct{}), time.After(s.client.Times.Term)
+			s.client.Tasks.Go(func() {
+				defer close(answered)
+				s.dispatcher.table.waitAnswered()
+			})
 		case <-answered:
-		case <-timer.C:
+		case <-late:
 			last = &diagnostics.Diagnosis{
 				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: s.serverName,
 				Explain: diagnostics.PageServerEnded,
@@ -144,13 +146,6 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 		case <-ctx.Done():
 			exit = session.EndedBy(syscall.SIGTERM)
 		}
-	case <-s.client.Gone.Done:
-	case <-dead:
-		s.client.Gone.Set()
-	case sig := <-ends:
-		exit = session.EndedBy(sig)
-	case <-ctx.Done():
-		exit = session.EndedBy(syscall.SIGTERM)
 	}
 	if exit.Signal != 0 || s.client.Gone.IsSet() {
 		s.client.ShortenDeadline()

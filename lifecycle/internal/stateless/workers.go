@@ -2,7 +2,6 @@ package stateless
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -74,12 +73,8 @@ func (p *pool) removeWorker(w *worker) {
 
 func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
 	if rq.tool == "" { // "" is the discovery worker, with its own policy
-		d := p.client.Announce(diagnostics.Diagnosis{
-			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: p.session.serverName,
-			Explain: diagnostics.PagePerCall,
-			What:    fmt.Sprintf("server %q: a call of a tool without a name", p.session.serverName),
-			Fix:     "have the client name the tool",
-		})
+		d := p.client.Announce(session.Refusal(-32602, diagnostics.PagePerCall, p.session.serverName, "",
+			"a call of a tool without a name", "have the client name the tool"))
 		return nil, &d
 	}
 	p.session.discovery.refresh(rq.asked().Logs)
