@@ -1,4 +1,4 @@
-// Command mcp-jail-tls serves the connections of one jail whose requests have to be read.
+// Command mcp-jail-tls serves the connections of one jail whose requests must be read.
 // mcp-jail starts it; it cannot be used by hand. See package confine/egress/tlsworker.
 package main
 

@@ -26,7 +26,7 @@ type adviceCase struct {
 	name  string
 	needs []string
 
-	flags string // the flags of a server given behind --, or
+	flags string // the flags of a server given after --, or
 	rules string // the access tables of its configuration, without "servers.it."
 
 	before func(t *testing.T, w *world) // prepares the host

@@ -42,7 +42,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 
 // openLog opens a log file. A server may be able to write to its directory, so openLog
 // does not wait for a reader of a FIFO and does not follow a symbolic link: otherwise the
-// server could choose a file of the user's that gets log lines with text of its own. For the same
+// server could choose a file of the user's that gets log lines with its own text. For the same
 // reason, it appends to no file that is not a log of mcp-jail.
 func openLog(name string) (*os.File, error) {
 	file, err := session.AbsolutePath(name)

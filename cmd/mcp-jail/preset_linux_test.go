@@ -78,7 +78,7 @@ func TestPresetStateless(t *testing.T) {
 var connect = []string{"node", "-e", `require("net").connect(443, "api.github.com", () => { console.log("reached"); process.exit(0) }).on("error", (e) => { console.error(String(e)); process.exit(1) })`}
 
 // TestPresetAdvice tests that a host that the preset does not have is refused, and that the advice
-// works as it is printed: the command line behind --, and the lines for a configuration.
+// works as it is printed: the command line after --, and the lines for a configuration.
 func TestPresetAdvice(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
-// TestPresetDeclaration tests the advice for a server behind -- where no flag grants what is
+// TestPresetDeclaration tests the advice for a server after -- where no flag grants what is
 // missing: a request of a method that the preset does not have. The server as it is declared,
 // with the line to add, keeps the preset and its secret.
 func TestPresetDeclaration(t *testing.T) {

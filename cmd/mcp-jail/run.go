@@ -21,7 +21,7 @@ import (
 const softMemory = 64 << 20
 
 // run serves one client session. Its arguments begin with "run". The result says how this process
-// has to end.
+// must end.
 func run(args []string, c terminal.Console) confine.Exit {
 	debug.SetMemoryLimit(softMemory)
 	launcher := confine.Launcher{Umask: c.Umask}
@@ -44,6 +44,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		}
 	}
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	// The first start of a package fetches it, and then the policy has its paths.
 	if t.InstallsAfter(err) {
 		if err = t.Package.Install(c, t.Reach); err == nil {
 			t, err = session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
@@ -80,7 +81,6 @@ func run(args []string, c terminal.Console) confine.Exit {
 	return exit
 }
 
-// refuse reports to the client why no server was started.
 func refuse(c terminal.Console, t *session.Target, name string, err error) confine.Exit {
 	session.Refuse(c, t, name, err)
 	return confine.Exit{Code: exit.Status(err)}

@@ -1,5 +1,5 @@
 // Package cmdline has the part of the grammar of a command line that mcp-jail and
-// mcp-jail-cli share: the flags of a policy, the words behind "--", and the advice about
+// mcp-jail-cli share: the flags of a policy, the words after "--", and the advice about
 // the mistakes that are most likely.
 //
 // mcp-jail reads the command line of run with [Parse], because an MCP client waits for each
@@ -7,7 +7,7 @@
 // same [Flag] values, so both programs report the same errors.
 //
 // A flag of this package takes a value. It has two dashes, and its value is the next
-// argument or stands behind "=".
+// argument or comes after "=".
 package cmdline
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// Server is the command of a server: the part of the command line behind "--". No flag
+// Server is the command of a server: the part of the command line after "--". No flag
 // parser reads it.
 type Server struct {
 	Argv  []string
@@ -114,8 +114,6 @@ func MissingDashes(args []string, server Server) string {
 	return ""
 }
 
-// missingInstallDashes returns a message with the correct command line if a launcher stands
-// among the servers to install, or "".
 func missingInstallDashes(args []string) string {
 	for i, a := range args[1:] {
 		if slices.Contains([]string{"npx", "npm", "bunx", "pnpm", "yarn", "uvx", "uv", "pipx"}, a) && len(args) > i+2 {
@@ -125,7 +123,6 @@ func missingInstallDashes(args []string) string {
 	return ""
 }
 
-// dashesBefore returns the advice to put "--" between arguments of mcp-jail and a server's command.
 func dashesBefore(own, server []string) string {
 	const advice = "put -- before the command of the server"
 	line, ok := show.Words(slices.Concat([]string{"mcp-jail"}, own, []string{"--"}, server))

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// PolicyFlags are the policy of a server whose command is given behind "--".
+// PolicyFlags are the policy of a server whose command is given after "--".
 type PolicyFlags struct {
 	Workspace                                   string
 	Read, Write, Execute, Deny, Net, Env, Limit []string

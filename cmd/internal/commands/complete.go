@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// completion returns the command that prints the script for a shell.
 func completionCommand(line *cli.CommandLine) *cobra.Command {
 	shells := map[string]func(root *cobra.Command) error{
 		"bash": func(root *cobra.Command) error { return root.GenBashCompletionV2(line.Console.Writer(), true) },
@@ -65,7 +64,6 @@ For all users of the host the files are, as root:
 	return cmd
 }
 
-// complete answers a request of the script of a shell for proposals.
 func complete(args []string, c terminal.Console) int {
 	var owner *hostfs.OwnerError
 	if _, err := hostfs.LocalHost(); errors.As(err, &owner) {

@@ -86,7 +86,6 @@ func pageName(name string) string {
 	return name
 }
 
-// proposePages proposes the pages, with their titles as descriptions.
 func proposePages(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	for _, name := range explain.Names() {
 		page, _ := explain.Find(name)

@@ -98,7 +98,6 @@ func dispatch(all []string, c terminal.Console) int {
 	return exit.Report(c, line.Failed)
 }
 
-// executeRun gives a session to mcp-jail.
 func executeRun(line *cli.CommandLine, args []string) int {
 	return exit.Report(line.Console, programs.Execute(programs.Main, args))
 }
@@ -129,7 +128,6 @@ func find(root *cobra.Command, name string) (*cobra.Command, error) {
 	return nil, cmdline.UnknownCommand(name)
 }
 
-// commandTree returns the tree of all commands.
 func commandTree(line *cli.CommandLine) *cobra.Command {
 	root := &cobra.Command{
 		Use:           programs.Main + " COMMAND [ARG...]",
@@ -164,7 +162,6 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	return root
 }
 
-// help prints the help that a command line asks for and returns the exit status.
 func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
 	if i < 0 {

@@ -37,7 +37,6 @@ func (v *versionCmd) Run(c terminal.Console) {
 	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
 }
 
-// kernelSummary returns the line of `version` about the running kernel.
 func kernelSummary() string {
 	f := confine.Probe()
 	s := f.OS + " " + f.Kernel

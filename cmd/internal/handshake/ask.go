@@ -73,7 +73,6 @@ func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*
 	return a, a.list(s)
 }
 
-// list asks for the pages of the server's tools.
 func (a *Answer) list(s *server) error {
 	var params mcp.PaginatedParams
 	for range maxPages {

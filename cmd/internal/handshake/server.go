@@ -90,6 +90,7 @@ func (s *server) request(method mcp.MCPMethod, params any) ([]byte, error) {
 		switch {
 		case m.Method != nil && m.ID != nil:
 			err = s.answer(m)
+		// A notification, or a late answer: wait for the next line.
 		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID):
 		case m.Error != nil:
 			return nil, fmt.Errorf("the server answered %s with an error: %q", method, m.Error.Message)
@@ -100,7 +101,6 @@ func (s *server) request(method mcp.MCPMethod, params any) ([]byte, error) {
 	return nil, err
 }
 
-// next returns the next line of the server that is a message.
 func (s *server) next(method mcp.MCPMethod) (m message, err error) {
 	for {
 		select {

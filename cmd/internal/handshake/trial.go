@@ -59,6 +59,7 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 	if err := t.Target.ClaimHome(); err != nil {
 		return nil, err
 	}
+	// Two pipes take the place of the streams of a client.
 	clientIn, sessionOut, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -100,6 +101,7 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 		defer slow.Stop()
 	}
 	answer, err := Ask(timed, t.Name, clientIn, clientOut)
+	// A session that cannot write its last messages would not end.
 	go io.Copy(io.Discard, clientIn)
 	<-ended
 	if err != nil {
@@ -108,8 +110,6 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 	return answer, nil
 }
 
-// failure returns the error of a trial as a *Failure, with the diagnosis of the session if it has
-// one.
 func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics.Record) error {
 	f := &Failure{Err: err}
 	switch {

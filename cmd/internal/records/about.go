@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// About says what runs as a server, and for which client. It has a file of its own beside the
+// About says what runs as a server, and for which client. It has its own file beside the
 // record, because it is written early in a session, and only if it has changed.
 type About struct {
 	Command []string `json:"command"` // as the user gave it, without values of secret variables
@@ -23,7 +23,7 @@ type About struct {
 type Configuration struct {
 	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
 	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
-	Configured bool     `json:"configured"`          // else it has a command behind --
+	Configured bool     `json:"configured"`          // else it has a command after --
 	Stateful   bool     `json:"stateful"`
 	Digest     string   `json:"digest"` // of its table and the defaults
 }

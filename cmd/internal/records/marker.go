@@ -114,7 +114,7 @@ func (d Dir) Marker() (out MarkerState, ok bool) {
 // BegunSince reports whether a session began after the last record was written, and has not
 // failed: a failure is recorded at once. It does not count a session whose record was lost.
 // session is the Time of the record. The time of its file can be some milliseconds too early, and so
-// before the marker of its own session.
+// before its own session's marker.
 func (d Dir) BegunSince(session time.Time) bool {
 	written := d.Written()
 	m, marked := d.Marker()

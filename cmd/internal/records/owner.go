@@ -88,6 +88,7 @@ func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Own
 		if name, _ := d.Create(text, private.How{}, slices.Values([]string{ownerFile})); name != "" {
 			return nil
 		}
+		// A start at the same time may have been first.
 		if noted, err = d.ReadFile(ownerFile, maxFile); errors.Is(err, fs.ErrNotExist) {
 			return nil // nothing can be written here
 		}

@@ -110,6 +110,7 @@ func (k *Recorder) Save(r diagnostics.Record) {
 	}
 	defer d.Close()
 	k.describe(d)
+	// A record that is written again takes back the note about a lost one.
 	before := k.saveErr
 	switch k.saveErr = k.write(d, r); {
 	case k.saveErr != nil:
@@ -222,6 +223,7 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 	if record, err = diagnostics.DecodeRecord(b); err != nil {
 		return record, fmt.Errorf("%s: %w", filepath.Join(Path(host, server), lastFile), err)
 	}
+	// These members tell of other sessions: only the other files count for them.
 	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
 		record.Newer = &newer.LostRecord
 	}

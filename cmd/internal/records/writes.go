@@ -32,7 +32,6 @@ const (
 	maxMerged = 100
 )
 
-// writesName returns the name of the note about a server.
 func writesName(server, key string) string {
 	return server + "." + policy.ShortHash(key) + ".json"
 }
@@ -67,7 +66,6 @@ func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []p
 	return mergeOld(d, server)
 }
 
-// serverOfNote returns the server of a note.
 func serverOfNote(name string) (server string, ok bool) {
 	rest, ok := strings.CutSuffix(name, ".json")
 	at := strings.LastIndexByte(rest, '.')
@@ -85,7 +83,6 @@ func ForgetWrites(host hostfs.Host, server string) error {
 	})
 }
 
-// forget removes the notes with some names.
 func forget(host hostfs.Host, which func(name string) bool) error {
 	d, err := private.Open(host.StateDir, writesDir)
 	if errors.Is(err, fs.ErrNotExist) {

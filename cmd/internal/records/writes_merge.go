@@ -22,7 +22,6 @@ func mergedName(server string, configured bool) string {
 	return server + ".merged.json"
 }
 
-// mergeOld merges the oldest notes of a server, if there are more than maxPlaces.
 func mergeOld(d *private.Dir, server string) error {
 	old, err := oldNotes(d, server)
 	if len(old) == 0 || err != nil {
@@ -113,6 +112,7 @@ func coverPaths(rules map[string]policy.WriteGrant, limit int) map[string]policy
 				delete(rules, p)
 				continue
 			}
+			// What may write a directory may write its content.
 			grant.Rights |= around.Rights
 			rules[p] = grant
 		}
@@ -120,6 +120,7 @@ func coverPaths(rules map[string]policy.WriteGrant, limit int) map[string]policy
 		if len(sorted) <= limit {
 			return rules
 		}
+		// Sorted by components, the two that share most are neighbours.
 		best, longest := "/", -1
 		for i := range sorted[1:] {
 			dir := commonDir(sorted[i], sorted[i+1])
@@ -138,7 +139,6 @@ func coverPaths(rules map[string]policy.WriteGrant, limit int) map[string]policy
 	}
 }
 
-// commonDir returns the last directory that is, or is above, both of two paths.
 func commonDir(a, b string) string {
 	for !policy.Within(b, a) {
 		a = path.Dir(a)

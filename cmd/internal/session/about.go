@@ -38,7 +38,6 @@ func (t *Target) File() string {
 	return file
 }
 
-// givenCommand returns the command of the target as the user gave it.
 func (t *Target) givenCommand() []string {
 	if t.given == nil && t.Policy != nil {
 		return append([]string{t.Policy.Command}, t.Policy.Arguments...)

@@ -24,9 +24,11 @@ func (t *Target) Attempt(tool string, lines, flags []string) error {
 		with, lines = a.withFlags, flags
 	}
 	err := a.starts(with(tool, lines))
+	// If it does not start without them either, they are not the reason.
 	if err == nil || a.starts(with(tool, nil)) != nil {
 		return nil
 	}
+	// In another file their table cannot be there twice.
 	if a.config != nil && a.starts(a.withLayer(tool, lines)) == nil {
 		return diagnostics.ErrTable
 	}
@@ -61,7 +63,6 @@ func (a *attempt) starts(p *policy.Policy, err error) error {
 	return err
 }
 
-// withFlags returns the policy of a server that is declared on the command line, with more flags.
 func (a *attempt) withFlags(_ string, flags []string) (*policy.Policy, error) {
 	o := a.commandLine
 	lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit}
@@ -99,14 +100,12 @@ func (a *attempt) withLines(tool string, lines []string) (*policy.Policy, error)
 	return a.again(o, tool)
 }
 
-// withLayer returns the policy of a server or tool with lines in a file of their own.
 func (a *attempt) withLayer(tool string, lines []string) (*policy.Policy, error) {
 	o := a.options
 	o.Pasted = strings.Join(lines, "\n")
 	return a.again(o, tool)
 }
 
-// again returns the policy of a server or tool of a configuration that is read again.
 func (a *attempt) again(o config.LoadOptions, tool string) (*policy.Policy, error) {
 	cfg, err := LoadConfig(o, a.host)
 	if err != nil {

@@ -20,7 +20,6 @@ type clientPeek struct {
 
 func newClientPeek(in io.Reader) *clientPeek { return &clientPeek{in: in} }
 
-// look looks for the client's first message.
 func (p *clientPeek) look() {
 	if !p.since.IsZero() {
 		return
@@ -33,7 +32,6 @@ func (p *clientPeek) look() {
 	p.hear(line)
 }
 
-// hear takes the client's name, version and progress token from its first message.
 func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
@@ -53,18 +51,16 @@ func (p *clientPeek) hear(line string) {
 	}
 }
 
-// Most clients wait for 10 to 600 seconds for an answer. mcp-jail has to answer before that.
+// Most clients wait for 10 to 600 seconds for an answer. mcp-jail must answer before that.
 const (
 	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode, newer Codex
 	patienceShort = 8 * time.Second  // 10 s: older Codex, Crush, qwen mcp list
 )
 
-// impatient reports whether the client is about to give up.
 func (p *clientPeek) impatient() bool {
 	return !p.since.IsZero() && time.Since(p.since) > p.patience()
 }
 
-// patience returns how long the client can be left without an answer.
 func (p *clientPeek) patience() time.Duration {
 	for _, name := range []string{"codex", "crush", "qwen"} {
 		if strings.Contains(p.name, name) && !p.newer {

@@ -24,7 +24,6 @@ type source struct {
 	again   func() (*Target, error) // loads and resolves it again
 }
 
-// take notes the state of the files that are about to be read.
 func (s *source) take(o config.LoadOptions) {
 	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
 }
@@ -85,6 +84,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	before := f.Target()
+	// The file may still be written, piece by piece.
 	f.stamp = settled(before.source.options)
 	after, err := before.source.again()
 	if err == nil && !before.Policy.Stateful {
@@ -108,6 +108,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		after.Close()
 		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
+	// Processes that started under the old policy may still need what it holds.
 	f.old = append(f.old, before)
 	after.noteWrites()
 	f.now.Store(after)
@@ -150,7 +151,6 @@ func (t *Target) canBecome(after *Target) error {
 	return nil
 }
 
-// digest returns an identifier of the policies of all processes of a target.
 func (t *Target) digest() string {
 	all := []*policy.Policy{enforced(t.Policy)}
 	if t.Config != nil && !t.Policy.Stateful {

@@ -33,7 +33,6 @@ func (t *Target) home() *home {
 	return h
 }
 
-// path returns the private HOME.
 func (h *home) path() string {
 	return filepath.Join(records.Path(*h.host, h.policy.KeptName()), "home")
 }
@@ -56,7 +55,6 @@ func (h *home) claim() error {
 // ClaimHome returns an error if the directory of the server was made for another one.
 func (t *Target) ClaimHome() error { return t.home().claim() }
 
-// own calls records.Claim.
 func (h *home) own() error {
 	if h.policy.Project != "" {
 		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))

@@ -77,7 +77,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	return s
 }
 
-// warningLines returns the warnings of a target as lines of standard error.
 func warningLines(t *Target) (lines []string) {
 	for _, w := range t.WarningTexts() {
 		lines = append(lines, "warning: "+w)
@@ -85,7 +84,6 @@ func warningLines(t *Target) (lines []string) {
 	return lines
 }
 
-// unsetVariables returns the variables that a policy grants and that are not set on the host.
 func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
 	for _, r := range p.Env {
 		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {

@@ -26,7 +26,6 @@ func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnosti
 // plainName matches the names of programs that are suggested. The user may copy them.
 var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
-// suggestProgram sets e.Fix to a program in PATH whose name is like that of the missing one.
 func suggestProgram(e *resolve.CommandError) {
 	if len(e.Path) == 0 || e.Fix != "" {
 		return

@@ -33,7 +33,6 @@ type Package struct {
 	trial bool
 }
 
-// notInstalled says that the package is not installed, or not any more.
 func (p *Package) notInstalled() string {
 	var gone *installed.GoneError
 	if errors.As(p.asGiven, &gone) {
@@ -42,13 +41,11 @@ func (p *Package) notInstalled() string {
 	return p.line.Packages[0].String() + " is not installed yet"
 }
 
-// NeedsInstall reports whether run has to install the package first.
+// NeedsInstall reports whether run must install the package first.
 func (p *Package) NeedsInstall() bool {
 	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled) && p.fetches()
 }
 
-// installCommand returns the command that installs the package, "" if there is
-// nothing to install.
 func (p *Package) installCommand() string {
 	if p == nil || !errors.Is(p.asGiven, installed.ErrNotInstalled) {
 		return ""
@@ -56,8 +53,6 @@ func (p *Package) installCommand() string {
 	return "mcp-jail install " + p.asked
 }
 
-// scriptsCommand returns the command that runs the install scripts that were skipped when the
-// package was installed, "" if there are none.
 func (p *Package) scriptsCommand() string {
 	e := p.Entry()
 	if e == nil || !slices.ContainsFunc(e.Packages, func(part lockfile.Package) bool { return part.Scripts == lockfile.ScriptsSkipped }) {
@@ -107,7 +102,6 @@ func (p *Package) Check(ctx context.Context) error {
 	return err
 }
 
-// use makes a policy of the server start the installed program in place of the launcher.
 func (p *Package) use(in *policy.Policy) {
 	if p.Entry() == nil {
 		return

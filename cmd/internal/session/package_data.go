@@ -9,9 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -19,15 +17,6 @@ import (
 type packageData struct {
 	writer npm.Writer
 	file   string // where it is kept now
-}
-
-// installedPackage is the package behind the launcher's line of a target.
-type installedPackage struct {
-	line    runline.Line
-	program *installed.Program // nil: the line runs as it is given
-	asGiven error              // why program is nil
-	data    *packageData       // the file that the package writes; nil if none is known
-	env     []string           // NAME=value that the program gets
 }
 
 // dataVariables returns the variables that make the program write its data into a private HOME.
@@ -62,7 +51,7 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	return err
 }
 
-// takeOver copies the newest file that npx has kept inside of the package, from the private HOME
+// takeOver copies the newest file that npx has kept inside the package, from the private HOME
 // or else from the user's. The server can write its HOME, so takeOver follows no link out of it.
 func (d *packageData) takeOver(host hostfs.Host, own string) (string, error) {
 	below, err := filepath.Rel(host.StateDir, own)
@@ -79,6 +68,7 @@ func (d *packageData) takeOver(host hostfs.Host, own string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// It was copied before, or the server has written one.
 	if _, err := home.Lstat(name); err == nil {
 		return "", nil
 	}
@@ -114,7 +104,6 @@ func (d *packageData) newest(home *os.Root) (text []byte) {
 	return text
 }
 
-// newestOf returns the newest of the files that a pattern matches below a home directory.
 func newestOf(home *os.Root, pattern string) (text []byte) {
 	files, _ := fs.Glob(home.FS(), pattern)
 	var at time.Time

@@ -71,7 +71,6 @@ func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, trial: t.trial != nil}
 }
 
-// packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
@@ -83,7 +82,6 @@ func (t *Target) packageFinder() installed.Finder {
 	return f
 }
 
-// workspaceDir returns the directory of the workspace.
 func (t *Target) workspaceDir() string { return expand(t.Policy.Workspace, t.Host) }
 
 // expand returns the absolute path of a path of the policy. A relative one begins at host.Dir.

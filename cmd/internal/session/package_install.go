@@ -45,7 +45,7 @@ func (t *Target) InstallsAfter(err error) bool {
 // Install has the companion install the package, and waits for it as long as the
 // client waits for an answer. It leaves the first message of the client unread. The companion
 // goes on after that, for AfterClient at most, because a client may wait for too short a time:
-// `gemini mcp list` waits for 5 s. So the companion is in a session of its own, and holds none of
+// `gemini mcp list` waits for 5 s. So the companion is in its own session, and holds none of
 // the streams of the client. reachOf is [Writers.Reach].
 func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, error)) error {
 	companion, err := programs.Beside(programs.Companion)
@@ -78,6 +78,7 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
 	w := waiter{client: newClientPeek(in), out: stdout, begin: time.Now(), name: name, asked: p.asked}
+	// A companion whose client has left must not wait for a reader.
 	if err = w.wait(messages); w.left {
 		out.Close()
 	}
@@ -93,7 +94,6 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	return err
 }
 
-// companion returns the command that installs the package for a session.
 func (p *Package) companion(program string, flags ...string) *exec.Cmd {
 	args := append([]string{"install", "--for-session"}, flags...)
 	if p.rules.InstallScripts {
@@ -132,7 +132,6 @@ func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
 	}
 }
 
-// fetches reports whether a start may ask the registry for the package.
 func (p *Package) fetches() bool {
 	return p.rules.AutoInstall && !p.line.NoInstall && !p.line.Offline
 }
@@ -197,7 +196,6 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 	}
 }
 
-// progress returns how far the installation is, in words.
 func (w *waiter) progress() string {
 	if w.last.Files == 0 && w.last.Bytes == 0 {
 		step := w.last.Step
@@ -213,7 +211,6 @@ func (w *waiter) progress() string {
 	return fmt.Sprintf("%s, %d %s, %.1f MB after %d s", w.last.Step, w.last.Files, files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
 }
 
-// notify tells the client how far the installation is, if it asked for that.
 func (w *waiter) notify() {
 	if w.client.token == nil {
 		return

@@ -79,13 +79,11 @@ func AbsolutePaths(files []string) (out []string) {
 	return out
 }
 
-// isExecutable reports whether the file at path has an execute bit.
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o111 != 0
 }
 
-// pathExists reports whether path exists outside the jail.
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -75,7 +75,7 @@ func LayPresets(cfg *config.Config, host hostfs.Host) error {
 // FittedPreset is the table of a preset, fitted to a server.
 type FittedPreset struct {
 	Server   *config.Server
-	Warnings []policy.Warning // about what the user has to decide
+	Warnings []policy.Warning // about what the user must decide
 }
 
 // FitPreset fits the preset that a server names to its command line and to the variables of a
@@ -110,7 +110,6 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 	return f, nil
 }
 
-// forTools moves the access table of a preset to tools.
 func forTools(s *config.Server, tools []string) *config.Server {
 	if s.Access == nil {
 		return s
@@ -181,6 +180,7 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 		return err
 	}
 	start := presets.Start{Argv: t.given, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
+	// A program of the project may run in place of the package.
 	var shadow *installed.ShadowError
 	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
 		start.Instead = shadow.Path
@@ -198,7 +198,6 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
 }
 
-// otherVariables returns the variables of a profile without those that the package sets.
 func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 	env := map[string]string{}
 	for _, v := range profile.Env {
@@ -210,8 +209,8 @@ func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 }
 
 // serverWords returns the words of a command line that the server itself gets, and the variables
-// that the line sets. The words are those behind the package of a launcher, behind the script of
-// an interpreter, or behind the program. If this is not certain, it returns none, because a
+// that the line sets. The words are those after the package of a launcher, after the script of
+// an interpreter, or after the program. If this is not certain, it returns none, because a
 // preset makes rules of the words.
 func serverWords(argv []string) (words []string, set []runline.Assignment) {
 	line, err := runline.Parse(argv)

@@ -29,6 +29,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 	}
+	// The records of that name may be another server's.
 	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
 		record := records.New(t.Host, t.Policy.KeptName())
 		record.Project, record.File = t.Policy.Project, t.File()

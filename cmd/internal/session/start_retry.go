@@ -51,7 +51,6 @@ func (t *Target) Start(ctx context.Context, p *policy.Profile, launch func(*poli
 	return process, nil
 }
 
-// reresolve resolves the policy of p again.
 func (t *Target) reresolve(p *policy.Profile) (*policy.Profile, error) {
 	of := t.Policy
 	if p.Tool != of.Tool {
@@ -64,7 +63,6 @@ func (t *Target) reresolve(p *policy.Profile) (*policy.Profile, error) {
 	return now, err
 }
 
-// ruleEntries returns the entries of p that come from rules of the user.
 func ruleEntries(p *policy.Profile) (entries []policy.Entry) {
 	for _, e := range p.Entries {
 		if e.Origin == policy.OriginRule {

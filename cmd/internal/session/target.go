@@ -40,16 +40,16 @@ import (
 // Target is one server as the command line and the configuration describe it. When it is
 // resolved, its Profile is the policy as this host has it. It is not yet compiled for the kernel.
 type Target struct {
-	Config   *config.Config                            // nil for a command behind --
-	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command behind --
+	Config   *config.Config                            // nil for a command after --
+	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command after --
 	Policy   *policy.Policy
 	Profile  *policy.Profile
 	Package  *Package // nil if no launcher starts it, and before Resolve
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
-	commandLine config.CommandLineOptions // for a command behind --, with its preset
-	invocation  []string                  // the command line of mcp-jail, for a command behind --
+	commandLine config.CommandLineOptions // for a command after --, with its preset
+	invocation  []string                  // the command line of mcp-jail, for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
 	given       []string                  // the command before a program of a package replaced it
@@ -97,7 +97,6 @@ func (t *Target) unreachableArguments() string {
 	return diagnostics.Arguments(t.evidence(), tools...)
 }
 
-// evidence returns what a diagnosis needs to know of the server and the host.
 func (t *Target) evidence() diagnostics.Evidence {
 	checks := pathChecks{&t.Host, t.Policy}
 	return diagnostics.Evidence{
@@ -107,7 +106,7 @@ func (t *Target) evidence() diagnostics.Evidence {
 	}
 }
 
-// declaration returns the configuration lines that declare a server given behind --. The
+// declaration returns the configuration lines that declare a server given after --. The
 // first is a comment with the file.
 func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
 	return append([]string{"# " + config.UserConfigFile(host)}, o.Declaration()...)
@@ -133,7 +132,7 @@ func (c pathChecks) shared(dir string) string { return resolve.Shared(c.host, c.
 func (c pathChecks) sensitive(path string) string { return resolve.Sensitive(c.host, c.policy, path) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
-// the command behind -- if name is "". With an error the target is nil or holds what was
+// the command after -- if name is "". With an error the target is nil or holds what was
 // found before.
 func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
 	t, err := Load(common, flags, name, tool, server)
@@ -239,7 +238,6 @@ func (t *Target) Resolve() (err error) {
 	return t.checkPreset(t.Profile)
 }
 
-// setConfig makes t a target for the configured server name.
 func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
 	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.Warnings(name)...)
 	if workspace != "" {
@@ -259,7 +257,6 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 	}
 }
 
-// resolveProfile resolves a policy on a host, and appends the warnings to those before.
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError

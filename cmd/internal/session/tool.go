@@ -39,7 +39,6 @@ type cachedTool struct {
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
 
-// get returns the target of a tool of a server, as Tool does.
 func (k *toolCache) get(server *Target, name string) (*Target, error) {
 	k.mu.Lock()
 	if k.server != server {
@@ -50,6 +49,7 @@ func (k *toolCache) get(server *Target, name string) (*Target, error) {
 	if known != nil && known.lookups.Unchanged() {
 		return known.Target, nil
 	}
+	// Resolving takes long, so other calls do not wait for it.
 	found := &cachedTool{}
 	var err error
 	if found.Target, err = server.toolOn(name, found.lookups.Record(server.Host)); err != nil {

@@ -15,7 +15,7 @@ type Trial struct {
 }
 
 // Try makes t, which is not resolved yet, a trial. Its policy loses the rights that could do
-// harm: it reaches no host, and writes nothing but a HOME of its own. The HOME of earlier
+// harm: it reaches no host, and writes nothing but its own HOME. The HOME of earlier
 // sessions is not there. It reads what the server reads.
 func (t *Target) Try(trial Trial) {
 	t.trial, t.Host.StateDir = &trial, trial.StateDir

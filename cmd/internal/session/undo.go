@@ -43,7 +43,6 @@ type keeping struct {
 	calls  int
 }
 
-// jail returns the files that keep the changes of another jail of the session.
 func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,6 +58,7 @@ func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.name, k.writer.Dir, err)
 	}
+	// Of the jails that have ended, nothing is left to do.
 	k.files = append(slices.DeleteFunc(k.files, (*undo.Files).Finished), files)
 	return files, nil
 }
@@ -75,7 +75,6 @@ func (k *keeping) room() (all, journal int64) {
 	return k.writer.Room(int64(k.undo.TotalMB) << 20)
 }
 
-// writableRoots returns the places that a server may write by a rule of the user.
 func writableRoots(p *policy.Profile) (roots []string) {
 	for _, e := range p.Entries {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
@@ -85,7 +84,6 @@ func writableRoots(p *policy.Profile) (roots []string) {
 	return roots
 }
 
-// start starts a jail whose changes are kept.
 func (k *keeping) start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
 	files, err := k.jail(p)
 	if err != nil {
@@ -152,8 +150,6 @@ func (k *keeping) close() bool {
 	return true
 }
 
-// end ends the keeping of the session, and removes the oldest kept sessions if they are too old
-// or take too much room.
 func (k *keeping) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -166,7 +162,6 @@ func (k *keeping) end() {
 	}
 }
 
-// changes returns a sentence about what the session has changed, or "".
 func (k *keeping) changes() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

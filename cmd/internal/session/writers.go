@@ -20,7 +20,6 @@ type writers struct {
 	untrusted func(file string) string // nil before it is asked
 }
 
-// writers returns those that the policy of t, as it is now, has to know.
 func (t *Target) writers() *writers {
 	if t.others == nil || t.others.policy != t.Policy {
 		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir()}
@@ -31,7 +30,6 @@ func (t *Target) writers() *writers {
 	return t.others
 }
 
-// find reads the notes into the policy.
 func (w *writers) find() (err error) {
 	if w.policy.Noted != nil {
 		return nil
@@ -65,7 +63,6 @@ func (w *writers) whyUntrusted(file string) string {
 	return w.untrusted(file)
 }
 
-// note notes where the server may write, for the starts of other servers.
 func (w *writers) note(profile *policy.Profile) error {
 	var rules []policy.WriterRules
 	processes := []*policy.Policy{w.policy}

@@ -21,6 +21,7 @@ import (
 // be removed, it ends there. A later error is about the parts that could not be removed; the rest
 // is gone.
 func (r *Removal) Do() error {
+	// Take all servers before anything goes: a refusal must leave everything.
 	for _, s := range r.Servers {
 		if !s.started {
 			continue
@@ -35,6 +36,7 @@ func (r *Removal) Do() error {
 			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
 		}
 		defer unlock()
+		// A session may have come and gone between Look and the lock.
 		now := &Server{Homes: s.Homes}
 		if now.readTimes(d); now.Used.After(s.Used) {
 			return fmt.Errorf("server %s was used in the meantime. Nothing was removed; look at it again with mcp-jail list", s.Name)
@@ -77,6 +79,7 @@ func (r *Removal) removePins() error {
 	if err := lockfile.Update(session.LockFile(r.host), remove); err != nil {
 		return err
 	}
+	// Tools that wait to be accepted go with their pin.
 	proposed := session.ProposedTools(r.host)
 	if text, err := lockfile.Read(proposed); err != nil || text == nil {
 		return err
@@ -99,6 +102,7 @@ func (r *Removal) removeTrees() (err error) {
 		return err
 	}
 	for _, t := range r.Trees {
+		// An installation may have pinned it since Look.
 		if slices.ContainsFunc(lock.Entries(), func(e *lockfile.Entry) bool { return isTreeOf(t, e) }) {
 			continue
 		}

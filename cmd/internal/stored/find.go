@@ -65,7 +65,6 @@ func (a *All) Find(name string) (*Server, error) {
 	return nil, &UnknownError{name, a.near(name), len(a.Servers) == 0}
 }
 
-// isPackage reports whether name is that of the server's package, with a version or without.
 func (s *Server) isPackage(name string) bool {
 	for _, e := range s.Pins {
 		if name == e.Name || name == e.Spec || name == e.Name+"@"+e.Version {
@@ -79,7 +78,6 @@ func (s *Server) isPackage(name string) bool {
 // maxNear is how many names an error proposes.
 const maxNear = 3
 
-// near returns the names that look most like a name.
 func (a *All) near(name string) (near []string) {
 	candidates := map[string]string{} // the server of each
 	var words []string
@@ -110,8 +108,6 @@ func (a *All) near(name string) (near []string) {
 // hashDigits is the length of the hash in the name of a server on the command line.
 const hashDigits = 16
 
-// withoutHash returns the name of a server on the command line without its hash, and any other
-// name as it is.
 func withoutHash(name string) string {
 	at := len(name) - hashDigits - 1
 	if at <= 0 || name[at] != '-' || strings.Trim(name[at+1:], "0123456789abcdef") != "" {

@@ -136,7 +136,6 @@ func (a *All) Fetched(argv []string) bool {
 	return ok
 }
 
-// joinTrees finds the trees that pins name.
 func (a *All) joinTrees() {
 	packages := session.PackageStore(a.host)
 	trees, _ := packages.Trees() // without those whose seals are damaged

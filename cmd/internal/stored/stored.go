@@ -190,7 +190,6 @@ func ServersDir(host hostfs.Host) string { return filepath.Join(host.StateDir, r
 // moved to be deleted.
 const removedDir = "removed"
 
-// readServer returns a server as its directory describes it.
 func readServer(host hostfs.Host, name string) *Server {
 	s := &Server{Name: name, started: true}
 	d, err := records.Open(host, name)
@@ -213,7 +212,6 @@ func readServer(host hostfs.Host, name string) *Server {
 	return s
 }
 
-// readTimes finds the last use and the last failure of a server.
 func (s *Server) readTimes(d records.Dir) {
 	s.use(d.Written())
 	for _, h := range s.Homes {
@@ -241,7 +239,6 @@ func (s *Server) readTimes(d records.Dir) {
 	}
 }
 
-// use notes a sign of a session.
 func (s *Server) use(at time.Time) {
 	if at.After(s.Used) {
 		s.Used = at

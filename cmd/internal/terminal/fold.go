@@ -16,18 +16,18 @@ import (
 const TextWidth = 100
 
 // wholeLine matches the lines that Fold does not break, because users copy them: commands, also
-// behind a label, flags, and lines of a configuration.
+// after a label, flags, and lines of a configuration.
 var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
 
 // escape matches the sequences that set a colour. They take no room on the screen.
 var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
 
-// Fold breaks lines of more than width characters between words. The rest of a line stands four
+// Fold breaks lines of more than width characters between words. The rest of a line is four
 // columns further to the right than its beginning. A word that is too long for a line stays
 // whole, where it is.
 //
 // Text that users copy stays whole too: commands and lines of a configuration that have a line of
-// their own, commands behind two spaces, text in single quotation marks or backquotes, paths in
+// their own, commands after two spaces, text in single quotation marks or backquotes, paths in
 // double quotation marks, and a flag with its value.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
@@ -49,6 +49,7 @@ func foldLine(line string, width int) string {
 		switch {
 		case i == 0:
 			open, length = append(open, word...), length+n
+		// A word that is longer than a line stays where it is: a new line would not help.
 		case length+1+n > width && (word == "" || len(indent)+4+n <= width):
 			b.Write(bytes.TrimRight(open, " "))
 			b.WriteByte('\n')
@@ -125,6 +126,7 @@ func ShortHome(text, home string) string {
 		}
 		before, _ := utf8.DecodeLastRuneInString(text[:at])
 		b.WriteString(text[:at])
+		// Otherwise it is the end of a longer path or word, or a value.
 		if at == 0 && b.Len() == 0 || at > 0 && !strings.ContainsRune("._/=-'", before) && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
 			b.WriteString("~/")
 		} else {
@@ -134,7 +136,7 @@ func ShortHome(text, home string) string {
 	}
 }
 
-// messagePrefix stands before each line of a session's messages.
+// messagePrefix is before each line of a session's messages.
 const messagePrefix = "mcp-jail: "
 
 // FoldMessages applies Fold and ShortHome to the messages of a session. Each line keeps its
@@ -158,7 +160,6 @@ func FoldMessages(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// visible returns how many characters of a line are seen.
 func visible(line string) int { return utf8.RuneCountInString(escape().ReplaceAllString(line, "")) }
 
 // TextColumns returns the width of text for people: COLUMNS if it is large enough, else

@@ -4,5 +4,4 @@ package terminal
 
 import "os"
 
-// columns returns 0: the width is not known.
 func columns(*os.File) int { return 0 }

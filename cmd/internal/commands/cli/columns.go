@@ -30,7 +30,6 @@ func Heading(names ...string) (row []Cell) {
 	return row
 }
 
-// in returns the text of the cell in a column of a width.
 func (c Cell) in(width int) string {
 	text := c.Text
 	if utf8.RuneCountInString(text) > width {

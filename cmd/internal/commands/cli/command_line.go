@@ -23,7 +23,7 @@ type CommandLine struct {
 }
 
 // Command returns a command that takes up to most arguments. If forServers is set, it also takes
-// a command behind "--".
+// a command after "--".
 func (line *CommandLine) Command(use, short string, most int, forServers bool, run func(args []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().SortFlags = false
@@ -51,8 +51,6 @@ func FirstOf(args []string) string {
 	return args[0]
 }
 
-// selectionHint names the flag that takes a word, for a command that has the flags of a
-// selection.
 func selectionHint(cmd *cobra.Command, word string) string {
 	if cmd.Flags().Lookup("client") == nil {
 		return ""
@@ -66,7 +64,6 @@ func selectionHint(cmd *cobra.Command, word string) string {
 	return didYouMean("--server", word, "? A client: --client NAME")
 }
 
-// didYouMean proposes a flag for a word, if the two can be typed.
 func didYouMean(flag, word, more string) string {
 	line, ok := show.TypedOK(flag, word)
 	if !ok {

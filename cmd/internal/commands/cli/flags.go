@@ -84,7 +84,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// CheckWords returns an error for an empty argument, and for a flag that stands where the value
+// CheckWords returns an error for an empty argument, and for a flag in the place where the value
 // of another flag belongs. The library would take it for that value.
 func CheckWords(flags *pflag.FlagSet, args []string) error {
 	for i := 0; i < len(args); i++ {

@@ -95,7 +95,6 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	return words(f.Words)
 }
 
-// variableNames returns the names of the variables that are set.
 func variableNames() (names []string) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
@@ -106,7 +105,7 @@ func variableNames() (names []string) {
 }
 
 // ProposeServers proposes the configured servers, with their commands as descriptions, and
-// files behind "--".
+// files after "--".
 func ProposeServers(line *CommandLine, f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if line.Server.Given {
@@ -138,7 +137,6 @@ func ProposePresetsFor(*cobra.Command, []string, string) (names []string, _ cobr
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// limitNames returns the keys of a limits table, for --limit KEY=NUMBER.
 func limitNames() (names []string) {
 	limits := config.Describe().Keys["servers"].Names.Keys["limits"]
 	for name := range limits.Keys {

@@ -47,6 +47,7 @@ func (n StoredName) NotFound(err error, what, command string) error {
 // the name of its own server means that one, and the user's of that name is not proposed.
 func ProposedHere(host hostfs.Host, names []string) (out []string) {
 	plain := map[string]string{} // the project's server of each name
+	// The project's own servers come first: they take their plain names.
 	for _, name := range names {
 		if project := records.ReadAbout(host, name).Project; project != "" {
 			of := stored.PlainName(name, project)
@@ -57,6 +58,7 @@ func ProposedHere(host hostfs.Host, names []string) (out []string) {
 		}
 	}
 	for _, name := range names {
+		// Neither one that is proposed already, nor one whose name means another here.
 		if plain[name] == "" && !slices.Contains(slices.Collect(maps.Values(plain)), name) {
 			out = append(out, Described(name, records.ReadAbout(host, name).Project))
 		}

@@ -84,7 +84,6 @@ func (i *importCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// read returns the content of the file.
 func (i *importCmd) read(c terminal.Console) ([]byte, error) {
 	if i.file == "-" {
 		if c.InputIsTerminal() {
@@ -104,7 +103,6 @@ func (i *importCmd) read(c terminal.Console) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxImport))
 }
 
-// hint prints what the user has to do with a table.
 func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	todo := 0
 	for line := range strings.Lines(s.Text) {
@@ -123,7 +121,6 @@ func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, show.Line(file))
 }
 
-// pluralHas returns "1 line has something" or "2 lines have something".
 func pluralHas(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " has something"

@@ -54,7 +54,7 @@ may be added.`
 // Run prints one preset or the list.
 func (p *presetCmd) Run(c terminal.Console) error {
 	if p.name != "" {
-		return p.one(c)
+		return p.printNamed(c)
 	}
 	all := []presetReport{}
 	for _, name := range presets.Names() {
@@ -74,8 +74,7 @@ func (p *presetCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// one prints the preset that was named.
-func (p *presetCmd) one(c terminal.Console) error {
+func (p *presetCmd) printNamed(c terminal.Console) error {
 	known, err := presets.Find(p.name)
 	for _, e := range []presets.Ecosystem{presets.NPM, presets.PyPI, presets.Image, presets.Command} {
 		if of, ok := presets.ForPackage(e, p.name); err != nil && ok {
@@ -101,7 +100,6 @@ func (p *presetCmd) one(c terminal.Console) error {
 // presetNameWidth is the width of the column of names.
 const presetNameWidth = 20
 
-// text returns the lines of the list about a preset.
 func (r presetReport) text(c terminal.Console) string {
 	var b strings.Builder
 	name := fmt.Sprintf("%-*s", presetNameWidth-1, r.Name)
@@ -172,7 +170,6 @@ type presetValue struct {
 	About   string       `json:"about,omitempty"`
 }
 
-// reportPreset returns the whole of a preset.
 func reportPreset(p *presets.Preset) presetReport {
 	facts := &presetFacts{
 		Variables: []presetVariable{}, Arguments: []presetArgument{}, Programs: cli.NonNil(p.Programs), Stateful: p.Stateful,
@@ -203,7 +200,6 @@ func valueOf(v presets.Value) presetValue {
 	return out
 }
 
-// proposePresets proposes the presets for the first argument.
 func proposePresets(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

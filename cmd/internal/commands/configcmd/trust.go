@@ -88,6 +88,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 		}
 	}
 	c.Printf("%s", changeSummary(changes))
+	// What was not shown as a whole cannot have been read.
 	if c.WriteErr != nil && *c.WriteErr != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
 	}
@@ -104,7 +105,6 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// confirm asks the user to accept the file.
 func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	switch {
 	case t.yes:
@@ -218,6 +218,7 @@ func loadBoth(file string, data []byte, host hostfs.Host) (before, after *config
 	if filepath.Base(file) != config.ProjectFile {
 		after, err = config.Decode(data, file)
 	} else {
+		// An empty file takes the place of the project's.
 		o := config.LoadOptions{Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
 		if before, err = session.LoadConfig(o, host); err != nil {
 			return nil, nil, err
@@ -274,7 +275,6 @@ func (u *untrustCmd) Run(c terminal.Console) error {
 	return err
 }
 
-// policyFilePath returns the named file, or the policy file in the working directory.
 func policyFilePath(file string) (string, error) {
 	if file != "" {
 		return session.AbsolutePath(file)

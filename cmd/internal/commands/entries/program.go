@@ -64,7 +64,7 @@ func InLauncherCache(path string) bool {
 	return false
 }
 
-// Announce prints where the program lies that the clients will start, if the user has to know
+// Announce prints where the program lies that the clients will start, if the user must know
 // that.
 func (p Program) Announce(c terminal.Console, home string) {
 	switch {
@@ -78,7 +78,6 @@ func (p Program) Announce(c terminal.Console, home string) {
 	}
 }
 
-// isBuild reports whether a program lies where "make build" puts it.
 func isBuild(path string) bool {
 	_, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(path)), "go.mod"))
 	return err == nil

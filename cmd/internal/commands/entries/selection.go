@@ -59,8 +59,6 @@ func ClientsHost(host hostfs.Host) clients.Host {
 	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
 }
 
-// proposeEntries proposes the servers in the files that the command line selects, with the
-// clients that have them.
 func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	all := &Choice{wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
 	_, files, err := all.Find()
@@ -77,7 +75,6 @@ func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []strin
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// proposeClients proposes the names of clients.
 func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	for _, c := range clients.All() {
 		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))

@@ -82,6 +82,7 @@ func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServe
 	case 1:
 		return &found[0], nil
 	}
+	// Files of projects come last, so the first is the user's only one.
 	if !found[0].File.IsProject() && found[1].File.IsProject() {
 		return &found[0], nil
 	}
@@ -96,7 +97,6 @@ func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServe
 	return nil, exit.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
 }
 
-// notWrapped returns the error for a name that neither the configuration nor a client has.
 func notWrapped(servers []WrappedServer, unknown *config.UnknownServerError) error {
 	if len(servers) == 0 {
 		return unknown
@@ -149,6 +149,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
+	// The client sets these before it starts mcp-jail.
 	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
 		err = errors.Join(err, os.Setenv(v.Name, v.Value))
 	}

@@ -106,6 +106,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		return k.reportBroken(c, err)
 	}
 	names := cfg.ServerNames()
+	// The configuration has no such server, but a client may.
 	if server != "" && cfg.Servers[server] == nil && len(k.Config) == 0 {
 		return k.checkWrapped(c, host.Home, server, &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files})
 	}
@@ -122,7 +123,6 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	return k.finish(c, host.Home, cfg.Files, reports)
 }
 
-// finish shows the reports, and returns the worst status as an error.
 func (k *checkCmd) finish(c terminal.Console, home string, files []string, reports []serverReport) error {
 	k.show(c, home, files, reports)
 	worst := exit.OK
@@ -161,7 +161,6 @@ func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(na
 	return reports, nil
 }
 
-// show prints the reports as text or as JSON.
 func (k *checkCmd) show(c terminal.Console, home string, files []string, reports []serverReport) {
 	if k.format == "json" {
 		out := struct {
@@ -189,7 +188,6 @@ func configSources(files []string) string {
 	return " in " + strings.Join(files, ", ")
 }
 
-// reportBroken reports a configuration that cannot be loaded.
 func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 	var problems policy.Problems
 	if k.format != "json" {
@@ -243,6 +241,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 			r.Remarks = append(r.Remarks, s.String())
 		}
 	}
+	// A package that is not fetched yet has no program to check.
 	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
 		r.Remarks = append([]string{t.Package.Text() + ". The rest can be checked then"}, r.Remarks...)
 		r.OK = true

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
-// tryServer starts the server in its jail and adds its tools to the report.
 func tryServer(t *session.Target, c terminal.Console, r *serverReport, timeout time.Duration) error {
 	trial := handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail check", Timeout: timeout}
 	trial.Slow = func() { c.Sayf("starting %s ...", r.Server) }

@@ -85,7 +85,6 @@ func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostRe
 	return reports
 }
 
-// wait waits for all trials.
 func (s *hostChecks) wait() {
 	s.wg.Wait()
 	for _, g := range s.gates {
@@ -107,7 +106,6 @@ func (h *hostReport) check(ctx context.Context, g *egress.Gateway) {
 	}
 }
 
-// text returns how a trial went.
 func (h *hostReport) text() string {
 	var s string
 	switch h.Outcome {

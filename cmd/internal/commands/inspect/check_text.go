@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// text returns the lines of check about a server.
 func (r serverReport) text(c terminal.Console) string {
 	var b strings.Builder
 	mark := c.Paint(terminal.Green, "ok")

@@ -21,7 +21,6 @@ func serverArgument(args []string) string {
 	return args[0]
 }
 
-// checkWrapped checks a server as its client starts it in mcp-jail.
 func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *config.UnknownServerError) error {
 	w, err := entries.FindWrapped(name, unknown)
 	if err != nil {

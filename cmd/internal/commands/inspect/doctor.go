@@ -105,8 +105,6 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// report prints whether a jail can be built here, and the features: all with --verbose, else
-// those that the host lacks.
 func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
 	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
 	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})

@@ -25,7 +25,6 @@ type keptSize struct {
 	Dir   string `json:"dir,omitempty"`
 }
 
-// lookKept returns the sizes of the packages, private HOMEs and leftovers that are kept.
 func lookKept() (sizes keptSizes) {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -57,7 +56,6 @@ func (s *keptSize) add(bytes int64) {
 	s.Bytes += bytes
 }
 
-// print prints the sizes, unless nothing is kept.
 func (s keptSizes) print(c terminal.Console) {
 	if s.Error != "" {
 		c.Printf("\nwhat is kept of servers cannot be told: %s\n", show.Lines(s.Error))

@@ -57,7 +57,6 @@ func passingWarnings(p *policy.Profile, peers []peer) (warnings []policy.Warning
 	return warnings
 }
 
-// reachedHost returns a host that a server reaches, or "".
 func reachedHost(p *policy.Profile) string {
 	for _, r := range p.Net {
 		if r.Allow {

@@ -91,7 +91,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	return nil
 }
 
-// resolve resolves the policy of the configured server, or of the command behind --. If the
+// resolve resolves the policy of the configured server, or of the command after --. If the
 // configuration has no such server, it resolves the policy of the server that a client starts in
 // mcp-jail under that name, and also returns that server.
 func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.WrappedServer, error) {
@@ -120,7 +120,6 @@ func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.Wrap
 	return t, w, err
 }
 
-// planJSON prints a plan as JSON.
 func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools []toolReport) {
 	out := struct {
 		Profile        *policy.Profile       `json:"profile"`

@@ -11,8 +11,8 @@ import (
 
 // leaks writes which secrets are looked for in the messages of the server. Without secrets it
 // writes nothing.
-func (x *planPage) leaks() {
-	p := x.target.Profile
+func (page *planPage) leaks() {
+	p := page.target.Profile
 	sought, others := leak.Sought(p.Env)
 	var names, lines []string
 	add := func(name string) {
@@ -40,5 +40,5 @@ func (x *planPage) leaks() {
 	for _, o := range others {
 		lines = append(lines, "not looked for: "+o.Name+", since "+o.Why)
 	}
-	x.section("leaks", terminal.Bold, lines)
+	page.section("leaks", terminal.Bold, lines)
 }

@@ -47,7 +47,6 @@ func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	return policy.AnyNeedsInterception(rules, host, scheme, port)
 }
 
-// portText returns the words about the ports of a rule, which follow its host.
 func portText(r policy.NetRule) string {
 	ports := r.Ports()
 	switch {

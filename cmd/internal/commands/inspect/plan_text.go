@@ -25,89 +25,86 @@ type planPage struct {
 	verbose bool // also shows what enforces each part, and what every server gets
 }
 
-// text returns the plan as text: the resolved policy, what enforces it, and what is not
-// enforced.
-func (x *planPage) text(open *confine.GapError, tools []toolReport) string {
-	t, plan := x.target, x.plan
+func (page *planPage) text(open *confine.GapError, tools []toolReport) string {
+	t, plan := page.target, page.plan
 	if len(plan.Enforced) == 0 && len(plan.Gaps) > 0 {
-		fmt.Fprintf(x, "%s %s. The policy is:\n\n", x.console.Paint(terminal.Red, "nothing below is enforced here:"), show.Line(plan.Gaps[0].Why))
+		fmt.Fprintf(page, "%s %s. The policy is:\n\n", page.console.Paint(terminal.Red, "nothing below is enforced here:"), show.Line(plan.Gaps[0].Why))
 	}
-	x.server()
-	x.heading("files", x.enforcedBy(policy.AxisFs))
-	x.files()
-	x.heading("network", x.enforcedBy(policy.AxisNet))
-	x.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
-	x.heading("environment", x.enforcedBy(policy.AxisEnv))
-	x.environment()
-	x.leaks()
-	x.heading("programs and limits", "")
-	x.programs()
+	page.server()
+	page.heading("files", page.enforcedBy(policy.AxisFs))
+	page.files()
+	page.heading("network", page.enforcedBy(policy.AxisNet))
+	page.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
+	page.heading("environment", page.enforcedBy(policy.AxisEnv))
+	page.environment()
+	page.leaks()
+	page.heading("programs and limits", "")
+	page.programs()
 	if !t.Policy.Stateful && t.Policy.Tool == "" {
-		x.heading("tools", "each call in a process of its own")
+		page.heading("tools", "each call in a process of its own")
 		rows := slices.Clone(tools)
 		if !t.Config.HasAnyTool(t.Policy.Server) {
 			rows = append(rows, toolReport{Policy: "the default policy", Warm: t.Policy.Warm})
 		}
 		rows[len(rows)-1].Name = "(any other)"
-		x.WriteString(toolTable("  ", rows))
+		page.WriteString(toolTable("  ", rows))
 	}
 	var settings []string
 	for _, s := range t.Policy.Settings {
 		settings = append(settings, s.String())
 	}
-	x.section("settings", terminal.Bold, settings)
-	x.remarks(tools)
-	x.section("no namespaces", terminal.Red, namespaceAdvice(plan, open))
-	x.section("does not hold", terminal.Red, gapTexts(plan.Gaps))
-	if !x.verbose {
-		fmt.Fprintf(x, "\n%s\n", x.console.Paint(terminal.Dim, "--verbose shows what enforces each part, and what every server gets"))
+	page.section("settings", terminal.Bold, settings)
+	page.remarks(tools)
+	page.section("no namespaces", terminal.Red, namespaceAdvice(plan, open))
+	page.section("does not hold", terminal.Red, gapTexts(plan.Gaps))
+	if !page.verbose {
+		fmt.Fprintf(page, "\n%s\n", page.console.Paint(terminal.Dim, "--verbose shows what enforces each part, and what every server gets"))
 	}
-	return x.String()
+	return page.String()
 }
 
-// enforcedBy returns what enforces an axis if the plan is verbose or if nothing does, else "".
-func (x *planPage) enforcedBy(axis policy.Axis) string {
-	if how := enforcedBy(x.plan, axis); x.verbose || how == notEnforced {
+func (page *planPage) enforcedBy(axis policy.Axis) string {
+	if how := enforcedBy(page.plan, axis); page.verbose || how == notEnforced {
 		return how
 	}
 	return ""
 }
 
-func (x *planPage) heading(title, how string) {
+func (page *planPage) heading(title, how string) {
 	if how != "" {
-		how = "  " + x.console.Paint(terminal.Dim, how)
+		how = "  " + page.console.Paint(terminal.Dim, how)
 	}
-	fmt.Fprintf(x, "\n%s%s\n", x.console.Paint(terminal.Bold, title), how)
+	fmt.Fprintf(page, "\n%s%s\n", page.console.Paint(terminal.Bold, title), how)
 }
 
 // section writes items below a title. Without items it writes nothing.
-func (x *planPage) section(title, code string, items []string) {
+func (page *planPage) section(title, code string, items []string) {
 	for i, l := range items {
 		if i == 0 {
-			fmt.Fprintf(x, "\n%s\n", x.console.Paint(code, title))
+			fmt.Fprintf(page, "\n%s\n", page.console.Paint(code, title))
 		}
-		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(show.Lines(l), "\n", "\n    "))
+		fmt.Fprintf(page, "  %s\n", strings.ReplaceAll(show.Lines(l), "\n", "\n    "))
 	}
 }
 
-func (x *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(x, 0, 0, 2, ' ', 0) }
+func (page *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(page, 0, 0, 2, ' ', 0) }
 
-func (x *planPage) server() {
-	p := x.target.Profile
-	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, show.Name(p.Server)), show.Line(describePolicy(x.target.Policy)))
-	w := x.columns()
+func (page *planPage) server() {
+	p := page.target.Profile
+	fmt.Fprintf(page, "%s  %s\n", page.console.Paint(terminal.Bold, show.Name(p.Server)), show.Line(describePolicy(page.target.Policy)))
+	w := page.columns()
 	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, show.Line(value)) }
-	if text := x.target.Package.Text(); text != "" {
+	if text := page.target.Package.Text(); text != "" {
 		row("package", text)
 	}
-	if name := x.target.Preset(); name != "" {
+	if name := page.target.Preset(); name != "" {
 		row("preset", name)
 	}
-	row("program", x.short(p.Program))
+	row("program", page.short(p.Program))
 	row("arguments", show.Spelled(p.Argv))
-	row("workspace", cmp.Or(x.short(p.Workspace), "none"))
-	if p.Dir != p.Workspace || x.verbose {
-		row("directory", x.short(p.Dir))
+	row("workspace", cmp.Or(page.short(p.Workspace), "none"))
+	if p.Dir != p.Workspace || page.verbose {
+		row("directory", page.short(p.Dir))
 	}
 	home := "only the variable: access to the directory takes rules"
 	if p.HomePrivate {
@@ -116,7 +113,7 @@ func (x *planPage) server() {
 	if e, _ := p.Find(p.Home); e.Ephemeral {
 		home = "private, a copy that is discarded at the end"
 	}
-	row("home", x.short(p.Home)+"  ("+home+")")
+	row("home", page.short(p.Home)+"  ("+home+")")
 	switch p.Startup {
 	case policy.DefaultStartup:
 	case 0:
@@ -127,13 +124,12 @@ func (x *planPage) server() {
 	w.Flush()
 }
 
-// short writes the user's home directory as ~.
-func (x *planPage) short(path string) string { return cli.ShortPath(path, x.target.Host.Home) }
+func (page *planPage) short(path string) string { return cli.ShortPath(path, page.target.Host.Home) }
 
-func (x *planPage) files() {
-	p := x.target.Profile
+func (page *planPage) files() {
+	p := page.target.Profile
 	row := func(rights, name, origin string) {
-		fmt.Fprintf(x, "  %-18s  %s  %s\n", rights, show.Line(name), x.console.Paint(terminal.Dim, show.Line(origin)))
+		fmt.Fprintf(page, "  %-18s  %s  %s\n", rights, show.Line(name), page.console.Paint(terminal.Dim, show.Line(origin)))
 	}
 	var runtime []string // in one paragraph
 	isRule := func(e policy.Entry) bool { return e.Origin == policy.OriginRule }
@@ -144,34 +140,34 @@ func (x *planPage) files() {
 			runtime = append(runtime, e.Path)
 			continue
 		}
-		row(e.Rights.String(), entryName(e, x.target.Host.Home), originText(e))
+		row(e.Rights.String(), entryName(e, page.target.Host.Home), originText(e))
 	}
 	tmp := "/tmp, /dev/shm"
-	if x.plan.HostNamespaces.Answer == confine.No {
+	if page.plan.HostNamespaces.Answer == confine.No {
 		tmp = "TMPDIR"
 	}
 	row("read write execute", tmp, "private, removed at the end")
-	if !x.verbose {
+	if !page.verbose {
 		row("read execute", "/usr and what programs need of /etc", "as every server")
 		return
 	}
-	fmt.Fprintf(x, "  read execute, in every policy:\n")
-	cli.WriteWrapped(&x.Builder, "    ", runtime)
+	fmt.Fprintf(page, "  read execute, in every policy:\n")
+	cli.WriteWrapped(&page.Builder, "    ", runtime)
 	if len(p.Links) > 0 {
 		var links []string
 		for _, l := range p.Links {
 			links = append(links, l.Path+" -> "+l.Target)
 		}
-		fmt.Fprintf(x, "  symbolic links:\n")
-		cli.WriteWrapped(&x.Builder, "    ", links)
+		fmt.Fprintf(page, "  symbolic links:\n")
+		cli.WriteWrapped(&page.Builder, "    ", links)
 	}
 }
 
-func (x *planPage) environment() {
-	p := x.target.Profile
+func (page *planPage) environment() {
+	p := page.target.Profile
 	usual := 0
 	for _, v := range p.Env {
-		if !x.verbose && (v.Rule == policy.MinimalEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)) {
+		if !page.verbose && (v.Rule == policy.MinimalEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)) {
 			usual++
 			continue
 		}
@@ -182,35 +178,35 @@ func (x *planPage) environment() {
 		case v.Name == policy.StatementVar:
 			value = "(this policy, for the server to read)"
 		}
-		fmt.Fprintf(x, "  %s=%s\n", v.Name, show.Line(cli.Truncate(value, 120)))
+		fmt.Fprintf(page, "  %s=%s\n", v.Name, show.Line(cli.Truncate(value, 120)))
 	}
 	if usual > 0 {
-		fmt.Fprintf(x, "  %s of every server, such as PATH and HOME\n", cli.Plural(usual, "variable"))
+		fmt.Fprintf(page, "  %s of every server, such as PATH and HOME\n", cli.Plural(usual, "variable"))
 	}
-	if len(p.Withheld) > 0 && !x.verbose {
-		fmt.Fprintf(x, "  %s of yours withheld\n", cli.Plural(len(p.Withheld), "variable"))
+	if len(p.Withheld) > 0 && !page.verbose {
+		fmt.Fprintf(page, "  %s of yours withheld\n", cli.Plural(len(p.Withheld), "variable"))
 	} else if len(p.Withheld) > 0 {
-		fmt.Fprintf(x, "  withheld:\n")
-		cli.WriteWrapped(&x.Builder, "    ", p.Withheld)
+		fmt.Fprintf(page, "  withheld:\n")
+		cli.WriteWrapped(&page.Builder, "    ", p.Withheld)
 	}
 }
 
-func (x *planPage) programs() {
-	if programs := x.target.Profile.Programs; programs == nil {
-		fmt.Fprintln(x, "  any program that the filesystem rules let the server execute")
+func (page *planPage) programs() {
+	if programs := page.target.Profile.Programs; programs == nil {
+		fmt.Fprintln(page, "  any program that the filesystem rules let the server execute")
 	} else {
-		fmt.Fprintf(x, "  only: %s\n", show.Line(strings.Join(programs, " ")))
+		fmt.Fprintf(page, "  only: %s\n", show.Line(strings.Join(programs, " ")))
 	}
-	for _, c := range x.target.Profile.Commands {
-		fmt.Fprintf(x, "  %s\n", show.Line(commandText(c)))
+	for _, c := range page.target.Profile.Commands {
+		fmt.Fprintf(page, "  %s\n", show.Line(commandText(c)))
 	}
 	for _, axes := range [][]policy.Axis{{policy.AxisLimits}, {policy.AxisIPC, policy.AxisProcess}} {
-		for _, e := range x.plan.Enforced {
-			if by := x.console.Paint(terminal.Dim, "  ("+e.By+")"); slices.Contains(axes, e.Axis) {
-				if !x.verbose {
+		for _, e := range page.plan.Enforced {
+			if by := page.console.Paint(terminal.Dim, "  ("+e.By+")"); slices.Contains(axes, e.Axis) {
+				if !page.verbose {
 					by = ""
 				}
-				fmt.Fprintf(x, "  %s%s\n", e.What, by)
+				fmt.Fprintf(page, "  %s%s\n", e.What, by)
 			}
 		}
 	}
@@ -228,7 +224,6 @@ func ruleWords(list []string) string {
 	return strings.Join(words, " ")
 }
 
-// commandText returns a command rule in one line.
 func commandText(c policy.Command) string {
 	args := []string{"any arguments"}
 	if c.Args != nil {
@@ -254,9 +249,8 @@ func commandText(c policy.Command) string {
 	return text
 }
 
-// remarks writes the notes, warnings and errors about the server and its tools.
-func (x *planPage) remarks(tools []toolReport) {
-	warnings, broken := x.target.WarningTexts(), []string(nil)
+func (page *planPage) remarks(tools []toolReport) {
+	warnings, broken := page.target.WarningTexts(), []string(nil)
 	for _, r := range tools {
 		for _, w := range r.Warnings {
 			warnings = append(warnings, "tool "+r.Name+": "+w)
@@ -265,7 +259,7 @@ func (x *planPage) remarks(tools []toolReport) {
 			broken = append(broken, "tool "+r.Name+": "+e)
 		}
 	}
-	x.section("notes", terminal.Bold, append(x.plan.Notes, append(undoRemark(x.target.Policy), remarkTexts(x.target.Policy)...)...))
-	x.section("warnings", terminal.Yellow, warnings)
-	x.section("cannot be called", terminal.Red, broken)
+	page.section("notes", terminal.Bold, append(page.plan.Notes, append(undoRemark(page.target.Policy), remarkTexts(page.target.Policy)...)...))
+	page.section("warnings", terminal.Yellow, warnings)
+	page.section("cannot be called", terminal.Red, broken)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// proposeTools proposes the tools of the server on the command line that have a table.
 func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		files, err := session.ExpandHome(f.Config)
@@ -50,7 +49,6 @@ func proposePlanned(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.Complet
 	}
 }
 
-// proposeChecked proposes the servers that check takes, and files.
 func proposeChecked(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	servers := proposePlanned(line, f)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

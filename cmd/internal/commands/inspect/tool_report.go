@@ -120,7 +120,6 @@ func unofferedTools(t *session.Target, r *serverReport) (errs []string) {
 	return errs
 }
 
-// toolTable returns a line for each tool.
 func toolTable(indent string, tools []toolReport) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -142,7 +141,6 @@ func toolTable(indent string, tools []toolReport) string {
 	return b.String()
 }
 
-// accessSummary lists what a policy grants beyond the baseline.
 func accessSummary(p *policy.Policy) string {
 	if p.Default {
 		return "the default policy"
@@ -176,7 +174,6 @@ func accessSummary(p *policy.Policy) string {
 	return strings.Join(grants, ", ")
 }
 
-// otherTools names the policy of the tools that have no table of their own.
 func otherTools(t *session.Target) string {
 	if t.Config.HasAnyTool(t.Policy.Server) {
 		return `the table for all others, tools."*"`
@@ -184,7 +181,6 @@ func otherTools(t *session.Target) string {
 	return "the default policy"
 }
 
-// undeclaredToolWarning returns a warning about a tool that the configuration does not name.
 func undeclaredToolWarning(t *session.Target, tool string) policy.Warning {
 	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under %s; otherwise calls of it are refused", tool, otherTools(t))
 	if near := config.Suggest(tool, t.Config.DeclaredTools(t.Policy.Server)); near != "" {

@@ -70,6 +70,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	s, others, err := findServer(sessions, meant.Stored)
 	if err != nil {
 		var owner *hostfs.OwnerError
+		// The list leaves out records that another user could have written: say that.
 		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
 			err = refused
 		}
@@ -97,7 +98,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// namesakes says how to see the records of other servers with the name of that of a record.
 func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
 	for _, s := range all {
 		switch {
@@ -119,10 +119,8 @@ type serverRecords struct {
 	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
 }
 
-// name returns the name that the server has in its configuration.
 func (s serverRecords) name() string { return stored.PlainName(s.Server, s.Project) }
 
-// listRecords returns the servers that have records, the latest session first.
 func listRecords(host hostfs.Host) (all []serverRecords) {
 	names, _ := stored.Names(host)
 	for _, name := range names {
@@ -166,6 +164,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		}
 		names = append(names, s.Server)
 	}
+	// The beginning of a name, then the name of a package.
 	for _, begin := range []string{name, config.PackageName(name)} {
 		for _, s := range all {
 			switch {
@@ -200,7 +199,6 @@ func withoutHashes(names []string) (out []string) {
 	return out
 }
 
-// printList prints the recorded servers.
 func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
 	if w.format == "json" {
 		cli.PrintJSON(c, append([]serverRecords{}, all...))
@@ -226,7 +224,6 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 	return nil
 }
 
-// proposeRecords proposes the servers that have records.
 func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	host, err := hostfs.LocalHost()
 	if err != nil || len(args) > 0 {

@@ -64,7 +64,6 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 	return lists
 }
 
-// clientList returns how a file of a format writes the arguments of an entry of a shape.
 func clientList(format clients.Format, shape clients.Shape, where string) diagnostics.ClientList {
 	if format == clients.JSONC {
 		format = clients.JSON

@@ -30,7 +30,7 @@ import (
 type installCmd struct {
 	cmdline.ConfigFlags
 	servers     []string
-	given       cmdline.Server      // a launcher's line behind --
+	given       cmdline.Server      // a launcher's line after --
 	flags       cmdline.PolicyFlags // the policy of given, if wrap wrote its line
 	scripts     bool
 	update      bool
@@ -141,7 +141,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return err
 	}
 	for _, w := range all {
-		err := i.one(ctx, c, host, w)
+		err := i.installOne(ctx, c, host, w)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -235,7 +235,6 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 // launchers names the programs whose lines package runline parses, for messages.
 const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
 
-// behindDashes returns the package of the line behind "--".
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
 		return wanted{}, exit.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
@@ -243,7 +242,6 @@ func (i *installCmd) behindDashes() (wanted, error) {
 	return i.typed(i.given.Argv)
 }
 
-// configured returns the package of a server of the configuration.
 func (i *installCmd) configured(name string) (wanted, error) {
 	load := func() (*session.Target, error) {
 		return session.Load(i.ConfigFlags, cmdline.PolicyFlags{}, name, "", cmdline.Server{})
@@ -274,8 +272,6 @@ func (e *noPackageError) Error() string {
 
 func (e *noPackageError) Unwrap() error { return e.err }
 
-// acceptAll makes the tools that differed from the pinned ones the pinned ones: see
-// session.AcceptTools.
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
 		return exit.UsageErrorf("--accept-tools takes names, no command behind --")

@@ -23,14 +23,12 @@ type background struct {
 	total *time.Timer
 }
 
-// left starts the timers that end the installation: the client has left.
 func (b *background) left() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.idle, b.total = time.AfterFunc(idleAfterClient, b.end), time.AfterFunc(session.AfterClient, b.end)
 }
 
-// progress starts the idle timer again if the installation has made progress.
 func (b *background) progress(p install.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

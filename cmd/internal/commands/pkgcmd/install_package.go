@@ -15,8 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// one installs, updates or repairs one package.
-func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Host, w wanted) error {
+func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host hostfs.Host, w wanted) error {
 	t, err := w.load()
 	if err != nil {
 		return err
@@ -55,8 +54,6 @@ func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Ho
 	return nil
 }
 
-// ready has the tools of an installed server pinned, and prints the line that ends its
-// installation.
 func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {
 	found := i.pinTools(ctx, c, p, w)
 	p.done()
@@ -77,7 +74,6 @@ func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.
 	}
 }
 
-// updateOne fetches the newest version of a package, shows what it changes, and asks.
 func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *install.Installer, p *installProgress, w wanted) error {
 	u, err := in.Update(ctx, &w.line)
 	if err != nil {

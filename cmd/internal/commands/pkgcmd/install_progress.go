@@ -48,7 +48,6 @@ func (p *installProgress) show(at install.Progress) {
 	p.print(text, size)
 }
 
-// starting shows that the server is started.
 func (p *installProgress) starting() { p.print("starting", "") }
 
 func (p *installProgress) print(step, size string) {
@@ -76,7 +75,6 @@ func (p *installProgress) print(step, size string) {
 	p.bar.Add(1)
 }
 
-// done removes the line from the terminal.
 func (p *installProgress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

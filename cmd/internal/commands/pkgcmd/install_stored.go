@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// named returns the package of a server of the configuration, or of one that mcp-jail list shows.
 func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	w, err := i.configured(name)
 	var unknown *config.UnknownServerError
@@ -74,7 +73,6 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 	return more, nil
 }
 
-// typed returns the package of a command that was or could be typed behind "--".
 func (i *installCmd) typed(argv []string) (wanted, error) {
 	line, err := runline.Parse(argv)
 	if errors.Is(err, runline.ErrNotLauncher) {

@@ -144,12 +144,10 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	}))}
 }
 
-// trial returns the handshake of an installation.
 func trial(t *session.Target, c terminal.Console) handshake.Trial {
 	return handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
 }
 
-// unlisted returns why the tools of a server are not known.
 func unlisted(remark string, err error) toolsFound {
 	var failure *handshake.Failure
 	if !errors.As(err, &failure) || failure.Diagnosis == nil {

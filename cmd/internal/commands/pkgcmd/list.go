@@ -87,8 +87,6 @@ func (l *listCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// projectText says which servers are a project's own, and what their names mean in the working
-// directory, or returns "".
 func projectText(host hostfs.Host, all *stored.All) string {
 	var b strings.Builder
 	for _, s := range all.Servers {
@@ -128,7 +126,6 @@ func neverStartedText(host hostfs.Host, all *stored.All) string {
 	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + strings.Join(removes, "  and  ") + "  removes what is kept"
 }
 
-// unneededText tells how many packages and leftovers no server needs, or returns "".
 func unneededText(all *stored.All) string {
 	var parts []string
 	var bytes int64
@@ -154,7 +151,6 @@ func unneededText(all *stored.All) string {
 	return "also kept: " + strings.Join(parts, ", ") + ", " + cli.SizeText(bytes) + "; mcp-jail rm --unused 30d  removes what is old"
 }
 
-// serverTable returns the table of servers.
 func serverTable(all *stored.All, now time.Time, width int) string {
 	rows := [][]cli.Cell{cli.Heading("NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE")}
 	for _, s := range all.Servers {
@@ -171,7 +167,6 @@ func serverTable(all *stored.All, now time.Time, width int) string {
 	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
 }
 
-// runsText returns the package that a server runs, or else its command, or "".
 func runsText(s *stored.Server) string {
 	name := ""
 	switch {

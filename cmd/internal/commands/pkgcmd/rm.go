@@ -121,7 +121,6 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// removal returns the removal that the command line asks for.
 func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, error) {
 	if r.unused > 0 {
 		return all.Unused(r.unused)
@@ -140,7 +139,6 @@ func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, err
 	return all.Removal(servers)
 }
 
-// showRemoval prints what is to be removed.
 func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) {
 	line := func(size int64, format string, args ...any) {
 		c.Printf("  %8s  %s\n", cli.SizeText(size), show.Line(fmt.Sprintf(format, args...)))
@@ -171,7 +169,6 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 	}
 }
 
-// ofProject says that a server is a project's own, or returns "".
 func ofProject(s *stored.Server) string {
 	if s.About.Project == "" {
 		return ""
@@ -179,7 +176,6 @@ func ofProject(s *stored.Server) string {
 	return ", a server of the project of " + show.Line(s.About.Project)
 }
 
-// ownNamesake returns the name of the user's own server that a project's server has, too, or "".
 func ownNamesake(all *stored.All, s *stored.Server) string {
 	name := stored.PlainName(s.Name, s.About.Project)
 	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *stored.Server) bool { return o.Name == name }) {
@@ -242,7 +238,6 @@ func (f ageFlag) Set(text string) error {
 	return nil
 }
 
-// proposeKept proposes the servers of which something is kept.
 func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	host, err := hostfs.LocalHost()
 	if err != nil {

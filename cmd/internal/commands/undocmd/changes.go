@@ -74,7 +74,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	}
 	var out []sessionChanges
 	for _, s := range all {
-		if one := l.of(s); len(one.Changes)+len(one.Unknown) > 0 {
+		if one := l.changesOf(s); len(one.Changes)+len(one.Unknown) > 0 {
 			out = append(out, one)
 		}
 	}
@@ -108,7 +108,6 @@ type sessionChanges struct {
 	Unknown []undo.Gap  `json:"unknown,omitempty"` // the gaps of the session
 }
 
-// ofSession returns the session with the given ID, as a list.
 func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) {
 	for _, s := range all {
 		if s.ID == id {
@@ -118,7 +117,6 @@ func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) 
 	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, changesLine(server))
 }
 
-// withCall returns the sessions that have a call of that number.
 func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, error) {
 	has := slices.DeleteFunc(slices.Clone(all), func(s *undo.Session) bool {
 		return !slices.ContainsFunc(s.Calls, func(c undo.Call) bool { return c.Number == call })
@@ -138,7 +136,7 @@ type change struct {
 	Diff string `json:"diff,omitempty"`
 }
 
-func (l *changesCmd) of(s *undo.Session) sessionChanges {
+func (l *changesCmd) changesOf(s *undo.Session) sessionChanges {
 	out := sessionChanges{Server: s.Head.Server, Session: s.ID, Started: s.Started, State: "ended", Undoes: s.Head.Undoes, Calls: s.Calls, Unknown: s.Gaps}
 	sel := undo.Selection{Call: l.call}
 	switch {
@@ -197,7 +195,6 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 // maxUnknown bounds the gaps of a session that are shown.
 const maxUnknown = 5
 
-// showUnknown prints the gaps of a session: the parts of it that are not known.
 func showUnknown(c terminal.Console, gaps []undo.Gap) {
 	if len(gaps) == 0 {
 		return
@@ -248,6 +245,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 	for _, name := range names {
 		store := session.UndoStore(host, name)
 		sessions, err := store.Sessions()
+		// What another user may have written is a reason to stop. Other errors hide one journal.
 		var owner *hostfs.OwnerError
 		if errors.As(err, &owner) {
 			return nil, err
@@ -272,7 +270,6 @@ func errNothingKept(host hostfs.Host, server string) error {
 	return errors.New(text + ":\n" + `undo = "session" in its table of the configuration keeps what it changes from then on`)
 }
 
-// undoServers returns the servers of which something is kept, sorted.
 func undoServers(host hostfs.Host) (names []string) {
 	all, _ := stored.Names(host)
 	for _, name := range all {
@@ -283,7 +280,6 @@ func undoServers(host hostfs.Host) (names []string) {
 	return names
 }
 
-// proposeUndo proposes the servers of which something is kept.
 func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	host, err := hostfs.LocalHost()
 	if err != nil || len(args) > 0 {
@@ -292,7 +288,6 @@ func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return cli.ProposedHere(host, undoServers(host)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// changesLine is the command that shows the sessions of a server, or of all.
 func changesLine(server string) string {
 	if server == "" {
 		return "mcp-jail changes"
@@ -300,13 +295,10 @@ func changesLine(server string) string {
 	return show.Typed("mcp-jail changes", server)
 }
 
-// sessionLine is a command about one session of a server.
 func sessionLine(command, server, id string) string {
 	return show.Typed("mcp-jail "+command+" --session "+id, server)
 }
 
-// proposeSessions proposes the sessions that undo keeps, of the server on the command line if
-// there is one.
 func proposeSessions(line *cli.CommandLine) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 		host, err := hostfs.LocalHost()

@@ -93,6 +93,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 		if u.paths[i], err = session.AbsolutePath(path); err != nil {
 			return err
 		}
+		// The journal has real directories. The last component may itself be a link that was changed.
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(u.paths[i])); err == nil {
 			u.paths[i] = filepath.Join(dir, filepath.Base(u.paths[i]))
 		}
@@ -132,7 +133,6 @@ func (u *undoCmd) Run(c terminal.Console) error {
 	return u.report(c, s, r, out, kept)
 }
 
-// find returns the session to undo.
 func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, error) {
 	all, err := keptSessions(c, host, u.server)
 	if err != nil {
@@ -152,7 +152,6 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 	return nil, errors.New("nothing is kept of any server:\nundo = \"session\" in its table of the configuration keeps what it changes from then on")
 }
 
-// show prints the steps.
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
 	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Name(s.Head.Server)), s.ID)
 	for _, step := range steps {
@@ -185,7 +184,6 @@ func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
 // errUnknown is the error of an undo of a session with gaps.
 var errUnknown = errors.New("not everything is known of this session, so not everything may be as it was")
 
-// checkPaths returns an error if the session changed nothing at or below a path.
 func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 	for _, path := range sel.Paths {
 		one := sel
@@ -197,8 +195,6 @@ func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 	return nil
 }
 
-// report prints which paths were put back, and returns an error if some were not, or if the
-// session has gaps.
 func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, out []undo.Outcome, kept string) error {
 	failed := 0
 	for _, o := range out {
@@ -225,7 +221,6 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, 
 	return nil
 }
 
-// partly reports whether a step leaves out something.
 func partly(step undo.Step) bool { return step.Partly != "" }
 
 // errPartly is the error of an undo that did all its steps, and one of them not as a whole.

@@ -165,8 +165,6 @@ func printUnread(c terminal.Console, files []unreadFile) {
 	}
 }
 
-// firstProblem returns the first error of a configuration, which also says how many more there
-// are.
 func firstProblem(err error) error {
 	var problems policy.Problems
 	if !errors.As(err, &problems) || len(problems) < 2 {
@@ -177,7 +175,6 @@ func firstProblem(err error) error {
 	return policy.Problems{first}
 }
 
-// print prints the state of the files as tables.
 func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 	if len(status) == 0 {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
@@ -227,7 +224,6 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	return out
 }
 
-// entryStatus returns how an entry starts, and what is kept of its server.
 func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
 	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
 	if !v.Jailed && !v.Unclear {
@@ -296,7 +292,6 @@ func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.
 	return err
 }
 
-// policyText says in a few words what a wrapped server gets.
 func policyText(w clients.Wrapped) string {
 	if w.Argv == nil {
 		return "the configuration's " + w.Name
@@ -328,7 +323,6 @@ func policyText(w clients.Wrapped) string {
 	return strings.Join(parts, ", ")
 }
 
-// runsOf returns the package that a launcher's line starts, or else the command line.
 func runsOf(argv []string) string {
 	if line, err := runline.Parse(argv); err == nil {
 		return line.Packages[0].String()

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// print prints a file as a table, and returns how many of its servers could be wrapped.
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	c.PrintText(f.title + "\n")
 	if f.Problem != "" {
@@ -65,7 +64,6 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	return bare
 }
 
-// shownName is show.Name for an entry that may have no name.
 func shownName(name string) string {
 	if name == "" {
 		return ""

@@ -101,7 +101,6 @@ func unread(files []*wrapping.File, home string) error {
 	return fmt.Errorf("%s could not be read, and the servers in it are as they were: %s", cli.Plural(len(names), "file"), strings.Join(names, ", "))
 }
 
-// isWrapped reports whether a change has a server that starts in mcp-jail.
 func isWrapped(ch *wrapping.Change) bool {
 	return slices.ContainsFunc(ch.Servers, func(s wrapping.ServerChange) bool { return s.Left != string(wrapping.NotWrapped) })
 }

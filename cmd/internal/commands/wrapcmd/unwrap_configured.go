@@ -59,6 +59,7 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	case strings.Contains(command, "/") && !filepath.IsAbs(command):
 		return nil, errors.New("its command is relative to a directory that the client does not know")
 	}
+	// A relative script is looked for in the directory where the client starts the server.
 	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
 	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
 	switch {

@@ -67,7 +67,6 @@ URL, switched off, or confined by the client itself are left as they are.`
 	return cmd
 }
 
-// addTo adds the flags to a command.
 func (w *changeCmd) addTo(cmd *cobra.Command) {
 	w.Choice.AddFlags(cmd)
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
@@ -84,6 +83,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	// Names must differ from those in files that are not selected, too.
 	all := files
 	if !w.Everything() {
 		if all, err = wrapping.Find(entries.ClientsHost(host), wrapping.Selection{}); err != nil {
@@ -112,6 +112,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		program.Announce(c, host.Home)
 	}
 	written, err := w.write(c, host, changes, "Wrap", program.Keep)
+	// No entry changes, but the copy that the clients start may be older than this program.
 	if err == nil && !w.dryRun && len(written) == 0 {
 		err = program.Refresh(c, host.Home)
 	}
@@ -127,7 +128,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
-// its entry brings code of its own. It reports whether one is to stay as it is.
+// its entry brings its own code. It reports whether one is to stay as it is.
 func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
@@ -144,7 +145,6 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 	return left
 }
 
-// keptCommands returns the command lines of the servers that had a session, by name.
 func keptCommands(host hostfs.Host) (map[string][]string, error) {
 	commands := map[string][]string{}
 	names, err := stored.Names(host)
@@ -156,7 +156,6 @@ func keptCommands(host hostfs.Host) (map[string][]string, error) {
 	return commands, err
 }
 
-// changesOf returns the change of each file that could be read.
 func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
 	for _, f := range files {
 		if f.Err == nil {

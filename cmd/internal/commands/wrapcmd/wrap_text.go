@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// printWrap prints what wrap or unwrap does with each server, a table for each file.
 func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
 	if len(files) == 0 {
 		c.PrintText(fmt.Sprintf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All())))
@@ -39,7 +38,6 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 	}
 }
 
-// printOpen counts the servers that stay without a jail.
 func printOpen(c terminal.Console, changes []*wrapping.Change) {
 	open := 0
 	for _, ch := range changes {
@@ -54,12 +52,10 @@ func printOpen(c terminal.Console, changes []*wrapping.Change) {
 	}
 }
 
-// staysOpen says that servers start without a jail, although wrap saw them.
 func staysOpen(servers int) string {
 	return cli.Plural(servers, "server") + " left as above may start without a jail"
 }
 
-// fileTitle names a file and the clients that read it, in one line or two.
 func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	title := f.Client.Title
 	for _, also := range f.Also {
@@ -128,7 +124,6 @@ func printList(c terminal.Console, indent, code, label string, lines []string, n
 	}
 }
 
-// serverTitle returns the name that the client has for a server.
 func serverTitle(e wrapping.Entry) string {
 	if e.Server == "" {
 		return "(no name)"
@@ -164,7 +159,6 @@ func diffText(c terminal.Console, ch *wrapping.Change) string {
 	return b.String()
 }
 
-// printReload prints how the clients get to use the changed files.
 func printReload(c terminal.Console, written []*wrapping.Change) {
 	var said []string
 	for _, ch := range written {
