@@ -20,6 +20,7 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 	}
 	for _, c := range all {
 		for _, p := range c.Places {
+			// The file may be that of another project.
 			if p.Scope == Project && h.endsAs(p, file) {
 				return c, p, true
 			}
@@ -53,6 +54,7 @@ func (h Host) matches(at Location, file string) bool {
 
 func matches(pattern, name string) bool {
 	before, after, deep := strings.Cut(pattern, "**/")
+	// ** is for any folders: of what is below, only the last name is compared.
 	if deep {
 		rest, ok := strings.CutPrefix(name, before)
 		if !ok || strings.Contains(before, Any) {

@@ -250,6 +250,7 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	if e.Elsewhere = text(table, e.Shape.Elsewhere); e.Elsewhere == "local" {
 		e.Elsewhere = ""
 	}
+	// The first reason counts. An entry that is jailed already needs no other one.
 	_, jailed := ParseWrapped(e.Argv())
 	switch {
 	case jailed:

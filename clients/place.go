@@ -143,6 +143,7 @@ func (p Place) Locate(h Host) (Location, bool) {
 	case "windows":
 		written = p.Windows
 	}
+	// The first variable that is set moves the file.
 	for _, m := range p.Moves {
 		if written != "" && h.variable(m.Env) != "" {
 			written = m.To
@@ -157,6 +158,7 @@ func (p Place) Locate(h Host) (Location, bool) {
 		return Location{}, false
 	}
 	if dir, _, found := strings.Cut(rest, Any); found {
+		// The part of a name before * belongs to the pattern, and not to the directory.
 		dir = path.Dir(dir + "x")
 		return Location{Dir: h.join(base, dir), Pattern: strings.TrimPrefix(rest, dir+"/")}, true
 	}

@@ -75,6 +75,7 @@ func (c Client) reference(text string) (found Reference, ok bool) {
 			end = strings.Index(rest, f.Close)
 			after = end + len(f.Close)
 		}
+		// Without a name, or an end, it is plain text.
 		if f.Named && end <= 0 {
 			continue
 		}

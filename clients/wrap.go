@@ -96,6 +96,7 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 		return Wrapped{}, false
 	}
 	w := Wrapped{Program: argv[0], Flags: argv[2:]}
+	// Without --, the entry names a server of the configuration.
 	if i := slices.Index(argv, "--"); i >= 0 {
 		if i+1 == len(argv) {
 			return Wrapped{}, false

@@ -122,6 +122,7 @@ func (f *File) OutsideValues(opens []string, end, why string) error {
 		}
 	}
 	walk(f.root)
+	// A text is within a value if it ends before the value of its first byte does.
 	for _, open := range opens {
 		for from := 0; ; {
 			at := bytes.Index(f.src[from:], []byte(open))
@@ -169,6 +170,7 @@ func (n *node) ownDoubt(known ...string) *fault {
 	}
 	for i := range n.members {
 		m := &n.members[i]
+		// encoding/json, for one, finds keys in any case of their letters.
 		at := slices.IndexFunc(known, func(k string) bool { return k != "*" && k != m.key && strings.EqualFold(k, m.key) })
 		switch {
 		case m.doubt != nil:

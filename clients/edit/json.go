@@ -22,6 +22,7 @@ func (f *File) parseJSON() (*node, error) {
 	}
 	b := &jsonBuilder{skipped: f.skipped(), lines: lineCounter{src: f.src}}
 	root := b.node(&v)
+	// The second parser must accept the file, too.
 	if _, err := decodeJSON(f.src); err != nil {
 		return nil, f.syntax(0, "%s", err)
 	}

@@ -111,6 +111,7 @@ func (f *File) Servers(t Table) (servers []Server) {
 			if item.kind != isMap {
 				continue
 			}
+			// An entry of a list has its name inside.
 			name, twice := item.find("name")
 			text, line := "", item.line
 			if name != nil {
@@ -278,6 +279,7 @@ func (s *Server) appendWords(list *node, name string) *fault {
 	for _, item := range list.items {
 		s.Words = append(s.Words, item.text)
 		s.unsure = firstFault(s.unsure, item.unsure)
+		// A client may turn true into True, and 1.0 into 1.
 		if item.kind == isBool || item.kind == isScalar && !wholeNumber().MatchString(item.text) {
 			s.unsure = firstFault(s.unsure, &fault{line: item.line, offset: item.start, reason: name + " holds " + item.kind.String() + ", which clients write in different ways", fix: "write it as a string", ambiguous: true})
 		}

@@ -78,6 +78,7 @@ func Read(name string) (*File, error) {
 
 func resolve(name string) (string, error) {
 	at, err := filepath.Abs(name)
+	// The last name is followed link by link, so that the owner of each link is checked.
 	for range maxLinks {
 		if err != nil {
 			return "", err
@@ -89,6 +90,7 @@ func resolve(name string) (string, error) {
 		if info.Mode()&fs.ModeSymlink == 0 {
 			return filepath.EvalSymlinks(at) // the directories on the way
 		}
+		// Another user could let his link lead to another file of yours.
 		if uid := owner(info); uid != 0 && uid != self() {
 			return "", &RefusedError{File: name, Reason: fmt.Sprintf("the symbolic link %s belongs to user %d, and you are user %d", at, uid, self()), Fix: "name the file itself"}
 		}

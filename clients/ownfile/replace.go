@@ -29,6 +29,7 @@ func (f *File) Replace(data []byte) error {
 		return err
 	}
 	defer unlock()
+	// The lock keeps other mcp-jails away, and only the content shows what other programs did.
 	if err := f.Unchanged(); err != nil {
 		return err
 	}
@@ -42,6 +43,7 @@ func (f *File) Replace(data []byte) error {
 	if err != nil {
 		return err
 	}
+	// To write took a while: look again, right before the rename.
 	if err = f.Unchanged(); err == nil {
 		err = f.in(dir)
 	}
@@ -121,6 +123,7 @@ func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, 
 			_ = dir.Remove(temp)
 		}
 	}()
+	// Until it has its group, the file is for its owner alone.
 	if err := keepGroup(file, f.info); err != nil {
 		return "", nil, f.refuse("the new file cannot have its group: "+err.Error(), "change its group to one of yours with chgrp")
 	}

@@ -26,6 +26,7 @@ func (f *File) keepCopy(dir string, now time.Time) (string, error) {
 		return "", err
 	}
 	defer backups.Close()
+	// The hash tells files of one name apart.
 	hash := sha256.Sum256([]byte(f.own.Real))
 	stem := hex.EncodeToString(hash[:4]) + "-" + filepath.Base(f.own.Real) + "." + now.UTC().Format("20060102T150405Z")
 	name, err := backups.Create(f.own.Data, private.How{Sync: true}, func(yield func(string) bool) {

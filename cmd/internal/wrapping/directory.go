@@ -75,6 +75,7 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 		g.refuse("would not start in the jail", err)
 		return nil
 	}
+	// Judge the rules as run would, with the user's own sensitive paths.
 	p.FromCommandLine, p.Where, p.Sensitive, p.Kept = true, "", append(p.Sensitive, defaults.Sensitive...), append(p.Kept, defaults.Kept...)
 	placed, warnings, err := resolve.CheckFiles(p, local)
 	if err != nil {

@@ -126,6 +126,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
 		}
 		f := read(host.Env, c, place, path)
+		// The other clients that read the file count, too: what is written must suit all of them.
 		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
 			if f.addScope(p.Scope, path); len(sel.Clients) == 0 {
 				f.add(c, p, path)
@@ -212,6 +213,7 @@ func existingAt(at clients.Location) (paths []string) {
 		}
 		return paths
 	}
+	// fs.Glob has no **.
 	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
 		return inFolders(at.Dir, pattern)
 	}

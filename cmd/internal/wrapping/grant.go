@@ -209,6 +209,7 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 	if server.Access != nil {
 		access := *server.Access
 		access.Fs = nil
+		// Say where a relative rule leads, and not how it is written.
 		for _, r := range server.Access.Fs {
 			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~"); relative && dirKnown {
 				at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })

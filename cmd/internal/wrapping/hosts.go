@@ -36,6 +36,7 @@ func (s Entry) choosesHost(p *presets.Preset, argv []string, fromFile []string, 
 	for _, name := range fromFile {
 		e.Env[name] = "of " + s.EnvFile
 	}
+	// An entry may choose a host, but not one that a secret of the user goes to.
 	for _, chosen := range p.Chosen(e) {
 		secret := chosen.Secret
 		set := host.Env != nil && host.Env(secret.Name) != "" || e.Env[secret.Name] != ""

@@ -227,6 +227,7 @@ func repository(host clients.Host) []string {
 // search returns the program that a client starts for a bare name: from the entry's own PATH if that
 // is known and has one, else from the PATH of this process.
 func (j judge) search(e Entry, name, dir string) (path string, ok bool) {
+	// A client searches in the PATH that the entry sets.
 	for _, v := range e.Env {
 		value, known := j.file.replaced(v.Value, j.host)
 		if v.Name != "PATH" || v.Unset || !known {

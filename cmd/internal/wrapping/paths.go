@@ -26,6 +26,7 @@ type foundPath struct {
 func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundPath) {
 	for i, arg := range args {
 		word := arg
+		// --flag=PATH names a path, too.
 		if strings.HasPrefix(arg, "-") {
 			if _, value, ok := strings.Cut(arg, "="); ok {
 				word = value

@@ -37,7 +37,6 @@ func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) pres
 	return start
 }
 
-// dir returns the directory in which a project's entry is started, as far as it is known.
 func (s Entry) dir(host clients.Host) string {
 	dir, ok := replaced(s.by.client, s.Cwd, host)
 	if !ok || !filepath.IsAbs(dir) {
