@@ -89,6 +89,6 @@
 //   - Memory can exceed its limit for one interval of the sampler, from ten milliseconds to
 //     a second. Processor time and disk space are not limited.
 //   - A program that the profile lists may interpret others as it likes. Its arguments are
-//     checked only where a command rule has args or envs.
+//     checked only if a command rule has args or envs.
 //   - The kernel is shared: a hole in the kernel is a hole in the jail.
 package confine

@@ -49,7 +49,7 @@ type Prepared struct {
 	pending   *startRequest // the received request; nil before
 	mounts    int           // a descriptor of the jail's mount namespace, or -1
 	started   chan error
-	cgroup    *cgroup.Cgroup // nil where there is none
+	cgroup    *cgroup.Cgroup // nil if there is none
 	mu        sync.Mutex
 	taken     bool
 }

@@ -64,5 +64,5 @@ func (d *destination) needsInterception() bool {
 }
 
 // needsNameCheck reports whether the name in a handshake or request matters for a protocol.
-// It does not where a rule grants the address itself: that rule grants every name there.
+// It does not if a rule grants the address itself: that rule grants every name there.
 func (d *destination) needsNameCheck(p protocol) bool { return d.named || d.rules[p].Host == "*" }

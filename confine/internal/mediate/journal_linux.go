@@ -12,11 +12,11 @@ import (
 )
 
 // journal has the Keeper of package undo record the object at a path before a call changes it. Its
-// methods do nothing where nothing is kept. Their callers hold Mediator.names, and have judged the
+// methods do nothing if no changes are kept. Their callers hold Mediator.names, and have judged the
 // call. If the call then fails, it has changed nothing, and the record describes the object that
 // is still there.
 type journal struct {
-	keeper *undo.Keeper // nil where nothing is kept
+	keeper *undo.Keeper // nil if no changes are kept
 	judge  *judge
 	hostNS bool // the jail has no PID namespace of its own
 }
@@ -61,7 +61,7 @@ func (k *journal) openInodes() func(uint64) bool {
 // keeps reports whether changes at a path are kept: a rule of the user grants the path. Changes
 // in the jail's own files and in the server's private HOME are not kept. Between a path that is
 // kept and one that is not, renames and links fail as between two mounts. Else the server could
-// change an object at a path where nothing is kept.
+// change an object at a path whose changes are not kept.
 func (k *journal) keeps(full string) bool {
 	if k.keeper == nil {
 		return false

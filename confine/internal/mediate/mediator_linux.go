@@ -8,8 +8,8 @@
 // descriptors, and answers with a result, a descriptor or an errno. Calls that the kernel decides
 // (connect, exec, umask) are only observed, and then continue. Refusals go to the launcher
 // through the Reporter, each before its call is answered. Package sockets answers the socket
-// calls where there is no network namespace. Package starts looks at the program that an exec has
-// loaded, where a command rule has arguments or variables.
+// calls if there is no network namespace. Package starts looks at the program that an exec has
+// loaded, if a command rule has arguments or variables.
 //
 // The caller is package supervisor: it calls New, hands it the listener with Serve, and calls
 // Reporter.Flush at the end of the server. In the host's namespaces it calls New before it
@@ -66,8 +66,8 @@ type Mediator struct {
 	args     reader
 	observer observer
 	journal  journal
-	sockets  *sockets.Handler // nil where the server makes its own sockets
-	starts   *starts.Tracer   // nil where no command rule has arguments or variables
+	sockets  *sockets.Handler // nil if the server makes its own sockets
+	starts   *starts.Tracer   // nil if no command rule has arguments or variables
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter

@@ -116,7 +116,7 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 
 func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
 
-// reopen opens the object that was judged. It never blocks: it returns errAgain where an open
+// reopen opens the object that was judged. It never blocks: it returns errAgain if an open
 // would wait for the other end of a fifo or for a lease. The attempt itself breaks the lease.
 func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno) {
 	how := flags&^(unix.O_CREAT|unix.O_NOFOLLOW) | unix.O_CLOEXEC

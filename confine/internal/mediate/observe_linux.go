@@ -127,7 +127,7 @@ func (o *observer) resolve(r *Request, base int, name string) (full string, mode
 }
 
 // onlyReads reports whether a request is an open that only reads, in a jail with mounts.
-// The kernel decides such an open. The filter hands reads over only where a link in a grant
+// The kernel decides such an open. The filter hands reads over only if a link in a grant
 // leads to a sensitive path (policy.Profile.LinksAstray), because mediation slows opens down.
 func (m *Mediator) onlyReads(r *Request) bool {
 	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0

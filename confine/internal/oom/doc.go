@@ -2,7 +2,7 @@
 //
 // A [Watcher] adds up what the jail's processes, their record locks, the files of its own
 // filesystems and unmapped shared memory take, and reports when that exceeds a limit. The supervisor then
-// ends the whole jail, as systemd-oomd ends a cgroup. It does so only where the kernel holds
+// ends the whole jail, as systemd-oomd ends a cgroup. It does so only if the kernel holds
 // no such limit by a cgroup.
 //
 // # Limits

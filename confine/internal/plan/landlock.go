@@ -42,7 +42,7 @@ func (c *compiler) landlock(o *spec.Spec) landlock.Input {
 }
 
 // ruleset compiles the profile for Landlock and names, as gaps, the rights that
-// this ABI does not handle where the mounts do not hold them either.
+// this ABI does not handle if the mounts do not hold them either.
 func (c *compiler) ruleset(o *spec.Spec) {
 	compiled := landlock.Compile(c.landlock(o))
 	o.Landlock = compiled.Ruleset

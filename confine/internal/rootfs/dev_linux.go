@@ -33,7 +33,7 @@ const maskDir, maskFile = ".masked-directory", ".masked-file"
 
 // Make makes the filesystems.
 func (f *PrivateFS) Make() (err error) {
-	// The kernel allows a fresh proc only where the namespace sees all of an old one.
+	// The kernel allows a fresh proc only if the namespace sees all of an old one.
 	// Whether a refusal matters depends on the spec: see openProc.
 	f.proc, f.procErr = NewFS(f.Task, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if f.pts, err = NewFS(f.Task, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(maxTerminals)); err != nil {

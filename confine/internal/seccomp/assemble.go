@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// Assemble writes a decision tree as a program: the test, the branch where it holds, the
-// branch where it does not. Jumps share one copy of a verdict as far as they reach, because
+// Assemble writes a decision tree as a program: the test, the branch if it holds, the
+// branch if it does not. Jumps share one copy of a verdict as far as they reach, because
 // the kernel translates every instruction at every start.
 func Assemble(root *Node) ([]bpf.RawInstruction, error) {
 	e := assembler{back: make([]bpf.RawInstruction, 0, 256)}

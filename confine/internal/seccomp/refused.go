@@ -74,7 +74,7 @@ func (s *ruleSet) unjudgeable() {
 	// Newer ways to list mounts and namespaces. Programs fall back on /proc.
 	s.add(enosys, "statmount", "listmount", "listns")
 	// The host has a limited number of AIO contexts, and one process can take them all.
-	// Programs do without AIO where a kernel has none.
+	// Programs do without AIO if a kernel has none.
 	s.add(enosys, "io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel")
 }
 
@@ -154,7 +154,7 @@ func (s *ruleSet) priorities(opts Options) {
 }
 
 // ioctls allows the commands of ioctl.go. Landlock restricts neither reading nor writing
-// extended attributes, so they go where mounts do not decide about them.
+// extended attributes, so they go if mounts do not decide about them.
 func (s *ruleSet) ioctls(opts Options) {
 	s.add(commandRule(opts), "ioctl")
 	if opts.Attributes {
@@ -199,7 +199,7 @@ func (s *ruleSet) sockets(opts Options) {
 	s.add(WhenAny(Low(2), msgFastopen, fastopen, AllowNode), "sendmsg")
 }
 
-// ipc refuses message queues of POSIX, and System V IPC where it is the host's.
+// ipc refuses message queues of POSIX, and System V IPC if it is the host's.
 func (s *ruleSet) ipc(opts Options) {
 	eperm := ErrnoNode(LinuxEPERM)
 	// In an IPC namespace Landlock refuses to open a POSIX queue only after the kernel has
@@ -213,7 +213,7 @@ func (s *ruleSet) ipc(opts Options) {
 	s.add(whenGreater(Low(1), maxSemaphores, ErrnoNode(linuxEINVAL), AllowNode), "semget")
 }
 
-// openMode refuses set-id bits where the call may create a file. In other calls the
+// openMode refuses set-id bits if the call may create a file. In other calls the
 // kernel does not read the mode. Without opts.Truncate it also refuses to truncate a file
 // that is opened for reading, because Landlock does not ask for the right to write there.
 //

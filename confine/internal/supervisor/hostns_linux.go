@@ -128,7 +128,7 @@ func dropCapabilities(t *stub.Task) error {
 	return nil
 }
 
-// canSignalThreads returns an error where RLIMIT_SIGPENDING is too low for
+// canSignalThreads returns an error if RLIMIT_SIGPENDING is too low for
 // syscall.AllThreadsSyscall. Go sends each thread a real-time signal, and would wait forever
 // for one that the kernel cannot queue (tgkill(2), EAGAIN).
 func canSignalThreads() error {

@@ -128,7 +128,7 @@ func (s *Process) keepOpen() {
 // Process is the state of a supervisor process, in both forms.
 type Process struct {
 	jail.Restrictor
-	mediator     *mediate.Mediator // nil where no call is mediated
+	mediator     *mediate.Mediator // nil if no call is mediated
 	status       eventWriter       // to the launcher
 	program      chan int          // receives the server's process ID
 	watch        chan struct{}     // closed when the sampler is to start

@@ -1,4 +1,4 @@
-// Package sockets answers a server's socket calls where the jail has no network namespace.
+// Package sockets answers a server's socket calls if the jail has no network namespace.
 //
 // The mediator makes the server's TCP and UDP sockets. It answers connect and bind by its own
 // copy of the address, and connects a duplicate of the socket. The kernel never performs these

@@ -28,7 +28,7 @@ func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
 const soPassRights = 83
 
 func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outcome {
-	if family == unix.AF_INET6 { // returns EAFNOSUPPORT where the host has no IPv6
+	if family == unix.AF_INET6 { // returns EAFNOSUPPORT if the host has no IPv6
 		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return failed(step.ErrnoOrEIO(err))

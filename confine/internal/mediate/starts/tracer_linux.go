@@ -21,7 +21,7 @@ type Options struct {
 	Env      []string // the server's environment
 	Listener *seccomp.Listener
 	// Report reports a refused start: the file of the program, and argv, with the name of the
-	// program in front. argv is nil where the arguments could not be read.
+	// program in front. argv is nil if the arguments could not be read.
 	Report func(pid int, program string, argv []string)
 }
 
