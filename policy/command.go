@@ -73,6 +73,7 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 			if !ok {
 				continue
 			}
+			// A form that allows replaces one that does not, and a script's form that of its interpreter.
 			allowed := c.allows(s.Argv[at+1:])
 			switch {
 			case m.Name == "" || allowed && !m.Allowed || allowed == m.Allowed && form.Script != "" && m.Script == "":
@@ -90,6 +91,7 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 		return m
 	}
 	m.Args = s.Argv[1:]
+	// No rule is about the file: the server may still start what it consists of itself.
 	for _, own := range p.OwnPrograms {
 		if s.IsFile(own) && !p.isBinary(s) {
 			m.Allowed, m.Program = true, own

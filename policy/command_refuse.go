@@ -59,6 +59,7 @@ func (r CommandRule) and(b CommandRule) (both CommandRule, some bool) {
 func andArguments(x, y []string) (both []string, ok bool) {
 	both = []string{}
 	for i := 0; ; i++ {
+		// A "**" at the end of one list takes in all that is left of the other.
 		restX, restY := i == len(x)-1 && x[i] == AnyArguments, i == len(y)-1 && y[i] == AnyArguments
 		switch {
 		case restX && i <= len(y):

@@ -77,6 +77,7 @@ func FindConflict(grants []Grant) error {
 		if g.Rights == 0 {
 			continue
 		}
+		// Mounts and Landlock add up what all wider grants give, so their union is what would hold here.
 		var union Rights
 		var wider []*Grant
 		for p := g.Path; p != "/" && p != "."; {

@@ -45,6 +45,7 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	best, bestScore := -1, -1
 	for i, r := range rules {
 		literal, prefix := strings.CutSuffix(r.Name, "*")
+		// Twice the length leaves room for the one point by which an exact name wins.
 		score := 2 * len(literal)
 		switch {
 		case !prefix && literal == name:

@@ -22,9 +22,11 @@ func (p *Profile) hasProtectedPart(file string, op Op) bool {
 		if n == 0 {
 			continue
 		}
+		// Looked up once, and only if a protected name is in the path at all.
 		if rule == "" {
 			rule = p.ruleAround(file)
 		}
+		// A rule at the protected name, or below it, names it; a rule above it does not.
 		if !Within(rule, path.Clean(strings.Join(given[:i+n], "/"))) {
 			return true
 		}

@@ -62,6 +62,7 @@ func ScriptArgument(lang string, args []string) string {
 			}
 		case slices.Contains(none, a):
 			return ""
+		// The next word is the value of this option.
 		case slices.Contains(valued, a):
 			i++
 		case a == "-" || a == "":

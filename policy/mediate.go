@@ -79,6 +79,7 @@ func (p *Profile) ProtectsFromLink(path string) bool {
 // link, holds(name) whether it contains that name, and holds("**") whether it contains a
 // protected name at any depth.
 func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
+	// A rename is a removal here and a creation there.
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
 	}
@@ -104,6 +105,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 		}
 		return Granted
 	}
+	// A directory may not bring protected parts along under the name that makes them count.
 	below, _ := ProtectedParts(foldCase(path.Base(dst)))
 	if e.Path != dst && slices.ContainsFunc(below, holds) || p.InGitInternals(dst) {
 		return Forbidden

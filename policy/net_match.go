@@ -109,6 +109,7 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 				continue
 			}
 		}
+		// Of two that are equally specific, the later one decides.
 		if best < 0 || !rules[best].outranks(r) {
 			best = i
 		}
@@ -136,6 +137,7 @@ func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 		case r.conditional():
 			others = append(others, r)
 		default:
+			// From here on, only rules that go before this one can still change the decision.
 			certain = r
 			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.outranks(r) })
 		}
@@ -230,6 +232,7 @@ func (r NetRule) outranks(later NetRule) bool {
 }
 
 func (r NetRule) specificity() [2]int {
+	// No host name is that long, so an exact host goes before every wildcard.
 	host := 1 << 16 // exact
 	if strings.HasPrefix(r.Host, "*") {
 		host = len(r.Host)

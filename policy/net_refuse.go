@@ -44,6 +44,7 @@ func (r NetRule) heldBy(refusals, rules []NetRule, lifts func(NetRule) bool) (he
 		if !n.meets(r) || n.outranks(r) && !isLoopbackPair(n.Host, r.Host) {
 			continue
 		}
+		// A refusal with exceptions cannot be cut to the part that meets the rule.
 		excepted := slices.ContainsFunc(rules, func(g NetRule) bool { return g.Allow && lifts(g) && n.meets(g) && !n.outranks(g) })
 		if n.includes(r) || excepted || r.Scheme == "tcp" && n.conditional() {
 			return []NetRule{n}, true

@@ -45,6 +45,7 @@ type Writer struct {
 func (r *Reach) Writer(path string, rights Rights) (Writer, bool) {
 	for _, w := range r.Writers {
 		at, place := w.Find(path)
+		// A protected path stays protected unless a rule is at it or below it. In a HOME nothing is.
 		kept := func(k string) bool { return !place.InHome && Within(path, k) && !Within(at, k) }
 		if place.Rights&rights != 0 && !slices.ContainsFunc(r.Protected, kept) {
 			return Writer{w.Name, place.Rule}, true

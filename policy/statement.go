@@ -96,6 +96,7 @@ func NewStatement(p *Profile) Statement {
 	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
 		s.Workspace = p.Workspace
 	}
+	// The environment of a process is limited. The lists below take the room in this order.
 	room := MaxStatement - len(s.Encode()) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
 	fits := func(v any) bool {
 		text, err := json.Marshal(v)

@@ -84,6 +84,7 @@ func (m *maker) variable(v Variable, set bool, given []givenArgument) {
 		m.remove(v.Name)
 	case !set && !v.Required:
 	case v.CanBeSecret() && len(own) > 0:
+		// The entry's own hosts take the place of the preset's, also for the secret.
 		m.replaced = append(m.replaced, v.Hosts...)
 		if !m.addSecrets(v, own) {
 			m.remove(v.Name)
@@ -144,6 +145,7 @@ func (m *maker) dropReplacedHosts() {
 	if len(m.replaced) == 0 {
 		return
 	}
+	// A host that the entry itself names stays, even if the preset has it too.
 	kept := map[string]bool{}
 	for _, rules := range m.named {
 		for _, i := range rules {

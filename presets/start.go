@@ -115,6 +115,7 @@ func nameOf(line runline.Line) (name string, ok bool) {
 func (s Start) line() (line runline.Line, own string, err error) {
 	line, err = runline.Parse(s.Argv)
 	if err != nil && len(s.Argv) > 0 && s.owns(s.Argv[0]) {
+		// The project's own ./npx can be anything. What its line says is still read, to name the rest.
 		argv := append([]string{baseName(s.Argv[0])}, s.Argv[1:]...)
 		if as, err := runline.Parse(argv); err == nil {
 			return as, s.Argv[0], nil
@@ -147,6 +148,7 @@ func (s Start) Brings() (what []string) {
 			what = append(what, s.Instead)
 		}
 	}
+	// Variables of the entry can have an interpreter load code, whatever the line starts.
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if loads(name, s.Env[name]) && !slices.Contains(what, name) {
 			what = append(what, name)

@@ -54,6 +54,7 @@ func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []S
 		if s.Preset != "" && (c.Own || before.Servers[name].Preset != s.Preset) {
 			c.Changes = append(c.Changes, Change{"preset " + s.Preset, true})
 		}
+		// Only whole processes are compared: which table a rule is in changes nothing by itself.
 		for _, tool := range after.processes(before, name) {
 			p, err := after.Policy(name, tool)
 			if err != nil {
@@ -158,6 +159,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 			all = append(all, compare(before, after)...)
 			continue
 		}
+		// A field without a comparison of its own is shown with its values.
 		if _, ignored := ignoredFields[name]; ignored || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			continue
 		}

@@ -44,6 +44,7 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	// From here on, the flags are treated as a file with one server.
 	c := Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}
 	if o.Below != nil {
 		c.LayBelow(s.Name, o.Below)

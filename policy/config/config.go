@@ -155,6 +155,7 @@ func (c *Config) overlay(later *Config) {
 }
 
 func (s *Server) overlay(l *Server) {
+	// applyProject needs the tables as they were before they were merged.
 	s.layers = append(s.layers, l)
 	s.overlaySettings(l)
 	if l.Preset != "" {
@@ -234,6 +235,7 @@ func (a *Access) overlay(l *Access) {
 	if l.Commands != nil && a.Commands == nil {
 		a.Commands = map[string][]policy.CommandRule{}
 	}
+	// A later layer replaces the rules for a program: together they would allow more than either.
 	for name, rules := range l.Commands {
 		a.Commands[name] = rules
 	}

@@ -24,6 +24,7 @@ func (c *Config) hold(p *policy.Policy, s *Server, tool string) {
 	own := s.Project != "" || lower.IsStateful() != s.IsStateful()
 	h := &holder{p: p, defaults: c.Defaults, lower: lower, below: &policy.Lower{Workspace: lower.Workspace, Own: own, Refused: slices.Clone(s.heldSettings)}}
 	p.Lower = h.below
+	// s runs another program than the layers below, or in other processes.
 	if own {
 		// The project chooses which tools there are, so every process gets every refusal.
 		h.tables = append(h.tables, c.lowerProcess(lower, ""), lower.process(AnyTool))
@@ -94,6 +95,7 @@ func (h *holder) files() {
 			}
 		}
 		for _, r := range refusals {
+			// The refusal may already be there, and a later rule of the same layers may then lift it in part.
 			has := !h.below.Own && slices.Contains(h.p.Fs, r)
 			if r = fix(r); h.below.Own && !slices.ContainsFunc(h.below.Fs, func(b policy.FsRule) bool { return sameFs(r, b) }) {
 				h.below.Fs = append(h.below.Fs, r)
@@ -170,6 +172,7 @@ func (h *holder) variables() {
 func (h *holder) programs() {
 	asked := h.p.Commands
 	for _, t := range h.tables {
+		// Each table narrows what the ones before it have left.
 		h.p.Commands = policy.NarrowCommands(h.p.Commands, t.Commands)
 	}
 	for _, r := range asked {

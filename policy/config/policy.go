@@ -91,6 +91,7 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 	p.Settings = settingsOf(with, s, d)
 	p.UnusedKeys = s.unusedKeys()
 	d.apply(p)
+	// Last, so that nothing above takes back what the layers below a project refuse.
 	c.hold(p, s, tool)
 	return p
 }
@@ -142,9 +143,11 @@ func (s *Server) process(tool string) *policy.Policy {
 		p.Fs = append(p.Fs, access.Fs...)
 		p.Net = append(p.Net, access.Net...)
 		p.Inbound = slices.Clone(access.Inbound)
+		// The server's variables come last: of two equal rules the later one decides.
 		p.Env = append(slices.Clone(access.Env), p.Env...)
 		p.Sensitive = slices.Clone(access.SensitivePaths)
 		if access.Commands != nil {
+			// A table without rules is not nil: it allows no other program.
 			p.Commands = []policy.CommandRule{}
 			for _, name := range slices.Sorted(maps.Keys(access.Commands)) {
 				p.Commands = append(p.Commands, access.Commands[name]...)

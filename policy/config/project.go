@@ -44,6 +44,7 @@ func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		lower := c.Servers[name]
 		s := &Server{Name: name}
+		// The same program: the tables below are merged anew, and the project's is laid over them later.
 		if !later.changesProgram(lower) {
 			for _, l := range lower.laidTables() {
 				s.overlay(l)
@@ -103,6 +104,7 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		}
 	}
 	out.Limits = s.Limits
+	// A limit above the default was meant for another program; one below it still holds.
 	for _, l := range out.Limits.list() {
 		if l.exceedsDefault() {
 			*l.value = nil

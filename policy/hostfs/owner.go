@@ -73,6 +73,7 @@ func (f *LinkResolver) PrivateWay(dir, name string) (Way, error) {
 	if f.host.UID < 0 { // access control lists, which are not read
 		return f.unchecked(filepath.Join(dir, name)), nil
 	}
+	// Up to dir, the user may have chosen other places by links. Below it, only mcp-jail makes names.
 	way, err := f.checkOwners("/", dir, true, path.Join(dir, name))
 	if err != nil || path.Clean(name) == "." {
 		return way, f.host.nameVariable(err, dir)
@@ -203,6 +204,7 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (wa
 		case s.Err != nil:
 			return Way{}, fmt.Errorf("%s cannot be looked at: %w", next, s.Err)
 		}
+		// The owner of a directory or a link decides what the rest of the path leads to.
 		if reason, fix := f.host.ownerProblem(next, s.Info, todo == ""); reason != "" {
 			return refuse(next, reason, fix)
 		}
@@ -216,6 +218,7 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (wa
 		if crossed++; crossed > maxLinks {
 			return Way{}, errLoop
 		}
+		// What the link names comes before the rest of the way.
 		if todo = s.target + "/" + todo; strings.HasPrefix(s.target, "/") {
 			at = "/"
 		}

@@ -73,6 +73,7 @@ func (r *Recording) Unchanged() bool {
 	if len(r.questions) < few {
 		return len(r.questions) > 0 && r.unchanged(r.questions, new(atomic.Bool))
 	}
+	// The questions are independent, so parts of them are asked at the same time.
 	var other atomic.Bool
 	var all sync.WaitGroup
 	for i := range parts {

@@ -66,6 +66,7 @@ func (f *LinkResolver) ReadAhead(dir string) {
 	if f.host.OS != "linux" {
 		return
 	}
+	// A listing that was read in part proves nothing about the names that it lacks.
 	if entries, err := f.host.ReadDir(dir); err == nil && !f.isCaseInsensitive(dir, entries) {
 		f.Listings[dir] = entries
 	}

@@ -94,6 +94,7 @@ func (b *resolver) addBaseline(extra []command.Dependency) {
 		b.links = append(b.links, at.Links...)
 		all = append(all, resolved{at.Path, at.Info, &needs[i]})
 	}
+	// The rights of the installed package are fixed, whatever rule lies around it.
 	tree := ""
 	if b.p.Packages.Tree != "" {
 		tree = b.paths.Canonical(b.p.Packages.Tree)

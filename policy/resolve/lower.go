@@ -69,6 +69,7 @@ func (b *lowerLayers) refusedBelow(p string) (refusal, where string, ok bool) {
 	if found && decides.rule.Rights() == 0 {
 		return "path = " + show.TOML(decides.rule.Path), decides.rule.Where, true
 	}
+	// A sensitive path holds unless a rule of these layers names it, or something in it.
 	for at := p; at != "/"; at = path.Dir(at) {
 		if found && policy.Within(decides.at.Path, at) {
 			break // the layers below name it, or something inside

@@ -115,6 +115,7 @@ func (b *masks) protectBaseline() {
 // it as hidden later. If a directory below the path is created before the start, the path exists by
 // then and becomes an entry.
 func (b *masks) denyCreate(e, holder policy.Entry) {
+	// mcp-jail itself will make a directory below, so the path will exist: it gets an entry.
 	for _, made := range b.entries {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
 			e.Kind, e.Make = policy.KindDir, true

@@ -70,6 +70,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if out.Home, err = b.resolveHome(); err != nil {
 		return nil, b.warnings.list, err
 	}
+	// Before the rules are placed: whether a link counts depends on the servers that may replace it.
 	b.writers.collectWriters(out)
 	if err := b.placeRules(out.Workspace); err != nil {
 		return nil, b.warnings.list, err
@@ -90,10 +91,12 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if failed := b.masks.git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
+	// Now every entry is there that a missing path could be covered by.
 	b.denyMissing()
 	b.warnUseless()
 	b.masks.warnDeciding()
 	out.Entries = b.entries.sorted()
+	// Rules that differed as written may lead to one place on this host.
 	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings.list, err
 	}

@@ -62,6 +62,7 @@ func (b *masks) scan() {
 	slices.SortFunc(hits, func(a, b match) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
 	})
+	// Hidden first, so that nothing below them becomes an entry.
 	slices.Sort(w.unread)
 	for _, dir := range w.unread {
 		b.hideUnreadable(dir)
@@ -72,6 +73,7 @@ func (b *masks) scan() {
 		}
 	}
 	b.findLinksAstray(hits)
+	// Which matches are in a package depends on the entries as they are by now.
 	granted := policy.Profile{Entries: b.entries.sorted()}
 	for _, h := range hits {
 		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {

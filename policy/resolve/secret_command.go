@@ -41,6 +41,7 @@ var programSettings = map[string][]string{
 // command then fails when it is run.
 func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	dirs := command.SearchPath(b.h)
+	// The command finds other programs in PATH: it gets only directories that no server can change.
 	safe := slices.DeleteFunc(slices.Clone(dirs), b.writers.isChangeable)
 	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, dirs, safe}
 	program, err := k.findProgram(s.Command[0], dirs)

@@ -61,7 +61,7 @@ func (b *masks) hideOwn(dir string) {
 	}
 }
 
-// list returns the names in a directory, sorted.
+// list returns the names in a directory, sorted. It hides one that cannot be read.
 func (b *masks) list(dir string) (names []string) {
 	at, err := b.paths.Resolve(dir)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // sharing a private HOME. It is always a valid server name. The hash includes the working directory
 // if the program or its script is looked for there.
 func DefaultName(argv []string, dir string) string {
+	// No argument contains a NUL, so two command lines never give one text.
 	text := strings.Join(argv, "\x00")
 	if hasRelativeCode(argv) {
 		text += "\x00\x00" + dir

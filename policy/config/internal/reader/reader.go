@@ -46,6 +46,7 @@ func (d *Reader) Table(n *node, key string, known Fields) {
 	if d.Shapes[n] != nil {
 		d.Shapes[n].Keys = map[string]*Shape{}
 		for name, read := range known {
+			// A description reads every known key of a table that is not there.
 			d.Shapes[n].Keys[name] = d.Describe(func(n *node) { read(n, ChildKey(key, name)) })
 		}
 	}

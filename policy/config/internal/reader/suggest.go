@@ -19,6 +19,7 @@ func suggest(word string, candidates []string, most func(candidate string) int) 
 	}
 	best, bestDistance := "", 1<<30
 	for _, c := range candidates {
+		// The lengths alone are too far apart.
 		if gap := len(word) - len(c); max(gap, -gap) > most(c) {
 			continue
 		}

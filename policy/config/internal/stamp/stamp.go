@@ -50,6 +50,7 @@ func (s Stamp) Changed() (path string, at time.Time, changed bool) {
 		case err != nil:
 			return f.path, time.Now(), true
 		case f.info == nil || !os.SameFile(info, f.info) || info.Size() != f.info.Size() || !hostfs.ChangeTime(info).Equal(f.at),
+			// It may have been written again within the same tick of its clock.
 			f.at.After(s.at.Add(-Precision)):
 			return f.path, info.ModTime(), true
 		}
@@ -71,6 +72,7 @@ func (s Stamp) Age() time.Duration {
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
 // depend on places in a file, nor on descriptions.
 func Digest(value any) string {
+	// By way of JSON, since only there can places and descriptions be taken out by their names.
 	text, err := json.Marshal(value)
 	var plain any
 	if err == nil {

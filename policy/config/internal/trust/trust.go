@@ -68,6 +68,7 @@ func (s TrustStore) Check(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	// The same bytes are decoded later, so the file cannot change in between.
 	sum := digest(data)
 	if before, ok := accepted[name]; !ok || before != sum {
 		return &UntrustedError{File: file, SHA256: sum, Changed: ok}
@@ -176,6 +177,7 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	if err != nil {
 		return err
 	}
+	// Written anew as a whole: an interruption leaves the old store or the new one.
 	dir, err := private.Make(filepath.Dir(store), ".")
 	if err == nil {
 		defer dir.Close()

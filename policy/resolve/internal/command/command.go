@@ -230,6 +230,7 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 	line, script := bytes.CutPrefix(head, []byte("#!"))
 	if script {
 		switch {
+		// A script that the server chose must not bring the package around it into the jail.
 		case c.escapingLink(at) != nil:
 			return "", &Error{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.Path}
 		case chosen && !c.isServerWritable(at.Path) && !places.IsSystemPath(at.Path):
@@ -295,6 +296,7 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 	if found == "" {
 		found = words[0]
 	}
+	// A server that can write the script has chosen the interpreter.
 	name, chosen := path.Base(words[0]), c.isServerWritable(script)
 	if name == "env" {
 		if _, err := c.resolveProgram(command, found, nil, depth+1, chosen); err != nil {

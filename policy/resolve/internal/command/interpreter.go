@@ -33,6 +33,7 @@ func (c *Resolver) addInstallation(file string, chosen bool) {
 	if lang == "" || path.Base(dir) != "bin" {
 		return
 	}
+	// The runtime finds its library beside its bin.
 	prefix := path.Dir(dir)
 	if !c.isGuarded(prefix) {
 		c.AddDependency(prefix, "the installation of "+path.Base(file), false)

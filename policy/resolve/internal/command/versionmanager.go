@@ -67,6 +67,7 @@ func (c *Resolver) versions(root, name string, rest []string) (string, bool) {
 			}
 			continue
 		}
+		// The first installed version that fits, newest first, as the manager would start it.
 		for _, v := range matching(installed, w) {
 			if p := path.Join(root, "versions", v, "bin", name); c.Executable(p) == "" {
 				return p, true

@@ -57,6 +57,7 @@ func (b *Protector) ProtectInternals(git string) {
 			if at, err := b.paths.Resolve(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
 				continue
 			}
+			// Only a part of a submodule's name so far.
 			if !b.paths.Exists(path.Join(sub, "HEAD")) {
 				todo = append(todo, sub)
 				continue

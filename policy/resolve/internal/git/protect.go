@@ -132,6 +132,7 @@ func (b *Protector) protectFromConfig(cfg string, tree tree, depth int) {
 	if b.done[key] || depth > maxIncludes {
 		return
 	}
+	// Before it is read: a configuration may include itself.
 	b.done[key] = true
 	for _, s := range b.settingsOf(cfg) {
 		named := s.name() + " of " + cfg
@@ -146,6 +147,7 @@ func (b *Protector) protectFromConfig(cfg string, tree tree, depth int) {
 		case s.section == "remote" && (s.key == "url" || s.key == "pushurl"):
 			b.protectRemote(s, tree, named)
 		case isCommand(s):
+			// Each word may be a program, or a script that the program reads.
 			words := append(shellwords.Split(s.value, b.h.Home, false), shellwords.Split(s.value, b.h.Home, true)...)
 			for _, word := range append(words, shellwords.Word{Text: s.value}) {
 				b.protectWord(word, tree, named)

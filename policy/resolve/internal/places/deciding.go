@@ -56,6 +56,7 @@ func (b *Places) collectDeciding() {
 		for _, s := range g.Paths {
 			abs, _ := b.Expand(s, "/")
 			b.Deciding = append(b.Deciding, DecidingPath{abs, s, g.Risk, false})
+			// The files of a moved directory are protected in both places.
 			for _, m := range places {
 				rest, ok := strings.CutPrefix(s, m.prefix)
 				if ok && (m.prefix != "~/" || strings.HasPrefix(rest, ".z")) {

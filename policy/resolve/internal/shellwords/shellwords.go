@@ -37,6 +37,7 @@ func Split(command, home string, apart bool) (words []Word) {
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
 		case c == '$':
+			// ${NAME} or $NAME; what follows an unknown one is a path below an unknown place.
 			name := strings.TrimLeft(command[i+1:], "{")
 			name = name[:len(name)-len(strings.TrimLeft(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"))]
 			i += strings.Index(command[i+1:], name) + len(name)
