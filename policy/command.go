@@ -58,7 +58,7 @@ type CommandMatch struct {
 }
 
 // ConstrainsStarts reports whether a command rule has arguments or variables, so that each start
-// has to be looked at.
+// must be looked at.
 func (p *Profile) ConstrainsStarts() bool { return len(p.CommandArgs) > 0 }
 
 // MatchStart decides about a start. Rules for one file add up. The start of a script is a start
@@ -118,7 +118,7 @@ func (f Start) Accepts(name string) bool {
 }
 
 // match reports whether a program was started in this form, and at which index of argv its
-// script stands; its arguments follow there. For a binary that is index 0.
+// script is; its arguments follow there. For a binary that is index 0.
 func (f Start) match(s ProgramStart) (at int, ok bool) {
 	if len(s.Argv) == 0 || !f.Accepts(s.Argv[0]) || !s.IsFile(f.File) {
 		return 0, false

@@ -2,7 +2,7 @@ package policy
 
 import "time"
 
-// HostFailure is a granted host that this machine could not reach for a jail. It is no Denial:
+// HostFailure is a granted host that this machine could not reach for a jail. It is not a Denial:
 // the jail refused nothing.
 type HostFailure struct {
 	Host   string

@@ -122,7 +122,7 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 
 // AnyNeedsInterception reports whether the requests of a connection must be inspected:
 // because the decision depends on more than host, scheme and port, or because a secret may
-// have to be inserted. A rule does not count if a more specific rule without conditions
+// be inserted. A rule does not count if a more specific rule without conditions
 // always decides before it.
 func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	host, err := NormalizeTarget(host)

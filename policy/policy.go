@@ -33,7 +33,7 @@ type Policy struct {
 	Project            string // the project's file that changes the program; "" if none does
 
 	// Default tells that no access table replaces the default policy. Fs then begins with the
-	// rules of the default policy. They are rules like any other, so no later stage has to know
+	// rules of the default policy. They are rules like any other, so no later stage must know
 	// a second kind of policy.
 	Default   bool
 	Fs        []FsRule

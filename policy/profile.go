@@ -30,7 +30,7 @@ type Profile struct {
 	// Entries is the whole filesystem of the server, sorted by Path, one entry
 	// a path: the entry with the longest matching path decides, in full.
 	Entries []Entry
-	// Links are symbolic links outside every entry that have to exist for
+	// Links are symbolic links outside every entry that must exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
 	// Unprotected are names inside a grant that writes which the server should not
@@ -49,7 +49,7 @@ type Profile struct {
 	// other spellings as well. Sorted.
 	Folded []FoldedName
 
-	// LinksAstray reports whether a symbolic link inside of a grant leads to a sensitive
+	// LinksAstray reports whether a symbolic link inside a grant leads to a sensitive
 	// path that is not granted. Mediation then looks at each open for reading too, so that a
 	// refusal is recorded.
 	LinksAstray bool

@@ -80,7 +80,7 @@ type Limits struct {
 	OpenFiles  int
 	FileSizeMB int
 	MessageMB  int
-	// NetOutMB is the MiB that a session may send. Its default, 0, is no limit. Connections is the
+	// NetOutMB is the MiB that a session may send. Its default, 0, means no limit. Connections is the
 	// number of connections at once.
 	NetOutMB    int
 	Connections int

@@ -172,7 +172,7 @@ func (s *Statement) addNames(p *Profile, fits func(any) bool) {
 	}
 }
 
-// Encode returns the statement on one line of JSON. It is no HTML, so <, > and & stay.
+// Encode returns the statement on one line of JSON. It is not HTML, so <, > and & stay.
 func (s *Statement) Encode() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -12,7 +12,7 @@ type givenArgument struct {
 }
 
 // arguments returns the words of an entry that the preset knows. The value of a flag that the
-// preset does not know counts as a position if it stands in a word of its own.
+// preset does not know counts as a position if it is a word by itself.
 func (p *Preset) arguments(words []string) (out []givenArgument) {
 	position := 0
 	for i := 0; i < len(words); i++ {

@@ -15,7 +15,7 @@
 //	stateful = false                  # whether calls depend on one another; see below
 //	read_only = ["get_issue"]         # tools that change nothing
 //	programs = ["git"]                # what it starts
-//	notes = ["…"]                     # what a person has to know
+//	notes = ["…"]                     # what a person must know
 //	sources = ["owner/repo@commit path (version)"]
 //
 //	[[preset.packages]]               # what it is for: npm, pypi, image or command

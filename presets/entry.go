@@ -13,7 +13,7 @@ import (
 )
 
 // An Entry is what a client's file says about a server: its variables, and the words that
-// stand behind the package or program.
+// come after the package or program.
 type Entry struct {
 	Env  map[string]string
 	Args []string
@@ -25,7 +25,7 @@ type Applied struct {
 	// Unknown are the variables of the entry that the preset does not know, sorted. Server
 	// does not forward them.
 	Unknown []string
-	// Open is what the user has to decide, as it could not be read from the entry.
+	// Open is what the user must decide, as it could not be read from the entry.
 	Open []Open
 }
 

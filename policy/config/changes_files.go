@@ -40,7 +40,7 @@ func (p Placed) rightsAt(at string) policy.Rights {
 }
 
 // filesChanged corrects the changes that compare rules by their text: what a rule gives depends on
-// those around it and behind it. It adds the rights that no new rule says, and leaves out the loss
+// those around it and after it. It adds the rights that no new rule says, and leaves out the loss
 // of a rule that takes no right away.
 func filesChanged(before, after Placed, changes []Change) []Change {
 	for i, r := range before.Policy.Fs {

@@ -33,7 +33,7 @@ func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *n
 	return value
 }
 
-// joined reads the table { strategy = "...", value = [...] } that stands in place of a list.
+// joined reads the table { strategy = "...", value = [...] } in place of a list.
 func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
 	d.in.Table(n, key, fields{
 		"strategy": func(n *node, key string) {

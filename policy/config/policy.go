@@ -35,7 +35,7 @@ func (e *UnknownServerError) Error() string {
 
 // Policy returns the policy of a server. tool names a tool of a stateless server. "" means
 // the whole of a stateful server; for a stateless one it means the process that lists the
-// tools, which has the default policy. The presets of all servers have to be laid below them
+// tools, which has the default policy. The presets of all servers must be laid below them
 // before: see [Config.LayBelow].
 func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	s := c.Servers[server]

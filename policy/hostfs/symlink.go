@@ -172,7 +172,7 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			if err != fs.ErrNotExist {
 				out.Reason = err.Error()
 			}
-			// No link can be followed behind a missing component, so dots there are
+			// No link can be followed after a missing component, so dots there are
 			// resolved as text.
 			if out.Path = p; crossed > 0 {
 				out.Path = path.Join(next, todo)
@@ -245,7 +245,7 @@ func (f *LinkResolver) ReadStart(p string) string {
 	return string(head)
 }
 
-// UpFromLink returns the first symbolic link in an absolute path behind which ".." leads elsewhere
+// UpFromLink returns the first symbolic link in an absolute path after which ".." leads elsewhere
 // than the text says, or "". Resolve, and most programs, take ".." out of the text. The kernel goes up
 // from where the link leads.
 func (f *LinkResolver) UpFromLink(p string) string {

@@ -70,8 +70,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if out.Home, err = b.resolveHome(); err != nil {
 		return nil, b.warnings.list, err
 	}
-	// Before the rules are placed: whether a link counts depends on the servers that may replace it.
-	b.writers.collectWriters(out)
+	b.writers.collectWriters(out) // before the rules: whether a link counts depends on which server may replace it
 	if err := b.placeRules(out.Workspace); err != nil {
 		return nil, b.warnings.list, err
 	}
@@ -91,13 +90,11 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if failed := b.masks.git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
-	// Now every entry is there that a missing path could be covered by.
-	b.denyMissing()
+	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
 	b.masks.warnDeciding()
 	out.Entries = b.entries.sorted()
-	// Rules that differed as written may lead to one place on this host.
-	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
+	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil { // links may join rules that were apart
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.hiddenLater))), b.masks.git.Dirs(out)

@@ -80,7 +80,7 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 }
 
 // hiddenByTmpfs reports whether a path, which entry covers, is hidden because /tmp or /dev/shm is
-// private to the jail. Only entries inside of these are visible there.
+// private to the jail. Only entries inside these are visible there.
 func hiddenByTmpfs(p, entry string) bool {
 	for _, own := range [...]string{"/tmp", "/dev/shm"} {
 		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {

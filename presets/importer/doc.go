@@ -6,7 +6,7 @@
 //	os.Stdout.WriteString(starter.Text)
 //
 // The text is a valid [servers.NAME] table. What only the user knows, and what the file does
-// not say, stands in it as a comment: a value to fill in, a path to grant, the hosts. So a
+// not say, is in it as a comment: a value to fill in, a path to grant, the hosts. So a
 // starter grants what the file clearly names, and nothing besides. Where a preset knows the
 // package, the text names it.
 //

@@ -104,7 +104,7 @@ func dots(segment string) bool {
 			}
 			return r
 		}, part)
-		// Three dots are a name like any other, if they stand there as such.
+		// Three dots are a name like any other, if they are there as such.
 		if seen != "" && strings.Trim(seen, ".") == "" && (len(seen) <= 2 || seen != segment) {
 			return true
 		}

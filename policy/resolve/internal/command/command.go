@@ -251,7 +251,7 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 		return "", &Error{Command: command, Reason: "is an empty file"}
 	case c.H.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
 		// A shell would interpret such a file itself; execve returns ENOEXEC. A binfmt_misc
-		// handler could start a file that is no text; whether one does is not known here.
+		// handler could start a file that is not text; whether one does is not known here.
 		if isText(head) {
 			return "", &Error{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
 		}

@@ -10,8 +10,8 @@ import (
 
 // unshim resolves a shim, which a version manager puts into PATH, to the program that the shim
 // would start: the shim itself would need the manager's whole directory. It returns "" for a
-// file that is no shim, and a [Error] for a shim without an installed program. rest are
-// the directories of PATH behind that of the shim.
+// file that is not a shim, and an [Error] for a shim without an installed program. rest are
+// the directories of PATH after the shim's.
 func (c *Resolver) unshim(p string, rest []string) (string, error) {
 	dir, name := path.Dir(p), path.Base(p)
 	root := path.Dir(dir)

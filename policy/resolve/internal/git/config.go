@@ -144,7 +144,7 @@ func (p *parser) key(first byte) string {
 	return strings.ToLower(string(name))
 }
 
-// setting reads the rest of a line behind a key, and returns the value. Without a "=" it is true.
+// setting reads the rest of a line after a key, and returns the value. Without a "=" it is true.
 func (p *parser) setting() (string, error) {
 	p.skip(" \t")
 	switch c := p.next(); c {

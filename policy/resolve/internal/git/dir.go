@@ -95,7 +95,7 @@ func (b *Protector) ProtectLinkFile(file string) {
 	}
 }
 
-// readGitLink returns the path behind a key in the first line of one of git's files, or "".
+// readGitLink returns the path after a key in the first line of one of git's files, or "".
 func (b *Protector) readGitLink(file, key, base string) string {
 	line, _, _ := strings.Cut(b.paths.ReadStart(file), "\n")
 	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)

@@ -78,7 +78,7 @@ func (b *Places) collectDeciding() {
 }
 
 // addDeciding adds a path that a variable names. One around the workspace is not protected inside
-// grants, and see whyUnsafe.
+// grants, and see WhyUnsafe.
 func (b *Places) addDeciding(abs, risk string) {
 	d := DecidingPath{abs, b.Abbreviate(abs), risk, true}
 	if b.IsAroundWork(abs) {

@@ -77,7 +77,7 @@ func (b *Places) ExpandRule(r policy.FsRule, workspace string) (abs string, rela
 	return abs, false
 }
 
-// WhyTwoWays returns why a path as written can be read in two ways, or "": ".." behind a symbolic link
+// WhyTwoWays returns why a path as written can be read in two ways, or "": ".." after a symbolic link
 // means another directory to the kernel than to most programs, and to [hostfs.LinkResolver.Resolve].
 func (b *Places) WhyTwoWays(written, base string) string {
 	if !strings.Contains(written, "..") {

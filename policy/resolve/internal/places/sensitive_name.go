@@ -114,7 +114,7 @@ func (b *Places) addPlace(written, abs string) {
 }
 
 // rootSecrets are files and directories of secrets that their modes keep from the user. So no start
-// has to hide them.
+// must hide them.
 var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"}
 
 // sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as

@@ -4,7 +4,7 @@ package shellwords
 import "strings"
 
 // A Word is a word of a shell command. AfterExpansion reports that an unknown
-// expansion stands before it: $(git rev-parse --show-toplevel)/tools/x.
+// expansion is before it: $(git rev-parse --show-toplevel)/tools/x.
 type Word struct {
 	Text           string
 	AfterExpansion bool
