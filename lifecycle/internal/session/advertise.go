@@ -15,6 +15,7 @@ func (s *Server) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	switch string(e.Method) {
 	case "initialize":
+		// A second initialize starts again.
 		s.declaredRoots.Store(false)
 		if s.canSplice(f, e) {
 			s.advertiseInitialize(f, e)

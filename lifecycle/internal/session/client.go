@@ -117,6 +117,7 @@ func (c *Client) Remaining(d time.Duration) time.Duration {
 func (c *Client) WaitUnlessStalled(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
 	cancelled := ctx.Done()
 	for {
+		// As long as this count grows, the client reads.
 		before := c.written.N.Load()
 		timer := time.NewTimer(c.Remaining(c.Times.DrainTotal))
 		select {
@@ -180,6 +181,7 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 			return func() { c.Config.In.SetReadDeadline(time.Time{}) }
 		})
 	}
+	// The session may have ended before the first answer.
 	c.introduce()
 	last()
 	close(c.Finished)

@@ -30,6 +30,7 @@ func (c *Client) AnswerCalls(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call
 			calls = calls[1:]
 			continue
 		}
+		// All answers of its batch in one array; the other calls stay for the next round.
 		batch := []byte{'['}
 		rest := calls[:0:0]
 		for i := range calls {

@@ -81,6 +81,7 @@ func (c *Client) saveRecords() {
 			c.writeRecord(false)
 		case <-look.C:
 			c.noteShown()
+			// The jail tells of no refusal by itself.
 			if n := c.countRefused(); n > saved {
 				saved = n
 				c.writeRecord(false)
@@ -119,6 +120,7 @@ func (c *Client) noteShown() {
 		made = append(made, hidden)
 		return true
 	})
+	// Before warn, which takes it.
 	c.RecordMu.Unlock()
 	for _, hidden := range made {
 		c.Warn("warning: " + show.Line(hidden) + " was made after the start of this server, which can read it until it is started again: a rule without rights, or the list of sensitive paths, hides only what exists at the start")

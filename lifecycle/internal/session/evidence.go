@@ -59,6 +59,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 func (s *Server) denials(since time.Time) []policy.Denial {
 	var out []policy.Denial
 	for _, d := range s.Processes.Denials() {
+		// A denial that was counted again counts as new.
 		if d.Tool = s.Profile.Tool; !d.Latest().Before(since) {
 			out = append(out, d)
 		}

@@ -70,6 +70,7 @@ func (h hangup) wait(out *os.File, enough bool) bool {
 			return false
 		}
 		for _, e := range events[:n] {
+			// Or epoll would report the same hang-up forever.
 			syscall.EpollCtl(h.fd, syscall.EPOLL_CTL_DEL, int(e.Fd), nil)
 			if int(e.Fd) == Descriptor(out) {
 				outGone = true

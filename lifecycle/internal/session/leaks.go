@@ -53,6 +53,7 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	if known := l.checks[p]; known != nil {
 		return known
 	}
+	// A profile is resolved for each call, so old ones are of no use.
 	if len(l.checks) >= maxChecks {
 		clear(l.checks)
 	}
@@ -81,6 +82,7 @@ func (l *LeakCheck) look(f *mcpproxy.Frame) []leak.Found {
 	if line := f.Bytes(); line != nil {
 		return finder.Find(line)
 	}
+	// The frame is in a file: a secret may cross the border of two pieces, which Stream remembers.
 	pieces := leakWriter{stream: finder.Stream()}
 	f.CopyTo(&pieces) // if it fails, sending the frame does as well
 	return pieces.found

@@ -124,6 +124,7 @@ func (c *ToolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis 
 		return c.unreadable(asked, "the list of tools", err)
 	}
 	verdict, err := c.judge(func(pins map[string]*toolpin.Pin) toolpin.Verdict { return toolpin.Judge(pins, name, p, part) })
+	// At once in memory, so that the next page is compared; the file is written later.
 	if verdict.New && err == nil {
 		c.pinned = maps.Clone(c.pinned)
 		if c.pinned == nil {
@@ -250,6 +251,7 @@ func (c *ToolCheck) tell(asked ListRequest, lines []string, accept string, refus
 	about := diagnostics.Tools{Server: c.client.Config.Profile.Server, Differences: lines, Accept: accept, Refused: refused}
 	if refused {
 		d := about.Diagnosis()
+		// The first difference stays the answer, so that the client hears one story.
 		if c.refused.CompareAndSwap(nil, &d) {
 			c.client.Announce(d)
 		}

@@ -82,6 +82,7 @@ const maxPipe = 1 << 20 // the default of /proc/sys/fs/pipe-max-size
 
 // Read implements io.Reader.
 func (d *drainable) Read(b []byte) (int, error) {
+	// Most reads are before the end, and have no deadline.
 	e := d.drain.Load()
 	if e == nil {
 		n, err := d.File.Read(b)
@@ -89,6 +90,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 			return n, err
 		}
 	}
+	// More than a pipe holds was read since the end: a descendant is writing it.
 	if e.left.Load() <= 0 {
 		return 0, io.EOF
 	}

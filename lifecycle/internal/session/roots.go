@@ -113,8 +113,10 @@ func (s *Server) narrow(list []byte) (narrowed []byte, changed bool) {
 			continue
 		}
 		changed = true
+		// Wider than the policy: the granted directories in it take its place.
 		inside = append(inside, grantedRoots(s.Profile, dir)...)
 	}
+	// Not twice, if the client has named one of them itself.
 	for _, root := range inside {
 		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {
 			kept = append(kept, root)

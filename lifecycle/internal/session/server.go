@@ -70,6 +70,7 @@ func (s *Server) Launch(ctx context.Context) (Process, error) {
 	}
 	begun, over := time.Now(), make(chan struct{})
 	defer close(over)
+	// Not a ticker: most jails are built before the first note.
 	note := time.AfterFunc(s.Client.Times.SlowNote, func() {
 		for !s.Quiet.Load() {
 			s.Client.Stderr.SayLine(fmt.Sprintf("building the jail of server %q%s; %v so far", s.Profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))

@@ -106,6 +106,7 @@ func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []by
 	case e.ErrorData.Kind == '{':
 		f.AddMember(&e.ErrorData, diagnostics.DataDiagnosis, diagnosis)
 	case e.ErrorData.Present():
+		// Data that is not an object becomes a member of a new one.
 		f.Wrap(e.ErrorData, []byte(`{"`+diagnostics.DataServer+`":`), []byte(`,"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
 	default:
 		f.AddMember(&e.Error, "data", []byte(`{"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))

@@ -49,6 +49,7 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	n := len(p)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	// The line began in an earlier piece, and was dropped there.
 	if q.skipping {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
@@ -59,6 +60,7 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	}
 	var rest []byte
 	if room := max(maxServerStderr-len(q.buf), 0); len(p) > room {
+		// Whole lines only: a half one could be taken for another.
 		keep := bytes.LastIndexByte(p[:room], '\n') + 1
 		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < maxKeptLine {
 			keep = end // the rest of a line whose start was queued
@@ -157,6 +159,7 @@ func (q *stderrQueue) Close(idle, total time.Duration) {
 	q.filled.Signal()
 	q.mu.Unlock()
 	end := time.Now().Add(total)
+	// Goes on while the client reads.
 	for before := int64(-1); q.read() != before && time.Now().Before(end); {
 		before = q.read()
 		select {

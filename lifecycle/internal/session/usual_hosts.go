@@ -41,6 +41,7 @@ func (h *usualHosts) classify(denials []policy.Denial, first *time.Time) {
 		if !isHostDenial(d) || len(h.tool) > MaxDenials {
 			continue
 		}
+		// A host that the processes of two tools contact is a usual one.
 		tool, again := h.tool[d.Target]
 		if !again {
 			h.tool[d.Target] = d.Tool

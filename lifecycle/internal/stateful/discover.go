@@ -74,6 +74,7 @@ func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcp
 			g.waitReady()
 			break
 		}
+		// A frame that is too large to be kept cannot be replayed, and ends the guard.
 		kept, whole := f.AppendTo(g.replayLog)
 		if g.replayLog = kept; !whole || len(kept) > maxReplayLog {
 			g.replayLog = nil
@@ -141,6 +142,7 @@ func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpprox
 	kept := g.replayLog
 	g.replayLog, g.restarted = nil, true
 	g.mu.Unlock()
+	// Frames that come now wait for ready, so that they follow the old ones.
 	server.Replay(kept)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,6 +181,7 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 		s.client.Log.Info().Str("server", s.server.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		frame := mcpproxy.NewResponse(c.ID, "error", session.DeclinedDiscover(s.server.Profile.Server, why))
 		if dead {
+			// It was kept for a late answer of the server, which cannot come any more.
 			s.client.Proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		}
 		s.client.Tasks.Go(func() { s.client.Proxy.Client.Inject(frame) })

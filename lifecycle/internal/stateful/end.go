@@ -38,6 +38,7 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
 	calls := s.client.ClaimRequests(session.AnyCall)
+	// From now on new requests get d, and those before it are in one of the two lists.
 	s.upstream.fail(d)
 	calls = append(calls, s.client.ClaimRequests(session.AnyCall)...) // that came in between
 	if len(calls) == 0 {

@@ -29,6 +29,7 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 		s.server.PumpStderr(pipes.Stderr, func() bool { return true })
 	})
 	replayed := make(chan struct{})
+	// It is the first process. A later one first gets what the client sent to the one before.
 	if s.client.InputEnded == nil {
 		close(replayed)
 		s.upstream.server.Store(server)
@@ -47,6 +48,7 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	s.client.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
 	pipes.Stdin.Close()
 	idle, total := s.client.Remaining(s.client.Times.DrainIdle), s.client.Remaining(s.client.Times.DrainTotal)
+	// A descendant may hold the pipes open: what is in them is read, and no more waited for.
 	pipes.Stderr.StartDrain(idle, total)
 	pipes.Stdout.StartDrain(idle, total)
 	s.client.WaitUnlessStalled(ctx, ends, serverEnded)

@@ -59,6 +59,7 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	defer cancel()
 	done := make(chan struct{})
 	var proc session.Process
+	// On its own goroutine, so that a signal is not held up by a slow jail.
 	go func() {
 		defer close(done)
 		proc, err = s.server.Launch(starting)

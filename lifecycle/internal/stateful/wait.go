@@ -102,6 +102,7 @@ func (w *processWait) exited(ends <-chan os.Signal) {
 		client.ShortenDeadline()
 	default:
 	}
+	// Our reader may not have run since the last request came.
 	w.cause.signalled = client.ReadLastRequest(ends) || w.cause.signalled
 	w.cause.byClient = w.cause.byClient || session.IsClosed(client.InputEnded)
 	w.noteUntouched()

@@ -91,6 +91,7 @@ func (l *listCache) entryFor(h *clientInfo) *cacheEntry {
 	if known := l.entries[id]; known != nil {
 		return known
 	}
+	// A client may describe itself in many ways. Forgetting all of them is simple, and rare.
 	if l.size()+int64(len(id)) > maxCached {
 		l.entries = nil
 	}
@@ -170,6 +171,7 @@ func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// The configuration was reloaded since: the answer may be that of an older policy.
 	if rq.generation != l.generation {
 		return
 	}
@@ -212,6 +214,7 @@ func isPartial(name string, result []byte) bool {
 // set puts an answer into the cache, if there is room, and starts writing it to the catalog. The
 // caller holds mu.
 func (l *listCache) set(entry *cacheEntry, name string, a catalog.Answer) {
+	// First, so that size does not count the answer that is replaced.
 	delete(entry.entry.Answers, name)
 	if l.size()+int64(len(name)+len(a.Result)+len(a.Error)) > maxCached {
 		return
@@ -238,6 +241,7 @@ func (l *listCache) save(known *cacheEntry) {
 			return
 		}
 		known.unsaved = false
+		// A copy: Put writes to the disk, and must not hold mu.
 		entry := &catalog.Entry{Answers: maps.Clone(known.entry.Answers)}
 		l.mu.Unlock()
 		if err := l.session.options.Catalog.Put(l.session.serverName, known.key, entry); err != nil {

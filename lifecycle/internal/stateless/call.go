@@ -33,6 +33,7 @@ func (dp *dispatcher) startNext() {
 func (dp *dispatcher) runCall(ctx context.Context, rq *clientRequest) {
 	defer dp.startNext()
 	for warm := true; ; warm = false {
+		// The second round is for a warm worker that died before it read the call.
 		w, d := dp.session.pool.workerFor(ctx, rq, warm)
 		if d == nil {
 			w.waitLogLevel(ctx)
@@ -74,6 +75,7 @@ func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientReques
 		return false
 	case <-w.ended:
 	}
+	// Not for other workers: they were started for this call, and their end is its failure.
 	if w.warm && w.notRead(at) && !session.IsClosed(rq.done) {
 		return true
 	}
@@ -91,6 +93,7 @@ func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 		return func() {}
 	}
 	late := time.AfterFunc(limit, func() {
+		// Asked before claim, which takes the call out of the queue.
 		queued := dp.table.isQueued(rq)
 		if dp.table.claim(rq) { // before the worker is told, whose answer to the cancellation could come first
 			dp.respondClaimed(rq, dp.callTimedOut(rq, queued, limit).ErrorFrame(rq.id))

@@ -58,9 +58,11 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientI
 			w.touch()
 			return w, d.initializeReply, nil
 		}
+		// It is dead, or past the handshake of another client.
 		dv.client.Tasks.Go(w.stopWhenIdle)
 		d.worker = nil
 	}
+	// The start that this request waited for has failed: one diagnosis serves all that waited.
 	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(info) {
 		return nil, f.answer, f.why
 	}
@@ -116,6 +118,7 @@ func (dv *discovery) stopIdle(now time.Time) {
 		if !d.mu.TryLock() {
 			continue // it is being started
 		}
+		// A request that comes now waits for mu, and then starts another worker.
 		if w := d.worker; w != nil && w.idleTime(now) > dv.client.Times.DiscoveryIdle {
 			d.worker = nil
 			dv.client.Tasks.Go(w.stop)
@@ -208,6 +211,8 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	}
 	f := mcpproxy.Parse(line)
 	w.server.Advertise(f, &f.Messages[0])
+	// The wait can end in two ways: asking ends if the worker ignores the request, ctx if the client
+	// has cancelled it.
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quit := make(chan struct{})
@@ -296,6 +301,7 @@ func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 		if session.IsClosed(rq.done) {
 			return
 		}
+		// The worker has read none of the request, so another one may get it, once.
 		if !again && w.notRead(at) { // it was ending when the request came
 			continue
 		}

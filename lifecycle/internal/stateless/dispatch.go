@@ -50,6 +50,7 @@ func (dp *dispatcher) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 		if stray > 0 {
 			dp.client.SayOnce("the client has sent a batch with members that are not MCP messages; they were dropped")
 		}
+		// The answers form one array, which is written when the last of them has come.
 		requests := 0
 		for _, part := range parts {
 			if e := &part.Messages[0]; e.Kind() == mcpproxy.Request && e.Trackable() {

@@ -47,6 +47,7 @@ func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
 	id := w.session.nextID()
 	answer, key := make(chan reply, 1), mcpproxy.IDKey(id)
+	// Before the request is sent, whose answer may come at once.
 	w.mu.Lock()
 	w.waiters[key] = answer
 	w.mu.Unlock()
@@ -70,6 +71,7 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	case got := <-answer:
 		return got.result()
 	case <-w.ended:
+		// The answer may have come just before the end.
 		select {
 		case got := <-answer:
 			return got.result()

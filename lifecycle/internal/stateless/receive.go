@@ -71,6 +71,7 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 			w.trySend(mcpproxy.Parse(d.ErrorFrame(e.ID)))
 			continue
 		}
+		// Any id that a reader could see in the message may be the one that the client waits for.
 		for _, id := range session.IDsIn(f, e) {
 			e.ID = id
 			if waits := w.waiter(e); waits != nil {
@@ -154,6 +155,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	if waits := w.waiter(e); waits != nil {
+		// It is in a file, and no caller of request reads it from there.
 		if f.Slice(e.Self) == nil {
 			waits <- reply{rejected: w.tooLargeToBuffer(f)}
 		} else {

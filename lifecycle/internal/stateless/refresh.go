@@ -30,6 +30,7 @@ func (dv *discovery) reloaded() {
 	if before.Key() == t.Profile.Key() {
 		return
 	}
+	// After the profile is swapped: what comes in now is kept for the new one.
 	offered := dv.cache.reset()
 	for i := range dv.eras {
 		d := &dv.eras[i]

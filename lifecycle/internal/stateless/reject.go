@@ -29,6 +29,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	told := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
+		// With two ids, an answer would reach the wrong request in some clients.
 		if ids := session.IDsIn(f, e); len(ids) != 1 || !e.Trackable() {
 			continue
 		}

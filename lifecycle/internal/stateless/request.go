@@ -138,6 +138,7 @@ func (dp *dispatcher) decline(rq *clientRequest, why string) {
 func (dp *dispatcher) abandonRequests(d *diagnostics.Diagnosis) {
 	dp.table.end()
 	open := slices.DeleteFunc(dp.table.openRequests(), func(rq *clientRequest) bool { return !dp.table.claim(rq) })
+	// A client that does not read must not hold the end of the session.
 	dp.client.Tasks.Go(func() {
 		for _, rq := range open {
 			if d != nil {

@@ -27,6 +27,7 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 	if len(todo) == 0 {
 		return
 	}
+	// Without mu: this may start a process.
 	w, greeting, d := dv.worker(ctx, era, info)
 	if d != nil {
 		return

@@ -44,6 +44,7 @@ func (q *sendQueue) init(written *session.CountingWriter, memory *mcpproxy.Share
 // enqueue queues a frame, which belongs to the queue from then on. It waits for room until
 // ctx is done: a worker that does not read must not hold its senders forever.
 func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
+	// Wakes the loop below when ctx ends.
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -119,6 +120,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		q.frames = q.frames[1:]
 		q.mu.Unlock()
 		if next.delivery != nil {
+			// Before Send: if the worker dies during it, this tells whether it has read any of the frame.
 			next.delivery.startsAfter.Store(q.written.N.Load() + 1)
 		}
 		to.Send(next.frame) // an error means that the worker is about to end

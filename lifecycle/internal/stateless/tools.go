@@ -53,6 +53,7 @@ func (dv *discovery) addToolsPage(result []byte, first bool) (next string) {
 		}
 	}
 	tools := l.partialTools
+	// tools is nil for a page of a list whose first page this session has not seen.
 	if part.NextCursor != "" || tools == nil {
 		l.mu.Unlock()
 		return part.NextCursor
@@ -95,6 +96,7 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 	if d != nil {
 		return d
 	}
+	// The list that the client has may be old, or the client has asked for none.
 	for n := range maxPages {
 		name := "tools/list"
 		if n > 0 {

@@ -83,6 +83,7 @@ func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker)
 			return false
 		}
 		if w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key() {
+			// Later calls resolve to the new profile, too.
 			p.client.Tasks.Go(w.kill)
 			return true
 		}
@@ -128,12 +129,14 @@ func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(strin
 		return nil, nil
 	}
 	room, left := map[string]int{}, most
+	// The tools called last get room first; each may fill what is left.
 	for _, tool := range p.order {
 		if t := p.tools[tool]; left > 0 && now.Sub(t.used) < idle {
 			room[tool] = min(warm(tool), left)
 			left -= room[tool]
 		}
 	}
+	// A worker that lives takes a place of its tool. What is then left of room is missing.
 	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
 		if room[w.tool] > 0 && fits(w) && !session.IsClosed(w.proc.Done()) {
 			room[w.tool]--
@@ -168,6 +171,7 @@ func (p *pool) startWarm(ctx context.Context, tool string) {
 	switch {
 	case w == nil:
 		t.failures++
+		// From 2 s to 64 s, so that a tool that cannot start costs little.
 		t.notUntil = time.Now().Add(time.Second << min(t.failures, 6))
 	case p.closed:
 		old = append(old, w)

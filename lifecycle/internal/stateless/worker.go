@@ -62,11 +62,13 @@ func (w *worker) run() {
 	exit, err := w.proc.Wait()
 	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
 	w.exit, w.unreadInput = exit, session.UnreadBytes(w.server.Pipes.Stdin)
+	// Senders no longer wait for a process that has ended.
 	w.queue.close()
 	w.server.Pipes.Stderr.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	w.server.Pipes.Stdout.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	pumps.Wait()
 	w.server.Pipes.CloseOwnEnds()
+	// After the pumps: its last output may hold requests to the client.
 	s.asked.endWorker(w)
 	s.pool.removeWorker(w)
 	w.mu.Lock()
@@ -160,6 +162,7 @@ func (w *worker) waitForLateMessages() {
 // when it is gone.
 func (w *worker) stop() {
 	s := w.session
+	// This closes stdin after what is queued, and most servers end then.
 	w.queue.close()
 	soon := time.NewTimer(s.client.Times.ExitGrace)
 	defer soon.Stop()

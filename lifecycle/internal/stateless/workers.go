@@ -61,6 +61,7 @@ func (p *pool) countRefused() int {
 }
 
 func (p *pool) removeWorker(w *worker) {
+	// Before mu: a jail may take a while to answer.
 	denials, remedies := w.server.RecordedDenials()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,6 +92,7 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 			return w, nil
 		}
 	}
+	// Meanwhile the pool starts no warm workers.
 	p.startingCalls.Add(1)
 	defer func() {
 		p.startingCalls.Add(-1)
@@ -127,7 +129,7 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 		}
 	}
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the request was cancelled while the jail was built
 		if err == nil {
 			w.proc.Kill()
 			w.proc.Wait()
