@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -17,7 +18,10 @@ func advertising(s *session.Session) { s.Profile.Advertise = true }
 // line need not end in a newline.
 func TestAdvertiseLarge(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "scribe"}, advertising)
+	p := begin(t, &sessiontest.Fake{Server: "scribe"}, func(s *session.Session) {
+		advertising(s)
+		session.TimesOf(s).Term = testkit.Patience // a busy machine is no finding
+	})
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	p.Send(`{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `,"arguments":{"x":"` + strings.Repeat("y", 5<<20) + `"}}}`)
 	p.Line()
