@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 )
 
@@ -136,14 +137,14 @@ func TestDocumentFaults(t *testing.T) {
 // TestReadmeFigures tests that each figure of the README stands in the document that says how
 // it was measured, and that the count of attacks that succeed is that of the matrix.
 func TestReadmeFigures(t *testing.T) {
-	_, rest, _ := strings.Cut(read(t, "README.md"), "## Five figures\n")
+	_, rest, _ := strings.Cut(testkit.ReadFile(t, "README.md"), "## Five figures\n")
 	rows, _, ok := strings.Cut(rest, "\n[Performance]")
 	figures := regexp.MustCompile(`\d+(?:\.\d+)? (?:ms|µs|MB)|\d{3,}`).FindAllString(rows, -1)
 	if !ok || len(figures) < 6 {
 		t.Fatalf("the README has the figures %q", figures)
 	}
-	matrix := read(t, "docs/attack-matrix.md")
-	measured := read(t, "docs/performance.md") + matrix
+	matrix := testkit.ReadFile(t, "docs/attack-matrix.md")
+	measured := testkit.ReadFile(t, "docs/performance.md") + matrix
 	for _, f := range figures {
 		if value, _, _ := strings.Cut(f, " "); !regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`).MatchString(measured) {
 			t.Errorf("no document has measured %s", f)
@@ -152,15 +153,6 @@ func TestReadmeFigures(t *testing.T) {
 	if n := strings.Count(matrix, "| **succeeds** |"); !strings.Contains(rows, fmt.Sprintf(": %d succeed", n)) {
 		t.Errorf("%d attacks succeed, and the README has\n%s", n, rows)
 	}
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // pageMark matches a document that a comment names, and a part of it in quotation marks.

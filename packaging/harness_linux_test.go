@@ -90,16 +90,6 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// read returns the content of a file.
-func read(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // processor returns node's name of this machine's processor.
 func processor() string {
 	if runtime.GOARCH == "amd64" {

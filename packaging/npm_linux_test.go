@@ -127,7 +127,7 @@ func testNPX(t *testing.T, w *npmWorld) {
 	if os.Getuid() == 0 && os.Chown(file, stranger, stranger) != nil {
 		t.Fatal(file)
 	}
-	if said := w.npx(t, "wrap", "--dry-run"); !strings.Contains(said, "\nThe clients will start ~/.local/share/mcp-jail/bin/mcp-jail, a copy") || read(t, file) != before {
+	if said := w.npx(t, "wrap", "--dry-run"); !strings.Contains(said, "\nThe clients will start ~/.local/share/mcp-jail/bin/mcp-jail, a copy") || testkit.ReadFile(t, file) != before {
 		t.Errorf("wrap --dry-run: %s", said)
 	}
 	if _, err := os.Stat(kept); err == nil {
@@ -142,11 +142,11 @@ func testNPX(t *testing.T, w *npmWorld) {
 		t.Errorf("status: %s", said)
 	}
 	write(t, kept, "an older version")
-	if said := w.npx(t, "wrap", "--yes"); !strings.Contains(said, "replaced: ~/.local/share/mcp-jail/bin/mcp-jail") || len(read(t, kept)) < 1e6 {
+	if said := w.npx(t, "wrap", "--yes"); !strings.Contains(said, "replaced: ~/.local/share/mcp-jail/bin/mcp-jail") || len(testkit.ReadFile(t, kept)) < 1e6 {
 		t.Errorf("wrap of a newer version: %s", said)
 	}
-	if w.npx(t, "unwrap", "--yes"); read(t, file) != before {
-		t.Errorf("unwrap left %s", read(t, file))
+	if w.npx(t, "unwrap", "--yes"); testkit.ReadFile(t, file) != before {
+		t.Errorf("unwrap left %s", testkit.ReadFile(t, file))
 	}
 }
 
@@ -159,7 +159,7 @@ func (w *npmWorld) wrapped(t *testing.T, file, program string) {
 			Args    []string
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, file)), &config); err != nil {
+	if err := json.Unmarshal([]byte(testkit.ReadFile(t, file)), &config); err != nil {
 		t.Fatal(err)
 	}
 	entry := config.MCPServers["greeter"]

@@ -42,7 +42,7 @@ func TestSystemPackages(t *testing.T) {
 		deb, rpm = packages(t, base, readable)
 	}
 	dpkg("--install", deb)
-	if got := read(t, root+"/etc/apparmor.d/mcp-jail"); got != read(t, root+"/usr/share/mcp-jail/apparmor/mcp-jail") {
+	if got := testkit.ReadFile(t, root+"/etc/apparmor.d/mcp-jail"); got != testkit.ReadFile(t, root+"/usr/share/mcp-jail/apparmor/mcp-jail") {
 		t.Errorf("the profile is %s", got)
 	}
 	for name, mode := range map[string]fs.FileMode{
@@ -104,7 +104,7 @@ func readableProfile(t *testing.T, base string) (file string, old bool) {
 	if !strings.Contains(string(said), " version 2.") && !strings.Contains(string(said), " version 3.") {
 		return file, false
 	}
-	text := strings.NewReplacer("abi <abi/4.0>,\n", "", "  userns,\n", "").Replace(read(t, "../"+file))
+	text := strings.NewReplacer("abi <abi/4.0>,\n", "", "  userns,\n", "").Replace(testkit.ReadFile(t, "../"+file))
 	file = base + "/profile"
 	write(t, file, text)
 	return file, true
@@ -117,7 +117,7 @@ func packages(t *testing.T, base, profile string) (deb, rpm string) {
 	var release struct {
 		Nfpms []map[string]any
 	}
-	text := read(t, "../.goreleaser.yaml")
+	text := testkit.ReadFile(t, "../.goreleaser.yaml")
 	if err := yaml.Unmarshal([]byte(text), &release); err != nil || len(release.Nfpms) != 1 {
 		t.Fatal(release, err)
 	}

@@ -58,7 +58,7 @@ func TestClientsFirstTry(t *testing.T) { // not beside other tests of this packa
 // add runs the documented command that adds a server.
 func (c realClient) add(t *testing.T, w *world, program string) {
 	t.Helper()
-	_, line, ok := strings.Cut(read(t, filepath.Join("..", "..", "docs", "getting-started.md")), "\nclaude mcp add ")
+	_, line, ok := strings.Cut(testkit.ReadFile(t, filepath.Join("..", "..", "docs", "getting-started.md")), "\nclaude mcp add ")
 	line, _, closed := strings.Cut(line, "\n")
 	if !ok || !closed {
 		t.Fatal("docs/getting-started.md has no such command any more")

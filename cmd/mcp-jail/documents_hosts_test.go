@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestDocumentedSecret tests the example of docs/getting-started.md: the server reads with a
@@ -13,7 +15,7 @@ import (
 func TestDocumentedSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	_, rest, _ := strings.Cut(read(t, filepath.Join("..", "..", "docs", "getting-started.md")), "<!-- hosts -->\n```toml\n")
+	_, rest, _ := strings.Cut(testkit.ReadFile(t, filepath.Join("..", "..", "docs", "getting-started.md")), "<!-- hosts -->\n```toml\n")
 	config, _, ok := strings.Cut(rest, "```\n")
 	for old, now := range map[string]string{`"npx"`: `"node"`, `"-y", "` + github + `"`: `"` + server(github) + `"`} {
 		ok = ok && strings.Contains(config, old)

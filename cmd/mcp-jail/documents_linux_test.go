@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 )
 
@@ -40,7 +41,7 @@ func TestDocumentsRun(t *testing.T) {
 			found++
 			t.Run(d.Name+"/"+name, func(t *testing.T) {
 				file := filepath.Join("..", "..", filepath.FromSlash(d.Name))
-				runDocument(t, file, &shownDocument{Document: markdown.Parse(d.Name, read(t, file)), world: name})
+				runDocument(t, file, &shownDocument{Document: markdown.Parse(d.Name, testkit.ReadFile(t, file)), world: name})
 			})
 		}
 	}
@@ -108,7 +109,7 @@ type shownDocument struct {
 }
 
 func runDocument(t *testing.T, document string, d *shownDocument) {
-	script := read(t, filepath.Join("testdata", "documents", d.world+".txtar"))
+	script := testkit.ReadFile(t, filepath.Join("testdata", "documents", d.world+".txtar"))
 	head, files, hasFiles := strings.Cut(script, "\n-- ")
 	for i, b := range d.Blocks {
 		if world, lines, ok := runComment(b); ok && world == d.world {

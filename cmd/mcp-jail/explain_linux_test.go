@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // explainWorld returns a world with a project below its home, whose configuration has the
@@ -41,7 +43,7 @@ func (w *world) example(t *testing.T, page, said string, match ...string) {
 // remedy runs the commands of a page.
 func (w *world) remedy(t *testing.T, page string) {
 	t.Helper()
-	for _, line := range remedies(read(t, filepath.Join(explainPages, page+".md"))) {
+	for _, line := range remedies(testkit.ReadFile(t, filepath.Join(explainPages, page+".md"))) {
 		if out, err := w.mcpJail(strings.Fields(line)[1:]...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
@@ -119,14 +121,14 @@ func TestRemedies(t *testing.T) {
 	must(t, err)
 	run := ""
 	for _, file := range append(files, tests...) {
-		run += read(t, file)
+		run += testkit.ReadFile(t, file)
 	}
 	pages, err := filepath.Glob(filepath.Join(explainPages, "*.md"))
 	must(t, err)
 	elsewhere := map[string]string{"userns": "TestSystemPackages parses the profile; no test changes the AppArmor of the host"}
 	for _, page := range pages {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		has := len(remedies(read(t, page))) > 0
+		has := len(remedies(testkit.ReadFile(t, page))) > 0
 		runs := strings.Contains(run, "remedy "+name+"\n") || strings.Contains(run, `remedy(t, "`+name+`")`)
 		if has && !runs && elsewhere[name] == "" || !has && runs {
 			t.Errorf("the page %s has commands: %v, and a test runs them: %v", name, has, runs)

@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -109,7 +110,9 @@ func (n *internet) authority() string { return filepath.Join(n.dir, "ca.pem") }
 
 // requests returns the requests of the web server, a line each: method, path, authorization; of
 // newHosts: method, address, " token" if the request had it. It has those of the databases too.
-func (n *internet) requests(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
+func (n *internet) requests(t *testing.T) string {
+	return testkit.ReadFile(t, filepath.Join(n.dir, "told"))
+}
 
 // around makes a command run in the network namespace.
 func (n *internet) around(cmd *exec.Cmd) *exec.Cmd {

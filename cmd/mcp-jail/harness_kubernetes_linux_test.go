@@ -51,7 +51,7 @@ func plantKubectl(t *testing.T, w *world) string {
 // encodedAuthority returns the certificate of the authority as a kubeconfig file has it.
 func (n *internet) encodedAuthority(t *testing.T) string {
 	t.Helper()
-	return base64.StdEncoding.EncodeToString([]byte(read(t, n.authority())))
+	return base64.StdEncoding.EncodeToString([]byte(testkit.ReadFile(t, n.authority())))
 }
 
 // kubernetesAnswer returns what the cluster answers to a request, and whether the request is for

@@ -109,13 +109,6 @@ func pathExists(path string) bool {
 
 var must = testkit.Must
 
-func read(t *testing.T, file string) string {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	must(t, err)
-	return string(b)
-}
-
 // snapshot returns every file below dir with its content.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()

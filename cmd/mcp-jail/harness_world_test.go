@@ -210,7 +210,7 @@ func (w *world) copyPackage(t *testing.T, modules, name string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var manifest struct{ Dependencies map[string]string }
-	must(t, json.Unmarshal([]byte(read(t, filepath.Join(to, "package.json"))), &manifest))
+	must(t, json.Unmarshal([]byte(testkit.ReadFile(t, filepath.Join(to, "package.json"))), &manifest))
 	for dependency := range manifest.Dependencies {
 		if pathExists(module(dependency)) { // otherwise it is inside the package
 			w.copyPackage(t, modules, dependency)

@@ -188,7 +188,7 @@ func testPresetServer(t *testing.T, c presetServer) {
 func checkVersion(t *testing.T, c presetServer, p *presets.Preset) {
 	t.Helper()
 	var m struct{ Version string }
-	must(t, json.Unmarshal([]byte(read(t, filepath.Join(c.module(t), "package.json"))), &m))
+	must(t, json.Unmarshal([]byte(testkit.ReadFile(t, filepath.Join(c.module(t), "package.json"))), &m))
 	for _, pkg := range p.Packages {
 		if pkg.Name == c.npm && pkg.Ecosystem == presets.NPM && !slices.Contains(pkg.Versions, m.Version) {
 			t.Errorf("%s is %s, and the preset was seen to fit %v: see whether it still does, and add the version", c.npm, m.Version, pkg.Versions)
@@ -228,7 +228,7 @@ func (c presetServer) command(t *testing.T) []string {
 		return []string{filepath.Join(dir, "bin", c.native)}
 	}
 	var m struct{ Bin any }
-	must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, "package.json"))), &m))
+	must(t, json.Unmarshal([]byte(testkit.ReadFile(t, filepath.Join(dir, "package.json"))), &m))
 	switch bin := m.Bin.(type) {
 	case string:
 		return []string{"node", filepath.Join(dir, bin)}

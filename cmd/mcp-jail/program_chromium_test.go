@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const playwright = "@playwright/mcp"
@@ -52,7 +54,7 @@ func TestChromium(t *testing.T) {
 		if r = s.tool("browser_take_screenshot", nil); r.IsError {
 			return r
 		}
-		if shots, _ := filepath.Glob(filepath.Join(w.work, "shots", "*.png")); len(shots) == 0 || !strings.HasPrefix(read(t, shots[0]), "\x89PNG") {
+		if shots, _ := filepath.Glob(filepath.Join(w.work, "shots", "*.png")); len(shots) == 0 || !strings.HasPrefix(testkit.ReadFile(t, shots[0]), "\x89PNG") {
 			t.Errorf("no picture in %q", shots)
 		}
 		return r

@@ -42,7 +42,7 @@ func TestGit(t *testing.T) {
 	w.env = append(w.env, "GIT_CONFIG_NOSYSTEM=1")
 	w.plant(t, w.work, map[string]string{".git/hooks/pre-commit.sample": "#!/bin/sh\n"})
 	git := repository(t, w, w.work)
-	config := read(t, filepath.Join(w.work, ".git", "config"))
+	config := testkit.ReadFile(t, filepath.Join(w.work, ".git", "config"))
 
 	s := nodeSession(t, w)
 	s.mustRun("sh", "-c", "echo b >b.txt && echo more >>a.txt")
@@ -79,7 +79,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 
-	if got := read(t, filepath.Join(w.work, ".git", "config")); got != config {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "config")); got != config {
 		t.Errorf(".git/config was changed: %q", got)
 	}
 	if hooks := snapshot(t, filepath.Join(w.work, ".git", "hooks")); hooks["pre-commit"] != "" {
@@ -167,7 +167,7 @@ func TestGitHooks(t *testing.T) {
 	}); got.IsError {
 		t.Errorf("the server did not start: %s", got.raw)
 	}
-	if got := read(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
 		t.Errorf("the hook was changed: %q", got)
 	}
 }

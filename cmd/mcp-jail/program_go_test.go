@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestGoServer tests a server in Go under the default policy.
@@ -23,7 +25,7 @@ func TestGoServer(t *testing.T) {
 	if status := s.close(); status != 0 {
 		t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
 	}
-	if read(t, filepath.Join(w.work, "from-go.txt")) != "x" {
+	if testkit.ReadFile(t, filepath.Join(w.work, "from-go.txt")) != "x" {
 		t.Error("nothing was written")
 	}
 }

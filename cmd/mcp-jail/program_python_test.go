@@ -163,7 +163,7 @@ func wheel(t *testing.T, dir string) string {
 	var record strings.Builder
 	files := map[string]string{
 		"fixture/__init__.py":     "import ctypes, os\ndef main():\n    lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'native.so'))\n    lib.cos.restype = ctypes.c_double\n    print('cos', lib.cos(ctypes.c_double(0)))\n",
-		"fixture/native.so":       read(t, native[0]),
+		"fixture/native.so":       testkit.ReadFile(t, native[0]),
 		info + "METADATA":         "Metadata-Version: 2.1\nName: fixture\nVersion: 1.0\n",
 		info + "WHEEL":            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
 		info + "entry_points.txt": "[console_scripts]\nfixture-tool = fixture:main\n",

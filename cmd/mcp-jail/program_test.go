@@ -46,7 +46,7 @@ type recipe struct {
 func readRecipe(t *testing.T, name string, swaps ...string) recipe {
 	t.Helper()
 	r := recipe{name: name}
-	page := read(t, filepath.Join("..", "..", "docs", "programs.md"))
+	page := testkit.ReadFile(t, filepath.Join("..", "..", "docs", "programs.md"))
 	_, text, found := strings.Cut(page, "```toml\n[servers."+name+"]\n")
 	text, _, closed := strings.Cut(text, "```")
 	if !found || !closed {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestServerFilesystem plays a session with the official filesystem server, without and
@@ -135,7 +137,7 @@ func TestServerFilesystemOutside(t *testing.T) {
 		}
 	}
 	s.close()
-	if got := read(t, filepath.Join(outside, "o.txt")); got != "out there" {
+	if got := testkit.ReadFile(t, filepath.Join(outside, "o.txt")); got != "out there" {
 		t.Errorf("a file outside was changed: %q", got)
 	}
 }
@@ -219,7 +221,7 @@ func TestWorkspaceBelowTmp(t *testing.T) {
 		}
 	}
 	s.close()
-	if got := read(t, filepath.Join(w.work, "new.txt")); got != "new" {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "new.txt")); got != "new" {
 		t.Errorf("the host sees %q", got)
 	}
 	if _, err := os.Lstat(private); err == nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var remember = map[string]any{"entities": []map[string]any{{"name": "jail", "entityType": "thing", "observations": []string{"it holds"}}}}
@@ -34,7 +36,7 @@ func TestServerMemory(t *testing.T) {
 			t.Errorf("exit status %d", status)
 		}
 	}
-	if got := read(t, filepath.Join(w.work, "m.jsonl")); !strings.Contains(got, "it holds") {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "m.jsonl")); !strings.Contains(got, "it holds") {
 		t.Errorf("the file holds %q", got)
 	}
 }
@@ -71,7 +73,7 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 		t.Fatalf("it still fails: %s\nstderr: %s", r.texts(), &s.stderr)
 	}
 	s.close()
-	if got := read(t, filepath.Join(w.work, "memory.jsonl")); !strings.Contains(got, "it holds") {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "memory.jsonl")); !strings.Contains(got, "it holds") {
 		t.Errorf("the file holds %q", got)
 	}
 }

@@ -64,7 +64,7 @@ read = true
 	if status := s.close(); status != 0 {
 		t.Errorf("exit status %d: %s", status, &s.stderr)
 	}
-	if got := read(t, filepath.Join(out, "x")); got != "by the victim\n" {
+	if got := testkit.ReadFile(t, filepath.Join(out, "x")); got != "by the victim\n" {
 		t.Errorf("the file says %q", got)
 	}
 	w.noneLeft(t)

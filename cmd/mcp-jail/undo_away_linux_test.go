@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestUndoMovedAway: undo puts back files that the server moves or links to a place whose changes
@@ -16,7 +18,7 @@ func TestUndoMovedAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, config := execWorld(t, "undo = \"session\"\n"+keys)
-			text := read(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+			text := testkit.ReadFile(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
 			must(t, os.WriteFile(config, []byte(text), 0o644))
 			if keys != "" {
 				w.around = withoutUserns
@@ -33,7 +35,7 @@ func TestUndoMovedAway(t *testing.T) {
 				t.Errorf("%v %s", err, out)
 			}
 			for file, want := range map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"} {
-				if got := read(t, filepath.Join(w.work, file)); got != want {
+				if got := testkit.ReadFile(t, filepath.Join(w.work, file)); got != want {
 					t.Errorf("%s has %q, want %q", file, got, want)
 				}
 			}
@@ -67,7 +69,7 @@ func TestUndoOfNothing(t *testing.T) {
 func TestUndoGivesNoPrivilege(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"session\"\nundo_total_mb = 1\n")
-	text := read(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+	text := testkit.ReadFile(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
 	must(t, os.WriteFile(config, []byte(text), 0o644))
 	file := filepath.Join(w.work, "a")
 	must(t, os.Chmod(file, 0o755|os.ModeSetuid))
@@ -79,7 +81,7 @@ func TestUndoGivesNoPrivilege(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "not known that it is still the same") {
 		t.Errorf("%v %s", err, out)
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode() != 0o755 || read(t, file) != "S\n" {
-		t.Errorf("%v, it has mode %v and %q", err, info.Mode(), read(t, file))
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o755 || testkit.ReadFile(t, file) != "S\n" {
+		t.Errorf("%v, it has mode %v and %q", err, info.Mode(), testkit.ReadFile(t, file))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // execWorld returns a world whose server "agent" runs programs, and the file of its
@@ -77,7 +79,7 @@ func TestUndoCall(t *testing.T) {
 			if err == nil || !strings.Contains(string(out), "/new: it was changed by a later call (3)") {
 				t.Errorf("the undo of a file that a later call has changed: %v %s", err, out)
 			}
-			if text := read(t, filepath.Join(w.work, "a")); text != "a\n" {
+			if text := testkit.ReadFile(t, filepath.Join(w.work, "a")); text != "a\n" {
 				t.Errorf("a has %q", text)
 			}
 			must(t, os.WriteFile(filepath.Join(w.work, "a"), []byte("a\none\n"), 0o644))
@@ -122,7 +124,7 @@ func undoDuringSession(t *testing.T, w *world, config string) {
 		t.Errorf("%v %s", err, out)
 	}
 	for name, want := range map[string]string{"a": "a\n", "b": "user's\n", "c": "c\n", "d/x": "x\nmore\n"} {
-		if got := read(t, filepath.Join(w.work, name)); got != want {
+		if got := testkit.ReadFile(t, filepath.Join(w.work, name)); got != want {
 			t.Errorf("%s has %q, want %q", name, got, want)
 		}
 	}
@@ -137,7 +139,7 @@ func undoDuringSession(t *testing.T, w *world, config string) {
 	for _, c := range []struct{ option, b string }{{"--yes", "b\n"}, {"--others", "user's\n"}} {
 		w.output(t, "undo", "agent", "--yes", c.option)
 		for name, want := range map[string]string{"a": "a\n", "b": c.b, "c": "c\n", "d/x": "x\n"} {
-			if got := read(t, filepath.Join(w.work, name)); got != want {
+			if got := testkit.ReadFile(t, filepath.Join(w.work, name)); got != want {
 				t.Errorf("at the end, with %s, %s has %q, want %q", c.option, name, got, want)
 			}
 		}
@@ -149,7 +151,7 @@ func undoDuringSession(t *testing.T, w *world, config string) {
 func TestUndoStoreIsHidden(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "")
-	text := read(t, config) + fmt.Sprintf("undo = \"session\"\n[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.base)
+	text := testkit.ReadFile(t, config) + fmt.Sprintf("undo = \"session\"\n[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.base)
 	must(t, os.WriteFile(config, []byte(text), 0o644))
 	s := open(t, w.jail("--config", config, "agent"), nil)
 	s.mustRun("sh", "-c", "echo changed >> "+filepath.Join(w.work, "a"))
@@ -217,7 +219,7 @@ func TestUndoRacingServer(t *testing.T) {
 	s.close()
 	w.noneLeft(t)
 	w.output(t, "undo", "agent", filepath.Join(w.work, "d"), "--yes")
-	if got := read(t, filepath.Join(w.work, "d", "x")); got != "x\n" {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "d", "x")); got != "x\n" {
 		t.Errorf("d/x has %q", got)
 	}
 }
@@ -246,7 +248,7 @@ func TestUndoSaysWhatIsUnknown(t *testing.T) {
 	if len(journals) != 1 {
 		t.Fatalf("the store has %q", journals)
 	}
-	must(t, os.WriteFile(journals[0], []byte(read(t, journals[0])+"was 17"), 0o600))
+	must(t, os.WriteFile(journals[0], []byte(testkit.ReadFile(t, journals[0])+"was 17"), 0o600))
 	if out := w.output(t, "changes", "agent"); !strings.Contains(out, "not everything is known") || !strings.Contains(out, "/work/a") {
 		t.Errorf("changes says\n%s", out)
 	}
@@ -254,7 +256,7 @@ func TestUndoSaysWhatIsUnknown(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "done: 1 path") || !strings.Contains(string(out), "not everything is known") {
 		t.Errorf("undo: %v %s", err, out)
 	}
-	if got := read(t, filepath.Join(w.work, "a")); got != "a\n" {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "a")); got != "a\n" {
 		t.Errorf("a has %q", got)
 	}
 }
@@ -278,7 +280,7 @@ func TestUndoTellsWhatGoes(t *testing.T) {
 		t.Errorf("there are %d sessions", n)
 	}
 	w.output(t, "undo", "agent", "--yes")
-	if got := read(t, filepath.Join(w.work, "b")); len(got) != 640<<10 {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "b")); len(got) != 640<<10 {
 		t.Errorf("b has %d bytes", len(got))
 	}
 }
@@ -331,7 +333,7 @@ func undoOpenOverCalls(t *testing.T, w *world, config string) {
 	for _, c := range []struct{ call, more string }{{"4", "two\n"}, {"2", ""}} {
 		w.output(t, "undo", "agent", "--call", c.call, "--yes")
 		for _, name := range []string{"a", "b"} {
-			if got, want := read(t, filepath.Join(w.work, name)), name+"\n"+c.more; got != want {
+			if got, want := testkit.ReadFile(t, filepath.Join(w.work, name)), name+"\n"+c.more; got != want {
 				t.Errorf("after the undo of call %s, %s has %q, want %q", c.call, name, got, want)
 			}
 		}

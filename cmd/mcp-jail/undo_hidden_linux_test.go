@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // hideDescriptor writes to a file through a descriptor that was in no table of descriptors for a
@@ -37,7 +39,7 @@ func TestUndoHiddenDescriptor(t *testing.T) {
 		t.Errorf("changes says\n%s", out)
 	}
 	w.output(t, "undo", "agent", "--yes")
-	if got := read(t, filepath.Join(w.work, "a")); got != "a\n" {
+	if got := testkit.ReadFile(t, filepath.Join(w.work, "a")); got != "a\n" {
 		t.Errorf("a has %q", got)
 	}
 }

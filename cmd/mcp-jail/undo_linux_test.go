@@ -187,7 +187,7 @@ func eachUser(t *testing.T, rounds int, mode string, test func(t *testing.T, w *
 				w.asOrdinaryUser(t)
 			case "without namespaces":
 				config := filepath.Join(w.base, "mcp-jail.toml")
-				text := strings.Replace(read(t, config), "command =", "waive = [\"fs\", \"process\", \"limits\"]\ncommand =", 1)
+				text := strings.Replace(testkit.ReadFile(t, config), "command =", "waive = [\"fs\", \"process\", \"limits\"]\ncommand =", 1)
 				must(t, os.WriteFile(config, []byte(text), 0o644))
 				w.around = withoutUserns
 			}

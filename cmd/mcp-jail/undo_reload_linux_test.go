@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestUndoReloaded: undo is switched on, off and on again during a session of a stateless server,
@@ -15,7 +17,7 @@ func TestUndoReloaded(t *testing.T) {
 	w, config := execWorld(t, "stateful = false\n")
 	w.plant(t, w.base, map[string]string{"other/y": "y\n"})
 	other := filepath.Join(w.base, "other")
-	head := read(t, config)
+	head := testkit.ReadFile(t, config)
 	configure := func(keys string) {
 		t.Helper()
 		must(t, os.WriteFile(config+".new", []byte(head+keys), 0o644))
@@ -43,7 +45,7 @@ func TestUndoReloaded(t *testing.T) {
 	}
 	w.output(t, "undo", "agent", "--yes")
 	for file, want := range map[string]string{"work/a": "a\noff\n", "work/b": "b\n", "work/c": "c\noff\n", "other/y": "y\n"} {
-		if got := read(t, filepath.Join(w.base, file)); got != want {
+		if got := testkit.ReadFile(t, filepath.Join(w.base, file)); got != want {
 			t.Errorf("%s has %q, want %q", file, got, want)
 		}
 	}

@@ -54,6 +54,14 @@ func WriteFile(t testing.TB, name, text string) []byte {
 	return []byte(text)
 }
 
+// ReadFile returns the content of a file.
+func ReadFile(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash(name))
+	Must(t, err)
+	return string(b)
+}
+
 // WriteProgram writes a file that the test will execute. No fork happens meanwhile: a child would
 // hold the file open for writing until it executes its own program, and executing the file would
 // fail until then (ETXTBSY).
