@@ -176,7 +176,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	case "notifications/cancelled":
 		dp.onCancelled(f, e)
 	case "notifications/progress":
-		if w := dp.session.asked.tokenOwner(f, e.Token, e.TokenAt); w != nil {
+		if w := dp.session.serverRequests.tokenOwner(f, e.Token, e.TokenAt); w != nil {
 			w.queue.tryEnqueue(f)
 			return
 		}

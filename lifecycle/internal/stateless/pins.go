@@ -7,7 +7,7 @@ import (
 
 func (dv *discovery) respondHandshake(rq *clientRequest, name string, value []byte, modern bool) {
 	if name == "result" {
-		if d := dv.client.Tools.Handshake(rq.asked(), value); d != nil {
+		if d := dv.client.Tools.Handshake(rq.listRequest(), value); d != nil {
 			dv.session.dispatcher.fail(rq, *d)
 			return
 		}
@@ -19,7 +19,7 @@ func (dv *discovery) checkList(rq *clientRequest, result []byte) *diagnostics.Di
 	if rq.method != "tools/list" {
 		return nil
 	}
-	return dv.client.Tools.List(rq.asked(), result)
+	return dv.client.Tools.List(rq.listRequest(), result)
 }
 
 func (i *clientInfo) capabilities() (found []byte) {

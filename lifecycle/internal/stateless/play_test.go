@@ -36,7 +36,7 @@ func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Ses
 		if t.Failed() {
 			return
 		}
-		table, asked, pool := &running.dispatcher.table, &running.asked, &running.pool
+		table, asked, pool := &running.dispatcher.table, &running.serverRequests, &running.pool
 		for _, mu := range []*sync.Mutex{&table.mu, &asked.mu, &pool.mu} {
 			mu.Lock()
 			defer mu.Unlock()

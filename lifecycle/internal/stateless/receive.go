@@ -131,7 +131,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 			w.refuseRequest(e, "no call is running that this request could belong to")
 		case len(e.ID)+len(e.Token) > maxRequestIDLen:
 			w.refuseRequest(e, "the id or the progress token is too long")
-		case !w.session.asked.forward(w, f, e):
+		case !w.session.serverRequests.forward(w, f, e):
 			w.refuseRequest(e, "too many requests wait for the client")
 		default:
 			w.session.sendToClient(f)
@@ -186,7 +186,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":
-		return w.session.asked.cancel(w, f, e)
+		return w.session.serverRequests.cancel(w, f, e)
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if w.tool == "" {
 			// We send list_changed ourselves, after the lists were compared.

@@ -39,7 +39,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 				answers = append(answers, bytes.TrimSpace(d.ErrorFrame(e.ID)))
 			}
 		case mcpproxy.Response:
-			if r := dp.session.asked.take(e.ID); r != nil {
+			if r := dp.session.serverRequests.take(e.ID); r != nil {
 				told = true
 				r.worker.queue.tryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
 			}

@@ -150,7 +150,7 @@ func (dp *dispatcher) abandonRequests(d *diagnostics.Diagnosis) {
 	})
 }
 
-func (r *clientRequest) asked() session.ListRequest {
+func (r *clientRequest) listRequest() session.ListRequest {
 	e := &r.frame.Messages[0]
 	asked := session.ListRequest{Method: r.method}
 	if r.era == mcpproxy.Modern {

@@ -80,10 +80,10 @@ type statelessSession struct {
 	signalsCaught func()       // see session.ListenForSignals; nil in tests of parts
 	wakeup        chan struct{}
 
-	dispatcher dispatcher
-	asked      serverRequests
-	pool       pool
-	discovery  discovery
+	dispatcher     dispatcher
+	serverRequests serverRequests
+	pool           pool
+	discovery      discovery
 }
 
 func newStatelessSession(c session.Session, o Options) *statelessSession {
@@ -101,7 +101,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	}
 	s.dispatcher.session, s.dispatcher.client, s.dispatcher.exiting = s, s.client, make(chan struct{}, o.MaxCalls)
 	s.dispatcher.table.init(s.client, o.MaxCalls)
-	s.asked.session, s.asked.client, s.asked.open = s, s.client, map[int64]*serverRequest{}
+	s.serverRequests.session, s.serverRequests.client, s.serverRequests.open = s, s.client, map[int64]*serverRequest{}
 	s.pool.session, s.pool.client, s.pool.tools = s, s.client, map[string]*warmTool{}
 	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	s.discovery.session, s.discovery.client = s, s.client

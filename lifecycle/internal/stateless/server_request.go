@@ -42,7 +42,7 @@ func (r *serverRequest) cost() int64 {
 func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	a.mu.Lock()
-	if w.openRequests >= maxWorkerRequests || !w.asked.Take(r.cost()) {
+	if w.openRequests >= maxWorkerRequests || !w.requestMemory.Take(r.cost()) {
 		a.mu.Unlock()
 		return false
 	}
@@ -60,7 +60,7 @@ func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envel
 }
 
 func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	r := dp.session.asked.take(e.ID)
+	r := dp.session.serverRequests.take(e.ID)
 	if r == nil { // no request has this id, or not any more
 		f.Close()
 		return
@@ -86,7 +86,7 @@ func (a *serverRequests) take(id []byte) *serverRequest {
 func (a *serverRequests) drop(n int64) {
 	if r := a.open[n]; r != nil {
 		r.worker.openRequests--
-		r.worker.asked.Give(r.cost())
+		r.worker.requestMemory.Give(r.cost())
 		delete(a.open, n)
 	}
 }

@@ -144,9 +144,9 @@ func TestManyServerRequests(t *testing.T) {
 	s := idleSession(t, session.Session{}, Options{})
 	pass := func(w *worker, id int) bool {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
-		return s.asked.forward(w, f, &f.Messages[0])
+		return s.serverRequests.forward(w, f, &f.Messages[0])
 	}
-	process := func() *worker { return &worker{session: s, asked: s.client.Proxy.Memory.Share(0)} }
+	process := func() *worker { return &worker{session: s, requestMemory: s.client.Proxy.Memory.Share(0)} }
 	one, other := process(), process()
 	for i := range maxWorkerRequests {
 		if !pass(one, i) {
@@ -156,12 +156,12 @@ func TestManyServerRequests(t *testing.T) {
 	if pass(one, -1) || !pass(other, 1) {
 		t.Error("one process has taken the room of the others")
 	}
-	if s.asked.take([]byte("1")) == nil || s.asked.take([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
+	if s.serverRequests.take([]byte("1")) == nil || s.serverRequests.take([]byte("1")) != nil || !pass(one, -1) || pass(one, -2) {
 		t.Error("an answer does not make room for one")
 	}
 	for range maxWorkerRequests / 10 { // taken back
 		f := mcpproxy.Parse([]byte(`{"method":"notifications/cancelled","params":{"requestId":-1}}`))
-		if !s.asked.cancel(one, f, &f.Messages[0]) || !pass(one, -1) {
+		if !s.serverRequests.cancel(one, f, &f.Messages[0]) || !pass(one, -1) {
 			t.Fatal("what was taken back does not make room")
 		}
 	}

@@ -16,18 +16,18 @@ import (
 
 // worker is one process of a stateless server, from its start to its end.
 type worker struct {
-	client       *session.Client
-	server       session.Server
-	session      *statelessSession
-	proc         session.Process
-	conn         *mcpproxy.Conn
-	startedAt    time.Time
-	info         *clientInfo     // the client that its handshake is for; nil: no handshake
-	tool         string          // "" for a discovery worker
-	warm         bool            // it was started before there was a call for it
-	ready        bool            // past its handshake; under pool.mu
-	openRequests int             // its open requests to the client; under serverRequests.mu
-	asked        *mcpproxy.Share // what they take
+	client        *session.Client
+	server        session.Server
+	session       *statelessSession
+	proc          session.Process
+	conn          *mcpproxy.Conn
+	startedAt     time.Time
+	info          *clientInfo     // the client that its handshake is for; nil: no handshake
+	tool          string          // "" for a discovery worker
+	warm          bool            // it was started before there was a call for it
+	ready         bool            // past its handshake; under pool.mu
+	openRequests  int             // its open requests to the client; under serverRequests.mu
+	requestMemory *mcpproxy.Share // what they take
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id
@@ -69,7 +69,7 @@ func (w *worker) run() {
 	pumps.Wait()
 	w.server.Pipes.CloseOwnEnds()
 	// After the pumps: its last output may hold requests to the client.
-	s.asked.endWorker(w)
+	s.serverRequests.endWorker(w)
 	s.pool.removeWorker(w)
 	w.mu.Lock()
 	w.removed = true

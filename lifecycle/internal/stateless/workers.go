@@ -78,7 +78,7 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 			"a call of a tool without a name", "have the client name the tool"))
 		return nil, &d
 	}
-	p.session.discovery.refresh(rq.asked().Logs)
+	p.session.discovery.refresh(rq.listRequest().Logs)
 	if d := p.session.discovery.refuseUnlisted(ctx, rq); d != nil {
 		return nil, d
 	}
@@ -151,7 +151,7 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 	written := &session.CountingWriter{Dst: pipes.Stdin}
 	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
 	w.queue.init(written, w.server.Answers)
-	w.asked = p.client.Proxy.Memory.Share(session.ShareFloor)
+	w.requestMemory = p.client.Proxy.Memory.Share(session.ShareFloor)
 	p.mu.Lock()
 	p.workers[w] = true
 	p.mu.Unlock()
