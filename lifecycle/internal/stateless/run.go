@@ -69,8 +69,9 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 //	eraWorker.mu   listCache.mu, pool.mu, requestTable.mu   clientInfos.mu, worker.mu, sendQueue.mu, logLevelUpdate.mu
 //
-// serverRequests.mu is held with no other lock. Nothing is sent to the client, and no process is
-// waited for, under any of them but eraWorker.mu: requests of an era wait there for its worker.
+// serverRequests.mu is held with none of these. The locks of session.Client and of the catalog come
+// last. Nothing is sent to the client, and no process is waited for, under any of them but
+// eraWorker.mu: requests of an era wait there for its worker.
 type statelessSession struct {
 	client        *session.Client
 	options       Options
