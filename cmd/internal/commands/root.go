@@ -72,6 +72,7 @@ func Main(args []string, c terminal.Console) int {
 }
 
 func dispatch(all []string, c terminal.Console) int {
+	// The script of a shell asks for proposals.
 	if len(all) > 0 && strings.HasPrefix(all[0], cobra.ShellCompRequestCmd) {
 		return complete(all, c)
 	}
@@ -151,6 +152,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), inspect.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
+		// Without a function, the library would have the shell propose files.
 		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}

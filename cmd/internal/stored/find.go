@@ -54,6 +54,7 @@ func (a *All) Find(name string) (*Server, error) {
 		if len(found) == 1 {
 			return found[0], nil
 		}
+		// The other rules match more servers, not fewer.
 		if len(found) > 1 {
 			e := &AmbiguousError{Name: name}
 			for _, s := range found {

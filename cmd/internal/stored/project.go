@@ -28,6 +28,7 @@ func Here(host hostfs.Host, dir, name string) (kept, project string) {
 		}
 	}
 	files := []string{filepath.Join(dir, config.ProjectFile)}
+	// A session may have named the directory by another way to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 		files = append(files, filepath.Join(real, config.ProjectFile))
 	}

@@ -46,6 +46,7 @@ func (a *All) Removal(servers []*Server) (*Removal, error) {
 		if s.Running {
 			return nil, &RunningError{s.Name}
 		}
+		// A server of a configuration that cannot be read may need the same package.
 		if len(s.Pins) > 0 && a.ConfigErr != nil {
 			return nil, fmt.Errorf("the configuration cannot be read, so which servers use the package of %s is not known. Nothing was removed: %w", s.Name, a.ConfigErr)
 		}

@@ -52,9 +52,11 @@ func Columns(rows [][]Cell, width int, least map[int]int, order []int) string {
 			widths[i] -= less
 		}
 	}
+	// Names first: their beginnings say most.
 	for _, i := range order {
 		shrink(i, least[i])
 	}
+	// Then times, which keep their figures.
 	for i := range widths {
 		if least[i] == 0 {
 			shrink(i, shortWidth(rows, i))

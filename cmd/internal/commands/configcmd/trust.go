@@ -149,6 +149,7 @@ func changeSummary(all []config.ServerChange) string {
 		if loosened < len(s.Changes) {
 			b.WriteString("\n and this, which gives it no right:")
 		}
+		// Those that loosen come first in the list.
 		rest := s.Changes[loosened:]
 		for _, ch := range rest[:min(len(rest), maxRest)] {
 			fmt.Fprintf(&b, "\n  %s", show.Line(policy.Abbreviate(ch.Text)))

@@ -38,6 +38,7 @@ func FindProgram(host hostfs.Host) (Program, error) {
 		return Program{}, fmt.Errorf("%s is missing, which the clients are to start: %w", path, err)
 	}
 	kept := CopyPath(host)
+	// The file may be gone when a client starts it.
 	if InLauncherCache(path) {
 		return Program{wrapping.Program{Path: kept, Also: []string{path}}, filepath.Dir(path)}, nil
 	}

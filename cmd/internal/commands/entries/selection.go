@@ -47,6 +47,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 	files, err := wrapping.Find(ClientsHost(host), s.Selection)
 	var unknown *clients.UnknownError
 	var missing *wrapping.NotFoundError
+	// The flags are wrong, not a file.
 	if errors.As(err, &unknown) || errors.As(err, &missing) {
 		err = exit.UsageErrorf("%s", err)
 	}

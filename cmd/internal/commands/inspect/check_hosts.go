@@ -76,6 +76,7 @@ func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostRe
 	for i := range reports {
 		if h := &reports[i]; h.Outcome == "" {
 			s.wg.Go(func() {
+				// At most as many trials at a time as there are slots.
 				s.slots <- struct{}{}
 				defer func() { <-s.slots }()
 				h.check(ctx, g)

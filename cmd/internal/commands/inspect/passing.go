@@ -73,6 +73,7 @@ func granted(e policy.Entry) bool { return e.Origin == policy.OriginRule && !e.E
 // meetingPlace returns a place in which from may leave something and to may read, or "".
 func meetingPlace(from, to *policy.Profile) string {
 	const leave = policy.Create | policy.Update
+	// A place of the writer that the reader reads, or the other way round.
 	for _, e := range from.Entries {
 		if granted(e) && e.Rights&leave != 0 && to.RightsAt(e.Path).Has(policy.Read) {
 			return e.Path

@@ -61,6 +61,7 @@ func reportTool(t *session.Target, name string, server *serverReport) (r toolRep
 	if err != nil {
 		r.Errors, status = []string{err.Error()}, exit.Host
 	}
+	// The report of the server has what all tools share.
 	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(server.Warnings, w) })
 	r.Gaps = slices.DeleteFunc(r.Gaps, func(g confine.Gap) bool {
 		return slices.ContainsFunc(server.Gaps, func(s confine.Gap) bool { return s.Axis == g.Axis && s.What == g.What && s.Why == g.Why })
@@ -80,6 +81,7 @@ func reportTools(t *session.Target, r *serverReport) (status int) {
 			r.Tools = append(r.Tools, toolReport{Name: config.AnyTool})
 		}
 	} else {
+		// Only the server itself can tell that a table is for no tool.
 		missing := unofferedTools(t, r)
 		r.Errors = append(r.Errors, missing...)
 		if len(missing) > 0 {

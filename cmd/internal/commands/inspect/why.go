@@ -132,6 +132,7 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}
+		// The last session, or else an earlier one that failed.
 		for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
 			if r, ok := read(); ok && len(r.Diagnoses) > 0 {
 				s.Failed = &r.Time

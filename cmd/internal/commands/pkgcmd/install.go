@@ -115,6 +115,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 	case s := <-interrupted:
 		signal.Stop(interrupted) // the second one ends the program at once
 		cancel()
+		// What was begun must be put away before this process ends.
 		<-status
 		if !i.forSession {
 			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
@@ -146,6 +147,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 			return ctx.Err()
 		}
 		var usage *exit.UsageError
+		// The only one: its mistake is that of the command line.
 		if err != nil && len(all) == 1 && errors.As(err, &usage) {
 			return err
 		}

@@ -43,6 +43,7 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	if err != nil {
 		return err
 	}
+	// Pin the tools before the line that says so.
 	what := "ready"
 	if !r.Fetched {
 		what = "ready already"
@@ -86,6 +87,7 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 		c.Printf("%s %s is the newest already%s\n", u.Old.Name, u.Old.Version, allowed(&w.line))
 		return nil
 	}
+	// The user decides with the new tools in view.
 	tools := i.tryUpdate(ctx, p, w, u)
 	p.done()
 	if ctx.Err() != nil {

@@ -51,6 +51,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		if pinned, err = pins.Pinned(true); err != nil {
 			return toolsFound{remark: "its tools were not compared: " + err.Error()}
 		}
+		// Tools that are pinned do not change unasked, so the server need not be started.
 		if known := pinned[pins.Name(nil)]; known != nil && !i.repair {
 			return toolsFound{listed: true, count: len(known.Tools)}
 		}
@@ -100,6 +101,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	defer beside.RemoveAll(dir)
 	t, err := w.load()
 	if err == nil {
+		// The version is not accepted yet: it gets no network and a HOME that goes.
 		t.Try(session.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
 		err = t.Resolve()
 	}

@@ -107,6 +107,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	}
 	if !r.yes {
 		question := "Remove this, " + cli.SizeText(removal.Bytes()) + "?"
+		// Packages and records come back or are no loss; this does not.
 		if files, bytes := removal.Data(); files > 0 {
 			question += fmt.Sprintf(" Nothing brings the servers' own data back (%s, %s).", cli.Plural(files, "file"), cli.SizeText(bytes))
 		}

@@ -177,6 +177,7 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 		}
 	}
 	shown := s.Changes
+	// One who asks for a session or for differences gets all of it.
 	if l.session == "" && !l.diff && len(shown) > maxShown {
 		shown = shown[:maxShown]
 	}

@@ -106,6 +106,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	// Steps that are refused stay in the list, with their reasons.
 	todo := len(r.Steps) - len(undo.Refused(r.Steps))
 	if u.format == "json" {
 		return u.runJSON(c, host, s, r)
@@ -244,6 +245,7 @@ type undoStep struct {
 func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session, r *undo.Restorer) error {
 	result := undoResult{Server: s.Head.Server, Session: s.ID, Steps: []undoStep{}, Unknown: s.Gaps}
 	errs := map[string]string{}
+	// Without --yes it only tells what it would do.
 	if u.yes && len(undo.Refused(r.Steps)) < len(r.Steps) {
 		out, kept, err := r.Run(session.UndoStore(host, s.Head.Server))
 		if err != nil {

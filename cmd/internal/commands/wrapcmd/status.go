@@ -237,6 +237,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
+	// A configured server: its name may mean that of a project.
 	if w.Argv == nil {
 		out.Kept, _ = stored.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
 	}
@@ -248,6 +249,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	out.Pinned = cmp.Or(out.Pinned, s.Pinned())
 	if !s.Used.IsZero() && len(s.About.Command) > 0 {
 		out.LastUsed, out.LastClient = &s.Used, s.About.Client.Name
+		// Clients greet with names other than those that --client takes.
 		if c, known := clients.ByGreeting(s.About.Client.Name); known {
 			out.LastClient = c.Name
 		}

@@ -45,6 +45,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
 		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
 	})
+	// With --server, the table says why a server is left.
 	if !slices.ContainsFunc(changes, isWrapped) && len(w.Servers) == 0 {
 		c.Printf("no server is wrapped: nothing to do\n")
 		for _, f := range files {

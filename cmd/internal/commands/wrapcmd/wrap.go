@@ -195,6 +195,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	}
 	c.Printf("\n")
 	if !w.yes {
+		// The question may wait for long, and a signal must still end it.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		if err := cli.Confirm(ctx, c, fmt.Sprintf("%s %s in %s?", verb, cli.Plural(servers, "server"), cli.Plural(len(todo), "file"))); err != nil {
@@ -267,6 +268,7 @@ func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLi
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
 			name, flags, argv := s.Name, append([]string{"--name", s.Name}, s.Flags...), s.Argv()
+			// Its line has the name and the flags that it was wrapped with.
 			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
 				name, flags, argv = w.Name, w.Flags, w.Argv
 			} else if s.Left != "" {

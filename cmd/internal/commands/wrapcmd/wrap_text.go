@@ -138,6 +138,7 @@ const longLine = 400
 // line, it has the command lines of the servers instead.
 func diffText(c terminal.Console, ch *wrapping.Change) string {
 	diff := ch.Diff()
+	// A whole file in one line would be one line of the difference.
 	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
 		path := show.Name(ch.File.Path)
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
