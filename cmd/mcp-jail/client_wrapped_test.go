@@ -173,22 +173,22 @@ func (c realClient) status(t *testing.T, w *world, wrapped bool) (used []string)
 	return used
 }
 
-// keptServer is what mcp-jail keeps of a server, as in mcp-jail list --format json.
-type keptServer struct {
+// storedServer is what mcp-jail keeps of a server, as in mcp-jail list --format json.
+type storedServer struct {
 	Name   string
 	Client struct{ Name, Version string }
 }
 
 // keptBy returns the servers that mcp-jail list knows.
-func keptBy(t *testing.T, w *world) []keptServer {
+func keptBy(t *testing.T, w *world) []storedServer {
 	t.Helper()
-	var list struct{ Servers []keptServer }
+	var list struct{ Servers []storedServer }
 	must(t, json.Unmarshal([]byte(w.output(t, "list", "--format", "json")), &list))
 	return list.Servers
 }
 
 // testRecords tests that mcp-jail recorded a session of this client with each server.
-func (c realClient) testRecords(t *testing.T, kept []keptServer) {
+func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 	t.Helper()
 	known, err := clients.ByName(c.name)
 	must(t, err)

@@ -66,8 +66,8 @@ func ProposedHere(host hostfs.Host, names []string) (out []string) {
 	return out
 }
 
-// KeptNames returns the names of the servers that were run or installed.
-func KeptNames() []string {
+// StoredNames returns the names of the servers that were run or installed.
+func StoredNames() []string {
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		return nil

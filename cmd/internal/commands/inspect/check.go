@@ -176,7 +176,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))
 		// Servers run, but no configuration has them: clients start them in mcp-jail.
-		if names := cli.KeptNames(); len(names) > 0 {
+		if names := cli.StoredNames(); len(names) > 0 {
 			c.Printf("a server that a client starts in mcp-jail: mcp-jail check NAME, with its name in mcp-jail status\n")
 		}
 	}

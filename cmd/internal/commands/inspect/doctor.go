@@ -87,8 +87,8 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
 			Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
-			Kept     keptSizes        `json:"kept"`                 // the sizes on the disk of what is kept of servers
-		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, dirs, lookKept()}
+			Kept     storedSizes      `json:"kept"`                 // the sizes on the disk of what is kept of servers
+		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, dirs, lookStored()}
 		if trial != nil {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryHostNamespaces(trial)
@@ -97,7 +97,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	} else {
 		d.report(c, features, egress, trial)
 		printOwnDirs(c, dirs)
-		lookKept().print(c)
+		lookStored().print(c)
 	}
 	if trial != nil || needed {
 		return exit.ReportedStatus(exit.Host)

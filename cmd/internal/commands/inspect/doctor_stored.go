@@ -11,28 +11,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// keptSizes is how much mcp-jail keeps of the user's servers.
-type keptSizes struct {
-	Packages  keptSize `json:"packages"`
-	Homes     keptSize `json:"homes"`     // private HOMEs
-	Leftovers keptSize `json:"leftovers"` // of interrupted installations and removals
-	Error     string   `json:"error,omitempty"`
+// storedSizes is how much mcp-jail keeps of the user's servers.
+type storedSizes struct {
+	Packages  storedSize `json:"packages"`
+	Homes     storedSize `json:"homes"`     // private HOMEs
+	Leftovers storedSize `json:"leftovers"` // of interrupted installations and removals
+	Error     string     `json:"error,omitempty"`
 }
 
-type keptSize struct {
+type storedSize struct {
 	Count int    `json:"count"`
 	Bytes int64  `json:"bytes"`
 	Dir   string `json:"dir,omitempty"`
 }
 
-func lookKept() (sizes keptSizes) {
+func lookStored() (sizes storedSizes) {
 	host, err := hostfs.LocalHost()
 	if err != nil {
-		return keptSizes{Error: err.Error()}
+		return storedSizes{Error: err.Error()}
 	}
 	all, err := stored.Look(host)
 	if err != nil {
-		return keptSizes{Error: err.Error()}
+		return storedSizes{Error: err.Error()}
 	}
 	sizes.Packages.Dir, sizes.Homes.Dir = session.PackageStore(host).Dir, stored.ServersDir(host)
 	for _, t := range all.Trees() {
@@ -51,17 +51,17 @@ func lookKept() (sizes keptSizes) {
 	return sizes
 }
 
-func (s *keptSize) add(bytes int64) {
+func (s *storedSize) add(bytes int64) {
 	s.Count++
 	s.Bytes += bytes
 }
 
-func (s keptSizes) print(c terminal.Console) {
+func (s storedSizes) print(c terminal.Console) {
 	if s.Error != "" {
 		c.Printf("\nwhat is kept of servers cannot be told: %s\n", show.Lines(s.Error))
 		return
 	}
-	line := func(what string, size keptSize) {
+	line := func(what string, size storedSize) {
 		if size.Count == 0 {
 			return
 		}

@@ -81,7 +81,7 @@ host, and writes no file of yours.`
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
 		if !line.Server.Given && len(i.Config) == 0 {
-			names = cli.AddNames(names, cli.KeptNames())
+			names = cli.AddNames(names, cli.StoredNames())
 		}
 		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
 	}

@@ -7,19 +7,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
-// keptList is the output of list --format json.
-type keptList struct {
-	Servers   []keptServer   `json:"servers"`
-	Unpinned  []keptPackage  `json:"unpinned"`
-	Leftovers []keptLeftover `json:"leftovers"`
-	Bytes     int64          `json:"bytes"`
+// storedList is the output of list --format json.
+type storedList struct {
+	Servers   []storedServer   `json:"servers"`
+	Unpinned  []storedPackage  `json:"unpinned"`
+	Leftovers []storedLeftover `json:"leftovers"`
+	Bytes     int64            `json:"bytes"`
 }
 
-type keptServer struct {
+type storedServer struct {
 	Name         string          `json:"name"`
 	Project      string          `json:"project,omitempty"`
 	Command      []string        `json:"command,omitempty"`
-	Client       *keptClient     `json:"client,omitempty"`
+	Client       *storedClient   `json:"client,omitempty"`
 	Package      *serverPackage  `json:"package,omitempty"`
 	Running      bool            `json:"running"`
 	LastUsed     time.Time       `json:"last_used"`
@@ -31,7 +31,7 @@ type keptServer struct {
 	Homes        []stored.Home   `json:"homes,omitempty"`
 }
 
-type keptClient struct {
+type storedClient struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 }
@@ -44,7 +44,7 @@ type serverPackage struct {
 	Pinned    bool   `json:"pinned"`
 }
 
-type keptPackage struct {
+type storedPackage struct {
 	Ecosystem string `json:"ecosystem"`
 	Name      string `json:"name"`
 	Version   string `json:"version"`
@@ -52,15 +52,15 @@ type keptPackage struct {
 	Path      string `json:"path"`
 }
 
-type keptLeftover struct {
+type storedLeftover struct {
 	Path     string    `json:"path"`
 	Bytes    int64     `json:"bytes"`
 	LastUsed time.Time `json:"last_used"`
 	Busy     bool      `json:"busy"`
 }
 
-func listOf(all *stored.All) keptList {
-	out := keptList{Servers: []keptServer{}, Unpinned: packagesOf(all.Unpinned), Leftovers: leftoversOf(all.Leftovers)}
+func listOf(all *stored.All) storedList {
+	out := storedList{Servers: []storedServer{}, Unpinned: packagesOf(all.Unpinned), Leftovers: leftoversOf(all.Leftovers)}
 	for _, s := range all.Servers {
 		out.Servers = append(out.Servers, serverOf(s))
 		out.Bytes += s.HomeBytes() + s.Records
@@ -74,14 +74,14 @@ func listOf(all *stored.All) keptList {
 	return out
 }
 
-func serverOf(s *stored.Server) keptServer {
-	out := keptServer{
+func serverOf(s *stored.Server) storedServer {
+	out := storedServer{
 		Name: s.Name, Project: s.About.Project, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
 		LastFailure: s.Failure, Homes: s.Homes,
 	}
 	if cl := s.About.Client; cl.Name != "" {
-		out.Client = &keptClient{cl.Name, cl.Version}
+		out.Client = &storedClient{cl.Name, cl.Version}
 	}
 	if p := s.About.Package; p != nil {
 		out.Package = &serverPackage{p.Ecosystem, p.Name, p.Version, p.Spec, false}
@@ -93,18 +93,18 @@ func serverOf(s *stored.Server) keptServer {
 	return out
 }
 
-func packagesOf(trees []store.Info) []keptPackage {
-	out := []keptPackage{}
+func packagesOf(trees []store.Info) []storedPackage {
+	out := []storedPackage{}
 	for _, t := range trees {
-		out = append(out, keptPackage{t.ID.Ecosystem, t.ID.Name, t.ID.Version, t.Bytes, t.Path()})
+		out = append(out, storedPackage{t.ID.Ecosystem, t.ID.Name, t.ID.Version, t.Bytes, t.Path()})
 	}
 	return out
 }
 
-func leftoversOf(all []stored.Leftover) []keptLeftover {
-	out := []keptLeftover{}
+func leftoversOf(all []stored.Leftover) []storedLeftover {
+	out := []storedLeftover{}
 	for _, l := range all {
-		out = append(out, keptLeftover{l.Path, l.Bytes, l.Used, l.Busy})
+		out = append(out, storedLeftover{l.Path, l.Bytes, l.Used, l.Busy})
 	}
 	return out
 }

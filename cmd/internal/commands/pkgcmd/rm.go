@@ -65,7 +65,7 @@ remove: an object with servers and leftovers as in mcp-jail list, and
 	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
 	f.BoolVar(&r.yes, "yes", false, "Remove without asking, for scripts.")
 	cli.AddFlags(cmd, cli.FormatFlag(&r.format))
-	cmd.ValidArgsFunction = proposeKept
+	cmd.ValidArgsFunction = proposeStored
 	return cmd
 }
 
@@ -187,18 +187,18 @@ func ownNamesake(all *stored.All, s *stored.Server) string {
 
 // removalList is the output of rm --format json.
 type removalList struct {
-	Servers   []keptServer    `json:"servers"`
-	Pins      []serverPackage `json:"pins"`
-	Packages  []keptPackage   `json:"packages"`
-	Leftovers []keptLeftover  `json:"leftovers"`
-	Stays     []string        `json:"stays,omitempty"`
-	Bytes     int64           `json:"bytes"`
-	Removed   bool            `json:"removed"`
+	Servers   []storedServer   `json:"servers"`
+	Pins      []serverPackage  `json:"pins"`
+	Packages  []storedPackage  `json:"packages"`
+	Leftovers []storedLeftover `json:"leftovers"`
+	Stays     []string         `json:"stays,omitempty"`
+	Bytes     int64            `json:"bytes"`
+	Removed   bool             `json:"removed"`
 }
 
 func (r *rmCmd) runJSON(c terminal.Console, removal *stored.Removal) error {
 	out := removalList{
-		Servers: []keptServer{}, Pins: []serverPackage{}, Packages: packagesOf(removal.Trees), Leftovers: leftoversOf(removal.Leftovers),
+		Servers: []storedServer{}, Pins: []serverPackage{}, Packages: packagesOf(removal.Trees), Leftovers: leftoversOf(removal.Leftovers),
 		Stays: removal.Stays, Bytes: removal.Bytes(),
 	}
 	for _, s := range removal.Servers {
@@ -239,7 +239,7 @@ func (f ageFlag) Set(text string) error {
 	return nil
 }
 
-func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func proposeStored(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -90,7 +90,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	taken, err := keptCommands(host)
+	taken, err := storedCommands(host)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 	return left
 }
 
-func keptCommands(host hostfs.Host) (map[string][]string, error) {
+func storedCommands(host hostfs.Host) (map[string][]string, error) {
 	commands := map[string][]string{}
 	names, err := stored.Names(host)
 	for _, name := range names {
