@@ -120,7 +120,6 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	return Granted
 }
 
-// isUnprotectedTree reports whether protected names may be created at path.
 func (p *Profile) isUnprotectedTree(path string) bool {
 	e, ok := p.Find(path)
 	return ok && e.Origin == OriginHome || p.InPackage(path)

@@ -63,7 +63,6 @@ func (n NetRule) meets(r NetRule) bool {
 	return hosts && ports && schemes && (pathIncludes(n, r) || pathIncludes(r, n)) && len(n.sharedMethods(r)) > 0
 }
 
-// includes reports whether a refusal is about every request that a rule allows.
 func (n NetRule) includes(r NetRule) bool {
 	ports := n.Port == 0 || slices.Equal(r.Ports(), []int{n.Port})
 	scheme := n.Scheme == "" || n.Scheme == "tcp" || n.Scheme == r.Scheme

@@ -130,8 +130,6 @@ func (s *Server) IsStateful() bool { return s.Stateful == nil || *s.Stateful }
 // ServerNames returns the configured servers, sorted.
 func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
 
-// overlay merges a later layer into c (docs/reference.md "Layers"): single values are
-// replaced, rules are appended unless a strategy says otherwise.
 func (c *Config) overlay(later *Config) {
 	if later.Version != 0 {
 		c.Version = later.Version

@@ -42,7 +42,6 @@ func hostForm() form {
 
 func variableForm() form { return form{Pattern: `^[^=*\r\n]+$`, Check: policy.CheckVariable} }
 
-// prefixForm returns the form of the name of a variable, or of its beginning with a "*".
 func prefixForm() form { return form{Pattern: `^([^=*\r\n]+\*?|\*)$`, Check: policy.CheckEnvName} }
 
 // These patterns are for parts of a net rule. policy.CheckNetRule checks the parts, with the

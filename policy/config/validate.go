@@ -9,8 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// validate returns the problems that only the whole configuration shows, such as a missing
-// command.
 func (c *Config) validate() (ps policy.Problems) {
 	for _, name := range c.ServerNames() {
 		ps = append(ps, c.Servers[name].validate()...)

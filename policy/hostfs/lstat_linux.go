@@ -63,7 +63,6 @@ func fileMode(m uint32) fs.FileMode {
 	return mode
 }
 
-// lstatPlain is lstat without the time of birth.
 func lstatPlain(path string) (FileInfo, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {

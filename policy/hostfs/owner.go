@@ -107,7 +107,6 @@ func (f *LinkResolver) CheckTrusted(file string) error {
 	return err
 }
 
-// unchecked returns a way of which no owner is known.
 func (f *LinkResolver) unchecked(file string) Way {
 	at, rest := filepath.Clean(file), ""
 	for f.Lstat(at).Err != nil && at != filepath.Dir(at) {
@@ -275,7 +274,6 @@ func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix str
 	return "", ""
 }
 
-// describeUser returns the name and number of a user for messages.
 func describeUser(uid int) string {
 	if name := accountName(uid); name != "" {
 		return fmt.Sprintf("user %s (%d)", name, uid)

@@ -59,7 +59,6 @@ func (b *resolver) programParts(c *command.Resolver) []policy.Part {
 	return out
 }
 
-// dependencies returns the dependencies of every program, and then extra.
 func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency {
 	needs := make([]command.Dependency, 0, 48)
 	for _, p := range places.SystemDirs(b.h.OS) {

@@ -80,8 +80,6 @@ func (b *masks) followEntry(d places.DecidingPath, depth int, listed map[string]
 	}
 }
 
-// protectProgram protects a file that is started outside of the jail, the links that lead to it,
-// and the directories from which it takes its parts.
 func (b *masks) protectProgram(file, named string) {
 	at, err := b.paths.Resolve(file)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// placeFiles places the rules for files, for one who asks only about them.
 func (b *resolver) placeFiles() error {
 	b.collectGuarded()
 	workspace, err := b.resolveWorkspace()

@@ -24,7 +24,6 @@ type masks struct {
 	linksAstray bool            // Profile.LinksAstray
 }
 
-// newMasks returns the masks for the rules that have been placed.
 func (b *resolver) newMasks() *masks {
 	m := &masks{facts: b.facts, targets: b.targets, searched: b.searched, unprotected: map[string]bool{}}
 	m.git = git.New(b.h, b.paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: b.entries.grantsWrite, Warn: func(code, format string, args ...any) {

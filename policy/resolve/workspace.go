@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// resolveWorkspace returns the root of relative rules, "" without one.
 func (b *resolver) resolveWorkspace() (string, error) {
 	space, err := b.places.FindWorkspace()
 	b.warnings.list = append(b.warnings.list, space.Warnings...)

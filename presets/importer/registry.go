@@ -92,7 +92,6 @@ func atVersion(name, sign, version string) string {
 	return name + sign + version
 }
 
-// arguments reads positional and named ones, and the paths among them.
 func (d *draft) arguments(list []table) (out []argument) {
 	for _, a := range list {
 		value, hint := a.text("value"), orElse(a.text("valueHint", "value_hint"), a.text("name"))

@@ -101,8 +101,6 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// trustName returns the file's path with the symbolic links of its directory resolved, so
-// that a file has one name.
 func trustName(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {

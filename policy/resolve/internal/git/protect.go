@@ -207,7 +207,6 @@ func (b *Protector) protectRemote(s setting, tree tree, named string) {
 	}
 }
 
-// protectWord protects the file that a word of a command names, whether or not it exists.
 func (b *Protector) protectWord(w shellwords.Word, tree tree, named string) {
 	text := w.Text
 	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {

@@ -39,7 +39,6 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 	return ""
 }
 
-// holds reports whether a canonical path is another one or lies in it.
 func (b *Places) holds(p, dir string) bool {
 	if policy.Within(strings.ToLower(p), strings.ToLower(dir)) {
 		return true
