@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,7 +25,8 @@ import (
 // It starts PROGRAM and sends the lines of FILE. After each request it waits for the
 // response, and at the end it closes the program's stdin. It copies the output of the program
 // and exits with its status. If the program answers after 20 s that its package is still being fetched,
-// as on a slow machine, the client does what the answer says, and starts it again.
+// as on a slow machine, the client does what the answer says, and starts it again. It leaves out the
+// lines that say how long a start takes: a busy machine is no finding.
 func clientMain() {
 	once := flag.Bool("once", false, "copy the answer that the package is still being fetched, too")
 	together := flag.Bool("together", false, "send all that follows the first response at once")
@@ -46,6 +49,30 @@ func clientMain() {
 	}
 }
 
+// withoutProgress passes lines on, but for those that say that a start takes long.
+type withoutProgress struct {
+	to   io.Writer
+	rest []byte // a line without its end
+}
+
+var progress = regexp.MustCompile(`^mcp-jail: (building the jail|waiting for the first answer) of server .*; \S+ so far\n$`)
+
+func (w *withoutProgress) Write(b []byte) (int, error) {
+	w.rest = append(w.rest, b...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		w.rest = rest
+		if line = append(slices.Clone(line), '\n'); !progress.Match(line) {
+			w.to.Write(line)
+		}
+	}
+}
+
+func (w *withoutProgress) flush() { w.to.Write(w.rest) }
+
 // client reports whether the program answered, in its time, that its package is still being fetched.
 func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, args []string) (fetching bool, err error) {
 	script, err := os.Open(args[0])
@@ -54,7 +81,12 @@ func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, 
 	}
 	defer script.Close()
 	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Stderr = os.Stderr
+	said := &withoutProgress{to: os.Stderr}
+	defer said.flush()
+	cmd.Stderr = said
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		cmd.Stderr = os.Stderr // a terminal has colours
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return false, err
