@@ -305,7 +305,7 @@ one_ended() {
 # Packages in the order in which they start, those that take longest first.
 mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
 order() {
-	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry confine lifecycle policy diagnostics) package
+	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics) package
 	if [ -n "${MCPJAIL_ALL:-}" ]; then # clients' own programs come first in cmd/mcp-jail: conformance beside them is too much
 		first[2]=packages/install first[3]=conformance
 	fi
