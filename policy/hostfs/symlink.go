@@ -128,6 +128,24 @@ func (f *LinkResolver) isMissing(p string) bool {
 	return false
 }
 
+// Saw forgets answers that deny p, which the host was just found to have: it may have been made
+// since it was asked for.
+func (f *LinkResolver) Saw(p string) {
+	for p != "/" {
+		if s, asked := f.stats[p]; asked {
+			if s.Err != fs.ErrNotExist {
+				return // so the directories above were found, too
+			}
+			delete(f.stats, p)
+		}
+		dir, name := Split(p)
+		if entries, listed := f.Listings[dir]; listed && !contains(entries, name) {
+			delete(f.Listings, dir)
+		}
+		p = dir
+	}
+}
+
 // Split returns path.Dir and path.Base of a clean absolute path. The base of "/" is "".
 func Split(p string) (dir, name string) {
 	i := strings.LastIndexByte(p, '/')

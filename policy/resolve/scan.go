@@ -131,6 +131,7 @@ func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev"
 
 func (b *masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
+	b.paths.Saw(abs)
 	at, err := b.paths.Resolve(abs)
 	if err == nil && at.Unsearchable != "" {
 		b.hideUnreadable(at.Unsearchable)

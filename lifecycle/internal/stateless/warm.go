@@ -96,13 +96,30 @@ func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker)
 	return found
 }
 
-// lastResolved returns what the last call of a tool resolved, once, so that the host is not asked
-// twice for each call. If the host changes meanwhile, takeWarm gives the worker to no call.
+// freshFor is how long what a call resolved serves the worker that takes the place of the one it
+// took.
+const freshFor = time.Second
+
+// lastResolved returns what the last call of a tool resolved, once and soon, so that the host is not
+// asked twice for each call. If the host changes meanwhile, takeWarm gives the worker to no call.
 func (p *pool) lastResolved(tool string) (last Tool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last, p.tools[tool].resolved = p.tools[tool].resolved, Tool{}
+	t := p.tools[tool]
+	if time.Since(t.used) < freshFor {
+		last = t.resolved
+	}
+	t.resolved = Tool{}
 	return last
+}
+
+// forgetResolved has the next workers started under what their tools resolve to then.
+func (p *pool) forgetResolved() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tools {
+		t.resolved = Tool{}
+	}
 }
 
 func (p *pool) refillPool(ctx context.Context, now time.Time) {
