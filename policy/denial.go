@@ -1,6 +1,8 @@
 package policy
 
-import "time"
+import (
+	"time"
+)
 
 // Denial is an access that a jail refused and recorded. All stages from the refusal to its
 // display use this type. Its JSON form is that of docs/diagnoses.md.
@@ -69,4 +71,13 @@ func (r DenialReason) IsValid() bool {
 		return true
 	}
 	return false
+}
+
+// HostFailure is a granted host that this machine could not reach for a jail. It is not a Denial:
+// the jail refused nothing.
+type HostFailure struct {
+	Host   string
+	Port   int    // 0 if the name could not be resolved
+	Answer string // the machine's answer, in words
+	Time   time.Time
 }

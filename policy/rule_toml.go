@@ -113,3 +113,15 @@ func (r EnvRule) TOML(table string) []string { return tomlTable(table, "env", r.
 func tomlTable(table, axis string, fields []string) []string {
 	return append([]string{"[[" + table + "." + axis + "]]"}, fields...)
 }
+
+// JoinKey returns a dotted key as TOML writes it.
+func JoinKey(parts []string) string {
+	out := make([]string, len(parts))
+	for i, p := range parts {
+		out[i] = show.Key(Abbreviate(p))
+	}
+	return strings.Join(out, ".")
+}
+
+// Abbreviate shortens a text for a message, so that a hostile one cannot fill it.
+func Abbreviate(s string) string { return show.Abbreviate(s) }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/internal/diff"
 )
 
 // A Change replaces the first Drop words of a server's command line with Words. At least
@@ -160,4 +162,11 @@ func splices(src []byte, all []splice) []byte {
 		at = s.end
 	}
 	return append(out, src[at:]...)
+}
+
+// Diff returns the unified diff of two versions of a file, or "" if they are equal. context is
+// the number of equal lines around each change. The lines may hold secrets of the file, and are not
+// safe for a terminal.
+func Diff(name string, before, after []byte, context int) string {
+	return diff.Format{Context: context}.Unified(name, before, after)
 }

@@ -168,7 +168,7 @@ func TestDiagnosesNamePages(t *testing.T) {
 			t.Errorf("%s: a diagnosis without a page", name)
 		}
 	})
-	if found < 10 {
+	if found < 6 { // session.Refusal, which most of them come from, is one
 		t.Errorf("%d diagnoses", found)
 	}
 }

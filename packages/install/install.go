@@ -8,14 +8,15 @@ import (
 	"maps"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Installer installs and pins packages.
@@ -230,4 +231,14 @@ func inStore(e *lockfile.Entry, err error) error {
 		return fmt.Errorf("%s@%s is to be replaced in the store and is %w: end that server and try again", e.Name, e.Version, store.ErrInUse)
 	}
 	return err
+}
+
+// A fetchJail is the jail of an installer, or of the scripts of packages.
+type fetchJail struct{ jail.Jail }
+
+// jail returns a jail whose HOME is below dir, the directory of a stage. It reaches nothing yet.
+func (i *Installer) jail(dir, name string, path []string) *fetchJail {
+	limits := policy.DefaultLimits
+	limits.FileSizeMB = i.Limits.file()
+	return &fetchJail{jail.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits}}
 }

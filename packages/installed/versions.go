@@ -151,3 +151,16 @@ func (v *versions) tell(ctx context.Context, file string) (string, error) {
 	defer func() { v.spent += time.Since(began) }()
 	return v.run(ctx, v.host, file)
 }
+
+// Interpreters returns the interpreters of this machine for a language, but for the untrusted. None
+// runs outside of a jail: see [runtime.HeaderVersion] and
+// [jail.AskVersion]. What one has told is remembered.
+func Interpreters(ctx context.Context, host *hostfs.Host, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
+	versions := openVersions(host)
+	defer versions.save()
+	return versions.find(ctx, untrusted, lang)
+}
+
+func (v *versions) find(ctx context.Context, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
+	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask}.Find(ctx, lang)
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/toml"
@@ -74,4 +75,97 @@ func (d *decoder) version(n *node, key string) int {
 func Describe() *Shape {
 	d := &decoder{&reader.Reader{Shapes: map[*node]*reader.Shape{}}}
 	return d.in.Describe(func(root *node) { d.whole(root, &Config{}) })
+}
+
+// list reads an array, or { strategy = "...", value = [...] } in its place, and returns the
+// node of the array.
+func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
+	if d.in.Shapes[n] != nil {
+		return d.describeList(n, key)
+	}
+	if n.Kind != toml.Table || n.Table["strategy"] == nil && n.Table["value"] == nil {
+		return n
+	}
+	strategy, value := d.joined(n, key)
+	switch {
+	case n.Table["strategy"] == nil:
+		d.in.Add(n, key, "%s has a value without a strategy", key)
+	case value == nil:
+		d.in.Add(n, key, "%s has a strategy without a value", key)
+	}
+	if value == nil {
+		return &node{Kind: toml.Array, Line: n.Line}
+	}
+	if strategy != "" {
+		if *merge == nil {
+			*merge = map[string]Strategy{}
+		}
+		(*merge)[name] = strategy
+	}
+	return value
+}
+
+// joined reads the table { strategy = "...", value = [...] } in place of a list.
+func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
+	d.in.Table(n, key, fields{
+		"strategy": func(n *node, key string) {
+			strategy = Strategy(d.in.Choice(n, key, string(Append), string(Prepend), string(Replace), string(Dedup)))
+		},
+		"value": func(n *node, key string) { value = n },
+	})
+	return strategy, value
+}
+
+// describeList notes both forms of a list, and returns the node of the array, at which the
+// caller notes the items.
+func (d *decoder) describeList(n *node, key string) (value *node) {
+	table := d.in.Describe(func(n *node) { _, value = d.joined(n, key) })
+	table.Required = []string{"strategy", "value"}
+	d.in.Shapes[n].Any = []*reader.Shape{d.in.Shapes[value], table}
+	return value
+}
+
+// commandRules reads the table of one program, or several tables in an array, which add up.
+func (d *decoder) commandRules(n *node, key, name string) (rules []policy.CommandRule) {
+	d.in.OneOrMany(n, key, func(n *node) { rules = append(rules, d.commandRule(n, key, name)) })
+	d.in.NotEmpty(n, key, "%s is an empty list: write [%s] for a program that may be started", key, key)
+	return rules
+}
+
+func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
+	r := policy.CommandRule{Name: name, Where: policy.Position(d.in.File, n.Line)}
+	d.in.Table(n, key, fields{
+		"args": func(n *node, key string) { r.Args = d.arguments(n, key) },
+		"envs": func(n *node, key string) {
+			r.Envs = []string{}
+			d.in.Items(n, key, func(n *node) { r.Envs = append(r.Envs, d.in.Like(n, key, prefixForm())) })
+		},
+	})
+	return r
+}
+
+// arguments reads lists of arguments. One list may be written flat: args = ["log", "**"].
+func (d *decoder) arguments(n *node, key string) [][]string {
+	lists := [][]string{}
+	isWord := func(n *node) bool { return n.Kind == toml.String }
+	own := 1
+	if slices.ContainsFunc(n.Items, isWord) {
+		own = 0
+		if slices.ContainsFunc(n.Items, func(n *node) bool { return !isWord(n) }) {
+			d.in.Add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
+			return lists
+		}
+	}
+	d.in.Either(n, own,
+		func(n *node) { lists = append(lists, d.in.Texts(n, key)) },
+		func(n *node) {
+			d.in.Items(n, key, func(n *node) { lists = append(lists, d.in.Texts(n, key)) })
+		})
+	d.in.NotEmpty(n, key, "%s is empty, and would allow no start at all: write args = [[]] for a program without arguments, or leave args out for any", key)
+	for _, list := range lists {
+		if err := policy.CheckArguments(list); err != nil {
+			d.in.Add(n, key, "%s: %s", key, err)
+		}
+	}
+	return lists
 }

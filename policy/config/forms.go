@@ -5,6 +5,10 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/naming"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/trust"
 )
 
 func serverForm() form {
@@ -53,3 +57,41 @@ const (
 	filePattern     = `^(~/|/)[^\r\n]*$`
 	headerPattern   = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$"
 )
+
+type (
+	// A Shape is what the decoder accepts at one place of a file.
+	Shape = reader.Shape
+	// A Stamp tells whether the files of a configuration have changed since it was taken.
+	Stamp = stamp.Stamp
+	// TrustStore remembers which project files the user accepted, by path and SHA-256.
+	TrustStore = trust.TrustStore
+	// UntrustedError reports a project file that was not accepted, or has changed since.
+	UntrustedError = trust.UntrustedError
+	// TrustStoreError reports a trust store that another user may have written.
+	TrustStoreError = trust.TrustStoreError
+)
+
+// Suggest returns the candidate that word most likely means, or "" if none is close.
+func Suggest(word string, candidates []string) string { return reader.Suggest(word, candidates) }
+
+// SuggestProgram is Suggest for names among which many are alike.
+func SuggestProgram(word string, candidates []string) string {
+	return reader.SuggestProgram(word, candidates)
+}
+
+// Digest returns an identifier of a policy, or of a table of the configuration. It does not
+// depend on places in a file, nor on descriptions.
+func Digest(value any) string { return stamp.Digest(value) }
+
+// DefaultName returns a name for a server that is given on the command line: the base name of the
+// program, script or package, and a short hash of the whole command. It is always a valid server name.
+// The hash includes the working directory if the program or its script is looked for there.
+func DefaultName(argv []string, dir string) string { return naming.DefaultName(argv, dir) }
+
+// PackageName returns the first part of the name that DefaultName gives to the server of a package,
+// written with or without scope and version.
+func PackageName(spec string) string { return naming.PackageName(spec) }
+
+// Identity returns a text that tells programs apart. The arguments of a program or a script do not
+// change it: a user edits them, and it stays the same server. dir is the working directory.
+func Identity(argv []string, dir string) string { return naming.Identity(argv, dir) }

@@ -1,12 +1,15 @@
 package resolve
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // warnUseless warns of rules that grant nothing and take nothing away. Most of them lack
@@ -60,4 +63,58 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 			b.warnings.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", show.TOML(r.Host), what)
 		}
 	}
+}
+
+// Guarded returns what a grant of an absolute path would give a server a hold on, or "": see
+// places.Guarded.
+func Guarded(h *hostfs.Host, p string, write bool) string { return places.Guarded(h, p, write) }
+
+// Sensitive returns the sensitive path that a path is, leads to or lies in, as it is written; "" if
+// there is none. It is the one answer to that question: of a start, of advice, and of the review of
+// a client's entry.
+func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
+	return places.Sensitive(h, p, name)
+}
+
+// Shared returns why a directory is not for one server alone, or "".
+func Shared(h *hostfs.Host, p *policy.Policy, dir string) string { return places.Shared(h, p, dir) }
+
+// PlaceVariables returns the names of the variables that decide which files are the user's. See
+// hostfs.Host.Places.
+func PlaceVariables() []string { return places.PlaceVariables() }
+
+// PlacedRule is a rule for files with the canonical path that it leads to.
+type PlacedRule struct {
+	policy.FsRule
+	At string
+}
+
+// CheckFiles returns what Resolve makes of the workspace and of the rules for files, with its warnings
+// and its error about them, before the program of the server is looked for. host.Dir is the directory
+// in which the server is to start. If that is "", it is not known, and the workspace and relative
+// rules are passed over. placed are the rules that grant something that is there.
+func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnings []policy.Warning, err error) {
+	asked := *p
+	if host.Dir == "" {
+		asked.Default, asked.Workspace, host.Dir = false, "", host.Home
+		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool { return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") })
+	}
+	b := newResolver(&asked, &host)
+	if err := b.placeFiles(); err != nil {
+		return nil, b.warnings.list, err
+	}
+	for _, n := range b.targets {
+		placed = append(placed, PlacedRule{n.rule, n.canonical})
+	}
+	b.masks.hideSensitive()
+	b.masks.warnOwn()
+	b.masks.warnDeciding()
+	return placed, b.warnings.list, nil
+}
+
+// A warningList has the warnings of a resolution. Its parts share it.
+type warningList struct{ list []policy.Warning }
+
+func (b *warningList) warn(code, where, format string, args ...any) {
+	b.list = append(b.list, policy.Warning{Code: code, Message: fmt.Sprintf(format, args...), Where: where})
 }

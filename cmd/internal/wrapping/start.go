@@ -3,6 +3,7 @@ package wrapping
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,4 +96,18 @@ func (f *File) Leave(key string, why clients.Reason) {
 			f.Entries[i].Left, f.Entries[i].Detail = why, ""
 		}
 	}
+}
+
+// Program is mcp-jail as the files of clients name it.
+type Program struct {
+	Path string   // absolute; the one that is written
+	Also []string // other absolute paths of it, which older entries may name
+}
+
+func (p Program) is(path string) bool {
+	theirs, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(append([]string{p.Path}, p.Also...), func(own string) bool {
+		ours, err := os.Stat(own)
+		return err == nil && os.SameFile(theirs, ours)
+	})
 }

@@ -65,3 +65,12 @@ func AddrPortOf(sa unix.Sockaddr, err error) (netip.AddrPort, bool) {
 	}
 	return netip.AddrPort{}, false
 }
+
+// ParseRights returns the descriptors of the first control message (SCM_RIGHTS).
+func ParseRights(control []byte) ([]int, error) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	return unix.ParseUnixRights(&messages[0])
+}

@@ -67,3 +67,66 @@ func (d Diagnosis) Text() string {
 	}
 	return b.String()
 }
+
+// MetaDenials is the member of a result's _meta whose value ResultMeta returns.
+const MetaDenials = "dev.mcp-jail/denials"
+
+// ResultMeta returns the JSON value of _meta["dev.mcp-jail/denials"] of a tool result: the
+// recorded denials in the shape of an error's `denials`, on one line. It returns nil if
+// the jail recorded none. Conclusions from text are not denials. They are in the
+// ResultBlock, since some clients print _meta.
+func (d Diagnosis) ResultMeta() []byte {
+	if len(d.Denials) == 0 {
+		return nil
+	}
+	return encode(lastN(d.Denials, frameDenials))
+}
+
+// ResultBlock returns the JSON of the text content block that is added to an error result,
+// on one line. Its text begins with "\n[mcp-jail]", because some clients join blocks
+// without a line break. Models and people read it. A [Diagnosis.Silent] diagnosis needs no
+// block.
+func (d Diagnosis) ResultBlock() []byte {
+	return encode(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", d.resultText()})
+}
+
+func (d Diagnosis) resultText() string {
+	var b strings.Builder
+	b.WriteString("\n[mcp-jail] ")
+	switch {
+	case d.Attribution == None:
+		b.WriteString("The jail refused nothing during this call: ")
+	case d.Attribution == Certain:
+		b.WriteString("Cause: ")
+	case d.Attribution == Likely:
+		b.WriteString("Likely cause: ")
+	default:
+		b.WriteString("Possible cause: ")
+	}
+	b.WriteString(d.Cause + ".")
+	if d.NoLine {
+		b.WriteString("\n" + strings.ToUpper(d.Fix[:1]) + d.Fix[1:] + ".")
+	} else if d.Fix != "" {
+		b.WriteString("\nThe user can change this: " + d.Fix)
+		if !strings.HasSuffix(d.Fix, ".") { // as in "--write ."
+			b.WriteString(".")
+		}
+	}
+	if d.Explain != "" {
+		b.WriteString("\nMore: mcp-jail explain " + string(d.Explain) + ".")
+	}
+	for i, h := range d.Hints {
+		if i > 0 {
+			b.WriteString("\nAlso: " + h.Cause + ".")
+		}
+	}
+	if len(d.Grant) > 0 {
+		b.WriteString("\nLines to add" + intoFile(cmp.Or(d.File, theConfiguration)) + ":\n" + strings.Join(d.Grant, "\n"))
+	} else if len(d.Flags) > 0 {
+		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
+	}
+	return show.Cut(b.String(), maxHint)
+}

@@ -1,12 +1,16 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/diff"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
@@ -306,4 +310,13 @@ func (h *History) Before(c *Change) object.State {
 	// The mode and the times are the first that were seen, under any name of the file.
 	node.Nlink = max(node.Nlink, s.Nlink)
 	return node
+}
+
+// Diff returns the difference of two texts in the unified format, or "" if there is none.
+func Diff(path string, before, after []byte) string {
+	path = show.Name(path) // the server chose the path: it must not look like lines of the difference
+	if !bytes.Equal(before, after) && (bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0) {
+		return fmt.Sprintf("--- %s\n+++ %s\n(%d and %d bytes that are no text)\n", path, path, len(before), len(after))
+	}
+	return diff.Format{Context: 3, Counts: true}.Unified(path, before, after)
 }

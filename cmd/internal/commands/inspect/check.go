@@ -3,18 +3,20 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -22,6 +24,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
+	"github.com/spf13/cobra"
 )
 
 type checkCmd struct {
@@ -277,4 +280,50 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 	}
 	r.OK = r.status == exit.OK
 	return r
+}
+
+func tryServer(t *session.Target, c terminal.Console, r *serverReport, timeout time.Duration) error {
+	trial := handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail check", Timeout: timeout}
+	trial.Slow = func() { c.Sayf("starting %s ...", r.Server) }
+	answer, err := trial.Run(context.Background())
+	if err != nil {
+		return err
+	}
+	r.Probed = strings.TrimSpace(answer.Name + " " + answer.Version)
+	if r.Probed == "" {
+		r.Probed = "the server"
+	}
+	for _, tool := range answer.Tools {
+		r.Tools = append(r.Tools, toolReport{Name: tool.Name, Description: tool.Description})
+	}
+	return nil
+}
+
+// serverArgument returns the server that the arguments name, or "" if they are files. It decides
+// by the word alone, and not by the files that exist: --probe starts the servers of a file, and a
+// project may have a file of any name.
+func serverArgument(args []string) string {
+	if len(args) != 1 || strings.Contains(args[0], "/") || strings.HasPrefix(args[0], ".") || filepath.Ext(args[0]) == ".toml" {
+		return ""
+	}
+	return args[0]
+}
+
+func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *config.UnknownServerError) error {
+	w, err := entries.FindWrapped(name, unknown)
+	if err != nil {
+		return err
+	}
+	if k.probe && w.File.IsProject() {
+		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
+	}
+	reports, err := k.checkServers(c, []string{name}, func(string) (*session.Target, error) { return w.Load(k.Waive) })
+	if err != nil {
+		return err
+	}
+	for i := range reports {
+		as := "as " + w.File.Client.Title + " starts it: " + w.Place()
+		reports[i].Remarks = append([]string{as}, reports[i].Remarks...)
+	}
+	return k.finish(c, home, []string{w.File.Path}, reports)
 }

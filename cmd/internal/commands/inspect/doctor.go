@@ -3,20 +3,23 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/spf13/cobra"
 )
 
 type doctorCmd struct {
@@ -197,4 +200,128 @@ func findTLSProgram() confine.Feature {
 		return confine.Feature{Answer: confine.No, Detail: err.Error()}
 	}
 	return confine.Feature{Answer: confine.Yes, Detail: program}
+}
+
+// ownDir is a directory of mcp-jail's own in which it cannot write.
+type ownDir struct {
+	Dir      string `json:"dir"`
+	Variable string `json:"variable"` // that names another place
+	Error    string `json:"error"`
+	without  string
+}
+
+// tryOwnDirs tries to write in mcp-jail's own directories, and returns those where that fails.
+// needed reports that servers do not start for the lack of one.
+func tryOwnDirs() (failed []ownDir, needed bool) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil, false // the trial of a jail says so
+	}
+	for _, d := range []ownDir{
+		{host.StateDir, "XDG_STATE_HOME", "", "a server with a private HOME does not start, and no session has a record"},
+		{host.DataDir, "XDG_DATA_HOME", "", "no package can be installed"},
+		{host.CacheDir, "XDG_CACHE_HOME", "", "each start does again what could be remembered"},
+	} {
+		if err := tryWrite(d.Dir); err != nil {
+			d.Error = err.Error()
+			failed, needed = append(failed, d), needed || d.Dir == host.StateDir
+		}
+	}
+	return failed, needed
+}
+
+// tryWrite makes a directory in another, or where that would be made, and removes it.
+func tryWrite(dir string) error {
+	way, err := hostfs.NewLinkResolver(hostfs.OwnerHost()).PrivateWay(dir, ".")
+	if err != nil {
+		return err
+	}
+	d, err := private.Open(way.At, ".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	temp, err := d.MakeTemp()
+	var at *fs.PathError
+	switch {
+	case errors.As(err, &at): // without the name, which is not the user's concern
+		return fmt.Errorf("no directory can be made in %s: %w", way.At, at.Err)
+	case err != nil:
+		return err
+	}
+	return d.Remove(temp)
+}
+
+func printOwnDirs(c terminal.Console, failed []ownDir) {
+	for _, d := range failed {
+		c.PrintText("\n" + c.Paint(terminal.Yellow, "mcp-jail cannot write in "+show.Line(d.Dir)) + ": " + show.Line(d.Error) + ". So " + d.without + ". " + d.Variable + " names another place\n")
+	}
+}
+
+// storedSizes is how much mcp-jail keeps of the user's servers.
+type storedSizes struct {
+	Packages  storedSize `json:"packages"`
+	Homes     storedSize `json:"homes"`     // private HOMEs
+	Leftovers storedSize `json:"leftovers"` // of interrupted installations and removals
+	Error     string     `json:"error,omitempty"`
+}
+
+type storedSize struct {
+	Count int    `json:"count"`
+	Bytes int64  `json:"bytes"`
+	Dir   string `json:"dir,omitempty"`
+}
+
+func lookStored() (sizes storedSizes) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return storedSizes{Error: err.Error()}
+	}
+	all, err := stored.Look(host)
+	if err != nil {
+		return storedSizes{Error: err.Error()}
+	}
+	sizes.Packages.Dir, sizes.Homes.Dir = session.PackageStore(host).Dir, stored.ServersDir(host)
+	for _, t := range all.Trees() {
+		sizes.Packages.add(t.Bytes)
+	}
+	for _, s := range all.Servers {
+		for _, h := range s.Homes {
+			sizes.Homes.add(h.Bytes)
+		}
+	}
+	for _, l := range all.Leftovers {
+		if l.Bytes > 0 {
+			sizes.Leftovers.add(l.Bytes)
+		}
+	}
+	return sizes
+}
+
+func (s *storedSize) add(bytes int64) {
+	s.Count++
+	s.Bytes += bytes
+}
+
+func (s storedSizes) print(c terminal.Console) {
+	if s.Error != "" {
+		c.Printf("\nwhat is kept of servers cannot be told: %s\n", show.Lines(s.Error))
+		return
+	}
+	line := func(what string, size storedSize) {
+		if size.Count == 0 {
+			return
+		}
+		where := ""
+		if size.Dir != "" {
+			where = "  " + size.Dir
+		}
+		c.Printf("%s\n", show.Line(fmt.Sprintf("%-14s %4d  %8s%s", what, size.Count, cli.SizeText(size.Bytes), where)))
+	}
+	if s.Packages.Count+s.Homes.Count+s.Leftovers.Count > 0 {
+		c.Printf("\nkept of servers (mcp-jail list):\n")
+	}
+	line("packages", s.Packages)
+	line("private HOMEs", s.Homes)
+	line("leftovers", s.Leftovers)
 }
