@@ -27,7 +27,4 @@
 //   - Sensitive names are compared byte for byte. Protected names are compared as
 //     case-insensitive filesystems compare them.
 //   - A hard link inside a granted tree reaches its inode, wherever its other names are.
-//
-// The package has about 4,000 lines because rules, profile and decisions share their types;
-// each decision lies in one file (allows, mediate, net_match, env_match, address, conflict).
 package policy

@@ -51,8 +51,4 @@
 //   - For a package that is pinned, npm takes only versions that were published before the pin. If
 //     a registry does not tell when they were published, npm takes the newest ones, and the
 //     installation is refused if they differ from the pinned ones.
-//
-// The package has some 3,300 lines. It has two halves, one for npm and one for pip and uv. The
-// halves share the stage, the jail and the messages about failures; a package for each would
-// export all of that.
 package install

@@ -46,7 +46,7 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	}
 	told, err := t.Package.data.takeOver(t.Host, h.path())
 	if told != "" {
-		c.Ownf("%s", told)
+		c.Sayf("%s", told)
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	if err := json.NewEncoder(alive).Encode(reach); err != nil && !errors.Is(err, syscall.EPIPE) { // if it has ended, it says why
 		return err
 	}
-	c.Ownf("%s: fetching it once", p.notInstalled())
+	c.Sayf("%s: fetching it once", p.notInstalled())
 	in, stdout, _ := c.Raw()
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)

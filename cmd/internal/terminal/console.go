@@ -68,11 +68,6 @@ func (s screened) Write(p []byte) (int, error) {
 func (c Console) Writer() io.Writer    { return screened{c.out} }
 func (c Console) ErrWriter() io.Writer { return screened{c.err} }
 
-// Ownf prints a line under run to Err, with the mark of mcp-jail's own words. A newline is added.
-func (c Console) Ownf(format string, args ...any) {
-	fmt.Fprintln(c.err, "[mcp-jail] "+show.Line(fmt.Sprintf(format, args...)))
-}
-
 // Sayf prints a line of progress to Err, with the prefix of mcp-jail's own lines. A newline is added.
 func (c Console) Sayf(format string, args ...any) {
 	fmt.Fprintln(c.err, messagePrefix+show.Line(fmt.Sprintf(format, args...)))

@@ -21,7 +21,6 @@ func TestConsole(t *testing.T) {
 		"Ask":       func(c Console, text string) { c.Ask(text) },
 		"Errorf":    func(c Console, text string) { c.Errorf("%s", text) },
 		"Sayf":      func(c Console, text string) { c.Sayf("%s", text) },
-		"Ownf":      func(c Console, text string) { c.Ownf("%s", text) },
 		"Writer":    func(c Console, text string) { fmt.Fprint(c.Writer(), text) },
 		"ErrWriter": func(c Console, text string) { fmt.Fprint(c.ErrWriter(), text) },
 	} {

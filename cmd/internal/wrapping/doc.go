@@ -31,7 +31,4 @@
 // Find does not look for files of the system and of administrators. If an argument has variables
 // that the client replaces, its path is granted only if they stand for the project or the home
 // directory.
-//
-// The package has some 2,700 lines: what is judged and what is granted both ask what every client of
-// the file reads in an entry.
 package wrapping
