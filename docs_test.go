@@ -134,7 +134,7 @@ func TestDocumentFaults(t *testing.T) {
 	}
 }
 
-// TestReadmeFigures tests that each figure of the README stands in the document that says how
+// TestReadmeFigures tests that each figure of the README is in the document that says how
 // it was measured, and that the count of attacks that succeed is that of the matrix.
 func TestReadmeFigures(t *testing.T) {
 	_, rest, _ := strings.Cut(testkit.ReadFile(t, "README.md"), "## Five figures\n")

@@ -99,7 +99,7 @@ func sizeFaults(sizes, exceptions map[string]int) (faults []string) {
 	return faults
 }
 
-// TestSizes measures every package and type of the product, whatever its build tags.
+// TestSizes measures every package and type of the product, and files for every system.
 func TestSizes(t *testing.T) {
 	sizes := map[string]int{}
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

@@ -132,7 +132,7 @@ var mayImport = map[string][]string{
 }
 
 // inside lists what the packages of confine may import of one another. The order is that
-// of the layers: a package imports only packages that stand below it.
+// of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
 	"confine": {"egress", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
 

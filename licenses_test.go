@@ -21,7 +21,7 @@ var released = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/ar
 
 var licenseName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice|patents)([.-][a-z0-9.-]+)?$`)
 
-// isLicense reports whether a file of that name has to be passed on with a release.
+// isLicense reports whether a file of that name must be passed on with a release.
 func isLicense(name string) bool { return licenseName.MatchString(name) && filepath.Ext(name) != ".go" }
 
 // TestThirdPartyLicenses compares THIRD_PARTY_LICENSES with the licences of all modules

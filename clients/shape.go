@@ -8,7 +8,7 @@ import (
 // Shape is a way to write an entry: the keys that a client uses. An empty key means that the
 // client has no such thing.
 type Shape struct {
-	Within  string // the table inside of the entry that has Command, Args, Env, Cwd and URL
+	Within  string // the table inside the entry that has Command, Args, Env, Cwd and URL
 	Wins    bool   // if an entry has the table Within, the client ignores its other keys
 	Command string
 	Args    string // "" if the list at Command begins with the program

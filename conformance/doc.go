@@ -11,7 +11,7 @@
 //
 // The tests play the sessions of client libraries a third time, with a process for every
 // call (stateful = false), without and with warm workers. The list in stateless_test.go
-// and RESULTS.md has every departure: nothing else may differ, and every entry has to.
+// and RESULTS.md has every departure: nothing else may differ, and every entry must.
 //
 // The tests of hardship_test.go compare under load: thousands of requests at once, a
 // client that stops reading, a proxy that is stopped or killed.

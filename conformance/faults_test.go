@@ -10,7 +10,7 @@ import (
 )
 
 // TestComparisonsFail puts a relay with one fault before the server, and expects every kind
-// of comparison to report that fault. A relay without a fault has to pass.
+// of comparison to report that fault. A relay without a fault must pass.
 func TestComparisonsFail(t *testing.T) {
 	s := here(t)
 	odd, goSDK := serverNamed(t, "odd"), serverNamed(t, "go-sdk")

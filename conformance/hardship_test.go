@@ -76,7 +76,7 @@ func TestHardship(t *testing.T) {
 	}
 }
 
-// TestStalledReader has a client stop reading for a while: what the server has to say
+// TestStalledReader has a client stop reading for a while: what the server must say
 // waits with the server, not in the proxy, and comes whole.
 func TestStalledReader(t *testing.T) {
 	s := here(t)

@@ -26,7 +26,7 @@ type suite struct {
 
 // suites are the released version and the one for 2026-07-28, which is not released yet.
 // The server of the Go SDK implements all that they test. The other servers fail many
-// checks, and then the failures have to be the same.
+// checks, and then the failures must be the same.
 var suites = []suite{
 	{"released", "@modelcontextprotocol/conformance/dist/index.js", []string{"--suite", "all"}, []string{"go-sdk", "odd", "mcp-go"}},
 	{"2026-07-28", "conformance-2026/dist/index.js", []string{"--suite", "all"}, []string{"go-sdk", "odd"}},

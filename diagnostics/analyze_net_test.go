@@ -190,7 +190,7 @@ func TestAddressOfAName(t *testing.T) {
 	}
 }
 
-// TestBackgroundDenials checks that background denials rank behind those of the failing
+// TestBackgroundDenials checks that background denials rank after those of the failing
 // call, in any order of time.
 func TestBackgroundDenials(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -38,7 +38,7 @@
 //     Stateless.Tool(""). Each protocol era has its own discovery worker.
 //   - Warm workers can be started before there is a call for them.
 //   - A message that two readers could read differently is refused, and so is a
-//     call of a tool that is neither listed nor declared: the jail has to be that
+//     call of a tool that is neither listed nor declared: the jail must be that
 //     of the tool that the server will run.
 //   - When the client closes its stdin, open requests have 5 s for their answers. A
 //     signal, a client that has died and a client that has closed its stdout end

@@ -14,7 +14,7 @@ import (
 )
 
 // TestUsualHostsComeLast: a host that was refused before the call, and again during it,
-// ranks behind the host that only the call has contacted. The session's record tells the
+// ranks after the host that only the call has contacted. The session's record tells the
 // next session.
 func TestUsualHostsComeLast(t *testing.T) {
 	t.Parallel()

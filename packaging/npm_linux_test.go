@@ -59,7 +59,7 @@ func newNPMWorld(t *testing.T) *npmWorld {
 // packed returns the packages as npm pack makes them.
 func packed(t *testing.T, base string) (all []registry.Package) {
 	t.Helper()
-	built := programs(t, base) // in both packages: npm has to leave the other one out
+	built := programs(t, base) // in both packages: npm must leave the other one out
 	run(t, exec.Command("node", "npm/stage.mjs", version, base+"/staged", "x64="+built, "arm64="+built))
 	for _, name := range []string{"mcp-jail", "linux-x64", "linux-arm64"} {
 		dir := filepath.Join(base, "packed", name)

@@ -154,7 +154,7 @@ func TestAnyNeedsInterception(t *testing.T) {
 	}
 }
 
-// TestUnseenRequests checks that where no request has to be intercepted, every request
+// TestUnseenRequests checks that where no request must be intercepted, every request
 // gets the decision of its connection and none carries a secret.
 func TestUnseenRequests(t *testing.T) {
 	r := rand.New(rand.NewSource(1))

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// print encodes what came of an entry; the result has to be a valid configuration.
+// print encodes what came of an entry; the result must be a valid configuration.
 func printApplied(t testing.TB, a Applied) string {
 	t.Helper()
 	s := *a.Server

@@ -148,7 +148,7 @@ func (s Start) Brings() (what []string) {
 			what = append(what, s.Instead)
 		}
 	}
-	// Variables of the entry can have an interpreter load code, whatever the line starts.
+	// With a variable such as NODE_OPTIONS the entry can have any interpreter load code.
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if loads(name, s.Env[name]) && !slices.Contains(what, name) {
 			what = append(what, name)

@@ -157,7 +157,7 @@ func TestEditedAfterUndo(t *testing.T) {
 	}
 }
 
-// TestFirstMovedMeanwhile tests that what stood first at a path is not removed, from where the server
+// TestFirstMovedMeanwhile tests that what was first at a path is not removed, from where the server
 // moved it, when undo puts back what others left at that path.
 func TestFirstMovedMeanwhile(t *testing.T) {
 	for name, moved := range map[string]bool{"moved": true, "control": false} {
@@ -259,7 +259,7 @@ func TestLinkOfSameContent(t *testing.T) {
 }
 
 // TestChangedWhileWritten tests that undo leaves what others put at a path while it writes the file
-// that is to stand there.
+// that is to be there.
 func TestChangedWhileWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		path   string

@@ -41,7 +41,7 @@ func tick() {
 }
 
 // tick waits until a change gives an inode another time than the changes so far. Where the kernel
-// gives an inode that was looked at a finer time, nothing has to be waited for.
+// gives an inode that was looked at a finer time, nothing must be waited for.
 func (d *smallDisk) tick() {
 	if !d.fine {
 		tick()

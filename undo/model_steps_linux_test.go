@@ -42,7 +42,7 @@ func (m *model) path(name string) string {
 	}
 }
 
-// inOrder compares paths. Temporary names depend on the clock, so what stands there decides.
+// inOrder compares paths. Temporary names depend on the clock, so what is there decides.
 func (m *model) inOrder(a, b string) int {
 	key := func(p string) string {
 		above, temp, is := strings.Cut(p, steps.TempPrefix)

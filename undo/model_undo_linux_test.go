@@ -121,7 +121,7 @@ func (m *model) standsFor(made, other uint64) {
 	}
 }
 
-// afterUndo returns what is in effect after an undo that has to be complete, or false where it need
+// afterUndo returns what is in effect after an undo that must be complete, or false where it need
 // not be.
 func (m *model) afterUndo(sp *span, sel Selection) (rest []*span, complete bool) {
 	if m.full || len(m.live) > 0 || sp.weak || sp.mixed || sp.lost || sp.began <= m.weak || sp.ended == 0 || len(sel.Paths) > 0 || sel.Others {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
-// item is what stands at a path of the workspace.
+// item is what the workspace has at a path.
 type item struct {
 	kind  Kind
 	text  string // the content of a file, or the target of a link

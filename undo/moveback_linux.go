@@ -12,7 +12,7 @@ import (
 )
 
 // setAside gives an object that is put back elsewhere a temporary name, because a directory is to
-// have its name. The object may have stood in that directory, so prepare comes later.
+// have its name. The object may have been in that directory, so prepare comes later.
 func (r *Restorer) setAside(s *work, p *object.Place) error {
 	r.vacate(s, p)
 	err := unix.Renameat(p.Dir, p.Name, p.Dir, p.Temp)

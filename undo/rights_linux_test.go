@@ -98,7 +98,7 @@ func TestUnknownNames(t *testing.T) {
 }
 
 // TestUnreachable tests that a path does not count as removed if it cannot be looked at. The first
-// undo gives its directory the rights back and says that a second undo has to follow.
+// undo gives its directory the rights back and says that a second undo must follow.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -225,7 +225,7 @@ func TestUndoKeepsAll(t *testing.T) {
 }
 
 // TestFailedKeepsMode tests that a file keeps its mode if undo gave itself the right to read it, and
-// could not put back what stood there.
+// could not put back what was there.
 func TestFailedKeepsMode(t *testing.T) {
 	for name, cut := range map[string]bool{"control": false, "what was kept is cut": true} {
 		t.Run(name, func(t *testing.T) {

@@ -73,8 +73,9 @@ func (w *world) newJail() {
 	w.keeper = keeperOf(w.t, w.files)
 }
 
-// keeperOf returns the keeper that writes into the files. It holds them open as long as it is used:
-// it knows only their descriptors, which the garbage collector closes with files that nobody holds.
+// keeperOf returns the keeper that writes into the files. It refers to them
+// as long as it is used. Without that, the garbage collector may close a file whose descriptor the
+// keeper still writes to.
 func keeperOf(t testing.TB, f *Files) *Keeper {
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

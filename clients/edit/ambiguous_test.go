@@ -51,7 +51,7 @@ var ambiguities = []struct {
 	{"Servers", JSON, `{"Servers": {"s": {"command": "b"}}, "servers": {"s": {"command": "a"}}}`, "line 1, column 2: a client that ignores the case of letters"},
 	{"Servers alone", JSON, `{"Servers": {"s": {"command": "b"}}}`, "line 1, column 2: a client that ignores the case of letters"},
 
-	// Keys that stand twice: the first or the last counts, or the file is refused.
+	// Keys that are there twice: the first or the last counts, or the file is refused.
 	{"server twice", JSON, `{"servers": {"s": {"command": "a"}, "s": {"command": "b"}}}`, `the key "s" stands twice`},
 	{"env twice", JSON, `{"servers": {"s": {"command": "a", "env": {"A": "1"}, "env": {}}}}`, `line 1, column 55: the key "env" stands twice`},
 	{"variable twice", JSON, `{"servers": {"s": {"command": "a", "env": {"A": "1", "\u0041": "2"}}}}`, `the key "A" stands twice`},

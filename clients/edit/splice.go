@@ -3,6 +3,8 @@ package edit
 import (
 	"bytes"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // A splicer turns a change into splices. Its methods return why that is not possible.
@@ -240,4 +242,28 @@ func (p *splicer) skipExtra(at int) int {
 		}
 	}
 	return at
+}
+
+func (f *File) quote(word string) string {
+	if f.format == JSON {
+		return show.Item("json", word)
+	}
+	return show.TOML(word) // which YAML reads alike
+}
+
+// isPlain reports whether a word needs no quotes in YAML: every reader of YAML 1.1 and 1.2 takes
+// it for that string. It is strict: quotes are never wrong.
+func isPlain(word string) bool {
+	rest := strings.TrimPrefix(word, "--")
+	for i, r := range rest {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '/'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789-_.=@+", r)) {
+			return false
+		}
+	}
+	switch strings.ToLower(rest) {
+	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf":
+		return false
+	}
+	return true
 }

@@ -203,7 +203,7 @@ func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 	for _, name := range c.servers() {
 		want = append(want, clients.JailName(name))
 	}
-	for i, name := range names { // a program of a project has the hash of the project behind its name
+	for i, name := range names { // a program of a project has the hash of the project after its name
 		if at := len(name) - len("-0123456789abcdef"); at > 0 && slices.Contains(want, name[:at]) {
 			names[i] = name[:at]
 		}

@@ -77,7 +77,7 @@ func serveRedis(c *bufio.ReadWriter, tell func([]byte)) error {
 	}
 }
 
-// redisNumber reads a line that is a number behind a sign.
+// redisNumber reads a line that is a number after a sign.
 func redisNumber(c *bufio.ReadWriter, sign byte) (int, error) {
 	line, err := c.ReadString('\n')
 	if err != nil {

@@ -62,7 +62,7 @@ func endSession(s *clientSession, pushes []endingStep, bare bool) (status int, l
 // TestClientsEndSessions ends sessions as real clients do. An ordinary server ends with
 // its own status; a server that ignores all requests to end is killed. Both have daemons
 // in sessions of their own. With a jail no process is left and only a client that starts
-// with SIGKILL has to kill. Without a jail the daemons stay.
+// with SIGKILL must kill. Without a jail the daemons stay.
 func TestClientsEndSessions(t *testing.T) {
 	t.Parallel()
 	const s = time.Second

@@ -16,7 +16,7 @@ func githubTable(keys string) string {
 	return fmt.Sprintf("[servers.github]\npreset = \"github-archived\"\ncommand = \"node\"\narguments = [%q]\n%s", server(github), keys)
 }
 
-// TestPresetGithub tests that a real server works with its preset alone, configured and behind
+// TestPresetGithub tests that a real server works with its preset alone, configured and after
 // --, and that the host gets the token, which the server does not hold.
 func TestPresetGithub(t *testing.T) {
 	need(t, "npm")

@@ -104,7 +104,7 @@ func TestPresetsAreTried(t *testing.T) {
 	}
 }
 
-// TestPresetServers starts real servers in jails under their presets. Each has to list its
+// TestPresetServers starts real servers in jails under their presets. Each must list its
 // tools, some of read_only among them, and to deny of none of these that it only reads. A
 // harmless tool reaches the API or database, which a local host stands in for, with the token.
 // The jail does not have the token, unless the preset says so. make test-long starts all, make

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestCommands tests that a list of commands has to contain every program, also those
+// TestCommands tests that a list of commands must contain every program, also those
 // that other programs start.
 func TestCommands(t *testing.T) {
 	need(t, "node", "git")

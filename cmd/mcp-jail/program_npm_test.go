@@ -81,7 +81,7 @@ func registry(t *testing.T) *httptest.Server {
 }
 
 // registryInside returns an exec server that also serves the packages, on the loopback of
-// its own jail. mcp-jail tells npm that there is no network; npm has to be told otherwise.
+// its own jail. mcp-jail tells npm that there is no network; npm must be told otherwise.
 func registryInside(t *testing.T, w *world) (program, url string) {
 	t.Helper()
 	url = "http://127.0.0.1:4873"

@@ -108,7 +108,7 @@ func realPackages(t *testing.T) (all []fixture.Package) {
 	}
 }
 
-// TestMemoryInstalled follows the graph of the memory server. npx kept it inside of the
+// TestMemoryInstalled follows the graph of the memory server. npx kept it inside the
 // package: from there it comes along, and it outlives updates.
 func TestMemoryInstalled(t *testing.T) {
 	testkit.NeedsAll(t)

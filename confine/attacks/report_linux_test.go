@@ -138,7 +138,7 @@ func (r *tableRow) who() string {
 }
 
 // refusedBy names the walls of which each alone refuses all forms of the attack. Walls that
-// refuse some forms stand in parentheses. Mediation is tried on top of namespaces, if
+// refuse some forms are in parentheses. Mediation is tried on top of namespaces, if
 // namespaces alone do not refuse the attack.
 func (r *tableRow) refusedBy(ws []world) string {
 	if ws == nil {

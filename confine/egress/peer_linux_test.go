@@ -50,7 +50,7 @@ func listen(t testing.TB, at string, serve func(c *net.TCPConn)) {
 	t.Cleanup(func() { l.Close(); running.Wait() })
 }
 
-// echo sends back what it gets, behind a greeting.
+// echo sends back what it gets, after a greeting.
 func echo(greeting string) func(*net.TCPConn) {
 	return func(c *net.TCPConn) {
 		c.SetDeadline(time.Now().Add(patience))

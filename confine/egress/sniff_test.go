@@ -27,7 +27,7 @@ func TestSniffProtocol(t *testing.T) {
 		"\x15\x00\x00\x01\x85\xa6\xff":         protoOther,
 		"\x17\x00\x00\x01\x85\xa6\xff":         protoOther,
 		"\x15":                                 protoUnknown,
-		"\x15\x03\x01\x00\x02\x01\x5a":         protoTLS, // an alert, behind which some servers read on
+		"\x15\x03\x01\x00\x02\x01\x5a":         protoTLS, // an alert, after which some servers read on
 		"\x14\x03":                             protoTLS,
 		"\x18\x03":                             protoTLS,
 		"\x80":                                 protoUnknown, // SSLv2's format, perhaps

@@ -285,7 +285,7 @@ func (n *foldNode) rename(from string, dir *foldNode, to string, exchange bool) 
 	return 0
 }
 
-// list is struct fuse_dirent of each name behind the first skip.
+// list is struct fuse_dirent of each name after the first skip.
 func (n *foldNode) list(skip uint64) (out []byte) {
 	if skip > 0 {
 		return nil // they fit into one answer

@@ -72,7 +72,7 @@ func TestJailSwappedObjects(t *testing.T) {
 	}
 }
 
-// TestJailResolvedThroughALink: a policy is resolved while a symlink stands in the path. The
+// TestJailResolvedThroughALink: a policy is resolved while a symlink is in the path. The
 // object that it led to is not granted, whether or not the symlink is still there at the start.
 func TestJailResolvedThroughALink(t *testing.T) {
 	jailtest.Needs(t)

@@ -56,7 +56,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			t.Logf("%d tests\n%s", passed, out) // where they are looked for when they were skipped
 			lines := strings.Split(string(out), "\n")
 			for i, line := range lines {
-				if strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: ") { // its messages stand before it
+				if strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: ") { // its messages are before it
 					t.Errorf("%s", strings.Join(lines[max(0, i-5):i+1], "\n"))
 				}
 			}

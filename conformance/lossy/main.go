@@ -1,4 +1,4 @@
-// Command lossy is a relay with a fault, which the comparisons have to find.
+// Command lossy is a relay with a fault, which the comparisons must find.
 //
 //	lossy FAULT COMMAND [ARG…]
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// TestMain makes this test binary a proxy in place of mcp-jail. It confines nothing, so the demonstration has to report
+// TestMain makes this test binary a proxy in place of mcp-jail. It confines nothing, so the demonstration must report
 // surprises.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "run" {

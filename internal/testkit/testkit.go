@@ -1,5 +1,5 @@
 // Package testkit holds what the tests of several packages need: waiting for a
-// condition, golden files, skips that have to be earned, and the test binary started
+// condition, golden files, skips that must be earned, and the test binary started
 // again as another program. Only tests import it; house_test.go forbids it to the
 // product.
 //
@@ -91,7 +91,7 @@ func Golden[T string | []byte](t testing.TB, name string, got T) {
 	}
 }
 
-// Patience bounds every wait for something that has to happen. It is generous: a test
+// Patience bounds every wait for something that must happen. It is generous: a test
 // that reaches it has failed, and no test measures time by it.
 const Patience = 5 * time.Minute
 

@@ -7,7 +7,7 @@
 // profile of the discovery process with the values of its variables, the
 // [Fingerprint] of the program and its package, the era of the protocol, and the
 // client's description of itself. If one of them changes, another file is used, so
-// no file has to be invalidated. Within an [Entry], [Request] names an answer by its
+// no file must be invalidated. Within an [Entry], [Request] names an answer by its
 // method and params, and [TTL] says whether and how long a result may be kept.
 //
 //	print, err := catalog.Fingerprint(profile) // before the process is started

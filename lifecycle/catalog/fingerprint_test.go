@@ -20,7 +20,7 @@ func packaged(root string) []string {
 var fingerprintRows = map[string]struct {
 	files   []string
 	command []string
-	// changes are planted one after the other. The fingerprint has to see each of them.
+	// changes are planted one after the other. The fingerprint must see each of them.
 	// It must not see those in same.
 	changes, same []string
 }{

@@ -158,7 +158,7 @@ func makePortable(root *os.Root, name string) error {
 	return nil
 }
 
-// writeProgram replaces a program. A link that stood there is replaced, and not followed.
+// writeProgram replaces a program. A link that was there is replaced, and not followed.
 func writeProgram(root *os.Root, name string, text []byte) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

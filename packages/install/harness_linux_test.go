@@ -130,7 +130,7 @@ func jailed(t testing.TB, err error) {
 	}
 }
 
-// installs installs a package, which has to succeed.
+// installs installs a package, which must succeed.
 func (u *user) installs(i *Installer, spec string) *Result {
 	u.t.Helper()
 	r, err := i.Install(u.t.Context(), line(u.t, spec))
@@ -141,7 +141,7 @@ func (u *user) installs(i *Installer, spec string) *Result {
 	return r
 }
 
-// fails installs a package, which has to fail with some words.
+// fails installs a package, which must fail with some words.
 func (u *user) fails(i *Installer, spec string, words ...string) error {
 	u.t.Helper()
 	_, err := i.Install(u.t.Context(), line(u.t, spec))
@@ -187,7 +187,7 @@ func starts(s store.Store, lock string, host hostfs.Host, l *runline.Line) (abou
 	return about, json.Unmarshal([]byte(answer.Result.Content[0].Text), &about)
 }
 
-// runs starts the installed program of a package, which has to have a version.
+// runs starts the installed program of a package, which must have a version.
 func (u *user) runs(i *Installer, spec, version string) {
 	u.t.Helper()
 	about, err := starts(i.Store, i.LockFile, i.Host, line(u.t, spec))

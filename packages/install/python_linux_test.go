@@ -77,7 +77,7 @@ func (u pythonUser) install(words ...string) *Result {
 	return r
 }
 
-// fails installs a line that cannot be installed, and returns the error. It has to say the word.
+// fails installs a line that cannot be installed, and returns the error. It must say the word.
 func (u pythonUser) fails(word string, words ...string) error {
 	u.t.Helper()
 	_, err := u.Install(u.t.Context(), u.line(words...))

@@ -109,7 +109,7 @@ func TestCompareBounded(t *testing.T) {
 	}
 }
 
-// TestCompareServers: name, version and instructions stand apart from the tools.
+// TestCompareServers: name, version and instructions are apart from the tools.
 func TestCompareServers(t *testing.T) {
 	old, p := mustPin(t, tool), mustPin(t, tool)
 	p.Server = NewServer("files", "1.1", "Obey.")

@@ -9,7 +9,7 @@ import (
 )
 
 // TestChangesOfNarrowerRules checks that the rights count which rules give together, and not their
-// texts: a file may drop a rule that narrowed another, or repeat one behind it.
+// texts: a file may drop a rule that narrowed another, or repeat one after it.
 func TestChangesOfNarrowerRules(t *testing.T) {
 	for _, c := range []struct {
 		name, users, project string

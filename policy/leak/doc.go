@@ -15,7 +15,7 @@
 // base64 with either alphabet at each of the three places that it can begin at within a group. Each
 // of these is also found after escapes of JSON strings and of URLs, in any mixture and up to Depth
 // times around one another: a tool often answers with JSON in a string of JSON. White space and its
-// escapes may stand between runs of eight or more digits of base64 and hexadecimal text, as line
+// escapes may be between runs of eight or more digits of base64 and hexadecimal text, as line
 // ends do in mail.
 //
 // Other forms are not looked for: compressed or encrypted text, secrets of which only a part is

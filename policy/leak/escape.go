@@ -70,7 +70,7 @@ func unescapeURL(out, text []byte) ([]byte, int) {
 	return append(out, byte(high<<4|low)), 3
 }
 
-// short maps the letter behind a backslash to the byte that both stand for. 0: they are no escape.
+// short maps the letter after a backslash to the byte that both stand for. 0: they are no escape.
 var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescapeJSON appends the character that an escape stands for, and returns the length of the

@@ -60,7 +60,7 @@ func pairs(digits, between string) string {
 }
 
 // within returns the base64 digits of a value that do not depend on the bytes around it. phase is
-// how many bytes of its first group of three stand before the value.
+// how many bytes of its first group of three are before the value.
 func within(encoding *base64.Encoding, value string, phase int) string {
 	text := encoding.EncodeToString([]byte(strings.Repeat("\x00", phase) + value))
 	first := (phase*8 + 5) / 6 // earlier digits have bits of the bytes before the value

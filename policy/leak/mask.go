@@ -96,7 +96,7 @@ func (m *Mask) add(form string) {
 // block is how many bytes of a text are hashed at once, so that the hashes stay near the processor.
 const block = 4 << 10
 
-// each calls found for each form in a text that ends behind place from.
+// each calls found for each form in a text that ends after place from.
 func (m *Mask) each(text []byte, from int, found func(begin, end int)) {
 	sums := make([]uint64, 0, min(len(text)-from, block)+m.longest)
 	for from < len(text) {

@@ -100,7 +100,7 @@ func TestMask(t *testing.T) {
 }
 
 // TestMaskKeepsBack tests that what is kept back does not tell of a value: it is the same for any
-// text of one length without line ends, and nothing is behind a line end.
+// text of one length without line ends, and nothing is after a line end.
 func TestMaskKeepsBack(t *testing.T) {
 	t.Parallel()
 	m := NewMask([]string{guarded})

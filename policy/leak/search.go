@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// search finds patterns in plain text, and the places of any text at which they may lie behind
+// search finds patterns in plain text, and the places of any text at which they may lie after
 // escapes.
 //
 // In a pattern behind escapes, some bytes are written as they are and the others as escapes. Either
-// eight of its bytes (run) stand together as they are, which four and eight find, or each eight of
+// eight of its bytes (run) are together as they are, which four and eight find, or each eight of
 // them have an escape among them, which classes, pairs, near, before and ends find.
 type search struct {
 	patterns []pattern
@@ -83,7 +83,7 @@ func (s *search) addUnusual(text []byte, at int) {
 	if at+1 < len(text) {
 		s.pairs[c][text[at+1]/64] |= 1 << (text[at+1] % 64)
 	}
-	// What stands around the byte in the pattern, so that most escapes of it elsewhere do not count.
+	// What is around the byte in the pattern, so that most escapes of it elsewhere do not count.
 	if at+2 < len(text) {
 		s.near.add(three(c, text[at+1], text[at+2]))
 	} else {

@@ -48,7 +48,7 @@ func (s *search) suspects(text []byte) (all []place) {
 	return merged
 }
 
-// markRuns marks where run bytes of a pattern stand together. It looks at four bytes at every fifth
+// markRuns marks where run bytes of a pattern are together. It looks at four bytes at every fifth
 // place: four of the run bytes begin at such a place.
 func (s *search) markRuns(text []byte, mark func(from, to int)) {
 	const step = run - 4 + 1
@@ -133,7 +133,7 @@ func (s *search) isNested(text []byte, at int) bool {
 		return true
 	}
 	c, n := rest[0], 3
-	if c == '\\' { // the character behind the backslash is escaped as well
+	if c == '\\' { // the character after the backslash is escaped as well
 		if len(rest) < 2 {
 			return true
 		}

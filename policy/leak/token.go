@@ -21,7 +21,7 @@ const (
 	alphanumeric = digits + letters
 	urlSafe      = alphanumeric + "-_"
 	maxToken     = 512          // bytes before begin that check gets, and of a private key those behind it
-	longToken    = 2 * maxToken // bytes behind begin of the longest kinds
+	longToken    = 2 * maxToken // bytes after begin of the longest kinds
 )
 
 // tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its

@@ -63,7 +63,7 @@ func isStateless(_, rest string) bool {
 		strings.HasPrefix(payload, "eyJ") && len(signature) >= 43 && isRandom(signature)
 }
 
-// isFineGrained reports whether rest is the secret of a fine-grained token: a "_" stands between
+// isFineGrained reports whether rest is the secret of a fine-grained token: a "_" is between
 // its two parts.
 func isFineGrained(_, rest string) bool {
 	return rest[22] == '_' && strings.Count(rest, "_") == 1 && isRandom(rest)
@@ -80,7 +80,7 @@ func isAWS(_, rest string) bool {
 	return strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == "" && strings.ContainsAny(rest, "234567") && isRandom(rest)
 }
 
-// isOpenAI reports whether "sk-" and twenty characters or more stand before the middle of a key,
+// isOpenAI reports whether "sk-" and twenty characters or more are before the middle of a key,
 // and both halves look random.
 func isOpenAI(before, rest string) bool {
 	begin := strings.LastIndex(before, "sk-")
@@ -97,7 +97,7 @@ func isAnthropic(_, rest string) bool {
 	return ok && len(kind) >= 4 && len(kind) <= 8 && strings.TrimRight(kind, digits) != kind && isRandom(secret)
 }
 
-// isPrivateKey reports whether "-----BEGIN" and the name of an algorithm, or none, stand before
+// isPrivateKey reports whether "-----BEGIN" and the name of an algorithm, or none, is before
 // "PRIVATE KEY", and a line of base64 after it. An encrypted key of the old form has header fields
 // there, and is not found.
 func isPrivateKey(before, rest string) bool {

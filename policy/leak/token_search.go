@@ -58,7 +58,7 @@ func (s *tokenSearch) find(text []byte, found func(name string)) {
 	}
 }
 
-// findAt calls found with the kinds of the tokens whose anchor stands at a place.
+// findAt calls found with the kinds of the tokens whose anchor is at a place.
 func (s *tokenSearch) findAt(text []byte, at int, seen *runs, found func(name string)) {
 	if !s.anchors.has(four(text[at:])) {
 		return
@@ -73,7 +73,7 @@ func (s *tokenSearch) findAt(text []byte, at int, seen *runs, found func(name st
 	}
 }
 
-// stands reports whether begin of this kind stands at a place of a text, and a token is around it.
+// stands reports whether begin of this kind is at a place of a text, and a token is around it.
 func (t *tokenAt) stands(text []byte, at int, seen runs) bool {
 	if at < 0 || !bytes.HasPrefix(text[at:], []byte(t.begin)) {
 		return false

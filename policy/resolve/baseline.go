@@ -93,7 +93,7 @@ func (b *resolver) addBaseline(extra []command.Dependency) {
 		b.links = append(b.links, at.Links...)
 		all = append(all, resolved{at.Path, at.Info, &needs[i]})
 	}
-	// The rights of the installed package are fixed, whatever rule lies around it.
+	// A rule for a directory above does not change the rights of the installed package.
 	tree := ""
 	if b.p.Packages.Tree != "" {
 		tree = b.paths.Canonical(b.p.Packages.Tree)

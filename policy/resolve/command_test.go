@@ -48,7 +48,7 @@ func TestCommands(t *testing.T) {
 	tests := []struct {
 		name, files, line, path string
 		program, brought        string
-		links                   string // that have to be among Profile.Links
+		links                   string // that must be among Profile.Links
 	}{
 		{name: "system binary", line: "server", program: "/usr/bin/server"},
 		{name: "go binary at home", files: "x /home/u/go/bin/srv", line: "/home/u/go/bin/srv", program: "/home/u/go/bin/srv", brought: "/home/u/go/bin/srv"},

@@ -137,8 +137,8 @@ func dashesBefore(own, server []string) string {
 // valid server name, and ends with a short hash, which keeps two servers from sharing a private
 // HOME.
 //
-// If a launcher such as npx fetches the server's package, the name is made of the package,
-// whatever its version and its arguments are: see [runline.Line.Key]. Other servers have their
+// If a launcher such as npx fetches the server's package, DefaultName makes the name of
+// the package, and leaves out version and arguments: see [runline.Line.Key]. Other servers have their
 // [config.DefaultName].
 func DefaultName(argv []string, dir string) string {
 	if line, err := runline.Parse(argv); err == nil {

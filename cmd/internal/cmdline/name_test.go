@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDefaultNameOfPackages tests that the name of a launcher's line is the package's, whatever its
-// version and arguments are, and that another command has the name that policy/config gives.
+// TestDefaultNameOfPackages tests that a launcher's line is named after its package, and not after the
+// version or the arguments. Another command has the name that policy/config gives.
 func TestDefaultNameOfPackages(t *testing.T) {
 	name := func(line string) string { return DefaultName(strings.Fields(line), "/srv") }
 	for line, want := range map[string]string{

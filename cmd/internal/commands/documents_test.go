@@ -117,7 +117,7 @@ func commandLines(b markdown.Block) (lines []string) {
 	return lines
 }
 
-// commandStart matches what may stand before the arguments of mcp-jail: variables, programs
+// commandStart matches what may be before the arguments of mcp-jail: variables, programs
 // that start others, and the name itself.
 var commandStart = regexp.MustCompile(`^(?:[A-Z_]+=\S* |sudo |source <\(|npx (?:-y )?|(?:claude|gemini|codex|qwen) mcp add .*?)?(?:\S*/)?mcp-jail(?: -- | )`)
 

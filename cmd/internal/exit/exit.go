@@ -41,7 +41,7 @@ func ConfigErrorf(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
-// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command behind
+// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command after
 // --. Its exit status is Usage.
 type DefaultsError struct{ Err error }
 

@@ -87,7 +87,7 @@ func (f *File) merge(e Entry) {
 	}
 	switch old := &f.Entries[at]; {
 	case old.Left == clients.Beside || e.Left == clients.Beside:
-		// A command beside the entry runs outside of the jail, whatever else holds.
+		// No wrapping of the entry puts a command beside it into the jail.
 		if e.Left == clients.Beside {
 			*old = e
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestTrailers: of the fields behind a body those pass that the header has announced,
+// TestTrailers: of the fields after a body those pass that the header has announced,
 // and none that some server could take for another path or method.
 func TestTrailers(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// TestTrailersAndHints: what comes before and behind an answer passes too.
+// TestTrailersAndHints: what comes before and after an answer passes too.
 func TestTrailersAndHints(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {

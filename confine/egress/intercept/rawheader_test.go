@@ -11,7 +11,7 @@ import (
 )
 
 // TestSmuggling: a request that two readers could take for different ones reaches
-// nobody, nor does what is hidden behind it.
+// nobody, nor does what is hidden after it.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	const hidden = "GET /hidden HTTP/1.1\r\nHost: api.example.com\r\n\r\n"

@@ -48,7 +48,7 @@ type workerPool struct {
 // reaches it only with more threads than the default limit, or by killing waiting threads.
 const maxHeld = 1024
 
-// assignment is what the caller of assign has to do with the request.
+// assignment is what the caller of assign must do with the request.
 type assignment int
 
 const (

@@ -17,7 +17,7 @@ const MinFDTable = 128
 
 // PadFDTable appends entries to the files of a process that is to be started, so that its
 // table is large. The entries are not open descriptors: package syscall puts the pipe that it
-// uses until the exec behind the last of them, and closes the numbers of the entries.
+// uses until the exec after the last of them, and closes the numbers of the entries.
 func PadFDTable(files ...uintptr) []uintptr {
 	for size := FDTableTarget(len(files)); len(files) < size; {
 		files = append(files, ^uintptr(0))

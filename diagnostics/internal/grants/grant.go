@@ -299,7 +299,7 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 		return nil, len(grants) == 0
 	}
 	if slices.ContainsFunc(grants, func(n Grant) bool { return n.Path != "" && w.IsDenied(n.Path) }) {
-		return nil, false // the user has to remove the flag --deny first
+		return nil, false // the user must remove the flag --deny first
 	}
 	for i, n := range grants {
 		// --read, --write, --execute and --net replace the default policy; --env and

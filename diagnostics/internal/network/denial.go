@@ -169,7 +169,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 			}
 		}
 		near = append(near, where)
-		if r.Port != 0 { // the new rule has to be as specific as this one
+		if r.Port != 0 { // the new rule must be as specific as this one
 			n.Port = r.Port
 		}
 		if r.Allow {

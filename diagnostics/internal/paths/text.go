@@ -141,7 +141,7 @@ func isUnremovable(c *facts.Case, path string) bool {
 // a database.
 func attributeParent(c *facts.Case, sure report.Attribution, path string, missing policy.Rights, cause string) facts.Finding {
 	dir := filepath.Dir(path)
-	// Its own rule withholds the right at path, whatever the directory grants. A shared
+	// The path's own rule withholds the right, so a grant of the directory does not help. A shared
 	// directory is never granted.
 	if e, ok := c.Profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || c.Exists(dir) != facts.Present || whyShared(c, dir) != "" {
 		return Attribute(c, sure, path, missing, false, cause)

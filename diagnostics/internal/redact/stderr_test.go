@@ -62,7 +62,7 @@ func TestStderrFilter(t *testing.T) {
 		"mail: a\rm\n":                             "mail: a\rm\n",
 		"a\tb\r\tc\r\n\r\n":                        "a\tb\r\tc\r\n\r\n",
 
-		// Text behind a carriage return overwrites only as much of the line as it is long.
+		// Text after a carriage return overwrites only as much of the line as it is long.
 		"Zcp-jail:   --read ~/.ssh\rm\n":             "Zcp-jail:   --read ~/.ssh\r\nm\n",
 		"Zcp-jail: x\rm\r\n":                         "Zcp-jail: x\r\nm\r\n",
 		"Zcp-jail: x\r\x1b[1mm\n":                    "Zcp-jail: x\r\n\x1b[1mm\n",

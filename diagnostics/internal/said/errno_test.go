@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestMatchFault checks that the name of a fault inside of another word does not match.
+// TestMatchFault checks that the name of a fault inside another word does not match.
 func TestMatchFault(t *testing.T) {
 	for line, want := range map[string]string{
 		"ModuleNotFoundError: No module named requests":            "",

@@ -120,7 +120,7 @@ func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
 	return f
 }
 
-// ruleFor returns the name under which the refused program stands in the rules, or would. If
+// ruleFor returns the name that the rules have for the refused program, or would have. If
 // several rules are about the file, the name that the program was started with decides.
 func ruleFor(c *facts.Case, d policy.Denial) string {
 	called := ""

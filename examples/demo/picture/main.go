@@ -63,11 +63,11 @@ func run(ctx context.Context, p picture, flags []string) error {
 	return os.WriteFile(p.out, draw(p.title, parse(text)), 0o644)
 }
 
-// number matches the number before the heading of a part, behind its colour.
+// number matches the number before the heading of a part, after its colour.
 var number = regexp.MustCompile(`^((?:\x1b\[[0-9;]*m)*)(\d+)\b`)
 
 // keep returns the parts of a transcript with these numbers, counted anew, and what has no number.
-// Blank lines stand between the parts.
+// Blank lines are between the parts.
 func keep(text, numbers string) string {
 	if numbers == "" {
 		return text

@@ -3,7 +3,7 @@
 //	notes DIR
 //
 // It refuses names that lead out of DIR, and it follows symbolic links, which its lexical check does not see: a link in
-// DIR to a private key is read like a note. It has this mistake on purpose: a jail has to make such mistakes harmless.
+// DIR to a private key is read like a note. It has this mistake on purpose: a jail must make such mistakes harmless.
 package main
 
 import (

@@ -38,7 +38,7 @@ func unixThefts() []theft {
 			sweep: always(nil),
 		},
 		{
-			// Not in the sweep: the caller has to look for the process that it leaves behind.
+			// Not in the sweep: the caller must look for the process that it leaves behind.
 			name: "survive", about: "Leave a process behind that outlives the session: forked twice, in a session of its own, deaf to the polite signals, gone after a minute at most",
 			params: []param{
 				{name: "seconds", about: "how long it lives; 20 unless given, 60 at most", kind: number},

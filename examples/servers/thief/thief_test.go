@@ -50,7 +50,7 @@ func open(t *testing.T) steal {
 
 func textOf(result *mcp.CallToolResult) string { return mcp.GetTextFromContent(result.Content[0]) }
 
-// got calls a theft that has to succeed: a thief that fails without a jail proves nothing in a jail.
+// got calls a theft that must succeed: a thief that fails without a jail proves nothing in a jail.
 func (s steal) got(t *testing.T, want, tool string, arguments map[string]any) {
 	t.Helper()
 	result := s(tool, arguments)

@@ -29,14 +29,14 @@ const (
 type Block struct {
 	Kind    Kind
 	Line    int    // of its first line, from 1
-	Info    string // of fenced code: the words behind the fence
+	Info    string // of fenced code: the words after the fence
 	Text    string // of code: without fence and indentation
 	Comment string // the HTML comment before the block, without its marks
 
 	Indented bool // code without a fence
 }
 
-// Language returns the first word behind the fence of a block of code.
+// Language returns the first word after the fence of a block of code.
 func (b Block) Language() string {
 	language, _, _ := strings.Cut(b.Info, " ")
 	return language

@@ -108,7 +108,7 @@ func (p *parser) fence(indent int, opening string) {
 	p.blank = true
 }
 
-// indented reads a block of code that is indented. Blank lines inside of it belong to it.
+// indented reads a block of code that is indented. Blank lines inside it belong to it.
 func (p *parser) indented(indent int) {
 	b := Block{Kind: Code, Line: p.next + 1, Indented: true}
 	var lines []string

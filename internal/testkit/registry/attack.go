@@ -36,7 +36,7 @@ type Attempt struct {
 }
 
 // Arm returns the package with a script that tries the attack, usually "postinstall".
-// Without a script it only adds the files, of which attack.cjs has to be required.
+// Without a script it only adds the files, of which attack.cjs must be required.
 func (a Attack) Arm(p Package, script string) Package {
 	p.Files = with(p.Files, map[string]string{"attack.cjs": attackJS, "attack.json": a.plan()})
 	if script != "" {

@@ -53,7 +53,7 @@ func (u user) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// does runs a command that has to succeed, and returns what it printed.
+// does runs a command that must succeed, and returns what it printed.
 func (u user) does(name string, args ...string) string {
 	u.t.Helper()
 	out, err := u.command(name, args...).CombinedOutput()
@@ -63,7 +63,7 @@ func (u user) does(name string, args ...string) string {
 	return string(out)
 }
 
-// fails runs a command that has to fail and say a word.
+// fails runs a command that must fail and say a word.
 func (u user) fails(word, name string, args ...string) string {
 	u.t.Helper()
 	out, err := u.command(name, args...).CombinedOutput()

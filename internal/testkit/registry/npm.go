@@ -140,7 +140,7 @@ func tags(offers []offer) map[string]string {
 	return out
 }
 
-// service answers for what stands below /-/.
+// service answers for what is below /-/.
 func (a answer) service(name string) {
 	attested, isAttestation := strings.CutPrefix(name, "npm/v1/attestations/")
 	of, isTags := strings.CutPrefix(name, "package/")

@@ -242,7 +242,7 @@ func TestNPMAttestations(t *testing.T) {
 	}
 }
 
-// TestNPMHostileTarball: the entries stand in the tarball, and npm keeps them inside.
+// TestNPMHostileTarball: the entries are in the tarball, and npm keeps them inside.
 func TestNPMHostileTarball(t *testing.T) {
 	outside := t.TempDir()
 	p := Package{Name: "hostile", Version: "1.0.0", Entries: []Entry{

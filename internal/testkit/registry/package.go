@@ -48,7 +48,7 @@ type Package struct {
 	// "Basic dXNlcjpwYXNz".
 	Token string `json:"token,omitempty"`
 
-	// Entries stand in the tarball after Files, under exactly the names given.
+	// Entries are in the tarball after Files, under exactly the names given.
 	Entries []Entry `json:"entries,omitempty"`
 	// Filler is the size of a further file, package/filler.bin. It is not compressed,
 	// so the tarball is at least that long; if Squeezed, it is compressed to a hundredth.
@@ -145,7 +145,7 @@ func (p Package) needsFacts() bool {
 	return !integrity || !shasum
 }
 
-// FromDir returns the package whose files stand in a directory with a package.json.
+// FromDir returns the package whose files are in a directory with a package.json.
 // Symlinks and node_modules are left out.
 func FromDir(dir string) (Package, error) {
 	p := Package{Files: map[string]string{}, Modes: map[string]int64{}}

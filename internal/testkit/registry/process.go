@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// ProgramName is the name under which a test binary has to register [Main]:
+// ProgramName is the name under which a test binary must register [Main]:
 //
 //	testkit.Programs{registry.ProgramName: registry.Main}.Dispatch()
 const ProgramName = "mcp-jail-test-registry"
@@ -31,7 +31,7 @@ const (
 )
 
 // Main serves a stock in a process of its own. Its first line on stdout is its URL. It ends when
-// its stdin ends. It reads the stock again when its file changes, but not when a file inside of a
+// its stdin ends. It reads the stock again when its file changes, but not when a file inside a
 // directory of stocks does.
 func Main() {
 	if err := serveProcess(os.Stdin, os.Stdout, os.Getenv); err != nil {
@@ -108,7 +108,7 @@ type Process struct {
 }
 
 // StartProcess serves a stock in another process until the test ends. Options change the
-// command before it starts: its address, its namespaces. The test binary has to know
+// command before it starts: its address, its namespaces. The test binary must know
 // ProgramName.
 func StartProcess(t testing.TB, stock Stock, options ...func(*exec.Cmd)) *Process {
 	t.Helper()

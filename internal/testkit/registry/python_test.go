@@ -38,7 +38,7 @@ func (p pip) refuses(word string, what ...string) {
 	p.fails(word, p.python, append([]string{"-m", "pip", "install", "--target", p.target}, what...)...)
 }
 
-// program returns the command of an installed console script, which has to be told where
+// program returns the command of an installed console script, which must be told where
 // its packages are, because the target is no environment of its own.
 func (p pip) program(name string) *exec.Cmd {
 	c := p.command(filepath.Join(p.target, "bin", name), "--an", "argument")

@@ -123,7 +123,7 @@ func (w Wheel) writeWheel(to io.Writer) error {
 	return z.Close()
 }
 
-// backend is a build backend (PEP 517) that stands in the source distribution itself. It
+// backend is a build backend (PEP 517) that is in the source distribution itself. It
 // runs the code of Wheel.Build, and takes the wheel from beside it.
 const backend = `import os, shutil
 

@@ -33,7 +33,7 @@ type Client struct {
 	Gone       Event         // the client no longer reads its stdout
 	InputEnded chan struct{} // closed at the end of the client's stdin; nil before StartReading
 	Tasks      sync.WaitGroup
-	deadline   time.Time // when we have to exit after a signal; zero: no signal came
+	deadline   time.Time // when we must exit after a signal; zero: no signal came
 	Shutdown   Event     // deadline is set
 
 	RecordMu      sync.Mutex

@@ -46,7 +46,7 @@ func FailureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
 }
 
-// burst is how long a server has to write only messages before the next line that is not a message
+// burst is how long a server must write only messages before the next line that is not a message
 // is announced again.
 const burst = 5 * time.Second
 

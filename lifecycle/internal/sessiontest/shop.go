@@ -28,7 +28,7 @@ type shopMessage struct {
 	Result, Error json.RawMessage
 }
 
-// shop runs with the options (words, some with a value behind "=") of
+// shop runs with the options (words, some with a value after "=") of
 // MCP_JAIL_TEST_OPTIONS:
 //
 //	die-boot, die-probe, silent-boot, error-boot, big-boot, twice-boot

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// TestPinsOpenLists: what a client asked and nobody answers does not pile up.
+// TestPinsOpenLists tests that openLists forgets old requests that the server never answers.
 func TestPinsOpenLists(t *testing.T) {
 	t.Parallel()
 	var o openLists

@@ -223,7 +223,7 @@ func (k *runningKernel) withoutUnprivilegedNamespaces() (string, error) {
 	return k.forbid("kernel/unprivileged_userns_clone", user)
 }
 
-// forbid sets a kernel setting to 0 during the check. mcp-jail has to name the setting as
+// forbid sets a kernel setting to 0 during the check. mcp-jail must name the setting as
 // the cause. Then forbid waives the axes that doctor names, and runs a session without
 // namespaces.
 func (k *runningKernel) forbid(setting string, users ...account) (string, error) {

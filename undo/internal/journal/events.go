@@ -87,7 +87,7 @@ func (h *History) isUnchanged(c *Change, now *object.State) bool {
 }
 
 // movedTo returns the index of the change to whose path the object from the path of change i has
-// moved. It returns false if the object has not moved, or if something stood at the new path
+// moved. It returns false if the object has not moved, or if something was at the new path
 // before.
 func (h *History) movedTo(i int, afters []object.State, at map[object.ID]int) (int, bool) {
 	before := &h.Changes[i].Before

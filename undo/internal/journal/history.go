@@ -131,7 +131,8 @@ func history(jails []*jail, sel Selection) *History {
 			}
 			continue
 		}
-		// What is left at a path belongs to the call that touched it last, whatever call runs when it is found.
+		// The call that touched a path last left what is there. Another call may run when the keeper
+		// finds it.
 		if e.Word != WordNow && owner[e.Path].call != e.call {
 			owner[e.Path] = owned{e.call, e.State}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // CallBegins gives each file that the server still has open for writing a record of its own in the
-// call that has just begun: no supervisor sees what is written there. The record of the call has to
+// call that has just begun: no supervisor sees what is written there. The record of the call must
 // be in the journal already. CallBegins does nothing unless PerCall is set.
 func (k *Keeper) CallBegins() {
 	k.mu.Lock()

@@ -11,18 +11,18 @@ import (
 
 // Finder tells who left what is at a path: the session, a later one, an undo, or others.
 type Finder struct {
-	session *journal.Session
-	history *journal.History
-	wanted  map[object.ID]bool      // the objects that are to be somewhere
-	stands  map[object.ID]object.ID // the files that later undos have made, and those for which they stand
-	later   []later                 // the sessions after this one; nil: not looked for yet
-	settled map[int][]byte          // of a session that was killed: what is still to be written to its journals
+	session  *journal.Session
+	history  *journal.History
+	wanted   map[object.ID]bool      // the objects that are to be somewhere
+	replaced map[object.ID]object.ID // the files that later undos have made, and those that they replaced
+	later    []later                 // the sessions after this one; nil: not looked for yet
+	settled  map[int][]byte          // of a session that was killed: what is still to be written to its journals
 }
 
 // NewFinder looks at what became of a session since. The history is one of that session. If the
 // session was killed, NewFinder adds to the history what it left.
 func NewFinder(s *journal.Session, h *journal.History) *Finder {
-	f := &Finder{session: s, history: h, stands: map[object.ID]object.ID{}, wanted: map[object.ID]bool{}}
+	f := &Finder{session: s, history: h, replaced: map[object.ID]object.ID{}, wanted: map[object.ID]bool{}}
 	if !s.Running && !s.Ended {
 		f.settle()
 	}
@@ -122,9 +122,9 @@ func (t *later) outlives(st *object.State) bool {
 // findStands notes which files later undos have made for which. If the session is an undo itself,
 // its own files have another content than those for which they stand; its links have no content.
 func (f *Finder) findStands() {
-	maps.Copy(f.stands, f.history.Alike)
+	maps.Copy(f.replaced, f.history.Alike)
 	for _, t := range f.laterSessions() {
-		maps.Copy(f.stands, t.history.Stands)
+		maps.Copy(f.replaced, t.history.Stands)
 	}
 	if len(f.history.Alike) > 0 {
 		f.joinAlike()
@@ -158,18 +158,18 @@ func (f *Finder) joinAlike() {
 	for id, original := range alike {
 		for _, id := range []object.ID{id, original} {
 			if want, ok := wanted[first(id)]; ok && !f.wanted[f.FileOf(id)] {
-				f.stands[id] = want
+				f.replaced[id] = want
 			}
 		}
 	}
 }
 
-// FileOf returns the file of this session for which a file stands. An undo that puts content back
-// makes a new file. If that undo came before the end of this session, this session may know the new
-// file: then the new one stands for itself.
+// FileOf returns the file of this session that a file replaced. An undo that puts content back makes
+// a new file. If that undo came before the end of this session, this session may know the new file.
+// Then FileOf returns the new file itself.
 func (f *Finder) FileOf(id object.ID) object.ID {
-	for range f.stands {
-		original, ok := f.stands[id]
+	for range f.replaced {
+		original, ok := f.replaced[id]
 		if !ok || f.wanted[id] {
 			break
 		}
@@ -183,8 +183,8 @@ func (f *Finder) IsWanted(id object.ID) bool { return f.wanted[f.FileOf(id)] }
 
 // standsFor reports whether a file is another one, or a later undo has made it for that one.
 func (f *Finder) standsFor(id, other object.ID) bool {
-	for range f.stands {
-		original, ok := f.stands[id]
+	for range f.replaced {
+		original, ok := f.replaced[id]
 		if !ok || id == other {
 			break
 		}
@@ -254,7 +254,7 @@ func (f *Finder) StillLeft(l journal.Left, now *object.State) bool {
 	same, changedBy := asLeft{l}, map[string]bool{}
 	for _, t := range f.laterSessions() {
 		// Follow the file back through the files that undos made for it.
-		for id := now.ID; ; id = f.stands[id] {
+		for id := now.ID; ; id = f.replaced[id] {
 			first := t.history.First[id]
 			_, made := t.history.Stands[id]
 			if same.has(&first) || made && changedBy[t.Head.Undoes] {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSuggestProgram: a short name has to differ in one letter only.
+// TestSuggestProgram: a short name must differ in one letter only.
 func TestSuggestProgram(t *testing.T) {
 	known := []string{"npx", "python3", "fmt", "node"}
 	for word, want := range map[string]string{"npxx": "npx", "pyhton": "python3", "foo": "", "noed": "node", "knode2": "node", "mypythons": ""} {

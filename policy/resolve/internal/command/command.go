@@ -56,7 +56,7 @@ type Resolver struct {
 	MayWrite      func(string) bool // a server could write there: see Reach
 	SearchPath    []string          // the directories of PATH, absolute and clean
 	NeverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
-	SensitiveDirs []string          // nor is a directory that holds one of these, or lies inside of one
+	SensitiveDirs []string          // nor to a directory that holds one of these, or is inside one
 
 	Dependencies  []Dependency
 	Links         []policy.Link
