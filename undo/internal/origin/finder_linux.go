@@ -29,7 +29,7 @@ func NewFinder(s *journal.Session, h *journal.History) *Finder {
 	for i := range h.Changes {
 		f.wanted[h.Before(&h.Changes[i]).ID] = true
 	}
-	f.findStands()
+	f.findReplaced()
 	return f
 }
 
@@ -119,9 +119,9 @@ func (t *later) outlives(st *object.State) bool {
 	return st.Kind == object.None || at <= slices.Max(journal.LastSigns(t.Session))+int64(Heartbeat)
 }
 
-// findStands notes which files later undos have made for which. If the session is an undo itself,
-// its own files have another content than those for which they stand; its links have no content.
-func (f *Finder) findStands() {
+// findReplaced notes which files later undos have made, and what each replaced. If the session is an undo itself,
+// its own files have another content than those that they replaced; its links have no content.
+func (f *Finder) findReplaced() {
 	maps.Copy(f.replaced, f.history.Alike)
 	for _, t := range f.laterSessions() {
 		maps.Copy(f.replaced, t.history.Stands)
@@ -178,7 +178,7 @@ func (f *Finder) FileOf(id object.ID) object.ID {
 	return id
 }
 
-// IsWanted reports whether an object, or the one for which it stands, is to be somewhere.
+// IsWanted reports whether an object, or the one that it replaced, is to be somewhere.
 func (f *Finder) IsWanted(id object.ID) bool { return f.wanted[f.FileOf(id)] }
 
 // standsFor reports whether a file is another one, or a later undo has made it for that one.

@@ -12,7 +12,7 @@ import (
 // TestFileOf follows files to those for which undos have made them, also in a circle.
 func TestFileOf(t *testing.T) {
 	a, b, c, other := object.ID{Ino: 1}, object.ID{Ino: 2}, object.ID{Ino: 3}, object.ID{Ino: 4}
-	f := &Finder{stands: map[object.ID]object.ID{b: a, c: b}, wanted: map[object.ID]bool{a: true}}
+	f := &Finder{replaced: map[object.ID]object.ID{b: a, c: b}, wanted: map[object.ID]bool{a: true}}
 	if f.FileOf(c) != a || f.FileOf(other) != other || !f.Is(c, a) || f.Is(other, a) || !f.IsWanted(c) || f.IsWanted(other) {
 		t.Error("the third file does not stand for the first one")
 	}
@@ -20,7 +20,7 @@ func TestFileOf(t *testing.T) {
 	if f.FileOf(c) != b || !f.standsFor(c, a) {
 		t.Error("a file that is wanted itself does not stand for itself")
 	}
-	f = &Finder{stands: map[object.ID]object.ID{a: b, b: a}}
+	f = &Finder{replaced: map[object.ID]object.ID{a: b, b: a}}
 	if f.Is(a, other) {
 		t.Error("in a circle, a file stands for one that is not in it")
 	}
