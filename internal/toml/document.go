@@ -13,7 +13,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// maxFaults bounds the faults of a hostile document, which can be wrong once per byte.
+// maxFaults bounds the faults of one kind in a hostile document, which can be wrong once per byte.
+// Each kind has its own bound, so that faults that a caller takes hide none that it refuses.
 const maxFaults = 1000
 
 // A document parses one document. Its work is linear in the size of any data.
@@ -23,6 +24,7 @@ type document struct {
 	depth    int // of nested tables and arrays, and of the parts of a key
 	newlines []int
 	faults   []Fault
+	found    map[FaultKind]int // faults of each kind
 	line     int
 }
 
@@ -30,7 +32,7 @@ type document struct {
 // the order in which they were found. Values may be nested depth deep, and a key may have as many
 // parts. Parse never panics.
 func Parse(data []byte, depth int) (*Node, []Fault) {
-	d := &document{data: data, depth: depth, line: 1}
+	d := &document{data: data, depth: depth, line: 1, found: map[FaultKind]int{}}
 	root := newTable(1, Place{})
 	root.header = true
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
@@ -66,7 +68,7 @@ func (d *document) add(f Fault) {
 	if f.Line == 0 {
 		f.Line = d.line
 	}
-	if len(d.faults) < maxFaults {
+	if d.found[f.What]++; d.found[f.What] <= maxFaults {
 		d.faults = append(d.faults, f)
 	}
 }

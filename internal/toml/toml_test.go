@@ -236,3 +236,16 @@ func unlike(n *Node, want any) string {
 	}
 	return ""
 }
+
+// TestFaultsOfEachKind tests that many faults of one kind hide no fault of another.
+func TestFaultsOfEachKind(t *testing.T) {
+	text := "k = 1\nk = 2\nz = [" + strings.Repeat(`"\u0000",`, 2*maxFaults) + "]\n[a\n"
+	count := map[FaultKind]int{}
+	_, faults := Parse([]byte(text), 16)
+	for _, f := range faults {
+		count[f.What]++
+	}
+	if count[NULInText] != maxFaults || count[KeyTwice] != 1 || count[Syntax] != 1 {
+		t.Errorf("%v", count)
+	}
+}

@@ -62,13 +62,14 @@ func named(err error, name string) error {
 	return err
 }
 
-// Find returns the entry of a key in the text of a lock file, or nil if there is none. It
-// decodes that entry only.
+// Find returns the entry of a key in the text of a lock file, or nil if there is none. If there is
+// one, it decodes that entry only. If not, the whole file must be right: a misspelt section could
+// hide the entry.
 func Find(data []byte, key Key, name string) (*Entry, error) {
 	if 0 < len(data) && len(data) <= maxSize {
 		if root, err := full(data); err == nil {
 			d := &decoder{}
-			if e := d.find(root, key); d.err == nil {
+			if e := d.find(root, key); d.err == nil && e != nil {
 				return e, nil
 			}
 		}

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -51,5 +52,24 @@ func TestFindAgrees(t *testing.T) {
 	}
 	if valid < 5000 || found < 1000 {
 		t.Errorf("%d files were valid, and had %d sections", valid, found)
+	}
+}
+
+// TestFindRefuses tests that a file with a fault is refused if the fault may hide the entry: it could
+// be in a section with a misspelt name, or after the place where the parser stopped.
+func TestFindRefuses(t *testing.T) {
+	const entry = "name = \"n\"\nversion = \"1\"\npinned = \"2026-11-22T20:43:20Z\"\n"
+	tools := "[npm.\"c\"]\n" + entry + "[npm.\"c\".pins.s.tools]\n"
+	for i := range 1500 { // a server may describe tools so
+		tools += fmt.Sprintf("t%d = { title = \"\\u0000\", hash = \"h\" }\n", i)
+	}
+	key := Key{NPM, "b"}
+	if e, err := Find([]byte("version = 2\n"+tools+"[npm.\"b\"]\n"+entry), key, "f"); err != nil || e == nil {
+		t.Errorf("control: %v, %v", e, err)
+	}
+	for _, end := range []string{"[nmp.\"b\"]\n" + entry, "[npm.\"b\"\n" + entry, "[npm.\"d\"]\nname = \"n\"\n" + entry} {
+		if e, err := Find([]byte("version = 2\n"+tools+end), key, "f"); err == nil {
+			t.Errorf("%q is accepted, and has %v", end, e)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package stub
 
-import "testing"
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
 
 // TestArena checks that what fits is aligned and apart, and that what does not fit is noted until the
 // arena is emptied.
@@ -21,5 +25,12 @@ func TestArena(t *testing.T) {
 	task.Path("a\x00b")
 	if !task.arena.full {
 		t.Error("it takes a path with a NUL")
+	}
+	if _, err := task.Call(unix.SYS_GETPID); err != unix.ENOMEM {
+		t.Errorf("a call with a full arena: %v", err)
+	}
+	task.arena.reset()
+	if pid, err := task.Call(unix.SYS_GETPID); err != nil || pid == 0 {
+		t.Errorf("control: %d, %v", pid, err)
 	}
 }

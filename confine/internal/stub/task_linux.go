@@ -70,8 +70,12 @@ const (
 )
 
 // Call makes a system call. Pointers among the arguments must point into the task's arena.
-// The functions named like those of package unix put their arguments there.
+// The functions named like those of package unix put their arguments there. If they did not fit, Call
+// fails with ENOMEM.
 func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
+	if t.arena.full && !t.batching {
+		return 0, unix.ENOMEM
+	}
 	var a [6]uintptr
 	copy(a[:], args)
 	if t.stub == nil {
@@ -98,13 +102,10 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// call makes a system call, or fails with ENOMEM if the arena is full.
+// call is Call, and empties the arena.
 func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {
 	if !t.batching {
 		defer t.arena.reset() // its content stays until the next call, for OnComplete
-		if t.arena.full {
-			return -1, unix.ENOMEM
-		}
 	}
 	r, err := t.Call(nr, args...)
 	if err != nil {
