@@ -125,20 +125,25 @@ failures() {
 	tail -5 "$1"
 }
 
-# verdict REASON LOG... fails if MCPJAIL_REQUIRE is set and the first log has a test that was
-# skipped without a good reason. Four reasons are good: it passed in a process that another
+# verdict REASON LOG... fails if the first log has no test, or if MCPJAIL_REQUIRE is set and the log
+# has a test that was skipped without a good reason. Four reasons are good: it passed in a process that another
 # test started, for example on a host without namespaces, or in another of the logs; only
 # make test-all or make test-long runs it; it needs a second version of Python, which distributions do not
 # have; or it gave REASON, a regular expression, for it.
 verdict() {
-	local name unearned= reason=$1
+	local name skipped unearned= reason=$1
 	shift
+	if grep -aq '^testing: warning: no tests to run' "$1"; then
+		echo "no test has the name that was asked for" >&2
+		return 1
+	fi
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
-	while read -r name; do
-		grep -aqF -- "--- PASS: $name " "$@" || unearned="$unearned $name"
-	done < <(awk -v good="MCPJAIL_ALL=|one version of Python with pip${reason:+|$reason}" '
+	skipped=$(awk -v good="MCPJAIL_ALL=|one version of Python with pip${reason:+|$reason}" '
 		/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } $0 ~ good { excused[name] = 1 }
-		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in excused)) print skipped }' "$1")
+		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in excused)) print skipped }' "$1") || return 1
+	for name in $skipped; do
+		grep -aqF -- "--- PASS: $name " "$@" || unearned="$unearned $name"
+	done
 	if [ -n "$unearned" ]; then
 		echo "tests were skipped, and MCPJAIL_REQUIRE is set:$unearned" >&2
 		return 1
@@ -303,7 +308,8 @@ one_ended() {
 }
 
 # Packages in the order in which they start, those that take longest first.
-mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
+listed=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...) # a process substitution would lose its status
+mapfile -t all < <(sed "s|^$root/||; s|^$root\$|.|" <<<"$listed")
 order() {
 	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics) package
 	if [ -n "${MCPJAIL_ALL:-}" ]; then # clients' own programs come first in cmd/mcp-jail: conformance beside them is too much
@@ -318,7 +324,7 @@ order() {
 }
 
 packages=("${all[@]}" conformance)
-[ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance packages/install undo diagnostics policy/resolve)
+[ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance packages/install undo diagnostics policy/resolve clients/edit)
 jobs=() jails=0
 for package in $(order "${packages[@]}"); do
 	if as_user "$package"; then

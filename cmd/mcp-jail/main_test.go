@@ -167,6 +167,7 @@ func scriptParams(dir string) testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":      cmdStatus,
 			"messages":    cmdMessages,
+			"noremarks":   cmdNoRemarks,
 			"maxwidth":    cmdMaxWidth,
 			"tree":        cmdTree,
 			"noprocesses": cmdNoProcesses,
@@ -237,6 +238,18 @@ func statusAfter(p *os.ProcessState) int {
 		return 128 + int(ws.Signal())
 	}
 	return p.ExitCode()
+}
+
+// noremarks: the last program wrote nothing to its stderr but how long a start takes.
+func cmdNoRemarks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: noremarks")
+	}
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		if !progress.MatchString(line) {
+			ts.Fatalf("stderr has the line %q", line)
+		}
+	}
 }
 
 // messages N: the last program wrote N MCP messages to its stdout, and nothing else.
