@@ -165,6 +165,44 @@ func TestHandshakeFails(t *testing.T) {
 	}
 }
 
+// TestSlowNote: stderr says that a call waits for a worker that is slow to answer, and says nothing of
+// a warm worker, which no call waits for.
+func TestSlowNote(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(tool string, _ int) string {
+		if tool == "" {
+			return ""
+		}
+		return "silent-boot"
+	}
+	p := beginStateless(t, f, func(s *session.Session, o *Options) {
+		warm(1, "ask")(s, o)
+		session.TimesOf(s).SlowNote = 50 * time.Millisecond
+		resolve := o.Tool
+		o.Tool = func(name string) (Tool, error) {
+			tool, err := resolve(name)
+			if name != "" {
+				tool.Profile.Startup = time.Second
+			}
+			return tool, err
+		}
+	})
+	p.Opening()
+	sessiontest.Eventually(t, "the warm worker has failed", func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		ask := p.session.pool.tools["ask"]
+		return ask != nil && ask.failures > 0
+	})
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	sessiontest.FailureOf(t, p.Answer("1").Line)
+	stderr := p.Nothing()
+	if strings.Count(stderr, `waiting for the first answer of server "test" for tool "echo"; 50ms so far`) != 1 || strings.Contains(stderr, `for tool "ask"`) {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
 // TestSometimesDies: a server that dies in every third handshake fails every third call
 // and no other.
 func TestSometimesDies(t *testing.T) {

@@ -3,6 +3,7 @@
 package stateless
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -32,10 +33,36 @@ func TestClientInfos(t *testing.T) {
 	if era, info := i.currentClient(); era != mcpproxy.Legacy || info != legacy || i.infoFor(mcpproxy.Modern) != modern || i.latestClientInfo() != legacy {
 		t.Error("the two eras are not kept apart")
 	}
-	if record(sessiontest.Modern("2", "prompts/list", "")) != modern || record(sessiontest.ClientHello) != legacy {
-		t.Error("the same words are another client")
+	for _, same := range []struct {
+		line string
+		want *clientInfo
+	}{
+		{sessiontest.Modern("2", "prompts/list", ""), modern},
+		{sessiontest.ClientHello, legacy},
+		{sessiontest.Modern("3", "tools/list", ""), modern},
+		{strings.Replace(sessiontest.ClientHello, `"params":{`, `"params":{"_meta":{"progressToken":1},`, 1), legacy},
+	} {
+		if got := record(same.line); got != same.want || i.latestClientInfo() != same.want {
+			t.Errorf("the same words are another client, or it is not the latest: %s", same.line)
+		}
 	}
 	if other := record(sessiontest.ModernBy("other", "3", "tools/list", "")); other == modern || other.matches(modern) || other.matches(legacy) || i.latestClientInfo() != other {
 		t.Error("other words are the same client")
+	}
+	for _, row := range []struct {
+		a, b *clientInfo
+		want bool
+	}{
+		{nil, nil, true},
+		{nil, legacy, false},
+		{legacy, nil, false},
+		{legacy, &clientInfo{era: legacy.era, key: legacy.key}, true},
+		{legacy, &clientInfo{era: mcpproxy.Modern, key: legacy.key}, false},
+		{modern, &clientInfo{era: mcpproxy.Legacy, key: modern.key}, false},
+		{legacy, &clientInfo{era: legacy.era, key: []byte("{}")}, false},
+	} {
+		if row.a.matches(row.b) != row.want {
+			t.Errorf("%+v is the same client as %+v: want %t", row.a, row.b, row.want)
+		}
 	}
 }

@@ -3,12 +3,13 @@
 package stateless
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -30,41 +31,114 @@ func tableOf(t *testing.T, maxCalls int) (*requestTable, func(id int) *clientReq
 }
 
 // TestClaimOnce: of several goroutines that want to answer a request one may, while the request is
-// entrusted to a worker or waits for a slot.
+// entrusted to a worker or waits for a slot. Then it waits no more, and nothing is counted.
 func TestClaimOnce(t *testing.T) {
 	t.Parallel()
 	table, request := tableOf(t, 1)
-	w := &worker{requests: map[string]*clientRequest{}}
-	for i := range 200 {
-		rq := request(i)
+	if table.admit(queuedCall{t.Context(), request(-1)}) != admitted {
+		t.Fatal("the first call has no slot")
+	}
+	for i := range 40 {
+		rq, w := request(i), &worker{requests: map[string]*clientRequest{}}
 		if !table.add(rq) || table.add(request(i)) {
 			t.Fatal("an id is in the table twice, or not at all")
 		}
-		var claimed, finished atomic.Int32
+		waits := i%2 == 0
+		if waits && (table.admit(queuedCall{t.Context(), rq}) != queued || !table.isQueued(rq) || rq.cost == 0) {
+			t.Fatal("a call without a slot is not queued")
+		}
+		var claimed atomic.Int32
 		var all sync.WaitGroup
+		// Who has waited for a mutex for 1 ms gets it before a goroutine that unlocks it and locks it
+		// again. So all look before one acts, if claim does not look and act at once.
+		table.mu.Lock()
 		for range 4 {
 			all.Go(func() {
 				if table.claim(rq) {
 					claimed.Add(1)
 					table.finish(rq)
-					finished.Add(1)
 				}
 			})
 		}
 		all.Go(func() { table.entrust(rq, w) })
-		all.Go(func() { table.admit(queuedCall{context.Background(), rq}) })
-		table.waitAnswered()
-		all.Wait()
-		if claimed.Load() != 1 || finished.Load() != 1 || table.isQueued(rq) {
-			t.Fatalf("request %d was claimed %d times", i, claimed.Load())
+		if !waits {
+			all.Go(func() { table.admit(queuedCall{t.Context(), rq}) })
 		}
-		delete(w.requests, rq.key())
-		for table.running > 0 { // admit may have given it the slot
-			table.next()
+		time.Sleep(3 * time.Millisecond)
+		early := claimed.Load()
+		table.mu.Unlock()
+		table.mu.Lock()
+		time.Sleep(time.Millisecond)
+		table.mu.Unlock()
+		all.Wait()
+		if n := claimed.Load(); n != 1 || early != 0 {
+			t.Fatalf("request %d was claimed %d times, %d of them without the lock", i, n, early)
+		}
+		if left := fmt.Sprint(len(table.open), table.answering, len(table.queue), rq.cost); left != "0 0 0 0" {
+			t.Fatalf("request %d is answered, and the table is not empty: %s", i, left)
 		}
 	}
-	if rq := request(0); table.admit(queuedCall{t.Context(), rq}) != admitted || table.admit(queuedCall{t.Context(), rq}) != queued || table.isQueued(rq) {
+	if rq := request(0); table.admit(queuedCall{t.Context(), rq}) != queued || table.isQueued(rq) {
 		t.Error("a call that is not in the table is queued")
+	}
+}
+
+// TestWaitAnswered: the end waits for each request until it is answered, not only until it is claimed.
+func TestWaitAnswered(t *testing.T) {
+	t.Parallel()
+	table, request := tableOf(t, 2)
+	synctest.Test(t, func(t *testing.T) {
+		first, second := request(1), request(2)
+		table.add(first)
+		table.add(second)
+		over := false
+		go func() { table.waitAnswered(); over = true }()
+		for i, step := range []func(){
+			func() {},
+			func() { table.claim(first) },
+			func() { table.finish(first) },
+			func() { table.claim(second) },
+		} {
+			if step(); !waits(&over) {
+				t.Fatalf("it does not wait after step %d", i)
+			}
+		}
+		if table.finish(second); waits(&over) {
+			t.Error("it waits when all are answered")
+		}
+	})
+}
+
+// waits reports whether a goroutine of the bubble has not set over.
+func waits(over *bool) bool { synctest.Wait(); return !*over }
+
+// TestEntrust: a worker gets a request that is open, and none that was answered, even if another
+// request has its id by now.
+func TestEntrust(t *testing.T) {
+	t.Parallel()
+	table, request := tableOf(t, 2)
+	w := &worker{requests: map[string]*clientRequest{}}
+	open, answered := request(1), request(2)
+	table.add(open)
+	table.add(answered)
+	table.claim(answered)
+	table.finish(answered)
+	refused := func() bool {
+		f, _ := table.entrust(answered, w)
+		return f == nil && answered.worker == nil && len(w.requests) == 0 && !w.active
+	}
+	if !refused() {
+		t.Error("a worker has a request that was answered")
+	}
+	again := request(2)
+	table.add(again)
+	if !refused() {
+		t.Error("a worker has a request that was answered, whose id another one has")
+	}
+	for i, rq := range []*clientRequest{open, again} {
+		if f, beside := table.entrust(rq, w); f == nil || beside != (i > 0) || w.requests[rq.key()] != rq || table.workerOf(rq) != w || !w.active {
+			t.Errorf("the worker has no request %s, or beside is %t", rq.id, beside)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -89,6 +90,39 @@ func TestResolveOnce(t *testing.T) {
 		}
 	}
 	p.Nothing()
+}
+
+// TestLastResolved: what a call resolved serves one worker, that starts soon, and none that starts after
+// the configuration has changed.
+func TestLastResolved(t *testing.T) {
+	t.Parallel()
+	s := idleSession(t, session.Session{Refresh: func() session.Refreshed { return session.Refreshed{Changed: true} }}, Options{})
+	p := &s.pool
+	now, last := Tool{Profile: &policy.Profile{}}, &warmTool{}
+	p.tools["echo"] = last
+	for _, row := range []struct {
+		name string
+		ago  time.Duration
+		then func()
+		want *policy.Profile
+	}{
+		{"soon", 0, func() {}, now.Profile},
+		{"a second time", 0, func() { p.lastResolved("echo") }, nil},
+		{"late", 2 * time.Second, func() {}, nil},
+		{"after one that was late", 2 * time.Second, func() { p.lastResolved("echo"); last.used = time.Now() }, nil},
+		{"after forgetResolved", 0, p.forgetResolved, nil},
+		{"after a change", 0, func() { s.discovery.refresh(false) }, nil},
+	} {
+		last.used = time.Now().Add(time.Minute) // a busy machine is not late
+		p.takeWarm("echo", nil, now)
+		if row.ago > 0 {
+			last.used = time.Now().Add(-row.ago)
+		}
+		row.then()
+		if got := p.lastResolved("echo").Profile; got != row.want {
+			t.Errorf("%s: a worker is started under %v, want %v", row.name, got, row.want)
+		}
+	}
 }
 
 // TestPolicyChangedOnHost: when the policy means something else on the host, no call gets
