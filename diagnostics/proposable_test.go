@@ -90,7 +90,14 @@ var advicePaths = append(slices.Clone(adviceFiles),
 // is proposed, and starts the server: the lines decode, validate and resolve, and give no hold on
 // anything of mcp-jail's own.
 func TestProposalsStart(t *testing.T) {
-	proposed, nth := 0, 0
+	// One step goes through the paths in each of the configurations in turn. If it has no divisor in
+	// common with their number, each path gets its turn.
+	proposed, nth, step := 0, 0, testkit.Rounds(11, 7, 1)
+	for d := 2; d <= step; d++ {
+		if step%d == 0 && len(advicePaths)%d == 0 {
+			t.Fatalf("%d divides the step %d and the %d paths", d, step, len(advicePaths))
+		}
+	}
 	for name, base := range adviceBases() {
 		t.Run(name, func(t *testing.T) {
 			for _, given := range []bool{false, true} {
@@ -98,7 +105,7 @@ func TestProposalsStart(t *testing.T) {
 					continue // a command line has rules of its own form
 				}
 				for _, target := range advicePaths {
-					if nth++; nth%testkit.Rounds(11, 5, 1) != 0 { // neither divides a round of names: each gets its turn
+					if nth++; nth%step != 0 {
 						continue
 					}
 					for _, d := range refusedAccesses(path.Clean(target)) {

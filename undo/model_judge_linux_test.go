@@ -52,7 +52,9 @@ func (m *model) judge(u *undone) {
 	if u.mixed || u.weak || u.lost || u.span.lost || u.ended == 0 || u.of.undoes != nil {
 		return
 	}
-	m.judged++
+	if len(u.paths) > 0 {
+		m.judged++
+	}
 	for _, p := range slices.Sorted(maps.Keys(u.paths)) {
 		if want, now := u.before[p], u.to[p]; !want.has(u.after[p]) && !want.has(now) && !u.names(p) {
 			m.fail(u, "%s is %q, and should be %q, and is not named", p, now.text, want.text)

@@ -20,6 +20,9 @@ func TestFileOf(t *testing.T) {
 	if f.FileOf(c) != b || !f.standsFor(c, a) {
 		t.Error("a file that is wanted itself does not stand for itself")
 	}
+	if !f.standsFor(c, b) || !f.standsFor(b, b) || f.standsFor(b, c) || f.standsFor(other, a) {
+		t.Error("a file stands for one that it has not replaced, or not for one that itself replaced another")
+	}
 	f = &Finder{replaced: map[object.ID]object.ID{a: b, b: a}}
 	if f.Is(a, other) {
 		t.Error("in a circle, a file stands for one that is not in it")

@@ -163,7 +163,7 @@ func (r *Review) decide(c *journal.Change, now object.State, err error) {
 		step.refuse("it cannot be looked at before the rights of " + closed + " are back: run undo again then")
 	case err != nil:
 		step.refuse("it cannot be reached: " + object.PathError(err))
-	case !within(r.session, c.Path):
+	case !journal.Selected(c.Path, r.session.Head.Roots):
 		step.refuse("it is outside of what the server could write")
 	case want.Kind == object.File && want.Data == object.NoData && want.Lost == "" && r.history.Missing(c.Path) != "":
 		step.refuse("its content was not kept, and it is not known that it is still the same: " + r.history.Missing(c.Path))
@@ -233,10 +233,6 @@ func (s *Step) withoutSetID() string {
 }
 
 func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }
-
-func within(s *journal.Session, path string) bool {
-	return journal.Selected(path, s.Head.Roots) && filepath.IsAbs(path)
-}
 
 func (r *Review) belowOwnLink(path string) bool {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {

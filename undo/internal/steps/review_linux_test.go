@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo/internal/keeper"
 )
 
-// TestReview tests the steps for files that a server has made, changed and removed, and for one that
-// its user has changed since.
+// TestReview tests the steps for files that a server has made, changed and removed, for one that
+// its user has changed since, and for those at which the server could write none.
 func TestReview(t *testing.T) {
 	root := t.TempDir()
 	at := func(name string) string { return filepath.Join(root, name) }
@@ -41,6 +41,10 @@ func TestReview(t *testing.T) {
 	for _, name := range []string{"changed", "users", "made"} {
 		write(name, "the server's")
 	}
+	outside := map[string]string{root + "-beside": "outside of what the server could write", filepath.Dir(root): "outside of what the server could write", "a/relative": "invalid argument"}
+	for p := range outside {
+		k.Name(dir, "nothing", p, false)
+	}
 	testkit.Must(t, os.Remove(at("removed")))
 	files.Finish()
 	w.Close()
@@ -60,6 +64,11 @@ func TestReview(t *testing.T) {
 	}
 	if why := got["users"].Why; !strings.Contains(why, "changed after the server's last change") {
 		t.Errorf("refused: %q", why)
+	}
+	for p, why := range outside {
+		if step := got[filepath.Base(p)]; step.Path != p || step.Action != Refuse || !strings.Contains(step.Why, why) {
+			t.Errorf("%s: %+v", p, step)
+		}
 	}
 	if only := NewReview(s, journal.Selection{Paths: []string{at("made")}}).Steps; len(only) != 1 || only[0].Path != at("made") {
 		t.Errorf("of one path: %+v", only)
