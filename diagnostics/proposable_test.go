@@ -276,7 +276,7 @@ func startWith(base string, given bool, lines, flags []string) (*policy.Profile,
 	if given {
 		o := config.CommandLineOptions{Command: []string{"node"}, Name: "s", Dir: "/home/u/work"}
 		for ; len(flags) > 1; flags = flags[2:] {
-			list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit}[flags[0]]
+			list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}[flags[0]]
 			*list = append(*list, flags[1])
 		}
 		p, err = config.FromCommandLine(o)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
-// Net is set, they form an access table, together with Deny. Deny alone takes away from the
-// default policy. Env and Limit form no table. With a preset, the table of the flags adds to
+// Net is set, they form an access table, together with Deny and Inbound. Without these, Deny takes
+// away from the default policy, and Inbound adds to it. Env and Limit form no table. With a preset, the table of the flags adds to
 // the preset's.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
@@ -25,6 +26,7 @@ type CommandLineOptions struct {
 	Execute   []string      // --execute PATH, which also reads
 	Deny      []string      // --deny PATH, which takes away
 	Net       []string      // --net HOST[:PORT]
+	Inbound   []string      // --inbound PORT
 	Env       []string      // --env NAME
 	Limit     []string      // --limit KEY=NUMBER
 	Home      string        // --home: "", "private" or "real"
@@ -67,7 +69,7 @@ func (o CommandLineOptions) Declaration() []string {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
-	if s.Access != nil && s.Access.onlyRefuses && (o.Below == nil || !o.Below.Access.replacesDefault()) {
+	if s.Access != nil && s.Access.keepsDefault && (o.Below == nil || !o.Below.Access.replacesDefault()) {
 		s.Access.Fs = append(policy.DefaultFsRules(), s.Access.Fs...) // a table in a file replaces the default policy
 	}
 	if s.Access != nil || o.Below != nil && o.Below.Access.replacesDefault() {
@@ -112,8 +114,8 @@ func (o CommandLineOptions) server() (*Server, error) {
 		}
 		s.Limits.overlay(table)
 	}
-	if fs, net := o.fsRules(&bad), o.netRules(&bad); len(fs)+len(net) > 0 {
-		s.Access = &Access{Fs: fs, Net: net, Where: s.Where, onlyRefuses: len(fs)+len(net) == len(o.Deny)}
+	if fs, net, inbound := o.fsRules(&bad), o.netRules(&bad), o.inboundRules(&bad); len(fs)+len(net)+len(inbound) > 0 {
+		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Where: s.Where, keepsDefault: len(fs)+len(net) == len(o.Deny)}
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -218,6 +220,17 @@ func (o CommandLineOptions) netRules(bad *flagProblems) (rules []policy.NetRule)
 			bad.add("--net", n, "%s", err)
 		}
 		rules = append(rules, policy.NetRule{Host: host, Port: port, Allow: true, Where: "--net " + n})
+	}
+	return rules
+}
+
+func (o CommandLineOptions) inboundRules(bad *flagProblems) (rules []policy.InboundRule) {
+	for _, p := range o.Inbound {
+		port, err := strconv.Atoi(p)
+		if err != nil || port < 1 || port > math.MaxUint16 || strconv.Itoa(port) != p {
+			bad.add("--inbound", p, "write a port as a number between 1 and %d: it leads to the same port of the server", math.MaxUint16)
+		}
+		rules = append(rules, policy.InboundRule{Port: port, Where: show.Flag("--inbound", p)})
 	}
 	return rules
 }

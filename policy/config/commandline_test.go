@@ -16,6 +16,7 @@ func TestDeclare(t *testing.T) {
 		{Command: []string{"/usr/bin/node"}, Env: []string{"A"}, Home: "real", Name: "n", Limit: []string{"memory_mb=8192"}, Waive: []policy.Axis{policy.AxisIPC}},
 		{Command: []string{"node"}, Read: []string{"a"}, Env: []string{"A_*"}},
 		{Command: []string{"node"}, Write: []string{"."}, Deny: []string{"secret"}},
+		{Command: []string{"node"}, Net: []string{"h.test"}, Inbound: []string{"19880", "3334"}},
 		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{".", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
 	} {
 		o.Dir = "/home/u/proj"
@@ -42,6 +43,9 @@ func TestDeclare(t *testing.T) {
 			}
 			for i := range p.Env {
 				p.Env[i].Where = ""
+			}
+			for i := range p.Inbound {
+				p.Inbound[i].Where = ""
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -136,5 +140,53 @@ func TestDeny(t *testing.T) {
 		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), "--deny") {
 			t.Errorf("%q: %v", o.Deny, err)
 		}
+	}
+}
+
+// TestInbound checks that --inbound alone adds a port to the default policy, that its declaration in
+// a file has the same policy, and that a port is checked as one in a file is.
+func TestInbound(t *testing.T) {
+	given := func(o CommandLineOptions) (*policy.Policy, *policy.Policy) {
+		t.Helper()
+		o.Command, o.Dir = []string{"node"}, "/p"
+		p, err := FromCommandLine(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Decode([]byte(strings.Join(o.Declaration(), "\n")), "c.toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared, err := c.Policy(p.Server, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, declared
+	}
+	p, declared := given(CommandLineOptions{Inbound: []string{"19880"}})
+	if !p.Default || !reflect.DeepEqual(p.InboundPorts(), []int{19880}) || len(p.Fs) != 1 || p.Fs[0].Rights() != policy.Read|policy.Write {
+		t.Errorf("alone: %+v", p)
+	}
+	if !reflect.DeepEqual(declared.InboundPorts(), []int{19880}) || len(declared.Fs) != 1 || declared.Fs[0].Path != "." || declared.Fs[0].Rights() != policy.Read|policy.Write {
+		t.Errorf("alone, declared: %+v", declared)
+	}
+	p, declared = given(CommandLineOptions{Inbound: []string{"19880"}, Deny: []string{"secret"}})
+	for _, p := range []*policy.Policy{p, declared} {
+		if len(p.InboundPorts()) != 1 || len(p.Fs) != 2 || p.Fs[0].Rights() == 0 || p.Fs[1].Rights() != 0 {
+			t.Errorf("with --deny: %+v", p)
+		}
+	}
+	if p, declared = given(CommandLineOptions{Inbound: []string{"19880"}, Net: []string{"a.test"}}); p.Default || len(p.Fs)+len(declared.Fs) != 0 {
+		t.Errorf("with --net: %+v, declared %+v", p, declared)
+	}
+	for _, bad := range []string{"0", "-1", "65536", "x", "", "80 ", "0x50", "+80", "080", "3334/tcp"} {
+		_, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Inbound: []string{bad}})
+		if err == nil || !strings.HasPrefix(err.Error(), "--inbound "+bad) {
+			t.Errorf("--inbound %q: %v", bad, err)
+		}
+	}
+	_, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Net: []string{"a.test:8443"}, Inbound: []string{"8443"}})
+	if err == nil || err.Error() != "--inbound 8443: inbound: port 8443 leads to a.test as well (--net a.test:8443): the server cannot listen on it" {
+		t.Errorf("a port that leads out as well: %v", err)
 	}
 }

@@ -93,15 +93,14 @@ type Access struct {
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
-	// onlyRefuses says that the table has only rules that grant nothing: those of --deny, or
-	// those kept from layers whose grants were dropped. It then takes away from the default
-	// policy, which stays in force.
-	onlyRefuses bool
+	// keepsDefault says that the default policy stays in force, and that the table takes away from
+	// it or adds to it: it is of --deny and --inbound alone, or what is kept from layers whose
+	// grants were dropped.
+	keepsDefault bool
 }
 
-// isDeclared reports whether a layer declares the table. Rules that only refuse (onlyRefuses)
-// declare none.
-func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
+// isDeclared reports whether a layer declares the table. One that keepsDefault does not.
+func (a *Access) isDeclared() bool { return a != nil && !a.keepsDefault }
 
 // replacesDefault reports whether the table replaces the default policy. A table with
 // sensitive paths alone adds them to it.
@@ -220,10 +219,10 @@ func (s *Server) overlaySettings(l *Server) {
 }
 
 // newAccess returns a table to merge others into. It grants nothing and declares nothing.
-func newAccess() *Access { return &Access{onlyRefuses: true} }
+func newAccess() *Access { return &Access{keepsDefault: true} }
 
 func (a *Access) overlay(l *Access) {
-	a.Where, a.onlyRefuses = cmp.Or(l.Where, a.Where), a.onlyRefuses && l.onlyRefuses
+	a.Where, a.keepsDefault = cmp.Or(l.Where, a.Where), a.keepsDefault && l.keepsDefault
 	a.Fs = joinLists(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = joinLists(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)

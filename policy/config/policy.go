@@ -115,7 +115,7 @@ func (s *Server) toolAccess(tool string) *Access {
 		with.SensitivePaths = slices.Concat(all.SensitivePaths, own.SensitivePaths)
 		return &with
 	}
-	with := &Access{onlyRefuses: all.onlyRefuses}
+	with := &Access{keepsDefault: all.keepsDefault}
 	with.overlay(all)
 	with.overlay(own)
 	return with

@@ -9,9 +9,9 @@ import (
 
 // PolicyFlags are the policy of a server whose command is given after "--".
 type PolicyFlags struct {
-	Workspace                                   string
-	Read, Write, Execute, Deny, Net, Env, Limit []string
-	Home, Startup, Name, Preset                 string
+	Workspace                                            string
+	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
+	Home, Startup, Name, Preset                          string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -24,6 +24,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, but for longer paths that are granted. Takes away from the default policy too. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
 		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
+		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Usage: "Let programs of this machine reach a port of the server at 127.0.0.1, as the browser does after a login. Repeatable; keeps the default policy."},
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
 		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets a HOME of its own; real: the variable HOME names yours."},

@@ -93,6 +93,8 @@ func TestComplete(t *testing.T) {
 		{"unwrap --server issues --server ", "search", "issues"},
 		{"status --file .mcp.json --server ", "search", "issues"},
 		{"wrap --file ", ":0", ""},
+		{"run --inb", "--inbound", "c.toml"},
+		{"run --inbound ", ":4", "c.toml"},
 		{"run --limit ", "memory_mb= connections= :6", "c.toml"},
 		{"changes --session ", ":36", "c.toml"},
 		{"undo --call ", ":4", "c.toml"},

@@ -65,7 +65,7 @@ func (a *attempt) starts(p *policy.Policy, err error) error {
 
 func (a *attempt) withFlags(_ string, flags []string) (*policy.Policy, error) {
 	o := a.commandLine
-	lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit}
+	lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}
 	for ; len(flags) > 1; flags = flags[2:] {
 		list, known := lists[flags[0]]
 		switch {

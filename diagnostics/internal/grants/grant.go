@@ -28,6 +28,7 @@ type Grant struct {
 	Methods string // of requests, with spaces between them
 	Secret  string // the line that gives a rule its secrets
 
+	Inbound  int // a port that leads into the jail
 	Variable string
 	Program  string // base name, for the list of commands
 	Args     string // lists of its arguments, in TOML; "": any
@@ -215,6 +216,8 @@ func (w Writer) block(n Grant) block {
 		return b
 	case n.Host != "":
 		return block{table: "[[" + t + ".net]]", fields: n.netFields()}
+	case n.Inbound != 0:
+		return block{table: "[[" + t + ".inbound]]", fields: policy.InboundRule{Port: n.Inbound}.TOMLFields()}
 	case n.Variable != "":
 		return block{table: "[[" + t + ".env]]", fields: []string{"name = " + show.TOML(n.Variable), "read = true"}}
 	case n.Program != "":
@@ -302,8 +305,8 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 		return nil, false // the user must remove the flag --deny first
 	}
 	for i, n := range grants {
-		// --read, --write, --execute and --net replace the default policy; --env and
-		// --limit only add.
+		// --read, --write, --execute and --net replace the default policy; --env, --inbound
+		// and --limit only add.
 		if n.Workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(grants), i, i+1), func(other Grant) bool { return other.Path != "" || other.Host != "" }) {
 			continue
 		}
@@ -326,6 +329,8 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 			return nil, false
 		case n.Host != "":
 			flags = append(flags, "--net", n.Endpoint())
+		case n.Inbound != 0:
+			flags = append(flags, "--inbound", strconv.Itoa(n.Inbound))
 		case n.Variable != "":
 			flags = append(flags, "--env", n.Variable)
 		case n.Limit != "":
