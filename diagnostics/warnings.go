@@ -12,24 +12,30 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Arguments returns a warning, before a start, about paths among a server's arguments that
-// exist on the host and that the policy does not let the server read, with the rules that
-// would grant them. It returns "" when there are none. It uses the profile and the host
+// Arguments returns a warning, before a start, about paths among a server's arguments, or in its
+// granted variables, that exist on the host and that the policy does not let the server read, with
+// the rules that would grant them. It returns "" when there are none. It uses the profile and the host
 // functions of the evidence. tools are the profiles of a stateless server's tools; a path
 // that one of them may read is left out.
 func Arguments(ev Evidence, tools ...*policy.Profile) string {
-	if ev.Profile == nil || len(ev.Profile.Argv) < 2 {
+	if ev.Profile == nil {
 		return ""
 	}
 	a := newCase(&ev)
-	var names, careful []string
+	var names, careful, where []string
 	var wanted []grants.Grant
-	for _, arg := range ev.Profile.Argv[1:] {
-		path := paths.ArgumentPath(a, arg)
-		if path == "" || paths.Tilde(arg) != "" || slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
+	for _, n := range paths.Ungranted(a) {
+		path, what := n.Path, "arguments"
+		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
 		}
-		names = append(names, a.Show(path))
+		name := a.Show(path)
+		if n.Variable != "" {
+			name, what = name+" ("+show.Line(n.Variable)+")", "variables"
+		}
+		if names = append(names, name); !slices.Contains(where, what) {
+			where = append(where, what)
+		}
 		if a.Writer.IsDenied(path) {
 			careful = append(careful, "leave out the flag --deny for "+a.Show(path)+", if it may have that")
 			continue
@@ -38,7 +44,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 			careful = append(careful, "grant what the server needs in "+a.Show(path)+", not all of it")
 			continue
 		}
-		f := proposable(a, paths.Attribute(a, Certain, path, policy.Read, false, ""))
+		f := proposable(a, paths.AttributeNamed(a, Certain, n, ""))
 		if f.Grant.IsZero() {
 			careful = append(careful, f.Fix)
 			continue
@@ -51,7 +57,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if len(names) == 0 {
 		return ""
 	}
-	said := "the server cannot reach what its arguments name, since that is not granted: " + strings.Join(names, ", ")
+	said := "the server cannot reach what its " + strings.Join(where, " and ") + " name, since that is not granted: " + strings.Join(names, ", ")
 	if ev.Stateless {
 		return said + "; grant it to the tools that need it, in [[servers." + show.Key(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
 	}
@@ -90,7 +96,12 @@ func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 	if len(wanted) == 0 {
 		return ""
 	}
-	wider := func(word string) string { return " (or " + word + ", where it has to change something there)" }
+	wider := func(word string) string {
+		if !slices.ContainsFunc(wanted, func(n grants.Grant) bool { return n.Rights&policy.Write == 0 }) {
+			return ""
+		}
+		return " (or " + word + ", where it has to change something there)"
+	}
 	if flags, ok := c.Writer.Flags(wanted); ok && c.Evidence.FromCommandLine {
 		return "start it with " + strings.Join(flags, " ") + wider("--write")
 	}

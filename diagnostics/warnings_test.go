@@ -12,6 +12,12 @@ import (
 // granted lead to a warning, and other arguments do not.
 func TestArguments(t *testing.T) {
 	defaults := func(ev *Evidence) { defaultProfile(ev.Profile); ev.FromCommandLine = true }
+	named := func(name, value string) func(*Evidence) {
+		return func(ev *Evidence) {
+			defaults(ev)
+			ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: name, Value: value, Secret: true, Rule: "--env " + name})
+		}
+	}
 	for _, tt := range []struct {
 		name, arg string
 		change    func(*Evidence)
@@ -33,8 +39,21 @@ func TestArguments(t *testing.T) {
 		{"of the home directory, which is not replaced", "~/docs", defaults, nil},
 		{"a URL", "file:///home/u/docs", defaults, []string{"--read ~/docs"}},
 		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "careful: ", "sensitive path"}},
-		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"--read /tmp/shared.sock"}},
+		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"start it with --write . --write /tmp/shared.sock; careful: "}},
 		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; grant what the server needs in "~/", not all of it`}},
+		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`what its variables name, since that is not granted: "~/notes/a.md" (THING_PATH); start it with --write . --read ~/notes/a.md (or`}},
+		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`what its arguments and variables name, since that is not granted: "~/docs", "~/notes" (THING_PATH); start it with`, "--read ~/docs --read ~/notes"}},
+		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`what its arguments name, since that is not granted: "~/docs"; start`}},
+		{"a secret variable that is a path", "x", named("API_TOKEN_FILE", "/home/u/notes/a.md"), []string{"--read ~/notes/a.md"}},
+		{"a socket in a variable", "x", named("DOCKER_HOST", "unix:///tmp/shared.sock"), []string{"--write /tmp/shared.sock; careful: "}},
+		{"a variable with a URL", "x", named("THING_URL", "https://example.com/home/u/notes"), nil},
+		{"a variable with a list", "x", named("THING_DIRS", "/home/u/notes:/home/u/docs"), nil},
+		{"a variable of every server", "x", named("SHELL", "/home/u/docs"), nil},
+		{"the directory of the client", "x", named("PWD", "/home/u/docs"), nil},
+		{"a variable of the package", "x", func(ev *Evidence) {
+			named("npm_config_cache", "/home/u/docs")(ev)
+			ev.Profile.Env[len(ev.Profile.Env)-1].Rule = policy.PackageEnvironment
+		}, nil},
 		{"granted", "/home/u/work/out.txt", defaults, nil},
 		{"the workspace", ".", defaults, nil},
 		{"of the system", "/usr/bin/git", defaults, nil},

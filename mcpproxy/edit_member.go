@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "strconv"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // AddMember inserts `"name": value` as the last member of the object at obj, which is one
 // of the spans of the frame's envelopes. The rest of the frame does not change. AddMember
@@ -33,6 +36,20 @@ func (f *Frame) AddElement(arr *Span, value []byte) bool {
 	}
 	f.addEdit(arr.End-1, arr.End-1, append(text, value...))
 	arr.Empty = false
+	return true
+}
+
+// AppendText inserts text, without quotes, at the end of the string at s. It returns false and
+// does nothing when the value is no string.
+func (f *Frame) AppendText(s Span, text string) bool {
+	if s.Kind != '"' || s.End-s.Start < 2 {
+		return false
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return false
+	}
+	f.addEdit(s.End-1, s.End-1, quoted[1:len(quoted)-1])
 	return true
 }
 

@@ -29,6 +29,7 @@ type Envelope struct {
 	Content      Span // result.content
 	Error        Span
 	ErrorData    Span // error.data
+	ErrorMessage Span // error.message
 
 	// Reserved holds the members whose names begin with ReservedPrefix, each from its name
 	// to the end of its value. They are found in params._meta,

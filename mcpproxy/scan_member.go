@@ -35,6 +35,8 @@ func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
 		}
 	case p == scopeError && m == keyData:
 		return &e.ErrorData, scopeErrorData
+	case p == scopeError && m == keyMessage:
+		return &e.ErrorMessage, scopeNone
 	case p == scopeCapabilities && m == keyExperimental:
 		return &e.Experimental, scopeExperimental
 	case p == scopeCapabilities && m == keyRoots:
@@ -72,7 +74,7 @@ func (s *Scanner) messageTarget(e *Envelope, t *fields, m key, c byte) (*Span, s
 		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
 		return &e.Result, scopeResult
 	case keyError:
-		t.code, e.ErrorData = [2]int{}, Span{}
+		t.code, e.ErrorData, e.ErrorMessage = [2]int{}, Span{}, Span{}
 		return &e.Error, scopeError
 	case keyJSONRPC:
 		e.JSONRPC = true

@@ -20,6 +20,8 @@ const (
 	OwnVariable = "mcp-jail: "
 	// MinimalEnvironment is the Rule of a variable that every server gets.
 	MinimalEnvironment = "the minimal environment"
+	// PackageEnvironment is the Rule of a variable that an installed package brings.
+	PackageEnvironment = "the installed package"
 )
 
 // Statement tells a server what it may use. It does not list what is withheld. It is advice;

@@ -39,7 +39,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 	b.warnEnvRules(host)
 	for _, v := range b.p.Packages.Env {
 		if name, value, ok := strings.Cut(v, "="); ok && name != "PATH" {
-			env.set(name, value, "the installed package", false)
+			env.set(name, value, policy.PackageEnvironment, false)
 		}
 	}
 	if err := (&secrets{b.facts, b.writers, b.lower}).resolveSecrets(out, host, env); err != nil {

@@ -76,6 +76,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		}
 		g.addPaths(server, pathsIn(c, args, host))
 	}
+	dir = g.addVariablePaths(server, pathsOfVariables(c, s, names, host), c, dir, host)
 	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
@@ -198,6 +199,30 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 		}
 		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true, Where: show.Flag("--read", p.word)})
 	}
+}
+
+// addVariablePaths adds the paths that variables name. The first rule would take the workspace away,
+// on which the rest of the entry may rely, so it stays where the client starts the server in one. It
+// returns the directory that the server is started in, as far as it is known.
+func (g *Grant) addVariablePaths(server *config.Server, found []foundPath, c clients.Client, dir string, host clients.Host) string {
+	granted := slices.ContainsFunc(found, func(p foundPath) bool { return p.why == "" })
+	named := host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone)
+	inProject := dir != "" && !policy.Within(host.Home, dir)
+	if granted && server.Access == nil && (named || inProject) {
+		if named {
+			g.Flags = append(g.Flags, "--workspace", c.Workspace())
+			dir = host.Project
+		}
+		g.Flags = append(g.Flags, "--write", ".")
+		server.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}}
+	}
+	if server.Access != nil { // an argument may name it, too
+		found = slices.DeleteFunc(found, func(p foundPath) bool {
+			return slices.ContainsFunc(server.Access.Fs, func(r policy.FsRule) bool { return r.Path == p.path && r.Read })
+		})
+	}
+	g.addPaths(server, found)
+	return dir
 }
 
 // describe writes in words what a server gets, and what it loses. placed are the rules for files that

@@ -32,37 +32,76 @@ func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundP
 				word = value
 			}
 		}
-		path, ok := replaced(c, word, host)
-		if !ok || !filepath.IsAbs(path) || i == 0 && isScript(path) {
+		if path, ok := replaced(c, word, host); ok && i == 0 && isScript(path) {
 			continue
 		}
-		if why := twoWays(path); why != "" {
-			found = append(found, foundPath{word, path, word + " is not granted, because " + why})
-			continue
-		}
-		path = filepath.Clean(path)
-		if slices.ContainsFunc(found, func(f foundPath) bool { return f.path == path }) {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real // what a link grants is its target
-		}
-		f := foundPath{word: word, path: path}
-		_, err := os.Stat(path)
-		secret := sensitive(path, host)
-		switch {
-		case secret != "" && err == nil:
-			f.why = word + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
-		case policy.CheckPath(word) != nil && !strings.HasPrefix(word, "$"):
-			continue
-		case err != nil && looksLikePath(path):
-			f.why = word + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
-		case err != nil:
-			continue // "/v1/items" may be no file at all
-		}
-		found = append(found, f)
+		found = addPath(found, c, word, word, host)
 	}
 	return found
+}
+
+// pathsOfVariables returns the files and directories that the values of granted variables name. A
+// whole home directory is not granted for a variable: programs look in it for what they know.
+func pathsOfVariables(c clients.Client, s Entry, names []string, host clients.Host) (found []foundPath) {
+	given := s.values(c, host)
+	for _, v := range s.Env {
+		if !v.Unset {
+			given[v.Name] = v.Value // as it is in the entry, for a flag
+		}
+	}
+	for _, name := range names {
+		value := given[name]
+		path, ok := replaced(c, value, host)
+		if strings.HasPrefix(value, "~") || policy.IsMinimalVariable(name) || !ok || everyServerReads(filepath.Clean(path)) {
+			continue // "~" is not replaced in a variable
+		}
+		if policy.Within(host.Home, filepath.Clean(path)) {
+			found = append(found, foundPath{value, path, "the directory in the variable " + name + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"})
+			continue
+		}
+		found = addPath(found, c, value, "the path in the variable "+name, host)
+	}
+	return found
+}
+
+// everyServerReads reports whether a path belongs to the runtime baseline, so that a rule for it adds
+// nothing.
+func everyServerReads(path string) bool {
+	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/dev", "/proc"}, func(dir string) bool {
+		return policy.Within(path, dir)
+	}) && !policy.Within(path, "/etc/ssl/private")
+}
+
+// addPath adds the file or directory that a word names by an absolute path. said names it in a note.
+func addPath(found []foundPath, c clients.Client, word, said string, host clients.Host) []foundPath {
+	path, ok := replaced(c, word, host)
+	if !ok || !filepath.IsAbs(path) {
+		return found
+	}
+	if why := twoWays(path); why != "" {
+		return append(found, foundPath{word, path, said + " is not granted, because " + why})
+	}
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // what a link grants is its target
+	}
+	if slices.ContainsFunc(found, func(f foundPath) bool { return f.path == path }) {
+		return found
+	}
+	f := foundPath{word: word, path: path}
+	_, err := os.Stat(path)
+	secret := sensitive(path, host)
+	switch {
+	case secret != "" && err == nil:
+		f.why = said + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
+	case policy.CheckPath(word) != nil && !strings.HasPrefix(word, "$"):
+		return found
+	case err != nil && looksLikePath(path):
+		f.why = said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
+	case err != nil:
+		return found // "/v1/items" may be no file at all
+	}
+	return append(found, f)
 }
 
 func looksLikePath(path string) bool {

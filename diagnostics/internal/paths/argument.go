@@ -12,6 +12,56 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// Named is a path that exists on the host, that the policy does not let the server read, and that the
+// user's own words name: an argument of the server, or the value of a granted variable.
+type Named struct {
+	Path     string
+	Word     string // the argument, or the value
+	Variable string // "" for an argument
+}
+
+// Ungranted returns the named paths, each once: first those of the arguments.
+func Ungranted(c *facts.Case) (all []Named) {
+	add := func(n Named) {
+		n.Word = strings.TrimPrefix(n.Word, "unix://")
+		n.Path = ArgumentPath(c, n.Word)
+		if n.Path != "" && Tilde(n.Word) == "" && !slices.ContainsFunc(all, func(o Named) bool { return o.Path == n.Path }) {
+			all = append(all, n)
+		}
+	}
+	for _, arg := range c.Profile.Argv[min(1, len(c.Profile.Argv)):] {
+		add(Named{Word: arg})
+	}
+	for _, v := range GrantedVariables(c) {
+		add(Named{Word: v.Value, Variable: v.Name})
+	}
+	return all
+}
+
+// GrantedVariables returns the variables that the user's rules forward, without those that are about
+// the place where mcp-jail was started.
+func GrantedVariables(c *facts.Case) (all []policy.Variable) {
+	for _, v := range c.Profile.Env {
+		own := v.Rule == policy.MinimalEnvironment || v.Rule == policy.PackageEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)
+		if !own && !policy.IsMinimalVariable(v.Name) && v.Name != "PWD" && v.Name != "OLDPWD" && v.Name != policy.StatementVar {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// AttributeNamed returns the finding that a named path is not granted.
+func AttributeNamed(c *facts.Case, sure report.Attribution, n Named, cause string) facts.Finding {
+	if isSocketName(n) {
+		return forSocket(c, Attribute(c, sure, n.Path, policy.Update, false, cause), true)
+	}
+	return Attribute(c, sure, n.Path, policy.Read, false, cause)
+}
+
+func isSocketName(n Named) bool {
+	return strings.HasSuffix(n.Variable, "_SOCK") || strings.HasSuffix(n.Path, ".sock") || strings.HasSuffix(n.Path, ".socket")
+}
+
 // ArgumentPath returns the path that an argument, or the value of a flag, names, if it
 // exists on the host and the server may not read it. It returns "" for any other argument.
 func ArgumentPath(c *facts.Case, arg string) string {

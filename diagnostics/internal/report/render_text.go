@@ -95,26 +95,7 @@ func (d Diagnosis) ResultBlock() []byte {
 
 func (d Diagnosis) resultText() string {
 	var b strings.Builder
-	b.WriteString("\n[mcp-jail] ")
-	switch {
-	case d.Attribution == None:
-		b.WriteString("The jail refused nothing during this call: ")
-	case d.Attribution == Certain:
-		b.WriteString("Cause: ")
-	case d.Attribution == Likely:
-		b.WriteString("Likely cause: ")
-	default:
-		b.WriteString("Possible cause: ")
-	}
-	b.WriteString(d.Cause + ".")
-	if d.NoLine {
-		b.WriteString("\n" + strings.ToUpper(d.Fix[:1]) + d.Fix[1:] + ".")
-	} else if d.Fix != "" {
-		b.WriteString("\nThe user can change this: " + d.Fix)
-		if !strings.HasSuffix(d.Fix, ".") { // as in "--write ."
-			b.WriteString(".")
-		}
-	}
+	b.WriteString("\n" + mark + d.causeForModel("\n"))
 	if d.Explain != "" {
 		b.WriteString("\nMore: mcp-jail explain " + string(d.Explain) + ".")
 	}
@@ -129,4 +110,44 @@ func (d Diagnosis) resultText() string {
 		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
 	}
 	return show.Cut(b.String(), maxHint)
+}
+
+// ErrorNote returns the line that is added to the message of a server's own error, or "" if there is
+// nothing to say. It has the words of the ResultBlock, for clients that show the message alone.
+func (d Diagnosis) ErrorNote() string {
+	if d.Cause == "" {
+		return ""
+	}
+	return mark + show.Cut(show.Line(d.causeForModel(" ")), maxMessage-len(mark)-len(d.Explain.Reference())) + d.Explain.Reference()
+}
+
+// mark begins what mcp-jail adds to a text of the server.
+const mark = "[mcp-jail] "
+
+// causeForModel returns the cause and the remedy, as sentences for a model or a person.
+func (d Diagnosis) causeForModel(between string) string {
+	text := ""
+	switch d.Attribution {
+	case None:
+		text += "The jail refused nothing during this call: "
+	case Certain:
+		text += "Cause: "
+	case Likely:
+		text += "Likely cause: "
+	default:
+		text += "Possible cause: "
+	}
+	text += d.Cause + "."
+	if d.Fix == "" {
+		return text
+	}
+	if d.NoLine {
+		text += between + strings.ToUpper(d.Fix[:1]) + d.Fix[1:]
+	} else {
+		text += between + "The user can change this: " + d.Fix
+	}
+	if d.NoLine || !strings.HasSuffix(d.Fix, ".") { // as in "--write ."
+		text += "."
+	}
+	return text
 }

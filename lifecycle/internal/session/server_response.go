@@ -58,7 +58,7 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // AnnotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to
 // tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
 // result it also adds a text block if we can say something about the failure. To an error it adds
-// the diagnosis, in data. It adds nothing else.
+// the diagnosis, in data, and its sentence, in message. It adds nothing else.
 func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(s.denials(c.Start)) == 0 {
@@ -83,7 +83,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		s.Client.usual.learn(ev.Denials)
 	}
 	if e.Error.Present() {
-		addDiagnosisToError(f, e, d.ErrorData())
+		addDiagnosisToError(f, e, d)
 		return
 	}
 	if meta := d.ResultMeta(); len(meta) > 0 {
@@ -98,9 +98,34 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 }
 
-// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is
-// no object becomes a member of a new object, with all of its bytes.
-func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
+// AnnotateError adds the diagnosis of an error to the server's answer to any other request, if
+// there is something to say. A method that the server declines is no failure.
+func (s *Server) AnnotateError(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	method := string(c.Method)
+	if !e.Error.Present() || DeclinesMethod(method, string(e.Code)) {
+		return
+	}
+	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
+	if IsDiscoveryMethod(method) { // what it needed may have failed at its start
+		ev = s.Evidence(diagnostics.StageList, c, time.Time{})
+	}
+	ev.Text = FailureText(f, e)
+	if d := s.Diagnose(ev); !d.Silent() {
+		addDiagnosisToError(f, e, d)
+	}
+}
+
+// addDiagnosisToError puts a diagnosis into the data of a server's own error, and its sentence at
+// the end of the message. Data that is no object becomes a member of a new object, with all of its
+// bytes. A message that is no text stays as it is.
+func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, d diagnostics.Diagnosis) {
+	diagnosis := d.ErrorData()
+	if note := d.ErrorNote(); note != "" {
+		if e.ErrorMessage.End-e.ErrorMessage.Start > 2 {
+			note = " " + note
+		}
+		f.AppendText(e.ErrorMessage, note)
+	}
 	switch {
 	case diagnosis == nil:
 	case e.ErrorData.Kind == '{':

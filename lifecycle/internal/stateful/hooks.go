@@ -43,8 +43,8 @@ func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call
 }
 
 // onServerResponse sees each answer before the client gets it. It adds a diagnosis to an answer to
-// tools/call if the jail refused something, or if the call failed and the cause is known. It
-// replaces an answer that the pins forbid. It changes no other answer.
+// tools/call if the jail refused something, and to any answer that is an error whose cause is known.
+// It replaces an answer that the pins forbid. It changes no other answer.
 func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
 	s.client.IntroduceSoon()
@@ -62,10 +62,8 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	case method == "logging/setLevel":
 		s.onLevelSet(e, c)
 	case s.client.Tools != nil && s.checkTools(f, e, c):
-	case e.Error.Present() && session.IsDiscoveryMethod(method) && !session.DeclinesMethod(method, string(e.Code)):
-		ev := s.server.Evidence(diagnostics.StageList, c, time.Time{})
-		ev.Text = session.FailureText(f, e)
-		s.server.Diagnose(ev)
+	default:
+		s.server.AnnotateError(f, e, c)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -172,13 +171,10 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		rq.onResponse(f, e)
 	}
 	call := rq.call()
-	switch {
-	case rq.method == "tools/call":
+	if rq.method == "tools/call" {
 		w.server.AnnotateResult(f, e, call)
-	case e.Error.Present() && session.IsDiscoveryMethod(rq.method) && !session.DeclinesMethod(rq.method, string(e.Code)):
-		ev := w.server.Evidence(diagnostics.StageList, call, time.Time{})
-		ev.Text = session.FailureText(f, e)
-		w.server.Diagnose(ev)
+	} else {
+		w.server.AnnotateError(f, e, call)
 	}
 	w.session.dispatcher.forwardResponse(rq, f)
 }

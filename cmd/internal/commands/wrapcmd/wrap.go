@@ -55,9 +55,9 @@ server and no other byte of the file, keeps a copy of the file, and writes nothi
 if a client has changed the file meanwhile. mcp-jail unwrap  takes it back.
 
 A server gets what its entry shows: its variables, and the files and directories
-among its arguments, to read. If there is a preset for its package, it gets what
-the preset says instead (mcp-jail preset lists them). Servers that are reached by a
-URL, switched off, or confined by the client itself are left as they are.`
+among its arguments and in its variables, to read. If there is a preset for its
+package, it gets what the preset says instead (mcp-jail preset lists them). Servers
+that are reached by a URL, switched off, or confined by the client itself are left as they are.`
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
