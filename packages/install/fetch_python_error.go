@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // PythonError reports that pip or uv failed.
@@ -32,6 +33,7 @@ var (
 // Each expression finds the words that pip and uv use for one reason.
 var (
 	noConnection  = lazy.Regexp(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
+	indexHost     = lazy.Regexp(`host='([^'\s]{1,253})'|for url \(https?://(?:[^/@)\s]*@)?([^/)\s]{1,253})`)
 	noAccess      = lazy.Regexp(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
 	wrongHash     = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
 	wrongPython   = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
@@ -55,13 +57,17 @@ func (e *PythonError) Error() string {
 	case startsProgram().MatchString(all):
 		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
 	case diskFull().MatchString(all):
-		return what + ": the disk is full. What was installed before is as it was. The variable XDG_DATA_HOME names another place for packages"
+		return what + ": the disk is full. What was installed before is as it was, and what was fetched is kept for the next try: `mcp-jail list` shows it. The variable XDG_DATA_HOME names another place for packages"
 	case wrongHash().MatchString(all):
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case noAccess().MatchString(all):
 		return what + ": the index refuses access: check the address and the credentials of the index in the configuration of " + e.Installer
 	case noConnection().MatchString(all):
-		return what + ": the index cannot be reached. The next start tries again"
+		index := "the index"
+		if m := indexHost().FindStringSubmatch(all); m != nil {
+			index += " " + show.Name(m[1]+m[2])
+		}
+		return what + ": " + index + " cannot be reached (" + noConnection().FindString(all) + "). The next start tries again"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
 	case e.needsSource():

@@ -43,7 +43,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 			page, _ := explain.Find(name)
 			rows = append(rows, [2]string{"  " + name, page.Title})
 		}
-		c.Printf("mcp-jail explain NAME  prints one of these pages.\n%s", cli.Table("Pages", rows))
+		c.Printf("`mcp-jail explain NAME` prints one of these pages.\n%s", cli.Table("Pages", rows))
 		return nil
 	}
 	page, ok := explain.Find(pageName(e.name))
@@ -52,7 +52,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 		if near != "" {
 			near = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return exit.UsageErrorf("there is no page %q%s\nmcp-jail explain  lists all pages", e.name, near)
+		return exit.UsageErrorf("there is no page %q%s\n`mcp-jail explain` lists all pages", e.name, near)
 	}
 	c.Printf("%s", page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil
@@ -71,12 +71,18 @@ func pageName(name string) string {
 			return string(diagnostics.PageJail)
 		case -32600, -32603:
 			return string(diagnostics.PageMessage)
-		case -32602:
+		case -32601, -32602:
 			return string(diagnostics.PagePerCall)
 		}
 		if page := diagnostics.PageOfCode(diagnostics.Code(code)); page != "" {
 			return string(page)
 		}
+	}
+	switch policy.DenialReason(name) { // whose page is otherwise that of their axis
+	case policy.DeniedNotGranted:
+		return string(diagnostics.PageNetHost)
+	case policy.DeniedAbsent:
+		return string(diagnostics.PageFsWrite)
 	}
 	for _, page := range []diagnostics.Page{diagnostics.PageOfReason(policy.DenialReason(name)), diagnostics.PageOfLimit(name)} {
 		if page != "" {

@@ -86,7 +86,7 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 	if err != nil {
 		var unknown *presets.UnknownError
 		if errors.As(err, &unknown) && unknown.Near == "" {
-			return nil, errors.New(err.Error() + "; mcp-jail preset  lists them")
+			return nil, errors.New(err.Error() + "; `mcp-jail preset` lists them")
 		}
 		return nil, err
 	}

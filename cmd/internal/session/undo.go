@@ -180,5 +180,5 @@ func (k *keeping) changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("server %q made %s in your files (%s  shows them, %s  puts back what was there)", k.name, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
+	return fmt.Sprintf("server %q made %s in your files (`%s` shows them, `%s` puts back what was there)", k.name, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
 }

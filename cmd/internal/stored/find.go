@@ -28,7 +28,7 @@ func (e *UnknownError) Error() string {
 	case len(e.Near) > 0:
 		return text + "; names like it: " + strings.Join(e.Near, ", ")
 	}
-	return text + "; mcp-jail list  shows all servers"
+	return text + "; `mcp-jail list` shows all servers"
 }
 
 // AmbiguousError reports a name that several servers have.

@@ -84,7 +84,7 @@ func (p *presetCmd) printNamed(c terminal.Console) error {
 	var unknown *presets.UnknownError
 	switch {
 	case errors.As(err, &unknown) && unknown.Near == "":
-		return exit.UsageErrorf("%s; mcp-jail preset  lists them", show.Line(err.Error()))
+		return exit.UsageErrorf("%s; `mcp-jail preset` lists them", show.Line(err.Error()))
 	case errors.As(err, &unknown):
 		return exit.UsageErrorf("%s", show.Line(err.Error()))
 	case err != nil:

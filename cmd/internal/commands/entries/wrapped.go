@@ -163,3 +163,35 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	}
 	return t, nil
 }
+
+// UseClientEnv sets the variables in the environment of this process that a client of the user sets
+// for a server of the configuration, which it starts by its name. restore takes them back. place is
+// the file of the entry with its line, "" if there is none. Variables that are set stay as they are.
+func UseClientEnv(name string) (restore func(), place string) {
+	host, files, err := (&Choice{}).Find()
+	program, err2 := FindProgram(host)
+	if err != nil || err2 != nil {
+		return func() {}, ""
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			v := f.Judge(e, program.Program, ClientsHost(host))
+			if !v.Jailed || v.Line.Argv != nil || v.Line.Name != name || f.IsProject() {
+				continue
+			}
+			var set []string
+			for _, one := range f.ServerEnv(e, host.Home) {
+				if _, is := os.LookupEnv(one.Name); !is && os.Setenv(one.Name, one.Value) == nil {
+					set = append(set, one.Name)
+				}
+			}
+			w := WrappedServer{f, e, v.Line, host.Home}
+			return func() {
+				for _, name := range set {
+					os.Unsetenv(name)
+				}
+			}, f.Client.Title + " starts it: " + w.Place()
+		}
+	}
+	return func() {}, ""
+}

@@ -119,9 +119,21 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		}
 		names = []string{server}
 	}
-	reports, err := k.checkServers(c, names, func(name string) (*session.Target, error) { return session.Configured(host, cfg, name, axes), nil })
+	as := make([]string, len(names))
+	reports, err := k.checkServers(c, names, func(name string) (*session.Target, func(), error) {
+		restore := func() {}
+		if len(k.Config) == 0 && len(k.files) == 0 {
+			restore, as[slices.Index(names, name)] = entries.UseClientEnv(name)
+		}
+		return session.Configured(host, cfg, name, axes), restore, nil
+	})
 	if err != nil {
 		return err
+	}
+	for i := range reports {
+		if as[i] != "" {
+			reports[i].Remarks = append([]string{"with the variables that " + as[i]}, reports[i].Remarks...)
+		}
 	}
 	return k.finish(c, host.Home, cfg.Files, reports)
 }
@@ -138,9 +150,10 @@ func (k *checkCmd) finish(c terminal.Console, home string, files []string, repor
 	return nil
 }
 
-// checkServers checks the servers that names lists. load loads each of them. With --probe, a
+// checkServers checks the servers that names lists. load loads each of them, and end is called after
+// its check. With --probe, a
 // signal ends the check after the current server, and there is no report.
-func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*session.Target, error)) ([]serverReport, error) {
+func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (t *session.Target, end func(), err error)) ([]serverReport, error) {
 	var interrupted chan os.Signal
 	if k.probe { // the current session ends by itself; start no other
 		interrupted = cli.Interrupts()
@@ -148,11 +161,12 @@ func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(na
 	}
 	reports := make([]serverReport, 0, len(names))
 	for _, name := range names {
-		t, err := load(name)
+		t, end, err := load(name)
 		if err != nil {
 			return nil, err
 		}
 		r := k.checkServer(c, name, t)
+		end()
 		select {
 		case s := <-interrupted:
 			c.Errorf("interrupted while checking %s; there is no report", name)
@@ -317,7 +331,10 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 	if k.probe && w.File.IsProject() {
 		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
 	}
-	reports, err := k.checkServers(c, []string{name}, func(string) (*session.Target, error) { return w.Load(k.Waive) })
+	reports, err := k.checkServers(c, []string{name}, func(string) (*session.Target, func(), error) {
+		t, err := w.Load(k.Waive)
+		return t, func() {}, err
+	})
 	if err != nil {
 		return err
 	}

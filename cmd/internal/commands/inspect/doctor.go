@@ -60,7 +60,7 @@ var featurePurposes = map[string]string{
 	"ptrace_scope":   "the supervisor may read the arguments of calls",
 	"pid_max":        "limit of processes for root",
 	"pidfd_getfd":    "granted hosts where there are no namespaces",
-	"cgroup":         "limits that the kernel holds",
+	"cgroup":         "limits that the kernel holds; without it the supervisor does",
 	"overlay":        "what the server keeps, in the HOME of each call",
 	"egress":         "granted hosts and no others",
 	"requests":       "of granted hosts: paths, methods, secrets",
@@ -124,7 +124,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 		c.PrintText("\n" + table)
 	}
 	for _, f := range lines {
-		if f.Answer == confine.No && f.Fix != "" {
+		if f.Answer == confine.No && f.Fix != "" && (d.verbose || !optionalFeatures[f.Name]) {
 			c.PrintText("\n" + f.Name + ": " + f.Fix + "\n")
 		}
 	}
@@ -143,11 +143,11 @@ func featureTable(features []confine.NamedFeature, all bool) string {
 			continue
 		}
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
-		detail := f.Detail
+		purpose := featurePurposes[f.Name]
 		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
-			detail = "optional: " + detail
+			mark, purpose = "-", "optional: "+purpose
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featurePurposes[f.Name], detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, f.Detail)
 	}
 	w.Flush()
 	return table.String()

@@ -95,6 +95,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 // configuration has no such server, it resolves the policy of the server that a client starts in
 // mcp-jail under that name, and also returns that server.
 func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.WrappedServer, error) {
+	if !server.Given && len(p.Config) == 0 {
+		entries.UseClientEnv(p.serverName)
+	}
 	t, err := session.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
 	given := p.PolicyFlags.FirstSet()
 	asked := err

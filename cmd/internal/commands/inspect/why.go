@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -63,6 +64,9 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return err
 	}
 	sessions := listRecords(host)
+	if w.format != "json" {
+		noteConfiguration(c, host)
+	}
 	if w.list {
 		if w.server != "" {
 			return exit.UsageErrorf("--list shows all servers; leave %s out", w.server)
@@ -71,6 +75,11 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	meant := cli.Meant(host, w.server)
 	s, others, err := findServer(sessions, meant.Stored)
+	if known, lookErr := stored.Known(host); err != nil && lookErr == nil { // wrap names a server as its client does
+		if of, findErr := known.Find(w.server); findErr == nil {
+			s, others, err = findServer(sessions, of.Name)
+		}
+	}
 	if err != nil {
 		var owner *hostfs.OwnerError
 		// The list leaves out records that another user could have written: say that.
@@ -99,6 +108,21 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
 	return nil
+}
+
+// noteConfiguration says first what is wrong with the configuration: servers that it declares do not
+// start then, and have no record of that.
+func noteConfiguration(c terminal.Console, host hostfs.Host) {
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{Workspace: host.Dir}, host)
+	if err == nil && ignored == nil {
+		err = session.LayPresets(cfg, host)
+	}
+	switch {
+	case err != nil:
+		c.Notef("%s the configuration has an error, and the servers that it declares do not start:\n%s", c.Paint(terminal.Yellow, "warning:"), show.Lines(err.Error()))
+	case ignored != nil:
+		c.Notef("%s %s is not trusted, and the servers that it or the configuration declares do not start in its directory: `mcp-jail trust` shows it and asks", c.Paint(terminal.Yellow, "warning:"), show.Name(ignored.File))
+	}
 }
 
 func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
@@ -187,7 +211,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 	if near := config.Suggest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
-		hint = "; mcp-jail why --list  shows all recorded servers"
+		hint = "; `mcp-jail why --list` shows all recorded servers"
 	}
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
 }

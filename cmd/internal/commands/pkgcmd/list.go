@@ -63,13 +63,13 @@ func (l *listCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	if all.ConfigErr != nil {
-		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why", c.Paint(terminal.Yellow, "warning:"))
+		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: `mcp-jail check` says why", c.Paint(terminal.Yellow, "warning:"))
 	}
 	if all.Untrusted != nil {
 		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))
 	}
 	if len(all.Servers) == 0 {
-		c.Printf("no server was run or installed yet\n")
+		c.Printf("nothing is kept: no server was run or installed, or all of it was removed\n")
 	} else {
 		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
 	}
@@ -96,7 +96,7 @@ func projectText(host hostfs.Host, all *stored.All) string {
 		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
 		name := ownNamesake(all, s)
 		if name != "" && cli.Meant(host, name).Stored == s.Name {
-			b.WriteString("  in this directory, " + show.Typed("mcp-jail why", name) + "  means that one, and  " + cli.Elsewhere("why", name) + "  yours\n")
+			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere("why", name) + "` yours\n")
 		}
 	}
 	return b.String()
@@ -123,7 +123,7 @@ func neverStartedText(host hostfs.Host, all *stored.All) string {
 	if here != nil {
 		removes = append([]string{show.Typed("mcp-jail rm", here...)}, removes...)
 	}
-	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + strings.Join(removes, "  and  ") + "  removes what is kept"
+	return "the program was not found at the last start: " + strings.Join(shown, ", ") + "; if it was mistyped, `" + strings.Join(removes, "` and `") + "` removes what is kept"
 }
 
 func unneededText(all *stored.All) string {
@@ -148,7 +148,7 @@ func unneededText(all *stored.All) string {
 	if parts == nil {
 		return ""
 	}
-	return "also kept: " + strings.Join(parts, ", ") + ", " + cli.SizeText(bytes) + "; mcp-jail rm --unused 30d  removes what is old"
+	return "also kept: " + strings.Join(parts, ", ") + ", " + cli.SizeText(bytes) + "; `mcp-jail rm --unused 30d` removes what is old"
 }
 
 func serverTable(all *stored.All, now time.Time, width int) string {

@@ -21,6 +21,7 @@ import (
 type rmCmd struct {
 	servers []string
 	unused  time.Duration
+	all     bool
 	yes     bool
 	format  string
 }
@@ -47,7 +48,7 @@ The configuration stays as it is. A server that runs is not removed.
 
 --unused removes the servers that no client has started for so long. It also
 removes packages that no pin names, such as those before an update, and what
-interrupted installations have left.
+interrupted installations have left. --all removes all of that, for all servers.
 
 With --format json, rm does not ask. Without --yes it only tells what it would
 remove: an object with servers and leftovers as in mcp-jail list, and
@@ -59,10 +60,12 @@ remove: an object with servers and leftovers as in mcp-jail list, and
     removed    whether it was removed`
 	cmd.Example = `    mcp-jail rm server-memory
     mcp-jail rm --unused 30d
-    mcp-jail rm --unused 30d --format json`
+    mcp-jail rm --unused 30d --format json
+    mcp-jail rm --all`
 	f := cmd.Flags()
 	f.Var(ageFlag{&r.unused}, "unused", "Remove what was not used for so long, in hours, days or weeks: 12h, 30d, 8w.")
 	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
+	f.BoolVar(&r.all, "all", false, "Remove what is kept of every server, and all packages.")
 	f.BoolVar(&r.yes, "yes", false, "Remove without asking, for scripts.")
 	cli.AddFlags(cmd, cli.FormatFlag(&r.format))
 	cmd.ValidArgsFunction = proposeStored
@@ -72,8 +75,10 @@ remove: an object with servers and leftovers as in mcp-jail list, and
 // Run shows what is to be removed, asks, and removes it.
 func (r *rmCmd) Run(c terminal.Console) error {
 	switch {
-	case r.unused == 0 && len(r.servers) == 0:
-		return exit.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail list  shows all servers")
+	case r.all && (r.unused > 0 || len(r.servers) > 0):
+		return exit.UsageErrorf("--all removes everything; leave the other choice out")
+	case !r.all && r.unused == 0 && len(r.servers) == 0:
+		return exit.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail rm --all\n  `mcp-jail list` shows all servers")
 	case r.unused > 0 && len(r.servers) > 0:
 		return exit.UsageErrorf("--unused chooses the servers itself; leave %s out", r.servers[0])
 	}
@@ -102,7 +107,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	showRemoval(c, host, removal)
 	for _, s := range removal.Servers {
 		if name := ownNamesake(all, s); name != "" {
-			c.Printf("%s\n", show.Line("your own server "+show.Name(name)+" stays: "+cli.Elsewhere("rm", name)+"  removes that one"))
+			c.Printf("%s\n", show.Line("your own server "+show.Name(name)+" stays: "+cli.Elsewhere("rm", name)+" removes that one"))
 		}
 	}
 	if !r.yes {
@@ -123,8 +128,14 @@ func (r *rmCmd) Run(c terminal.Console) error {
 }
 
 func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, error) {
-	if r.unused > 0 {
-		return all.Unused(r.unused)
+	if r.all || r.unused > 0 {
+		removal, err := all.Unused(r.unused)
+		for _, s := range all.Servers {
+			if r.all && err == nil && s.Running {
+				removal.Stays = append(removal.Stays, show.Name(s.Name)+" stays: it runs")
+			}
+		}
+		return removal, err
 	}
 	var servers []*stored.Server
 	for _, name := range r.servers {
@@ -153,7 +164,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 			c.Printf("  %8s  %s, %s: %s\n", cli.SizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), cli.Plural(h.Files, "file"), show.Line(cli.ShortPath(h.Path, host.Home)))
 		}
 		if s.Records > 0 {
-			line(s.Records, "records of its sessions")
+			line(s.Records, "records of its sessions, and what undo keeps")
 		}
 	}
 	for _, e := range removal.Pins {

@@ -62,6 +62,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	undone := undoneBy(all)
 	if l.session != "" {
 		if all, err = ofSession(all, l.session, l.server); err != nil {
 			return err
@@ -75,6 +76,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	var out []sessionChanges
 	for _, s := range all {
 		if one := l.changesOf(s); len(one.Changes)+len(one.Unknown) > 0 {
+			one.Undone = undone[s.ID]
 			out = append(out, one)
 		}
 	}
@@ -103,6 +105,7 @@ type sessionChanges struct {
 	Started time.Time   `json:"started"`
 	State   string      `json:"state"` // "running", "ended" or "killed"
 	Undoes  string      `json:"undoes,omitempty"`
+	Undone  string      `json:"undone,omitempty"` // the session that has undone it, in whole or in part
 	Calls   []undo.Call `json:"calls,omitempty"`
 	Changes []change    `json:"changes"`
 	Unknown []undo.Gap  `json:"unknown,omitempty"` // the gaps of the session
@@ -114,7 +117,7 @@ func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) 
 			return []*undo.Session{s}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, changesLine(server))
+	return nil, fmt.Errorf("there is no session %q: `%s` shows them", id, changesLine(server))
 }
 
 func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, error) {
@@ -125,9 +128,9 @@ func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, er
 	case len(has) > 0:
 		return has, nil
 	case len(all) == 1:
-		return nil, fmt.Errorf("session %s has no call %d:\n%s  shows its calls", all[0].ID, call, sessionLine("changes", all[0].Head.Server, all[0].ID))
+		return nil, fmt.Errorf("session %s has no call %d:\n`%s` shows its calls", all[0].ID, call, sessionLine("changes", all[0].Head.Server, all[0].ID))
 	}
-	return nil, fmt.Errorf("no session has a call %d: %s  shows the calls", call, changesLine(server))
+	return nil, fmt.Errorf("no session has a call %d: `%s` shows the calls", call, changesLine(server))
 }
 
 // change is a change with its difference.
@@ -155,6 +158,18 @@ func (l *changesCmd) changesOf(s *undo.Session) sessionChanges {
 	return out
 }
 
+// undoneBy returns the session that has undone each session. An undo that was undone itself does not
+// count.
+func undoneBy(all []*undo.Session) map[string]string {
+	undone := map[string]string{}
+	for _, s := range all { // the latest first
+		if s.Head.Undoes != "" && undone[s.ID] == "" && undone[s.Head.Undoes] == "" {
+			undone[s.Head.Undoes] = s.ID
+		}
+	}
+	return undone
+}
+
 // maxShown bounds the changes of a session that are shown without --session and --diff.
 const maxShown = 25
 
@@ -165,6 +180,9 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 		c.Printf(", the undo of %s", s.Undoes)
 	case s.State != "ended":
 		c.Printf(", %s", s.State)
+	}
+	if s.Undone != "" {
+		c.Printf(", undone (in whole or in part) by %s", s.Undone)
 	}
 	c.Printf("\n")
 	for _, call := range s.Calls {

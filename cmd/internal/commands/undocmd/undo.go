@@ -190,7 +190,7 @@ func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 		one := sel
 		one.Paths = []string{path}
 		if !s.Touches(one) {
-			return fmt.Errorf("session %s changed nothing at or below %q:\n%s  shows what", s.ID, path, sessionLine("changes", s.Head.Server, s.ID))
+			return fmt.Errorf("session %s changed nothing at or below %q:\n`%s` shows what", s.ID, path, sessionLine("changes", s.Head.Server, s.ID))
 		}
 	}
 	return nil

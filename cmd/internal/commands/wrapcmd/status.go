@@ -193,7 +193,7 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		bare += f.print(c, time.Now())
 	}
 	if bare > 0 {
-		c.Printf("\n%s without a jail: mcp-jail wrap  puts them into one\n", cli.Plural(bare, "server"))
+		c.Printf("\n%s without a jail: `mcp-jail wrap` puts them into one\n", cli.Plural(bare, "server"))
 	}
 	if open > 0 {
 		c.Printf("\n%s\n", staysOpen(open))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -48,7 +49,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.Outdated != "" {
 			notes = append(notes, show.Name(s.Name)+" runs now: "+s.Outdated)
 		}
-		if s.Since != "" {
+		if s.Since != "" && (!s.Wrapped || s.Since != string(wrapping.Changed)) { // its flags are the user's to change
 			notes = append(notes, show.Name(s.Name)+" was "+s.Since+" since mcp-jail wrote the file")
 		}
 		name := cli.Words(shownName(s.Name)).Text

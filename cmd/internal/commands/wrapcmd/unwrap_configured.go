@@ -30,6 +30,9 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 	return nil, fmt.Errorf("%w; write its command by hand", err)
 }
 
+// mayBeRelative reports whether an argument may be a path below the working directory.
+func mayBeRelative(arg string) bool { return !filepath.IsAbs(arg) && !strings.HasPrefix(arg, "-") }
+
 // configuredCommand returns the command line of a server of the configuration as a client can
 // start it. The error says why a client cannot start it so, or should not.
 func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
@@ -41,14 +44,14 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	}
 	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, host)
 	if err != nil {
-		return nil, errors.New("the configuration has an error, which mcp-jail check  shows")
+		return nil, errors.New("the configuration has an error, which `mcp-jail check` shows")
 	}
 	p, err := cfg.Policy(line.Name, "")
 	if err != nil && ignored != nil {
 		return nil, fmt.Errorf("the configuration has no such server, or an error; %s is ignored, because it is not trusted", cli.ShortPath(ignored.File, host.Home))
 	}
 	if err != nil {
-		return nil, errors.New("the configuration has no such server, or an error: mcp-jail check  says which")
+		return nil, errors.New("the configuration has no such server, or an error: `mcp-jail check` says which")
 	}
 	command, isHome := strings.CutPrefix(p.Command, "~/")
 	switch {
@@ -63,7 +66,7 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
 	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
 	switch {
-	case p.Workspace != "" || isRelative:
+	case isRelative || p.Workspace != "" && slices.ContainsFunc(p.Arguments, mayBeRelative):
 		return nil, errors.New("its files are relative to a workspace that the client does not know")
 	case slices.ContainsFunc(p.Arguments, f.References) || f.References(command):
 		return nil, errors.New("the client would replace a variable in its command line")

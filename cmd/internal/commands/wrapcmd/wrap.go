@@ -101,7 +101,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	changes := changesOf(files, wrap)
 	if !w.dryRun && countChanged(changes) > 0 {
 		if err := session.TryJail(confine.Launcher{}); err != nil {
-			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
+			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", err)
 		}
 	}
 	printWrap(c, files, changes, host.Home)

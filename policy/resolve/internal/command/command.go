@@ -118,7 +118,7 @@ func (c *Resolver) locate(command string) (string, error) {
 	}
 	err := &Error{Command: command, Reason: notFound, Path: c.SearchPath, Hint: "clients often start servers with a shorter PATH than a shell has: write the absolute path of the program"}
 	if strings.ContainsRune(command, ' ') {
-		err.Hint = standApart
+		err.Hint, err.Fix = wholeLine, standApart
 	}
 	if found != "" {
 		err.Reason = "no program was found (" + found + ")"
@@ -136,14 +136,14 @@ func (c *Resolver) locatePath(command string) (string, error) {
 		p = path.Join(c.Dir, p)
 	}
 	if reason := c.Executable(p); reason != "" {
-		var hints []string
+		err := &Error{Command: command, Reason: reason, Fix: makeExecutable(p, reason)}
 		if !strings.HasPrefix(command, "/") {
-			hints = append(hints, "that is "+p)
+			err.Hint = "that is " + p
 		}
-		if reason == notFound && c.startsWithProgram(p) {
-			hints = append(hints, standApart)
+		if reason == notFound && c.startsWithProgram(command, p) {
+			err.Hint, err.Fix = wholeLine, standApart
 		}
-		return "", &Error{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: makeExecutable(p, reason)}
+		return "", err
 	}
 	if real, err := c.unshim(p, nil); err != nil || real != "" {
 		return real, err
@@ -164,12 +164,17 @@ func makeExecutable(p, reason string) string {
 const (
 	notFound      = "was not found"
 	notExecutable = "is not executable"
-	standApart    = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+	wholeLine     = "this is a whole line in one word"
+	standApart    = "write the program alone, and each argument as a word after it (in a client's file in args, in a table in arguments = [...])"
 )
 
-// startsWithProgram reports whether a missing path is a program up to one of its spaces.
-// The caller then suggests to separate the arguments.
-func (c *Resolver) startsWithProgram(p string) bool {
+// startsWithProgram reports whether a missing program, which would be at the path p, is one up to
+// one of its spaces.
+func (c *Resolver) startsWithProgram(command, p string) bool {
+	first, _, several := strings.Cut(command, " ")
+	if several && !strings.Contains(first, "/") {
+		return slices.ContainsFunc(c.SearchPath, func(dir string) bool { return c.Executable(path.Join(dir, first)) == "" })
+	}
 	for i, r := range p {
 		if r == ' ' && c.Executable(p[:i]) == "" {
 			return true
