@@ -22,7 +22,7 @@ import (
 func (p *Prepared) fork(path string) (events *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
+		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err), Detail: os.DevNull}
 	}
 	defer unix.Close(null)
 	control, theirs, err := connected()

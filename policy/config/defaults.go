@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,8 +116,8 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 		rule := fmt.Sprintf("{ name = %s, read = %v }", show.TOML(r.Name), r.Read)
 		out = append(out, policy.Setting{Key: "env", Value: rule, Where: r.Where, Default: true})
 	}
-	if d.SensitivePaths != nil {
-		out = append(out, policy.Setting{Key: "sensitive_paths", Value: show.List(d.SensitivePaths), Where: d.Where, Default: true})
+	if len(d.SensitivePaths) > 0 {
+		out = append(out, policy.Setting{Key: "sensitive_paths", Value: show.List(d.SensitivePaths), Where: cmp.Or(d.sensitiveAt[d.SensitivePaths[0]], d.Where), Default: true})
 	}
 	return out
 }

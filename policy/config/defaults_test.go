@@ -68,7 +68,7 @@ preset = "p"
 		_, line := policy.SplitPosition(s.Where)
 		origins = append(origins, fmt.Sprintf("%s=%s:%d %v", s.Key, s.Value, line, s.Default))
 	}
-	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:1 true`; got != want {
+	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:5 true`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	// A server that is given on the command line has the defaults too.

@@ -89,23 +89,14 @@ func accountName(uid int) string {
 }
 
 // isUnmapped reports whether uid is the number that the kernel shows for all users unknown
-// to this user namespace, and the root of the parent namespace is one of them.
+// to this user namespace, and the root of the host is one of them. A uid_map does not say that: a
+// namespace in another one maps the root of that one. The kernel's own files belong to the host's
+// root.
 func isUnmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
 		return false
 	}
-	known, err := os.ReadFile("/proc/self/uid_map")
-	return err == nil && !mapsRoot(string(known))
-}
-
-// mapsRoot reports whether a uid_map (user_namespaces(7)) contains the root of the parent
-// namespace. A line is the first number inside, the first number outside, and the length.
-func mapsRoot(uidMap string) bool {
-	for _, line := range strings.Split(uidMap, "\n") {
-		if f := strings.Fields(line); len(f) == 3 && f[1] == "0" {
-			return true
-		}
-	}
-	return false
+	info, err := os.Stat("/proc/version")
+	return err == nil && infoOf(info).UID == uid
 }

@@ -33,15 +33,13 @@ func readDocker(name string, entry table) (*draft, error) {
 	if project := entry.table("source").text("project"); project != "" {
 		d.note("Its source: %s.", project)
 	}
-	settings := entry
-	if config := entry.table("config"); config != nil {
-		settings = config // of server.yaml
-	}
-	for _, s := range append(settings.tables("secrets"), entry.tables("secrets")...) {
+	// server.yaml has them in config.
+	settings := func(key string) []table { return append(entry.table("config").tables(key), entry.tables(key)...) }
+	for _, s := range settings("secrets") {
 		d.variables = append(d.variables, variable{name: s.text("env"), about: s.text("description"), required: true, secret: true})
 	}
 	asked := questions(entry)
-	for _, e := range append(settings.tables("env"), entry.tables("env")...) {
+	for _, e := range settings("env") {
 		key := strings.TrimSpace(strings.Trim(e.text("value"), "{}"))
 		key, _, _ = strings.Cut(key, "|")
 		_, key, _ = strings.Cut(strings.TrimSpace(key), ".")

@@ -125,3 +125,16 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// TestDockerOnce reads an entry whose secret and variable are in one table: each is written once.
+func TestDockerOnce(t *testing.T) {
+	for _, text := range []string{
+		"version: 2\nregistry:\n  pay:\n    image: pay\n    secrets:\n      - {name: pay.key, env: PAY_KEY}\n    env:\n      - {name: MODE, value: fast}\n",
+		"name: pay\nimage: pay\nconfig:\n  secrets:\n    - {name: pay.key, env: PAY_KEY}\n  env:\n    - {name: MODE, value: fast}\n",
+	} {
+		s, err := Import([]byte(text), "")
+		if err != nil || strings.Count(s.Text, `"-e",`) != 1 {
+			t.Errorf("%v\n%s", err, s.Text)
+		}
+	}
+}

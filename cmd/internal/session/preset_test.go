@@ -97,7 +97,7 @@ func TestFitPreset(t *testing.T) {
 	if r := f.Server.Access.Fs[0]; r.Where != "preset filesystem: an argument" {
 		t.Errorf("the place of a rule is %q", r.Where)
 	}
-	for name, want := range map[string]string{"githb": `did you mean "github"?`, "zzzzzz": "mcp-jail preset  lists them", "../github": "there is no preset"} {
+	for name, want := range map[string]string{"githb": `did you mean "github"?`, "zzzzzz": "`mcp-jail preset` lists them", "../github": "there is no preset"} {
 		if _, err := FitPreset(&config.Server{Preset: name}, nil, hostfs.Host{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -147,7 +147,7 @@ func TestLoadConfig(t *testing.T) {
 	}
 	testkit.WriteFile(t, "c.toml", "[servers.a]\ncommand = \"x\"\npreset = \"memry\"\n[servers.b]\npreset = \"nothing\"\ncommand = \"x\"\n")
 	_, err = LoadConfig(config.LoadOptions{Files: []string{"c.toml"}}, hostfs.Host{})
-	want := "c.toml:3: servers.a.preset: there is no preset \"memry\"; did you mean \"memory\"?\nc.toml:5: servers.b.preset: there is no preset \"nothing\"; mcp-jail preset  lists them"
+	want := "c.toml:3: servers.a.preset: there is no preset \"memry\"; did you mean \"memory\"?\nc.toml:5: servers.b.preset: there is no preset \"nothing\"; `mcp-jail preset` lists them"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

@@ -71,6 +71,20 @@ func (a *All) Find(name string) (*Server, error) {
 	return nil, &UnknownError{name, a.near(name), len(a.Servers) == 0}
 }
 
+// WithOnePin returns the first of several servers that share one pin, and nil if they do not.
+func (a *All) WithOnePin(names []string) (first *Server) {
+	for _, name := range names {
+		s := a.server(name)
+		if len(s.Pins) != 1 || first != nil && first.Pins[0] != s.Pins[0] {
+			return nil
+		}
+		if first == nil {
+			first = s
+		}
+	}
+	return first
+}
+
 func (s *Server) isPackage(name string) bool {
 	for _, e := range s.Pins {
 		if name == e.Name || name == e.Spec || name == e.Name+"@"+e.Version {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
 
 const day = 24 * time.Hour
@@ -127,14 +128,20 @@ func TestFind(t *testing.T) {
 		{"me", `"me" may be any of mem` + hash + `, mem-files` + hash + `: type the whole name`},
 		{"palin", `mcp-jail keeps nothing of a server "palin"; names like it: plain`},
 		{"files", `mcp-jail keeps nothing of a server "files"; names like it: mem-files` + hash},
-		{"zzz", `mcp-jail keeps nothing of a server "zzz"; mcp-jail list  shows all servers`},
-		{"", `mcp-jail keeps nothing of a server ""; mcp-jail list  shows all servers`},
+		{"zzz", "mcp-jail keeps nothing of a server \"zzz\"; `mcp-jail list` shows all servers"},
+		{"", "mcp-jail keeps nothing of a server \"\"; `mcp-jail list` shows all servers"},
 		{"../plain", `mcp-jail keeps nothing of a server "../plain"; `},
 	} {
 		s, err := a.Find(c.name)
 		if err == nil && s.Name != c.want || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %+v, %v, want %s", c.name, s, err, c.want)
 		}
+	}
+	one, other := &lockfile.Entry{}, &lockfile.Entry{}
+	a.Servers[2].Pins, a.Servers[3].Pins, a.Servers[4].Pins = []*lockfile.Entry{one}, []*lockfile.Entry{one}, []*lockfile.Entry{other}
+	twins := []string{"twin" + hash, "twin-fedcba9876543210"}
+	if a.WithOnePin(twins) != a.Servers[2] || a.WithOnePin(append(twins, "plain")) != nil || a.WithOnePin(append(twins, "mem"+hash)) != nil {
+		t.Error("servers with one pin are told from servers with several, or without")
 	}
 	for i, want := range []string{"mem", "mem-files", "twin-0123", "twin-fedc", "plain"} {
 		if got := a.ShortName(a.Servers[i]); got != want {

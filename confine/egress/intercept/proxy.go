@@ -152,9 +152,10 @@ func (c *jailConn) isLastRequest(r *http.Request) bool {
 // refuse answers instead of the host and records the refusal, without the query string,
 // which may be confidential.
 func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
-	what, url := quote(r.Method)+" "+quote(r.URL.EscapedPath()), c.url(r)
+	what, request := quote(r.Method)+" "+quote(r.URL.EscapedPath()), quote(r.Method)+" "+c.url(r)
 	if no.why == policy.DeniedLeak { // the path may have it
-		what, url = quote(r.Method)+" request", "the request to "+c.target.Name
+		what = "a " + quote(r.Method) + " request"
+		request = what + " to " + c.target.Name
 	}
 	if no.why != "" {
 		c.deny(no.why, what+": "+no.text)
@@ -165,7 +166,7 @@ func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
-	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), url, no.text)
+	fmt.Fprintf(w, "mcp-jail refused %s: %s\n", request, no.text)
 }
 
 func (c *jailConn) url(r *http.Request) string {

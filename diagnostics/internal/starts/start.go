@@ -48,6 +48,8 @@ func buildFix(c *facts.Case, s facts.Start) string {
 		return fix
 	}
 	switch at, _, _ := strings.Cut(s.Detail, " ("); {
+	case at == "/dev/null":
+		return "let the sandbox or container around mcp-jail have its devices (bwrap: --dev-bind /dev /dev)"
 	case s.Step != "create directory":
 		return "run `mcp-jail doctor`"
 	case c.Profile.HomePrivate && at == c.Profile.Home:

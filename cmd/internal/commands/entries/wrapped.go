@@ -166,7 +166,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 
 // UseClientEnv sets the variables in the environment of this process that a client of the user sets
 // for a server of the configuration, which it starts by its name. restore takes them back. place is
-// the file of the entry with its line, "" if there is none. Variables that are set stay as they are.
+// the client, and the line of the entry, and "" if nothing was set. Variables that are set stay as they are.
 func UseClientEnv(name string) (restore func(), place string) {
 	host, files, err := (&Choice{}).Find()
 	program, err2 := FindProgram(host)
@@ -184,6 +184,9 @@ func UseClientEnv(name string) (restore func(), place string) {
 				if _, is := os.LookupEnv(one.Name); !is && os.Setenv(one.Name, one.Value) == nil {
 					set = append(set, one.Name)
 				}
+			}
+			if set == nil {
+				return func() {}, ""
 			}
 			w := WrappedServer{f, e, v.Line, host.Home}
 			return func() {

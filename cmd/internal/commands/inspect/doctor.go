@@ -124,7 +124,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 		c.PrintText("\n" + table)
 	}
 	for _, f := range lines {
-		if f.Answer == confine.No && f.Fix != "" && (d.verbose || !optionalFeatures[f.Name]) {
+		if f.Answer == confine.No && f.Fix != "" && (d.verbose || f.Name != "cgroup") {
 			c.PrintText("\n" + f.Name + ": " + f.Fix + "\n")
 		}
 	}

@@ -30,7 +30,9 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	var ambiguous *stored.AmbiguousError
 	switch {
 	case errors.As(keptErr, &ambiguous):
-		return w, exit.UsageErrorf("%s", keptErr)
+		if s = all.WithOnePin(ambiguous.Names); s == nil {
+			return w, exit.UsageErrorf("%s", keptErr)
+		}
 	case keptErr != nil:
 		return w, err
 	}
