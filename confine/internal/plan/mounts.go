@@ -148,7 +148,7 @@ func (c *mountCompiler) entry(e policy.Entry) {
 		c.gaps = append(c.gaps, Gap{
 			Axis: policy.AxisFs, What: e.Rule + ": exactly " + e.Rights.String(),
 			Why: "around " + e.Path + " the server holds " + cover.rights.String() + ", and a mount can only take away everything, writing, or execution",
-			Fix: "grant read, or read and write, or move the directory out of /tmp",
+			Fix: "grant read, or read and write (--read, --write), or move the directory out of /tmp",
 		})
 	}
 	if e.Kind == policy.KindSpecial && e.Rights != 0 && around.Has(policy.Update) && !e.Rights.Has(policy.Update) {

@@ -125,7 +125,9 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		if len(k.Config) == 0 && len(k.files) == 0 {
 			restore, as[slices.Index(names, name)] = entries.UseClientEnv(name)
 		}
-		return session.Configured(host, cfg, name, axes), restore, nil
+		with, err := hostfs.LocalHost() // with these variables
+		with.Configs = host.Configs
+		return session.Configured(with, cfg, name, axes), restore, err
 	})
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	meant := cli.Meant(host, w.server)
 	s, others, err := findServer(sessions, meant.Stored)
-	if known, lookErr := stored.Known(host); err != nil && lookErr == nil { // wrap names a server as its client does
+	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does
 		if of, findErr := known.Find(w.server); findErr == nil {
 			s, others, err = findServer(sessions, of.Name)
 		}
