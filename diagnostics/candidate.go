@@ -217,11 +217,29 @@ func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.
 		case f.Refused:
 			vague[ref.Line] = true
 			all.add(candidate{Finding: f, distance: ref.Line, named: true})
-		case f.Note != "" && cleared == nil && !ref.Vague:
+		case f.Note != "" && cleared == nil && (!ref.Vague || f.AboutPolicy):
 			cleared = &f
 		}
 	}
 	return all, cleared
+}
+
+// analyzeMentions returns the paths in the text of the failure that no words connect to it. They count
+// only if there is no other cause.
+func analyzeMentions(c *facts.Case, lines []string) candidates {
+	if _, ok := paths.OutsideRoots(c, lines); ok || c.Evidence.Profile == nil || c.Evidence.Start != nil {
+		return nil
+	}
+	if _, ok := network.Unreached(c, lines); ok {
+		return nil
+	}
+	var all candidates
+	for _, ref := range said.Mentions(lines, c.Escaped) {
+		if f := paths.AnalyzeMention(c, ref); f.Refused {
+			all.add(candidate{Finding: f, distance: ref.Line, named: true})
+		}
+	}
+	return ranked(c, all, len(lines))
 }
 
 // namesAnotherCause reports whether the failing text names something other than a host

@@ -66,16 +66,19 @@ func diagnose(ev Evidence) Diagnosis {
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}
-	own := ownLines(c)
+	own := min(ownLines(c), len(lines))
 	found, cleared := analyze(c, lines, own)
 	scripts, skipped := starts.SkippedScripts(c, lines)
+	if len(found) == 0 && !skipped {
+		found = analyzeMentions(c, lines[:own])
+	}
 	switch {
 	case len(found) > 0:
 		setCauses(&d, c, found, own)
 	case skipped:
 		d = concluded(d, scripts, PagePackageScripts)
 	default:
-		fallback(&d, c, lines, lines[:min(own, len(lines))], cleared)
+		fallback(&d, c, lines, lines[:own], cleared)
 	}
 	if ev.Timeout > 0 {
 		d.Fix = report.Joined(d.Fix, timeoutHint(&ev))

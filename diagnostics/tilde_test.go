@@ -33,7 +33,6 @@ func TestTildeDiagnosis(t *testing.T) {
 		{"as it is written", "~/docs", "ENOENT: no such file or directory, open '~/docs/x'", `the server's message names "~/docs/x": ` + got, "write '/home/u/docs', and grant that"},
 		{"the directory itself", "~/docs/", "ENOENT: no such file or directory, scandir '~/docs'", `the server's message names "~/docs": ~ is not`, "write '/home/u/docs/', and grant that"},
 		{"granted", "~/work/src", "ENOENT: no such file or directory, open '~/work/src/x'", `the server's message names "~/work/src/x": ~ is not`, "write '/home/u/work/src'"},
-		{"replaced by the server", "--dir=~/docs", "ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/docs/x'", got + "; a server that replaces it itself finds its private HOME", "write '/home/u/docs', and grant that"},
 		{"keys", "~/.ssh", "ENOENT: no such file or directory, open '~/.ssh/id'", `the server's message names "~/.ssh/id": ~ is not`, "write '/home/u/.ssh'"},
 		{"all of the home", "~", "ENOENT: no such file or directory, open '~/x'", `the server's message names "~/x": ~ is not`, "write '/home/u'"},
 		{"no name", "~/docs", "usage: notes DIR", got, "write '/home/u/docs'"},
@@ -51,8 +50,16 @@ func TestTildeDiagnosis(t *testing.T) {
 			t.Errorf("%s: without ~: %s", tt.name, d.Text())
 		}
 	}
+	// A server that replaces it itself looks in its private HOME, where a grant shows the directory.
+	ev := evidence("")
+	ev.Stage, ev.Exit, ev.Stderr = StageStartup, &Exit{Code: 1}, []string{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/docs/x'"}
+	ev.FromCommandLine = true
+	ev.Profile.Argv = []string{"node", "s.js", "--dir=~/docs"}
+	if d := Diagnose(ev); d.Attribution != Likely || strings.Join(d.Flags, " ") != "--read ~/docs" || !strings.Contains(d.Cause, "its private HOME") {
+		t.Errorf("%s", d.Text())
+	}
 	// For another name below "~", which no argument has, "~" is the home of the user.
-	ev := evidence("ENOENT: no such file or directory, open '~/notes/a.md'")
+	ev = evidence("ENOENT: no such file or directory, open '~/notes/a.md'")
 	ev.Profile.Argv = []string{"node", "s.js", "~/note"}
 	if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") || len(d.Hints) == 0 || d.Hints[0].Target != "/home/u/notes/a.md" {
 		t.Errorf("%s", d.Text())

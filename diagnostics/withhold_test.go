@@ -360,11 +360,23 @@ func TestWriteForbidden(t *testing.T) {
 // TestGrantByHand checks that the advice for a sensitive path names what the user can write: a flag
 // for a command line, and a rule for a configuration.
 func TestGrantByHand(t *testing.T) {
-	for fromCommandLine, want := range map[bool]string{true: "name it in a flag of its own, such as --read", false: "write a rule that names it"} {
-		ev := evidence("open /home/u/.ssh/id_rsa: permission denied")
-		ev.FromCommandLine = fromCommandLine
-		if d := Diagnose(ev); !strings.HasSuffix(d.Fix, "To grant it, "+want) || len(d.Grant)+len(d.Flags) > 0 {
-			t.Errorf("from the command line %v: %s", fromCommandLine, d.Text())
+	const place = ". The server then finds it in its private HOME, too"
+	for _, tt := range []struct {
+		text            string
+		byFlags, byHand bool // of a command line under the default policy
+		real            bool
+		want            string
+	}{
+		{"open /home/u/.ssh/id_rsa: permission denied", true, false, false, "add yourself: --read ~/.ssh/id_rsa" + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, true, false, "add yourself: --write . --read ~/.ssh/id_rsa (--write . keeps the workspace)" + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, false, true, "add yourself: --read ~/.ssh/id_rsa"},
+		{"open /home/u/.ssh/id_rsa: permission denied", false, false, false, "write a rule that names it" + place},
+		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", true, false, false, "add yourself: --read ~/.ssh/id_rsa" + place},
+	} {
+		ev := evidence(tt.text)
+		ev.FromCommandLine, ev.Profile.Default, ev.Profile.HomePrivate = tt.byFlags, tt.byHand, !tt.real
+		if d := Diagnose(ev); d.Attribution != Likely || !strings.HasSuffix(d.Fix, "To grant it, "+tt.want) || len(d.Grant)+len(d.Flags) > 0 {
+			t.Errorf("%+v: %s", tt, d.Text())
 		}
 	}
 }

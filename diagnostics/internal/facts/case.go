@@ -89,6 +89,11 @@ func (c *Case) ServerSaid(line string) string {
 // means none.
 func (c *Case) Absolute(name string) (path string, ok bool) {
 	name = strings.TrimPrefix(name, "file://")
+	for _, home := range []string{"$HOME/", "${HOME}/"} {
+		if rest, ok := strings.CutPrefix(name, home); ok {
+			name = "~/" + rest
+		}
+	}
 	switch {
 	case name == "" || len(name) > 4096 || strings.ContainsRune(name, 0):
 		return "", false

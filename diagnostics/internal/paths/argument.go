@@ -121,18 +121,15 @@ func TildeFix(c *facts.Case, args []string) string {
 }
 
 // analyzeTilde analyzes a path that a text says is absent, if the server has it from an argument
-// that begins with "~". A rule for the path in the user's home would not help alone.
+// that begins with "~" and did not replace that. A rule for the path in the user's home would not
+// help alone.
 func analyzeTilde(c *facts.Case, ref said.Reference) facts.Finding {
 	if ref.Fault != said.Absent {
 		return facts.Finding{}
 	}
-	name := ref.Name
-	if home := c.Profile.Home; c.Profile.HomePrivate && home != "" && policy.Within(name, home) {
-		name = "~" + name[len(home):]
-	}
 	args := slices.DeleteFunc(TildeArguments(c), func(arg string) bool {
 		arg = strings.TrimSuffix(arg, "/")
-		return name != arg && !strings.HasPrefix(name, arg+"/")
+		return ref.Name != arg && !strings.HasPrefix(ref.Name, arg+"/")
 	})
 	if len(args) == 0 {
 		return facts.Finding{}

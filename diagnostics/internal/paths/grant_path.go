@@ -26,6 +26,9 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	if dir, ok := packageDir(c, path); ok && missing.Has(policy.Execute) {
 		path, installed = dir, true // a package has many programs, which change
 	}
+	if dir := programDir(c, path); dir != "" && missing.Has(policy.Execute) && !installed {
+		path = dir
+	}
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}

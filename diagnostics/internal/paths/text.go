@@ -28,7 +28,14 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	if ref.Bare && (c.Exists(path) != facts.Present || path == link) {
 		return facts.Finding{} // most likely a word of the sentence
 	}
-	f := withhold(c, forSocket(c, analyzeResolvedPath(c, path, ref), ref.IsConnect), ref.IsConnect)
+	if user, ok := userPath(c, path); ok && (ref.Fault == said.Absent || c.Exists(path) == facts.Absent) {
+		return withhold(c, analyzePrivatePath(c, path, user, ref), false)
+	}
+	f := analyzeResolvedPath(c, path, ref)
+	if f.Refused && f.Grant.Path == path && c.Exists(path) == facts.Present && inUserHome(c, link) && !inWorkspace(c, link) && !ref.IsConnect {
+		f = attributeInHome(c, f.Hint.Attribution, link, f.Grant.Rights, f.Hint.Cause)
+	}
+	f = withhold(c, forSocket(c, f, ref.IsConnect), ref.IsConnect)
 	if f.Refused && path != link {
 		f.Hint.Cause += linkText(c, link, path)
 	}
@@ -173,6 +180,9 @@ func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here fact
 		}
 		if ref.FromShell && missing == policy.Read && c.Evidence.Executable != nil && c.Evidence.Executable(path) && c.Exists(path+"/.") != facts.Present {
 			missing |= policy.Execute // a shell names a program by its path to start it
+		}
+		if missing == policy.Read && isProgram(c, path) && programDir(c, path) != "" {
+			missing |= policy.Execute // a program beside its data, such as a browser, is looked for to be started
 		}
 		return Attribute(c, report.Likely, path, missing, ref.IsMkdir,
 			"the server did not find "+c.Show(path)+", which exists on the host but is not granted")

@@ -3,6 +3,7 @@ package paths
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
@@ -100,10 +101,10 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 		if dials {
 			source = "a socket there, behind which keys are used"
 		}
-		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c)
+		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c, n)
 	}
 	if why == "" && f.Hint.Attribution != report.Certain && isWholeHome(c, n.Path) {
-		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c)
+		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c, n)
 	}
 	if why == "" {
 		return f
@@ -123,15 +124,22 @@ func IsSensitive(c *facts.Case, path string) bool {
 	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || c.Evidence.Sensitive != nil && c.Evidence.Sensitive(path) != ""
 }
 
-func grantByHand(c *facts.Case) string {
+// grantByHand says what the user can write to grant what no line is proposed for.
+func grantByHand(c *facts.Case, n grants.Grant) string {
+	text := "To grant it, write a rule that names it"
 	if c.Evidence.FromCommandLine {
-		text := "To grant it, name it in a flag of its own, such as --read"
-		if c.Profile.Default && c.Profile.Workspace != "" {
-			text += "; add --write . to keep the workspace"
+		flags, ok := c.Writer.Flags([]grants.Grant{n})
+		if text = "To grant it, name it in a flag of its own, such as --read"; ok {
+			text = "To grant it, add yourself: " + strings.Join(flags, " ")
 		}
-		return text
+		if len(c.Writer.Preserved()) > 0 {
+			text += " (--write . keeps the workspace)"
+		}
 	}
-	return "To grant it, write a rule that names it"
+	if _, private := privatePath(c, n.Path); private && !isWholeHome(c, n.Path) {
+		text += ". The server then finds it in its private HOME, too"
+	}
+	return text
 }
 
 // Guarded says what a grant gives a hold on, or "".

@@ -32,8 +32,8 @@ var (
 	// dial unix /run/docker.sock: connect: permission denied   (Go)
 	dialPath = lazy.Regexp(`\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`)
 	// any absolute path in a line with a fault
-	quotedPath = lazy.Regexp("['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]")
-	barePath   = lazy.Regexp("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
+	quotedPath = lazy.Regexp("['\"‘“`(=]((?:file://)?(?:~/|\\$HOME/|\\$\\{HOME\\}/|/)[^'\"’”`]+?)['\"’”`)]")
+	barePath   = lazy.Regexp("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|\\$HOME/|\\$\\{HOME\\}/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
 )
 
 func pathReferences(line string, f Fault) []Reference {
