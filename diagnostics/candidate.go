@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -224,8 +225,26 @@ func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.
 	return all, cleared
 }
 
-// analyzeMentions returns the paths in the text of the failure that no words connect to it. They count
-// only if there is no other cause.
+// analyzeSettings returns what the programs that wrote the text of the failure keep in the user's home.
+func analyzeSettings(c *facts.Case, lines []string, sure Attribution) (all candidates) {
+	ran := func(program string) bool {
+		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return filepath.Base(d.Program) == program })
+	}
+	for at, line := range lines {
+		if fault, _ := said.MatchFault(line); fault == said.Network && sure != Likely {
+			continue
+		}
+		for _, f := range paths.AnalyzeSettings(c, line, ran) {
+			if f.Hint.Attribution == sure {
+				all.add(candidate{Finding: f, distance: at, named: true})
+			}
+		}
+	}
+	return all
+}
+
+// analyzeMentions returns the paths in the text of the failure that no words connect to it, and what
+// its programs may miss. They count only if there is no other cause.
 func analyzeMentions(c *facts.Case, lines []string) candidates {
 	if _, ok := paths.OutsideRoots(c, lines); ok || c.Evidence.Profile == nil || c.Evidence.Start != nil {
 		return nil
@@ -238,6 +257,9 @@ func analyzeMentions(c *facts.Case, lines []string) candidates {
 		if f := paths.AnalyzeMention(c, ref); f.Refused {
 			all.add(candidate{Finding: f, distance: ref.Line, named: true})
 		}
+	}
+	for _, f := range analyzeSettings(c, lines, Possible) {
+		all.add(f)
 	}
 	return ranked(c, all, len(lines))
 }

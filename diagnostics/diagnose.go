@@ -124,6 +124,7 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 	if f := paths.UngrantedRoot(c, lines); f.Refused {
 		likely = append(likely, candidate{Finding: f, named: true})
 	}
+	likely = append(likely, analyzeSettings(c, lines[:own], Likely)...)
 	for _, f := range append(likely, analyzeArguments(c, lines)...) {
 		all.add(f)
 	}

@@ -18,7 +18,7 @@ func TestRefusedElsewhere(t *testing.T) {
 		"sh: 1: nosuchprogram: not found", "Error: spawn nosuchprogram ENOENT",
 		"HTTP 403 Forbidden", "Request failed with status code 403: Access denied", "AxiosError: Request failed with status code 401", "GitHub API error: 403 Forbidden: permission denied",
 		"The requested URL returned error: 403", "fetch failed: 503 Service Unavailable", "AccessDenied: Access Denied (Service: Amazon S3; Status Code: 403)",
-		"git@github.com: Permission denied (publickey).\r\nfatal: Could not read from remote repository.", "u@host: Permission denied (publickey,password).", "Permission denied, please try again.",
+		"Permission denied, please try again.",
 		"rpc error: code = PermissionDenied desc = caller does not have permission", "ERROR:  permission denied for table users", "ERROR 1045 (28000): Access denied for user 'u'@'localhost' (using password: YES)",
 		"fatal: not a git repository (or any of the parent directories): .git", "getaddrinfo ENOTFOUND api.github.com", "Error: BAR_KEY environment variable is required", "Invalid arguments: query is required",
 	} {
@@ -34,6 +34,7 @@ func TestRefusedElsewhere(t *testing.T) {
 	for _, text := range []string{
 		"Error: EACCES: permission denied, open '/home/u/notes/a.md'", "cat: /home/u/notes/a.md: No such file or directory", "sh: 1: ./tool.sh: Permission denied", "Error: spawn rg ENOENT",
 		"Permission denied", "fetch failed", "getaddrinfo ENOTFOUND api.x.com", "Error: FOO_TOKEN environment variable is required", "Parent directory does not exist: /home/u/notes",
+		"git@github.com: Permission denied (publickey).\r\nfatal: Could not read from remote repository.", "u@host: Permission denied (publickey,password).", // the user's keys are not there
 	} {
 		ev := evidence(text)
 		tool := "/home/u/work/tool.sh"

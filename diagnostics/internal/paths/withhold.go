@@ -101,7 +101,7 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 		if dials {
 			source = "a socket there, behind which keys are used"
 		}
-		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c, n)
+		return f.Unfixable(sensitiveFix(c, n.Path, source, n))
 	}
 	if why == "" && f.Hint.Attribution != report.Certain && isWholeHome(c, n.Path) {
 		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c, n)
@@ -124,11 +124,16 @@ func IsSensitive(c *facts.Case, path string) bool {
 	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || c.Evidence.Sensitive != nil && c.Evidence.Sensitive(path) != ""
 }
 
+// sensitiveFix says why no line is proposed for a sensitive path, and what the user can write.
+func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) string {
+	return "no line is proposed for it: " + c.Show(path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c, wanted...)
+}
+
 // grantByHand says what the user can write to grant what no line is proposed for.
-func grantByHand(c *facts.Case, n grants.Grant) string {
+func grantByHand(c *facts.Case, wanted ...grants.Grant) string {
 	text := "To grant it, write a rule that names it"
 	if c.Evidence.FromCommandLine {
-		flags, ok := c.Writer.Flags([]grants.Grant{n})
+		flags, ok := c.Writer.Flags(wanted)
 		if text = "To grant it, name it in a flag of its own, such as --read"; ok {
 			text = "To grant it, add yourself: " + strings.Join(flags, " ")
 		}
@@ -136,7 +141,7 @@ func grantByHand(c *facts.Case, n grants.Grant) string {
 			text += " (--write . keeps the workspace)"
 		}
 	}
-	if _, private := privatePath(c, n.Path); private && !isWholeHome(c, n.Path) {
+	if _, private := privatePath(c, wanted[0].Path); private && !isWholeHome(c, wanted[0].Path) {
 		text += ". The server then finds it in its private HOME, too"
 	}
 	return text
