@@ -115,7 +115,7 @@ func (d *demo) granted(ctx context.Context, policy string, refused answer, plan 
 	if _, err := d.ask(ctx, s, true, "write garden", "write", injected); err != nil {
 		return err
 	}
-	d.aside(dim, "a model that does what a note says: one process, one policy, and so one for all tools")
+	d.aside(dim, "the model obeyed a line hidden in a note: the tools of one process share one policy")
 	return nil
 }
 

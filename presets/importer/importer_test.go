@@ -138,3 +138,26 @@ func TestDockerOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestRuntimeWord reads entries whose runtimeArguments have a word that the launcher takes for the
+// package, and entries that have flags only.
+func TestRuntimeWord(t *testing.T) {
+	for runtime, want := range map[string]bool{
+		`{"type":"positional","value":"launch-mcp"}`:                              true,
+		`{"type":"named","name":"-y"},{"type":"positional","value":"launch-mcp"}`: true,
+		`{"type":"named","name":"--registry","value":"x"}`:                        false,
+		`{"type":"named","name":"-y"}`:                                            false,
+	} {
+		s, err := Import([]byte(`{"name":"io.example/pop","description":"d","packages":[{"registryType":"npm","identifier":"pop-thing","version":"1.0.0","runtimeArguments":[`+runtime+`],
+			"environmentVariables":[{"name":"NEEDED","required":true},{"name":"OTHER"}]}]}`), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(s.Text, "The line starts the package launch-mcp, and not pop-thing"); got != want {
+			t.Errorf("%s: a warning %t, want %t\n%s", runtime, got, want, s.Text)
+		}
+		if !strings.Contains(s.Text, `"OTHER", # optional`) || strings.Contains(s.Text, `# "NEEDED"`) {
+			t.Errorf("a needed variable is not told from another:\n%s", s.Text)
+		}
+	}
+}

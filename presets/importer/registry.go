@@ -40,6 +40,12 @@ func readRegistry(root table) (*draft, error) {
 	for _, e := range p.tables("environmentVariables", "environment_variables") {
 		d.variables = append(d.variables, inputVariable(e))
 	}
+	// A launcher takes its first word that is no flag for the package.
+	if at := slices.IndexFunc(runtime, func(a argument) bool { return !strings.HasPrefix(a.word, "-") }); at == 0 || at > 0 && slices.Contains([]string{"-y", "--yes"}, runtime[at-1].word) {
+		if k := kind(p); k == "npm" || k == "pypi" {
+			d.note("The line starts the package %s, and not %s: it stands in the file's runtimeArguments. Look whether you trust it.", runtime[at].word, name)
+		}
+	}
 	switch kind(p) {
 	case "npm":
 		d.packages = []presets.Package{{Ecosystem: presets.NPM, Name: name}}
@@ -103,14 +109,14 @@ func (d *draft) arguments(list []table) (out []argument) {
 		if value == "" {
 			value = orElse(a.text("default"), "<"+hint+">")
 		}
-		if open && !a.flag("isRequired", "is_required") {
+		if open && !a.flag("isRequired", "is_required", "required") {
 			about = "optional; " + about
 		}
 		flag := a.text("name")
 		switch {
 		case a.text("type") != "named" || flag == "":
 			out = append(out, argument{value, about, open})
-		case a.text("format") == "boolean" || a.text("value") == "" && !a.has("default") && !a.has("valueHint") && !a.has("value_hint") && !a.flag("isRequired", "is_required"):
+		case a.text("format") == "boolean" || a.text("value") == "" && !a.has("default") && !a.has("valueHint") && !a.has("value_hint") && !a.flag("isRequired", "is_required", "required"):
 			out = append(out, argument{flag, about, true})
 		case open:
 			out = append(out, argument{flag + "=" + value, about, true})
@@ -133,7 +139,7 @@ func isPath(format, hint, about string) bool {
 func inputVariable(e table) variable {
 	return variable{
 		name: e.text("name"), about: e.text("description"), value: orElse(e.text("default"), e.text("value")),
-		required: e.flag("isRequired", "is_required"), secret: e.flag("isSecret", "is_secret"),
+		required: e.flag("isRequired", "is_required", "required"), secret: e.flag("isSecret", "is_secret", "secret"),
 	}
 }
 

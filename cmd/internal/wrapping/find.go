@@ -60,7 +60,7 @@ type Entry struct {
 }
 
 // Container is the reason why an entry that starts a container is left.
-const Container clients.Reason = "starts a container: mcp-jail would confine the command that asks for it, and not the server"
+const Container clients.Reason = "starts a container, which Docker or Podman runs and mcp-jail cannot confine"
 
 // NotFoundError reports a server or file of a selection that is not there.
 type NotFoundError struct {
@@ -123,7 +123,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 			return nil, &NotFoundError{What: "file of " + c.Title + " that is written like", Name: path}
 		}
 		if !ok {
-			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
+			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ") + "; or change its entries by hand: the command mcp-jail, and before the arguments run, --, and the command of before"}
 		}
 		f := read(host.Env, c, place, path)
 		// The other clients that read the file count, too: what is written must suit all of them.

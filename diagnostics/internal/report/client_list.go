@@ -49,7 +49,7 @@ func (l ClientList) heading() string {
 	if l.Secret {
 		return "  for " + show.Line(InWords(l.Where)) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
 	}
-	return "  for " + show.Line(InWords(l.Where)) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
+	return "  for " + show.Line(InWords(l.Where)) + ", in place of the whole list " + l.Key + "; keep the comma after it, if there is one:\n\n"
 }
 
 // addition is what a client's command line needs for some grants.
