@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 
 	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
-	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
+	"confine/jailed": {module + "confine", module + "internal/homelinks", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "confine/egress/http1", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
@@ -76,6 +76,8 @@ var mayImport = map[string][]string{
 	"internal/testkit": {},                                           // for tests: no other line has it
 	"internal/lazy":    {},
 	"internal/private": {module + "policy/hostfs", "golang.org/x/sys/unix"},
+
+	"internal/homelinks": {module + "internal/private", module + "policy", module + "policy/hostfs"},
 
 	"internal/diff":    {},
 	"internal/environ": {}, // the table of variables; and neither os nor syscall: see pure
@@ -115,7 +117,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/exit":      {module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},
 	"cmd/internal/cmdline":   {module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config"},
 	"cmd/internal/records":   {module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs"},
-	"cmd/internal/session":   {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/toolpin", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", module + "undo", "golang.org/x/sys/unix"},
+	"cmd/internal/session":   {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/toolpin", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", module + "undo", "golang.org/x/sys/unix"},
 	"cmd/internal/stored":    {module + "cmd/internal/cmdline", module + "cmd/internal/records", module + "cmd/internal/session", module + "diagnostics", module + "internal/private", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},
 	"cmd/internal/wrapping":  {module + "internal/lazy", module + "packages/installed", module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/runline", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},

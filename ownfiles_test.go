@@ -35,6 +35,7 @@ const (
 	ofChanges   = "the places that a server has changed, and puts back"
 	ofInstaller = "what an installer left in a stage, which package store has opened and locked"
 	ofPackage   = "the files of a tree that package store has opened, which are compared with their seal"
+	inHome      = "a server's HOME, through an os.Root, and the names in a directory that a rule grants"
 	inTemp      = "a temporary file that has a name for a moment, or a directory that is removed"
 	ofHome      = "the user's HOME, from which data of a package is copied, through an os.Root"
 )
@@ -43,6 +44,8 @@ const (
 // opens all that is mcp-jail's own.
 var openFiles = map[string]string{
 	"internal/private/dir.go": theDoor,
+
+	"internal/homelinks": inHome,
 
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
 	"cmd/internal/commands/inspect/check_hosts.go": ofUser, "cmd/internal/commands/configcmd/import.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,

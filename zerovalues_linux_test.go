@@ -51,6 +51,7 @@ var zeroValues = map[string]zeroValue{
 	"policy.Lower":            {new(policy.Lower), func(t *testing.T) { is(t, !new(policy.Lower).Has(policy.FsRule{Path: "."})) }},
 	"policy.SensitivePath":    {value: new(policy.SensitivePath)},
 	"policy.Limits":           {new(policy.Limits), zeroPolicy},
+	"policy.HomeLink":         {value: new(policy.HomeLink)},
 	"policy.Link":             {value: new(policy.Link)},
 	"policy.NetRule":          {new(policy.NetRule), func(t *testing.T) { _, err := policy.NormalizeHost(""); is(t, !policy.NetRule{}.Allow && err != nil) }},
 	"policy.Op":               {value: new(policy.Op)},

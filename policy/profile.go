@@ -33,6 +33,9 @@ type Profile struct {
 	// Links are symbolic links outside every entry that must exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
+	// HomeLinks are the symbolic links in the private HOME to what rules grant below the user's home,
+	// sorted by Path. The start makes them.
+	HomeLinks []HomeLink
 	// Unprotected are names inside a grant that writes which the server should not
 	// be able to make or change, and that no mount can hold: protected names, sensitive paths and
 	// narrower rules whose path does not exist yet, and protected names that are
@@ -158,6 +161,14 @@ type FileID struct {
 
 // Link is a symbolic link to recreate: readlink(Path) == Target.
 type Link struct{ Path, Target string }
+
+// HomeLink is a symbolic link in the private HOME.
+type HomeLink struct {
+	Path   string // relative to the private HOME, and to the user's home
+	Target string // canonical
+	Dir    bool   // Target is a directory
+	ID     FileID // of Target; zero if the start makes it
+}
 
 // Variable is one entry of the server's environment.
 type Variable struct {

@@ -66,6 +66,7 @@ type profileJSON struct {
 	Default     bool           `json:"default_policy"`
 	Entries     []entryJSON    `json:"fs"`
 	Links       []linkJSON     `json:"links"`
+	HomeLinks   []linkJSON     `json:"home_links,omitempty"`
 	Unprotected []string       `json:"unprotected_names"`
 	GitDirs     []string       `json:"git_dirs,omitempty"`
 	HiddenLater []string       `json:"hidden_later,omitempty"`
@@ -177,9 +178,7 @@ func (p *Profile) document() profileJSON {
 		}
 		out.Folded = append(out.Folded, name)
 	}
-	for _, l := range p.Links {
-		out.Links = append(out.Links, linkJSON(l))
-	}
+	p.addLinks(&out)
 	for _, r := range p.Net {
 		ports := r.Ports()
 		if !r.Allow && r.Port == 0 {
@@ -206,6 +205,15 @@ func (p *Profile) document() profileJSON {
 		out.Env = append(out.Env, j)
 	}
 	return out
+}
+
+func (p *Profile) addLinks(out *profileJSON) {
+	for _, l := range p.Links {
+		out.Links = append(out.Links, linkJSON(l))
+	}
+	for _, l := range p.HomeLinks {
+		out.HomeLinks = append(out.HomeLinks, linkJSON{l.Path, l.Target})
+	}
 }
 
 // list makes sure that JSON says [] and not null.

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		goServerMain()
 	}
 	parts := map[string]func(){
-		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain,
+		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
 		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain, "leaky": leakyMain, "notes-server": notesMain,

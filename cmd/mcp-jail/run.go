@@ -51,7 +51,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		}
 	}
 	if err == nil {
-		err = t.PreparePackage(c)
+		err = session.Prepare(t, c)
 	}
 	if err != nil {
 		return refuse(c, t, flags.Server, err)

@@ -71,10 +71,10 @@ func victimMain() { serve("victim", victimTools, useVictim) }
 func useVictim(c toolCall) (string, error) {
 	switch arg := c.Arguments["arg"]; c.Name {
 	case "read":
-		b, err := os.ReadFile(arg)
+		b, err := os.ReadFile(os.ExpandEnv(arg))
 		return string(b), err
 	case "write":
-		return "written", os.WriteFile(arg, []byte("by the victim\n"), 0o644)
+		return "written", os.WriteFile(os.ExpandEnv(arg), []byte("by the victim\n"), 0o644)
 	case "env":
 		return arg + "=" + os.Getenv(arg), nil
 	case "dial":

@@ -22,9 +22,12 @@ import (
 // namespaces, as in a container.
 func withoutNamespacesMain() {
 	runtime.LockOSThread()
-	err := refuseNamespaces()
+	path, err := exec.LookPath(os.Args[1])
 	if err == nil {
-		err = syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
+		err = refuseNamespaces()
+	}
+	if err == nil {
+		err = syscall.Exec(path, os.Args[1:], os.Environ())
 	}
 	os.Stderr.WriteString("without-namespaces: " + err.Error() + "\n")
 	os.Exit(1)

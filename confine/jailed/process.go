@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/homelinks"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -67,6 +70,7 @@ func run(text string, command []string) (confine.Exit, error) {
 	for _, w := range warnings {
 		fmt.Fprintln(os.Stderr, "mcp-jail: warning:", w.Message)
 	}
+	linkHome(&host, p, profile)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedOn...)
 	process, err := launcher.Start(context.Background(), profile, confine.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
@@ -87,6 +91,21 @@ func run(text string, command []string) (confine.Exit, error) {
 		case <-process.Done():
 			return process.Wait()
 		}
+	}
+}
+
+// linkHome makes what the policy grants below the home directory appear in the private HOME. A command of
+// the same name that runs at the same time keeps its links.
+func linkHome(host *hostfs.Host, p *policy.Policy, profile *policy.Profile) {
+	if !profile.HomePrivate {
+		return
+	}
+	told, _, err := homelinks.Home{StateDir: host.StateDir, Server: filepath.Join("servers", p.KeptName())}.Link(profile.HomeLinks)
+	if err != nil {
+		told = append(told, "what the policy grants below the home directory is not at its place in HOME: "+err.Error())
+	}
+	for _, line := range told {
+		fmt.Fprintln(os.Stderr, "mcp-jail: warning:", show.Line(line))
 	}
 }
 

@@ -10,7 +10,7 @@ func serverEntries() map[string]entry {
 		"workspace":   {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
 		"stateful":    {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
 		"variables":   {"Exact names of environment variables to forward. They hold under any policy.", nil},
-		"home":        {"private: the server gets a HOME of its own. real: HOME names yours, and rules say what can be reached there.", "private"},
+		"home":        {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
 		"description": {"A note for you. mcp-jail does not read it.", nil},
 		"waive":       {"Start even if these axes cannot be enforced. Every start warns of it.", nil},
 		"access":      {"What the server may touch. Without this table, the default policy grants the workspace.", nil},

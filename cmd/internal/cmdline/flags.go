@@ -19,7 +19,7 @@ func (f *PolicyFlags) Flags() []Flag {
 	return []Flag{
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Usage: "The directory that relative paths start from and that the default policy grants. Default: the working directory."},
 		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
-		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."},
+		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. What lies below your home directory is also at its place in the server's HOME. Any of --read, --write, --execute and --net replaces the default policy."},
 		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
 		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, but for longer paths that are granted. Takes away from the default policy too. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
@@ -27,7 +27,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Usage: "Let programs of this machine reach a port of the server at 127.0.0.1, as the browser does after a login. Repeatable; keeps the default policy."},
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
-		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets a HOME of its own; real: the variable HOME names yours."},
+		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
 		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
 		{Name: "name", Value: "NAME", One: &f.Name, Usage: "The name of the server, under which its private HOME and its records are kept. Default: derived from the command."},
 	}

@@ -77,6 +77,7 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 	}
 	defer null.Close()
 
+	defer session.LinkHome(t.Target, terminal.New(nil, nil, null))()
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	f := t.Target.Follow(terminal.New(nil, nil, null))

@@ -5,13 +5,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/homelinks"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // home is the directory with the private HOME and the records of a server.
@@ -50,6 +55,35 @@ func (h *home) claim() error {
 		return &exit.HostError{Err: err}
 	}
 	return nil
+}
+
+// LinkHome makes what the rules of the server and of its tools grant below the user's home appear in the
+// private HOME. Until release is called, no other start takes that away. A link that cannot be made
+// ends no start.
+func LinkHome(t *Target, c terminal.Console) (release func()) {
+	if t.Policy.HomeReal {
+		return func() {}
+	}
+	wanted := slices.Clone(t.Profile.HomeLinks)
+	if t.Config != nil && !t.Policy.Stateful {
+		for _, name := range append(t.Config.ToolsWithTable(t.Policy.Server), config.AnyTool) {
+			if p, err := t.PolicyOf(name); err == nil {
+				wanted = append(wanted, resolve.HomeLinks(p, t.Host)...)
+			}
+		}
+	}
+	h := homelinks.Home{StateDir: t.Host.StateDir, Server: filepath.Join(records.ServersDir, t.Policy.KeptName())}
+	if t.Package != nil && t.Package.data != nil {
+		h.Stay = []string{dataDir}
+	}
+	told, release, err := h.Link(wanted)
+	for _, line := range told {
+		c.Sayf("%s", show.Line(line))
+	}
+	if err != nil {
+		c.Sayf("warning: what rules grant below your home directory is not at its place in the server's HOME: %s", show.Line(err.Error()))
+	}
+	return release
 }
 
 // ClaimHome returns an error if the directory of the server was made for another one.

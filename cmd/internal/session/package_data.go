@@ -19,6 +19,9 @@ type packageData struct {
 	file   string // where it is kept now
 }
 
+// dataDir is the directory of such a file in the private HOME.
+const dataDir = "data"
+
 // dataVariables returns the variables that make the program write its data into a private HOME.
 // Started by npx, it writes into its own package, which is read-only here and replaced by an update.
 func (p *Package) dataVariables(home string) []string {
@@ -29,9 +32,19 @@ func (p *Package) dataVariables(home string) []string {
 	if value, set := p.host.Getenv(w.Variable); set && value != "" {
 		return nil // the user has chosen a place, and a rule may pass it on
 	}
-	file := filepath.Join(home, "data", filepath.Base(w.File))
+	file := filepath.Join(home, dataDir, filepath.Base(w.File))
 	p.data = &packageData{writer: w, file: file}
 	return []string{w.Variable + "=" + file}
+}
+
+// Prepare makes ready what a session of the target needs on disk: see PreparePackage and LinkHome. What
+// LinkHome holds is held until this process ends.
+func Prepare(t *Target, c terminal.Console) error {
+	err := t.PreparePackage(c)
+	if err == nil {
+		LinkHome(t, c)
+	}
+	return err
 }
 
 // PreparePackage claims the directory of a server, and copies there what npx has kept of its data. It

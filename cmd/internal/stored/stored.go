@@ -291,10 +291,10 @@ func (a *All) Trees() (trees []store.Info) {
 }
 
 // measure returns the number of files below a name, and the bytes of the regular ones. It leaves
-// out what it cannot read, and follows no link.
+// out what it cannot read, and links: a start makes some in a HOME.
 func measure(d *private.Dir, name string) (files int, size int64) {
 	fs.WalkDir(d.Root().FS(), name, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || e.IsDir() || e.Type() == fs.ModeSymlink {
 			return nil
 		}
 		files++

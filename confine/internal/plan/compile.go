@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
@@ -32,7 +33,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 	}
 	o := &c.plan.Spec
 	*o = spec.Spec{
-		HostPID: f.PID, Links: c.p.Links, FreshProc: f.FreshProc.Answer == features.Yes,
+		HostPID: f.PID, Links: append(c.p.Links[:len(c.p.Links):len(c.p.Links)], c.linksOfEmptyHome()...), FreshProc: f.FreshProc.Answer == features.Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	o.Env = make([]string, 0, len(p.Env))
@@ -119,6 +120,26 @@ func Ephemeral(p *policy.Profile) string {
 		}
 	}
 	return ""
+}
+
+// linksOfEmptyHome returns the links that a HOME needs which is an empty directory. A HOME that stays
+// between sessions, or a copy of it, has them already.
+func (c *compiler) linksOfEmptyHome() []policy.Link {
+	if Ephemeral(c.p) == "" || c.f.Overlay.Answer != features.No {
+		return nil
+	}
+	return homeLinks(c.p.HomeLinks, Ephemeral(c.p))
+}
+
+// homeLinks returns the links of a HOME. One inside another leads to the same file through that.
+func homeLinks(in []policy.HomeLink, home string) (links []policy.Link) {
+	for _, l := range in { // sorted: what is around comes first
+		at := path.Join(home, l.Path)
+		if !slices.ContainsFunc(links, func(around policy.Link) bool { return policy.Within(at, around.Path) }) {
+			links = append(links, policy.Link{Path: at, Target: l.Target})
+		}
+	}
+	return links
 }
 
 func (c *compiler) overlays() {

@@ -343,3 +343,36 @@ func TestWaivedGaps(t *testing.T) {
 
 // aCommand is a command rule with arguments.
 var aCommand = []policy.Command{{Name: "git", Args: [][]string{{"status", "**"}}, Starts: []policy.Start{{File: "/usr/bin/git", Name: "git"}}}}
+
+// TestLinksOfHome tests that a HOME which is empty at the start of a call gets its links from the plan,
+// and every other HOME none.
+func TestLinksOfHome(t *testing.T) {
+	p := plantest.Profile()
+	p.Home, p.HomePrivate = "/state/home", true
+	p.HomeLinks = []policy.HomeLink{{Path: ".a", Target: "/home/u/.a", Dir: true}, {Path: ".a/b", Target: "/home/u/.a/b"}, {Path: "c/d", Target: "/data/d"}}
+	for _, c := range []struct {
+		ephemeral          bool
+		overlay, namespace features.Feature
+		want               string
+	}{
+		{false, features.Available(""), features.Available(""), ""},
+		{true, features.Available(""), features.Available(""), ""},
+		{true, features.Unavailable("", ""), features.Available(""), "/state/home/.a=/home/u/.a /state/home/c/d=/data/d "},
+		{false, features.Unavailable("", ""), features.Unavailable("", ""), ""},
+		{true, features.Unavailable("", ""), features.Unavailable("", ""), "/temp/home/.a=/home/u/.a /temp/home/c/d=/data/d "},
+	} {
+		p := *p
+		p.Entries = append(slices.Clone(p.Entries), policy.Entry{Path: "/state/home", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Make: true, Ephemeral: c.ephemeral})
+		f := plantest.Kernel()
+		f.Overlay, f.UserNamespaces, f.TempDir = c.overlay, c.namespace, "/temp"
+		got := ""
+		for _, l := range Compile(&p, f).Spec.Links {
+			if l.Path != "/bin" {
+				got += l.Path + "=" + l.Target + " "
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
+	}
+}

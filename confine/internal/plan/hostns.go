@@ -27,6 +27,7 @@ func compileHostNS(c *compiler) {
 	}
 	if home != "" {
 		o.Home = path.Join(o.TempDir, "home")
+		o.Links = homeLinks(c.p.HomeLinks, o.Home)
 		if policy.Within(o.Dir, home) {
 			o.Dir = o.Home
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -91,7 +92,19 @@ func (s *Process) makeTempDir() error {
 	if s.Spec.Home == "" {
 		return nil
 	}
-	return step.On(s.Spec.Home, unix.Mkdir(s.Spec.Home, 0o700))
+	if err := unix.Mkdir(s.Spec.Home, 0o700); err != nil {
+		return step.On(s.Spec.Home, err)
+	}
+	for _, l := range s.Spec.Links {
+		err := os.MkdirAll(path.Dir(l.Path), 0o700)
+		if err == nil {
+			err = unix.Symlink(l.Target, l.Path)
+		}
+		if err != nil {
+			return step.On(l.Path, err)
+		}
+	}
+	return nil
 }
 
 // dropCapabilities empties the capability sets of all threads. Without CAP_SETPCAP it keeps

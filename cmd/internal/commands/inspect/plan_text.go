@@ -140,7 +140,11 @@ func (page *planPage) files() {
 			runtime = append(runtime, e.Path)
 			continue
 		}
-		row(e.Rights.String(), entryName(e, page.target.Host.Home), originText(e))
+		name := entryName(e, page.target.Host.Home)
+		if e.Rights != 0 && slices.ContainsFunc(p.HomeLinks, func(l policy.HomeLink) bool { return l.Target == e.Path }) {
+			name += ", also in HOME"
+		}
+		row(e.Rights.String(), name, originText(e))
 	}
 	tmp := "/tmp, /dev/shm"
 	if page.plan.HostNamespaces.Answer == confine.No {
