@@ -106,6 +106,12 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 		return nil, err
 	}
 	leaveMixed(files, host)
+	for _, f := range files {
+		if f.Err == nil && len(f.Entries) == 0 {
+			f.Err = f.otherKey()
+		}
+	}
+	files = slices.DeleteFunc(files, func(f *File) bool { return len(sel.Files) == 0 && len(f.Entries) == 0 && f.Err == nil })
 	return files, checkServers(files, sel.Servers)
 }
 
@@ -178,7 +184,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 			}
 		}
 	}
-	return slices.DeleteFunc(files, func(f *File) bool { return len(f.Entries) == 0 && f.Err == nil })
+	return files
 }
 
 // Above returns the directories above a project, from the nearest to the root, and how many of them

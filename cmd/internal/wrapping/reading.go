@@ -76,6 +76,30 @@ func (f *File) find(r reading) {
 	}
 }
 
+// otherKey returns an error if the file has servers only where other clients have them.
+func (f *File) otherKey() error {
+	for _, c := range clients.All() {
+		for _, p := range c.Places {
+			if editFormat(p.Format) != editFormat(f.Place.Format) || p.Bare || p.Single || len(p.Line) > 0 {
+				continue
+			}
+			if found, err := f.entries(reading{c, p}); err != nil || !slices.ContainsFunc(found, func(e Entry) bool { return e.Left != clients.NoCommand }) {
+				continue
+			}
+			var reads []string
+			for _, t := range f.Place.Tables {
+				reads = append(reads, strings.Join(t.Path, "."))
+			}
+			var theirs []string
+			for _, t := range p.Tables {
+				theirs = append(theirs, strings.Join(t.Path, "."))
+			}
+			return fmt.Errorf("%s: its servers are where %s has them (%s), and %s does not read them there; it reads %s", f.Path, c.Title, strings.Join(theirs, " or "), f.Client.Title, strings.Join(reads, " or "))
+		}
+	}
+	return nil
+}
+
 // merge adds an entry. One that another client has found as well is there already, and is left if
 // that client starts something else.
 func (f *File) merge(e Entry) {
