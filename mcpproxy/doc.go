@@ -25,6 +25,14 @@
 // server could see another call in a frame than the envelope holds
 // ([Flaw.Ambiguous]).
 //
+// # What is a message
+//
+// A line of a server is passed on if it is JSON with the members of a JSON-RPC
+// message ([Frame.Noise]). All else is noise, which the client does not get. A
+// message over several lines, or one framed with Content-Length, is not repaired.
+// It is reported with its id, so that its request is answered with an error
+// ([ErrSeveralLines], [ErrContentLength]).
+//
 // # Memory
 //
 // A frame of up to 4 MiB is held in memory. A larger frame goes to an unlinked
@@ -36,8 +44,8 @@
 //
 // # Limits
 //
-//   - Ids are compared as strings (with escapes decoded) or as raw number
-//     tokens. A response with id 1 does not match a request with id 1.0.
+//   - Ids are compared by their values, as JSON-RPC does: 3, 3.0 and 3e0 are one
+//     id, and "3" is another. No number is rounded.
 //   - A cancelled request is removed from the table. A late response to it is
 //     forwarded, unless [Hooks].UnmatchedResponse drops it. The hooks do not learn
 //     which request it belongs to.

@@ -11,8 +11,8 @@ type Envelope struct {
 	Cancels []byte // params.requestId of a notifications/cancelled, the raw token
 	Token   []byte // progressToken, the raw token: from params of notifications/progress, else from params._meta
 
-	JSONRPC bool // the message has a jsonrpc member
-	IsError bool // result.isError is true
+	Recognised bool // the object has the members of a JSON-RPC message: see keySet.isMessage
+	IsError    bool // result.isError is true
 
 	IDAt         Span // of ID
 	CancelsAt    Span // of Cancels

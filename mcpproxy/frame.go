@@ -14,7 +14,8 @@ type Frame struct {
 	Size     int64 // bytes, line end included
 
 	// Oversized means that the frame is dropped: it exceeds the limit, or Err is set. Err says why
-	// the bytes could not be kept or must not be forwarded. Such a frame must not be sent.
+	// the bytes could not be kept or must not be forwarded, as for ErrSeveralLines and
+	// ErrContentLength. Such a frame must not be sent.
 	Oversized bool
 	Err       error
 
@@ -33,6 +34,21 @@ type Frame struct {
 // text after it on the line, with a duplicate name or with invalid UTF-8 is still a message.
 func (f *Frame) NonMessage() bool {
 	return f.Flaws.Has(FlawMalformed) || len(f.Messages) == 0
+}
+
+// Noise reports whether a line of a server is not for its client: a NonMessage, or JSON without the
+// members of a JSON-RPC message, such as a line of a log.
+func (f *Frame) Noise() bool {
+	return f.NonMessage() || !anyRecognised(f.Messages)
+}
+
+func anyRecognised(messages []Envelope) bool {
+	for i := range messages { // without a copy, since they are large
+		if messages[i].Recognised {
+			return true
+		}
+	}
+	return false
 }
 
 // Blank reports whether the line holds only white space.

@@ -198,11 +198,14 @@ func IDKey(id []byte) string {
 	return string(appendKey(buf[:0], id))
 }
 
-// appendKey appends the comparable form of an id. A number is compared by its raw token,
-// so 9007199254740993 differs from …992 and 1 from 1.0. A string is compared by its
-// content, because peers escape the same string differently ("é" and "\u00e9"). Its quote
-// distinguishes it from a number.
+// appendKey appends the comparable form of an id. JSON-RPC 2.0, "Response object", wants the value
+// of the id, so a number is compared by its value: 3, 3.0 and 3e0 are one id, and 9007199254740993
+// differs from …992. A string is compared by its content, because peers escape the same string
+// differently ("é" and "\u00e9"). Its quote distinguishes it from a number.
 func appendKey(dst, id []byte) []byte {
+	if len(id) > 0 && id[0] != '"' {
+		return appendNumberKey(dst, id)
+	}
 	if len(id) < 2 || id[0] != '"' || bytes.IndexByte(id, '\\') < 0 {
 		return append(dst, id...)
 	}

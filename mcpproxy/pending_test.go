@@ -21,7 +21,7 @@ func TestPendingKeys(t *testing.T) {
 }
 
 func testKeys(t *testing.T, p *Pending) {
-	ids := []string{`1`, `1.0`, `"1"`, `0`, `-0`, `9007199254740993`, `9007199254740992`, `"é"`, `""`, `"1.0"`}
+	ids := []string{`1`, `1.5`, `"1"`, `0`, `-1`, `9007199254740993`, `9007199254740992`, `"é"`, `""`, `"1.0"`}
 	for _, id := range ids {
 		p.Add(request(id), time.Time{}, 0)
 	}
@@ -50,14 +50,33 @@ func testKeys(t *testing.T, p *Pending) {
 }
 
 func TestIDKey(t *testing.T) {
-	for _, same := range [][2]string{{`"é"`, `"\u00e9"`}, {`1`, `1`}, {`"a/b"`, `"a\/b"`}} {
+	for _, same := range [][2]string{
+		{`"é"`, `"\u00e9"`}, {`1`, `1`}, {`"a/b"`, `"a\/b"`},
+		{`3`, `3.0`}, {`3`, `3e0`}, {`3`, `30E-1`}, {`-3`, `-0.3e+1`}, {`0`, `-0`}, {`0`, `0.00`}, {`0`, `0e5`}, {`1.50`, `15e-1`},
+		{`9007199254740993`, `9007199254740993.0`}, {`100`, `1e2`}, {`1e70`, `1` + strings.Repeat("0", 70)}, {`-1e62`, `-1` + strings.Repeat("0", 62)},
+	} {
 		if IDKey([]byte(same[0])) != IDKey([]byte(same[1])) {
 			t.Errorf("%s is not %s", same[0], same[1])
 		}
 	}
-	for _, other := range [][2]string{{`1`, `"1"`}, {`1`, `1.0`}, {`"a"`, `"A"`}, {`"\u0022"`, `""`}} {
+	for _, other := range [][2]string{{`1`, `"1"`}, {`1`, `"1.0"`}, {`"1"`, `"1.0"`}, {`1`, `1.01`}, {`3`, `-3`}, {`9007199254740993`, `9007199254740992`}, {`1e70`, `1e71`},
+		{`1`, `1e99999999999999999999`}, {`1e99999999999999999999`, `1e99999999999999999998`}, {`null`, `0`}, {`"a"`, `"A"`}, {`"\u0022"`, `""`}} {
 		if IDKey([]byte(other[0])) == IDKey([]byte(other[1])) {
 			t.Errorf("%s is %s", other[0], other[1])
+		}
+	}
+}
+
+func TestSameText(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{`3`, `"3"`, true}, {`"3"`, `3.0`, true}, {`"3.0"`, `3`, true}, {`" 3"`, `3`, true}, {`-1`, `"-1"`, true},
+		{`3`, `3`, false}, {`3`, `3.0`, false}, {`3`, `4`, false}, {`3`, `"4"`, false}, {`"a"`, `"b"`, false}, {`null`, `"null"`, true}, {`3`, `null`, false},
+	} {
+		if got := SameText([]byte(c.a), []byte(c.b)); got != c.want {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}
 }

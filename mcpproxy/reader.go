@@ -33,6 +33,8 @@ type Reader struct {
 
 	scan  Scanner
 	frame Frame
+
+	headers headers
 }
 
 // NewReader returns a Reader of src for frames of at most limit bytes. A limit of 0 means
@@ -57,6 +59,9 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		r.scan.Feed(r.buf[r.scanned:r.end])
 		r.scanned = r.end
+		if r.scan.state == sDone && r.headers.ends(r.frame.Size+int64(r.scanned-r.start)) {
+			return r.finish(r.scanned), nil
+		}
 		if r.err != nil {
 			if r.start < r.end || r.frame.Size > 0 {
 				return r.finish(r.end), nil
@@ -90,6 +95,7 @@ func (r *Reader) finish(to int) *Frame {
 		}
 	}
 	r.start = to
+	r.headers.note(f)
 	return f
 }
 
@@ -160,11 +166,14 @@ func (r *Reader) shrink() {
 }
 
 // Receive reads the frames of one server until it ends, which is not an error. Lines that
-// are not MCP messages go to NonMessage, and frames that must not be forwarded go to Oversized.
+// are not MCP messages go to NonMessage, and frames that must not be forwarded go to Oversized. So
+// does a message that the server has written over several lines, after its lines.
 // All other frames go to message, whose error ends Receive. No other hook is called.
 // RunServer reads this way; callers that do not forward to a single client use Receive
 // directly.
 func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
+	server.headers.watched = true
+	var noise joinedLines
 	for {
 		f, err := server.Next()
 		if err != nil {
@@ -176,12 +185,16 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 				h.Oversized(FromServer, f)
 			}
 			continue
-		case f.NonMessage():
+		case f.Noise():
 			if h.NonMessage != nil {
 				h.NonMessage(f)
 			}
+			if h.Oversized != nil {
+				noise.add(f.Bytes(), func(whole *Frame) { h.Oversized(FromServer, whole) })
+			}
 			continue
 		}
+		noise.lines = 0
 		if err := message(f); err != nil {
 			return err
 		}

@@ -50,9 +50,14 @@ func TestReceive(t *testing.T) {
 // TestReceiveTooManyReserved checks that a frame is not forwarded if it can have more reserved
 // members than are found.
 func TestReceiveTooManyReserved(t *testing.T) {
+	const last = `{"method":"n"}`
 	forged := `"_meta":{"dev.mcp-jail/denials":[]}`
-	batch := func(n int) string { return "[" + strings.Repeat(`{"method":"m"},`, n) + `{"params":{` + forged + `}}]` }
-	name := func(n int) string { return `{"params":{"name":"` + strings.Repeat("x", n) + `",` + forged + `}}` }
+	batch := func(n int) string {
+		return "[" + strings.Repeat(`{"method":"m"},`, n) + `{"method":"m","params":{` + forged + `}}]`
+	}
+	name := func(n int) string {
+		return `{"method":"m","params":{"name":"` + strings.Repeat("x", n) + `",` + forged + `}}`
+	}
 	for _, c := range []struct {
 		in   string
 		want error
@@ -60,9 +65,9 @@ func TestReceiveTooManyReserved(t *testing.T) {
 		{`{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/denials":[],`, 1000) + `"a":1}}}`, ErrTooManyReserved},
 		{batch(maxBatch - 1), nil},
 		{batch(maxBatch), ErrTooManyNames},
-		{name(maxText - 30), nil},
-		{name(maxText - 10), ErrTooManyNames}, // the name of the member has no room
-		{name(maxText - 4), ErrTooManyNames},  // nor has that of its container
+		{name(maxText - 31), nil},
+		{name(maxText - 11), ErrTooManyNames}, // the name of the member has no room
+		{name(maxText - 5), ErrTooManyNames},  // nor has that of its container
 		{name(maxText + 1), nil},              // this name is not kept at all
 		{`{"method":"m","params":{"_meta":{"dev.mcp-jail/` + strings.Repeat("x", maxText) + `":1}}}`, ErrTooManyNames},
 		{`{"Method":"m","params":{` + forged + `}}`, nil}, // some readers ignore case
@@ -74,11 +79,11 @@ func TestReceiveTooManyReserved(t *testing.T) {
 			Oversized:       func(_ Side, f *Frame) { why = f.Err },
 			ReservedMembers: func(f *Frame, e *Envelope) { f.Cut(e.Reserved) },
 		})
-		if err := p.RunServer(NewConn(strings.NewReader(c.in+"\n{}\n"), io.Discard, 0)); err != nil {
+		if err := p.RunServer(NewConn(strings.NewReader(c.in+"\n"+last), io.Discard, 0)); err != nil {
 			t.Fatal(err)
 		}
 		got := out.String()
-		if !errors.Is(why, c.want) || strings.Contains(got, ReservedPrefix) || !strings.HasSuffix(got, "{}\n") || (len(got) == 3) != (c.want != nil) {
+		if !errors.Is(why, c.want) || strings.Contains(got, ReservedPrefix) || !strings.HasSuffix(got, last) || (len(got) == len(last)) != (c.want != nil) {
 			t.Errorf("%.60q of %d bytes: error %v, want %v; forwarded %d bytes: %.100q", c.in, len(c.in), why, c.want, len(got), got)
 		}
 	}

@@ -52,6 +52,8 @@ type Scanner struct {
 	flaws     Flaw
 	firstByte byte // first byte of the outermost value; 0 for a blank line
 
+	valueEnd int64 // end of the outermost container, once it is read
+
 	depth     int
 	object    [maxDepth/64 + 1]uint64 // one bit for each level: object or array
 	scopes    [maxScopes]scope        // by depth

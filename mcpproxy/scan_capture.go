@@ -134,6 +134,9 @@ func (s *Scanner) closeContainer(end int64, empty bool) state {
 		s.shadowDepth = 0
 	}
 	s.depth--
+	if s.depth == 0 {
+		s.valueEnd = end
+	}
 	if s.depth == 0 || s.scope() == scopeBatch {
 		s.closeMessage(end)
 	}
@@ -144,6 +147,7 @@ func (s *Scanner) closeMessage(end int64) {
 	// Only spans of the last envelope may be pointed to: earlier ones move when the slice grows.
 	if n := len(s.msgs); n > 0 && s.msgs[n-1].Self.End == 0 {
 		s.msgs[n-1].Self.End = end
+		s.msgs[n-1].Recognised = s.keys[scopeMessage].isMessage()
 	}
 }
 

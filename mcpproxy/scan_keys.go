@@ -81,12 +81,28 @@ const maxKeys = 32
 // keySet is the set of member names of one open object.
 type keySet struct {
 	seen   uint32 // one bit for each known key
+	like   uint32 // the same for known keys in another case
 	n      int    // number of unknown names
 	exact  [maxKeys]uint64
 	folded [maxKeys]uint64
 }
 
-func (s *keySet) reset() { s.seen, s.n = 0, 0 }
+func (s *keySet) reset() { s.seen, s.like, s.n = 0, 0, 0 }
+
+// isMessage reports whether an object with these members is a JSON-RPC message and not, for
+// example, a line of a log. Some servers and clients do without jsonrpc. Then a method counts with
+// params or without other members, since logs of HTTP requests have a method too, and an error
+// counts with an id. Names in another case count, because some readers accept them.
+func (s *keySet) isMessage() bool {
+	has := func(m key) bool { return (s.seen|s.like)>>m&1 == 1 }
+	switch {
+	case has(keyJSONRPC):
+		return true
+	case has(keyMethod):
+		return has(keyParams) || s.n == 0
+	}
+	return has(keyID) && (has(keyResult) || has(keyError))
+}
 
 // add looks up a decoded name and records it. The flaw tells that the name was there
 // before, or that it equals another name but for its case. A name that equals a known key
@@ -105,6 +121,7 @@ func (s *keySet) add(p scope, name []byte) (key, Flaw) {
 	plain := foldSpecial(name)
 	for _, k := range knownKeys[p] {
 		if bytes.EqualFold(plain, []byte(k.name)) {
+			s.like |= uint32(1) << k.m
 			return k.m, FlawCase
 		}
 	}

@@ -76,8 +76,6 @@ func (s *Scanner) messageTarget(e *Envelope, t *fields, m key, c byte) (*Span, s
 	case keyError:
 		t.code, e.ErrorData, e.ErrorMessage = [2]int{}, Span{}, Span{}
 		return &e.Error, scopeError
-	case keyJSONRPC:
-		e.JSONRPC = true
 	}
 	return nil, scopeNone
 }

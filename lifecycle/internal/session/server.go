@@ -39,6 +39,7 @@ type Server struct {
 	declaredRoots  atomic.Bool              // we have declared the capability in the client's name
 	Answers        *mcpproxy.Share          // of what SendAsync has not written yet
 	lastNonMessage time.Time                // used by the goroutine that reads the server
+	lost           lostAnswers
 }
 
 func (s *Server) Init(c *Client, p *policy.Profile) {

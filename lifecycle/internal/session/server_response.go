@@ -160,8 +160,8 @@ func DeclinesMethod(method, code string) bool {
 	return false
 }
 
-// TooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb or could not be
-// kept until its end.
+// TooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb, could not be kept
+// until its end, or is not on one line.
 func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
@@ -176,7 +176,13 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 			whose = "an answer"
 		}
 	}
-	if errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
+	if errors.Is(f.Err, mcpproxy.ErrSeveralLines) {
+		d.What = fmt.Sprintf("server %q writes one message over several lines; MCP's stdio needs one line each", s.Profile.Server)
+		d.Fix, d.Explain = "have the server write its messages without line ends in them (json.dumps without indent, JSON.stringify with one argument)", diagnostics.PageStdout
+	} else if errors.Is(f.Err, mcpproxy.ErrContentLength) {
+		d.What = fmt.Sprintf("server %q frames its messages with Content-Length, as LSP does; MCP's stdio has one message a line", s.Profile.Server)
+		d.Fix, d.Explain = "have the server write each message on one line, without headers", diagnostics.PageStdout
+	} else if errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
 		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail has to look for its own names in all of it: %v", s.Profile.Server, whose, f.Err)
 		d.Fix = "let the server send it in smaller messages"
 	} else if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) {
@@ -193,6 +199,17 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	}
 
 	return d
+}
+
+// SayDropped says that a frame was dropped for which nothing waits. A server whose messages are not
+// lines writes all of them so.
+func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	line := d.What + "; it was dropped"
+	if errors.Is(f.Err, mcpproxy.ErrSeveralLines) || errors.Is(f.Err, mcpproxy.ErrContentLength) {
+		c.SayOnce(line)
+		return
+	}
+	c.Stderr.SayLine(line)
 }
 
 // ShowNonMessage writes a line of the server's stdout that is not an MCP message to stderr. The

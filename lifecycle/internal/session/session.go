@@ -100,6 +100,7 @@ type Times struct {
 	SlowNote     time.Duration // first request, or start of the jail, to the line that says that it is slow
 	SlowRepeat   time.Duration // from one such line to the next
 	Discover     time.Duration // how long a server may ignore an opening server/discover
+	Silence      time.Duration // of a server whose answer did not arrive, until the request gets an error
 	AfterRefusal time.Duration // from the last refused request to the end of a failed session
 
 	// Of stateless sessions:
@@ -139,6 +140,7 @@ func (s Session) withDefaults() Session {
 		{&times.SlowNote, 1500 * time.Millisecond},
 		{&times.SlowRepeat, 15 * time.Second},
 		{&times.Discover, 2 * time.Second},
+		{&times.Silence, time.Second},
 		{&times.AfterRefusal, 3 * time.Second},
 		{&times.ExitGrace, 500 * time.Millisecond},
 		{&times.DiscoveryIdle, time.Minute},

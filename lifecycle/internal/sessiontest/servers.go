@@ -46,6 +46,57 @@ var servers = map[string]func(){
 		serve(nil)
 		fmt.Print("bye")
 	},
+	// log-lines prints a log in JSON to its stdout.
+	"log-lines": func() {
+		fmt.Println(`{"level":30,"time":1,"msg":"started"}`)
+		serve(func(message) bool { fmt.Println(`{"level":"info","method":"POST","url":"/"}`); return false })
+	},
+	// indented writes each answer over several lines, and a notification too.
+	"indented": func() {
+		fmt.Print("{\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"notifications/message\"\n}\n")
+		serve(func(m message) bool {
+			if m.ID != nil {
+				fmt.Printf("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": %s,\n  \"result\": {}\n}\n", m.ID)
+			}
+			return true
+		})
+	},
+	// framed writes each answer with its length before it, and no line end after it.
+	"framed": func() {
+		serve(func(m message) bool {
+			answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+			fmt.Printf("Content-Length: %d\r\n\r\n%s", len(answer), answer)
+			return true
+		})
+	},
+	// banner does not end the line before its first answer. It logs its later answers before it sends
+	// them, and ends at the third request.
+	"banner": func() {
+		n := 0
+		serve(func(m message) bool {
+			answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
+			switch n++; n {
+			case 1:
+				fmt.Print("Welcome! ", answer)
+			case 2:
+				fmt.Print("DEBUG sending ", answer)
+				time.Sleep(20 * time.Millisecond)
+				fmt.Print(answer)
+			default:
+				fmt.Print("DEBUG sending ", answer)
+				os.Exit(4)
+			}
+			return true
+		})
+	},
+	// text-ids writes the ids of its answers as strings.
+	"text-ids": func() {
+		serve(func(m message) bool {
+			fmt.Printf(`{"jsonrpc":"2.0","id":"%s","result":{}}`+"\n", m.ID)
+			return true
+		})
+		os.Exit(4)
+	},
 	// mid-frame dies while it answers a call.
 	"mid-frame": func() {
 		serve(func(m message) bool {

@@ -276,6 +276,29 @@ func (s *shopkeeper) call(m shopMessage) {
 	case "behind": // sends a request after its answer
 		answerWith(m.ID, text("done"))
 		say(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`)
+	case "text-id": // answers with the id as a string
+		say(`{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}`, m.ID)
+	case "other-id":
+		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.Arguments)
+	case "other-error": // and the right answer later
+		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, call.Arguments)
+		time.Sleep(200 * time.Millisecond)
+		answerWith(m.ID, text("done"))
+	case "other-ends":
+		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.Arguments)
+		os.Exit(5)
+	case "logs-answer": // before it sends it
+		say(`echo {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
+		answerWith(m.ID, text("done"))
+	case "mixed": // its answer is after other text
+		say(`Welcome to the shop. {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
+	case "number": // the id, written otherwise
+		say(`{"jsonrpc":"2.0","id":%s.0e0,"result":{"content":[]}}`, m.ID)
+	case "indented":
+		say("{\n\"jsonrpc\":\"2.0\",\n\"id\":%s,\n\"result\":{}\n}", m.ID)
+	case "framed":
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		fmt.Printf("Content-Length: %d\r\n\r\n%s", len(answer), answer)
 	case "ambiguous":
 		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
 	case "fail":

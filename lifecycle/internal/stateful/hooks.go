@@ -1,7 +1,6 @@
 package stateful
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -21,10 +20,11 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 		ReservedMembers: session.StripReserved,
 		ServerResponse:  s.onServerResponse,
 		UnmatchedResponse: func(e *mcpproxy.Envelope) bool {
+			s.onOtherID(e)
 			return s.client.Tools.Enforces() && e.Result.Present() // a client may match ids otherwise
 		},
 		Oversized:  s.onOversized,
-		NonMessage: s.server.ShowNonMessage,
+		NonMessage: s.onNonMessage,
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		}
 	}
 	if !told { // it has no id that anything waits for
-		s.client.Stderr.SayLine(fmt.Sprintf("%s; it was dropped", d.What))
+		s.client.SayDropped(f, d)
 	}
 }
 

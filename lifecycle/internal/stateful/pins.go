@@ -42,6 +42,7 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 }
 
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
+	s.server.Heard()
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
 			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")

@@ -52,7 +52,7 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 	s.client.AnswerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		ev := s.server.Evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return s.server.Diagnose(ev)
+		return s.server.DiagnoseCall(c, ev)
 	})
 	for i := range calls {
 		s.server.SendAsync(s.upstream.server.Load(), session.Cancellation(calls[i].ID, "timed out"))

@@ -82,7 +82,7 @@ func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientReques
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	w.addExit(&ev)
 	if !session.IsClosed(rq.done) {
-		dp.fail(rq, w.server.Diagnose(ev))
+		dp.fail(rq, w.server.DiagnoseCall(rq.call(), ev))
 	}
 	return false
 }
@@ -118,5 +118,5 @@ func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Du
 	w.queue.tryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
-	return w.server.Diagnose(ev)
+	return w.server.DiagnoseCall(rq.call(), ev)
 }

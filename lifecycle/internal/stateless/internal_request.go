@@ -77,6 +77,9 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 			return got.result()
 		default:
 		}
+		if d, ok := w.server.LostAnswer(id, w.tool); ok {
+			return reply{rejected: &d}.result()
+		}
 		if w.notRead(at) {
 			return nil, errNotRead
 		}

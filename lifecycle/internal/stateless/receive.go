@@ -19,6 +19,7 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
+		w.server.Heard()
 		leak := w.server.Leaks.Load().Check(f, w.tool)
 		switch {
 		case leak != nil:
@@ -48,6 +49,10 @@ func (w *worker) showsStderr() bool {
 }
 
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
+	w.server.Heard()
+	if m := f.Ending(); m != nil {
+		w.onMixedLine(f, m)
+	}
 	if w.showsStderr() {
 		w.server.ShowNonMessage(f)
 		return
@@ -73,20 +78,26 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		// Any id that a reader could see in the message may be the one that the client waits for.
 		for _, id := range session.IDsIn(f, e) {
 			e.ID = id
-			if waits := w.waiter(e); waits != nil {
-				said = true
-				waits <- reply{rejected: &d}
-			} else if rq := w.takeRequest(e); rq != nil {
-				said = true
-				d.Tool = rq.tool
-				w.client.Announce(d)
-				w.session.dispatcher.fail(rq, d)
-			}
+			said = w.rejectAnswer(e, d) || said
 		}
 	}
 	if !said {
-		w.client.Stderr.SayLine(d.What + "; it was dropped")
+		w.client.SayDropped(f, d)
 	}
+}
+
+// rejectAnswer answers the request that waits for e with d. It returns false if none waits.
+func (w *worker) rejectAnswer(e *mcpproxy.Envelope, d diagnostics.Diagnosis) bool {
+	if waits := w.waiter(e); waits != nil {
+		waits <- reply{rejected: &d}
+	} else if rq := w.takeRequest(e); rq != nil {
+		d.Tool = rq.tool
+		w.client.Announce(d)
+		w.session.dispatcher.fail(rq, d)
+	} else {
+		return false
+	}
+	return true
 }
 
 func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
@@ -163,6 +174,9 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	rq := w.takeRequest(e)
+	if rq == nil {
+		w.onOtherID(e)
+	}
 	if rq == nil || session.IsClosed(rq.done) {
 		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
 		return

@@ -17,7 +17,7 @@ func TestIDs(t *testing.T) {
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.MaxCalls = 16 })
 	p.Greet()
-	ids := []string{"1", "1.0", `"1"`, `"a\"b"`, "9007199254740993", "9007199254740992", `"\u00e9x"`, "-7", `""`, `"mcp-jail/1"`}
+	ids := []string{"1", "1.50", `"1"`, `"a\"b"`, "9007199254740993", "9007199254740992", `"\u00e9x"`, "-7", `""`, `"mcp-jail/1"`}
 	for _, id := range ids {
 		p.Send(sessiontest.CallOf(id, "ask", "{}"))
 	}

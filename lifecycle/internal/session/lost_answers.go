@@ -1,0 +1,140 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// lostAnswers keeps why the answers to some open requests did not arrive as such. The server
+// believes that it has answered, so nothing else may come. A later answer is better all the same: a
+// log can have the words of an answer, too.
+type lostAnswers struct {
+	frames atomic.Int64 // that the process has written, messages or not
+
+	mu      sync.Mutex
+	why     map[string]string // by mcpproxy.IDKey of the request
+	answers []func()          // to be called when the process is silent
+	watched bool              // a goroutine waits for that
+}
+
+const maxLost = 64 // requests
+
+// Heard counts what the process writes. While it writes, it may still answer.
+func (s *Server) Heard() { s.lost.frames.Add(1) }
+
+// NoteLostAnswer notes why the answer to an open request did not arrive as such.
+func (s *Server) NoteLostAnswer(id []byte, why string) { s.LoseAnswer(id, why, nil) }
+
+// LoseAnswer is NoteLostAnswer for an answer that no client can take. It has answer called when the
+// process has been silent for a second: the request may be answered by then. Only a task of the
+// session may call LoseAnswer.
+func (s *Server) LoseAnswer(id []byte, why string, answer func()) {
+	l, key := &s.lost, mcpproxy.IDKey(id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == nil || len(l.why) == maxLost {
+		l.why = map[string]string{}
+	}
+	if l.why[key] = why; answer == nil || len(l.answers) == maxLost {
+		return
+	}
+	l.answers = append(l.answers, answer)
+	if proc := s.Processes.now(); !l.watched && proc != nil {
+		l.watched = true
+		s.Client.Tasks.Go(func() {
+			silent := s.waitForSilence(proc)
+			l.mu.Lock()
+			answers := l.answers
+			l.answers, l.watched = nil, false
+			l.mu.Unlock()
+			for _, answer := range answers {
+				if silent {
+					answer()
+				}
+			}
+		})
+	}
+}
+
+// waitForSilence returns false if the process ends first, which answers its requests.
+func (s *Server) waitForSilence(proc Process) bool {
+	for before := int64(-1); before != s.lost.frames.Load(); {
+		before = s.lost.frames.Load()
+		select {
+		case <-proc.Done():
+			return false
+		case <-s.Client.Shutdown.Done:
+			return false
+		case <-time.After(s.Client.Times.Silence):
+		}
+	}
+	return true
+}
+
+// LostAnswer returns the diagnosis of an open request whose answer was lost. ok is false for
+// others.
+func (s *Server) LostAnswer(id []byte, tool string) (d diagnostics.Diagnosis, ok bool) {
+	s.lost.mu.Lock()
+	defer s.lost.mu.Unlock()
+	why, ok := s.lost.why[mcpproxy.IDKey(id)]
+	return Refusal(-32603, diagnostics.PageStdout, s.Profile.Server, tool, why, "have the server answer on one line, with the id of the request as it came, and print other text to stderr"), ok
+}
+
+// DiagnoseCall is LostAnswer, or else Diagnose.
+func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnostics.Diagnosis {
+	if lost, ok := s.LostAnswer(c.ID, string(c.Tool)); ok {
+		return s.Announce(lost)
+	}
+	return s.Diagnose(ev)
+}
+
+// MeantID returns which open request an answer with another id is meant for, or nil: the one whose id
+// is the same text or, if alone is set, the only one. Errors with a strange id do not count then, nor
+// does null, because some servers answer notifications so.
+func MeantID(e *mcpproxy.Envelope, open [][]byte, alone bool) []byte {
+	if !e.Trackable() {
+		return nil
+	}
+	for _, id := range open {
+		if mcpproxy.SameText(e.ID, id) {
+			return id
+		}
+	}
+	if alone && len(open) == 1 && e.Result.Present() {
+		return open[0]
+	}
+	return nil
+}
+
+// MixedLine says that an answer is after other text on its line.
+func (s *Server) MixedLine(f, ending *mcpproxy.Frame) string {
+	line := f.Bytes()
+	before := strings.TrimSpace(string(line[:max(0, strings.Index(string(line), string(ending.Bytes())))]))
+	if len(before) > 60 {
+		before = strings.ToValidUTF8(before[:60], "") + "…"
+	}
+	return fmt.Sprintf("its answer is after other text on one line of stdout, %s, so that no client can read it", show.Quote(s.Redact.Redact(before)))
+}
+
+// OtherID says that an answer has another id than the request.
+func OtherID(answered, asked []byte) string {
+	const most = 40
+	cut := func(id []byte) string {
+		if len(id) > most {
+			return show.Line(strings.ToValidUTF8(string(id[:most]), "")) + "…"
+		}
+		return show.Line(string(id))
+	}
+	text := fmt.Sprintf("it answered with the id %s, and the request has the id %s", cut(answered), cut(asked))
+	if mcpproxy.SameText(answered, asked) {
+		text += ": in JSON-RPC a number and a string are two ids"
+	}
+	return text
+}
