@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -101,6 +102,13 @@ func (p *Process) closeGateway() {
 	if interceptor != nil {
 		interceptor.End()
 	}
+}
+
+// Listening returns the TCP ports at which programs of the jail listen, sorted. known is false if the
+// jail has ended, or has no network of its own.
+func (p *Process) Listening() (ports []int, known bool) {
+	// The supervisor is our child: until it has been waited for, no other process has its number.
+	return proc.Listening(p.PID())
 }
 
 // networkDenials returns the refusals of the gateway. It leaves out refused connections to the

@@ -59,6 +59,7 @@ const PageFsMove, PagePathArg, PageSocket, PageExecute = report.PageFsMove, repo
 const PageProgram, PageArguments, PageBrowser, PageEnv = report.PageProgram, report.PageArguments, report.PageBrowser, report.PageEnv
 const PageNetHost, PageNetAddress, PageNetName, PageNetScheme = report.PageNetHost, report.PageNetAddress, report.PageNetName, report.PageNetScheme
 const PageNetRequest, PageNetLimit, PageNetUnreachable, PageSecret = report.PageNetRequest, report.PageNetLimit, report.PageNetUnreachable, report.PageSecret
+const PageInbound = report.PageInbound
 const PageLeak, PageLimitMemory, PageLimitProcesses, PageLimitFiles = report.PageLeak, report.PageLimitMemory, report.PageLimitProcesses, report.PageLimitFiles
 const PageTimeout, PageProgramMissing, PageServerEnded, PageStdout = report.PageTimeout, report.PageProgramMissing, report.PageServerEnded, report.PageStdout
 const PageMessage, PagePerCall, PagePossible, PageElsewhere = report.PageMessage, report.PagePerCall, report.PagePossible, report.PageElsewhere

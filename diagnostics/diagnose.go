@@ -3,7 +3,6 @@ package diagnostics
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
@@ -67,9 +66,15 @@ func diagnose(ev Evidence) Diagnosis {
 		return concluded(d, f, PagePackageMissing)
 	}
 	own := min(ownLines(c), len(lines))
+	awaited, awaits := network.AwaitsCallback(c, lines, own)
+	waits := ev.Timeout > 0 || ev.Waiting || ev.Exit != nil && ev.Exit.Signal != 0 // until a signal ended it
+	if awaits && waits && awaited.Hint.Attribution == Likely {
+		setAwaited(&d, c, awaited)
+		return d
+	}
 	found, cleared := analyze(c, lines, own)
 	scripts, skipped := starts.SkippedScripts(c, lines)
-	if len(found) == 0 && !skipped {
+	if len(found) == 0 && !skipped && !awaits {
 		found = analyzeMentions(c, lines[:own])
 	}
 	switch {
@@ -77,13 +82,29 @@ func diagnose(ev Evidence) Diagnosis {
 		setCauses(&d, c, found, own)
 	case skipped:
 		d = concluded(d, scripts, PagePackageScripts)
+	case awaits && (awaited.Hint.Attribution == Likely || !serverAnswered(c)):
+		setAwaited(&d, c, awaited)
+		return d
 	default:
 		fallback(&d, c, lines, lines[:own], cleared)
 	}
 	if ev.Timeout > 0 {
-		d.Fix = report.Joined(d.Fix, timeoutHint(&ev))
+		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
 	}
 	return d
+}
+
+// setAwaited makes a connection that the server waits for the cause. What the jail refused meanwhile
+// is on record, and did not keep the server waiting.
+func setAwaited(d *Diagnosis, c *facts.Case, f facts.Finding) {
+	if f.Refused {
+		setCauses(d, c, candidates{{Finding: f, named: true}}, 1)
+	} else {
+		*d = concluded(*d, f, f.Hint.Explain)
+	}
+	if c.Evidence.Timeout > 0 {
+		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if the login takes longer"))
+	}
 }
 
 // concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
@@ -177,10 +198,14 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 	// policy is known not to refuse, and last what the text looks like.
 	f, ok := paths.OutsideRoots(c, lines)
 	unreached, failed := network.Unreached(c, own)
+	listens, waits := network.Listens(c)
 	switch {
 	case ok:
 	case failed:
 		f = unreached
+	case waits:
+		d.Attribution = Possible
+		f = listens
 	case cleared != nil && cleared.Hint.Attribution == Possible:
 		d.Attribution = Possible
 		f = *cleared
@@ -219,20 +244,6 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 func serverAnswered(c *facts.Case) bool {
 	ev := c.Evidence
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup
-}
-
-func timeoutHint(ev *Evidence) string {
-	key := "call_timeout_secs"
-	if ev.Stage == StageStartup {
-		key = "startup_timeout_secs"
-	}
-	switch {
-	case ev.FromCommandLine && ev.Stage == StageStartup:
-		return "if it needs longer, start it with --startup-timeout " + strconv.Itoa(2*int(ev.Timeout.Seconds()))
-	case ev.FromCommandLine:
-		return "if it needs longer, declare the server in a configuration file with a larger " + key
-	}
-	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + show.Key(ev.Server) + "]"
 }
 
 func hint(c *facts.Case, f facts.Finding) Hint {
@@ -293,7 +304,7 @@ func newCase(ev *Evidence) *facts.Case {
 
 func codeOf(ev *Evidence) Code {
 	switch {
-	case ev.Started:
+	case ev.Started, ev.Waiting:
 		return 0
 	case ev.Start != nil && ev.Start.Step != StepExec:
 		return CodeJail

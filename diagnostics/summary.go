@@ -19,6 +19,9 @@ func summary(ev *Evidence) string {
 		}
 		return server + " could not be started"
 	case StageStartup:
+		if ev.Waiting {
+			return server + " has not answered yet"
+		}
 		if ev.Started {
 			return server + " has started, and complains on stderr"
 		}
@@ -35,6 +38,8 @@ func summary(ev *Evidence) string {
 		during = " during " + show.Quote(ev.Method)
 	}
 	switch {
+	case ev.Waiting:
+		return server + " has not answered yet" + during
 	case ev.Timeout > 0:
 		return server + " gave no answer within " + seconds(ev.Timeout) + during
 	case ev.Exit != nil:

@@ -127,6 +127,17 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
 }
 
+// Awaited returns the diagnosis for a server that runs and does not answer, because it waits for a
+// connection that no port leads in. ok is false if that is not likely.
+func Awaited(ev Evidence) (d Diagnosis, ok bool) {
+	ev.Waiting, ev.Denials = true, nil
+	d = Diagnose(ev)
+	return d, d.Attribution == Likely && d.Explain == PageInbound
+}
+
+// MayAwait reports whether bytes of stderr may say that the server waits for a login.
+func MayAwait(b []byte) bool { return said.MayAwait(b) }
+
 // Tildes returns a warning about arguments that begin with "~/", or "". No shell replaces that, and
 // mcp-jail does not either.
 func Tildes(ev Evidence) string {

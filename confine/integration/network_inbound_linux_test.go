@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,6 +72,9 @@ func TestJailInbound(t *testing.T) {
 				t.Fatal(err)
 			}
 			out.Await(t, "listening")
+			if ports, known := proc.Listening(); !known || !slices.Equal(ports, []int{port}) {
+				t.Errorf("listens at %d, %v; want %d", ports, known, port)
+			}
 			for i := range calls {
 				host := []string{"127.0.0.1", "[::1]"}[i%2]
 				word := fmt.Sprint("word", i)
@@ -82,6 +86,9 @@ func TestJailInbound(t *testing.T) {
 				t.Errorf("%+v", exit)
 			}
 			wait()
+			if ports, known := proc.Listening(); known {
+				t.Errorf("after its end it listens at %d", ports)
+			}
 			if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("after its end: %v", err)
 			}

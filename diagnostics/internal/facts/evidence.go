@@ -43,6 +43,7 @@ type Evidence struct {
 	Stateless bool
 
 	Started bool          // with StageStartup: the server responds, and has complained on stderr
+	Waiting bool          // a request waits for the server, which runs
 	Start   *Start        // the program could not be started
 	Exit    *Exit         // the process ended
 	Unread  bool          // it was ended because it did not read what it had asked for
@@ -89,6 +90,12 @@ type Evidence struct {
 	// Sensitive returns the sensitive path that a path is, leads to or lies in, or "". No grant of one
 	// is proposed for a mere message of the server. With nil, only those in grants are known.
 	Sensitive func(path string) string
+	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
+	// could not be found out. It may be nil.
+	Listening func() (ports []int, known bool)
+	// Logins is where the user's home has logins of this server that its private HOME lacks, as a
+	// diagnosis shows it; "" for nowhere.
+	Logins string
 	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
 	// end of its configuration, or flags were added to its command line. Lines that are right, but
 	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With

@@ -46,6 +46,8 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Shared:          s.Client.Config.Shared,
 		Sensitive:       s.Client.Config.Sensitive,
 		Try:             s.Client.Config.Try,
+		Logins:          s.Client.Config.Logins,
+		Listening:       s.Processes.listening,
 	}
 	if given := s.clientRoots.Load(); given != nil {
 		ev.Roots = *given

@@ -30,6 +30,7 @@ type Server struct {
 
 	FirstCallMark  atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
 	FirstCall      onceTime                 // when the first call was sent
+	LoginSaid      chan struct{}            // gets a value when stderr may say that the server waits for a login
 	Quiet          atomic.Bool              // no request waits for the process: its failures are not announced
 	Stateless      bool                     // other processes run beside it: see diagnostics.Evidence
 	Unset          []string                 // variables that are granted and not set
@@ -51,6 +52,7 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 		s.Statement = p.Statement()
 	}
 	s.Leaks.Store(c.Leaks.For(p))
+	s.LoginSaid = make(chan struct{}, 1)
 	s.Redact = diagnostics.NewRedactor(p.Env)
 	s.Tail = diagnostics.NewTail(s.Redact)
 }
@@ -145,7 +147,7 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 // the last lines for a diagnosis.
 func (s *Server) PumpStderr(stderr io.Reader, shows func() bool) {
 	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
-	io.Copy(io.MultiWriter(s.Tail, gatedWriter{shown, shows}), stderr)
+	io.Copy(io.MultiWriter(s.Tail, gatedWriter{shown, shows}, loginWords{s.LoginSaid}), stderr)
 	shown.Flush()
 }
 
@@ -169,6 +171,7 @@ type processHistory struct {
 	mu          sync.Mutex
 	Current     Process // nil before the start
 	pastDenials []policy.Denial
+	listened    []int // see listening
 }
 
 func (h *processHistory) Set(proc Process) {

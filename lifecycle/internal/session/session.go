@@ -51,6 +51,7 @@ type Session struct {
 	InstallScripts  string
 	Unset           []string
 	UserHome        string
+	Logins          string
 	SearchPath      string
 	Exists          func(path string) bool
 	Executable      func(path string) bool

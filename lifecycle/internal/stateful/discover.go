@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -228,6 +229,16 @@ func (s *statefulSession) onlyDiscoverOpen() bool {
 func (s *statefulSession) openRequests() (n int) {
 	s.client.Proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
 	return n
+}
+
+// oldestRequest returns a copy of the request that has waited for longest, or nil.
+func (s *statefulSession) oldestRequest() (oldest *mcpproxy.Call) {
+	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
+		if oldest == nil || c.Start.Before(oldest.Start) {
+			oldest = &mcpproxy.Call{Method: slices.Clone(c.Method), Tool: slices.Clone(c.Tool), Start: c.Start}
+		}
+	})
+	return oldest
 }
 
 // watchDiscover closes its channel when the server has ignored the discover: see Client.WatchIgnored.

@@ -65,9 +65,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 
 		case <-ignored:
 			ignored = nil
-			s.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", s.client.Times.Discover), false)
-			s.upstream.guard.disabled.Store(true)
-			w.startup.restart()
+			w.giveUpDiscover()
 		case <-s.requestSent:
 			w.startup.arm()
 		case <-s.discoverDeclined:
@@ -75,6 +73,10 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-answered:
 			answered = nil
 			w.startup.disarm()
+		case <-s.server.LoginSaid:
+			w.noteLogin()
+		case <-w.login:
+			w.checkLogin()
 		case <-w.startup.slow:
 			w.startup.sayWaiting()
 		case <-w.startup.silent:
@@ -91,7 +93,10 @@ type processWait struct {
 	startup     startupTimer
 	clientEnded <-chan struct{}  // client.InputEnded; nil until the replay is over, and after endInput
 	term, kill  <-chan time.Time // when to send SIGTERM, and when to kill the jail; nil if not planned
-	framesBegun int64            // how many frames had been begun at the last checkStuck: see sendStalled
+	login       <-chan time.Time // when to checkLogin; nil: not planned
+	loginSaid   time.Time        // when the server spoke of it
+	toldLogin   bool
+	framesBegun int64 // how many frames had been begun at the last checkStuck: see sendStalled
 }
 
 func (w *processWait) exited(ends <-chan os.Signal) {
@@ -176,6 +181,40 @@ func (w *processWait) checkStuck() {
 		w.proc.Signal(syscall.SIGTERM)
 		w.kill = time.After(s.client.Times.Kill)
 	}
+}
+
+func (w *processWait) giveUpDiscover() {
+	s := w.session
+	s.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", s.client.Times.Discover), false)
+	s.upstream.guard.disabled.Store(true)
+	w.startup.restart()
+}
+
+// noteLogin plans checkLogin for a text of the server that may be about a login.
+func (w *processWait) noteLogin() {
+	if w.login == nil && !w.toldLogin {
+		w.loginSaid, w.login = time.Now(), time.After(w.session.client.Times.SlowNote)
+	}
+}
+
+// checkLogin says what the server waits for, if a request has waited since before it spoke of a login.
+func (w *processWait) checkLogin() {
+	s := w.session
+	w.login = nil
+	oldest := s.oldestRequest()
+	if oldest == nil || oldest.Start.After(w.loginSaid) {
+		return
+	}
+	stage := diagnostics.StageCall
+	if !s.answered.IsSet() {
+		stage, oldest = diagnostics.StageStartup, nil
+	}
+	if d, ok := diagnostics.Awaited(s.server.Evidence(stage, oldest, w.loginSaid)); ok {
+		w.toldLogin = true
+		s.server.Announce(d)
+		return
+	}
+	w.login = time.After(s.client.Times.SlowRepeat) // it may listen later
 }
 
 func (w *processWait) startupTimeout() {
