@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	maxStderr  = 40  // lines of stderr in a diagnosis
+	maxStderr  = 20  // lines of stderr in a diagnosis
 	maxStderrB = 512 // bytes of such a line
 	maxSaid    = 6   // lines of the failing request's text
 	maxDenials = 50  // the latest denials
-	ownStderr  = 30  // last lines of stderr that count as text of the failure
+	ownStderr  = 30  // last lines of stderr that always count as text of the failure
 )
 
 // Diagnose turns evidence into a diagnosis. It is pure: it reads no file, clock or
@@ -45,7 +45,7 @@ func diagnose(ev Evidence) Diagnosis {
 			d.Exit = &code
 		}
 	}
-	d.Stderr = lastQuoted(ev.Redactor.Lines(ev.Stderr), maxStderr)
+	d.Stderr = quoted(ev.Redactor.Lines(said.Ending(ev.Stderr, maxStderr)))
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
 		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
 	}
@@ -55,6 +55,7 @@ func diagnose(ev Evidence) Diagnosis {
 	if raw == nil {
 		raw = ev.Stderr
 	}
+	raw = lastBytes(raw, redact.TailBytes)
 	if onlyDenials(&ev) { // nothing failed: stderr is about something else
 		raw = nil
 	}
@@ -65,7 +66,7 @@ func diagnose(ev Evidence) Diagnosis {
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}
-	own := min(ownLines(c), len(lines))
+	own := min(ownLines(c, raw), len(lines))
 	awaited, awaits := network.AwaitsCallback(c, lines, own)
 	waits := ev.Timeout > 0 || ev.Waiting || ev.Exit != nil && ev.Exit.Signal != 0 // until a signal ended it
 	if awaits && waits && awaited.Hint.Attribution == Likely {
@@ -86,7 +87,7 @@ func diagnose(ev Evidence) Diagnosis {
 		setAwaited(&d, c, awaited)
 		return d
 	default:
-		fallback(&d, c, lines, lines[:own], cleared)
+		fallback(&d, c, lines[:min(own+ownStderr, len(lines))], lines[:own], cleared)
 	}
 	if ev.Timeout > 0 {
 		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
@@ -107,6 +108,16 @@ func setAwaited(d *Diagnosis, c *facts.Case, f facts.Finding) {
 	}
 }
 
+// lastBytes returns the last lines, of n bytes at most.
+func lastBytes(lines []string, n int) []string {
+	from := len(lines)
+	for from > 0 && n > len(lines[from-1]) {
+		from--
+		n -= len(lines[from]) + 1
+	}
+	return lines[from:]
+}
+
 // concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
 func concluded(d Diagnosis, f facts.Finding, page Page) Diagnosis {
 	d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), page
@@ -121,11 +132,18 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 	return d
 }
 
-func ownLines(c *facts.Case) int {
+// ownLines returns how many of the first lines are text of the failure: that of the request, or
+// what the process wrote last, from the line that says what failed.
+func ownLines(c *facts.Case, stderr []string) int {
 	if strings.TrimSpace(c.Evidence.Text) != "" {
 		return len(said.OrderByRelevance(c.Evidence.Text, nil, said.Escapes{}))
 	}
-	return ownStderr // the last lines of a process concern its end
+	from := max(0, len(stderr)-ownStderr)
+	if at := said.ErrorLine(stderr); at >= 0 {
+		from = min(from, at)
+	}
+	from = max(from, min(c.Evidence.Earlier, len(stderr)))
+	return len(said.OrderByRelevance("", stderr[from:], said.Escapes{}))
 }
 
 func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding) {
@@ -146,6 +164,7 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 		likely = append(likely, candidate{Finding: f, named: true})
 	}
 	likely = append(likely, analyzeSettings(c, lines[:own], Likely)...)
+	likely = append(likely, analyzeCertificates(c, lines)...)
 	for _, f := range append(likely, analyzeArguments(c, lines)...) {
 		all.add(f)
 	}
@@ -199,8 +218,12 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 	f, ok := paths.OutsideRoots(c, lines)
 	unreached, failed := network.Unreached(c, own)
 	listens, waits := network.Listens(c)
+	distrusted, distrusts := untrusted(c, own)
 	switch {
 	case ok:
+	case distrusts:
+		d.Attribution = Possible
+		f = distrusted
 	case failed:
 		f = unreached
 	case waits:
@@ -342,8 +365,6 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 }
 
 func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
-
-func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len(lines)-n):]) }
 
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {

@@ -10,7 +10,7 @@ var nameTexts = []failureText{
 		`[[servers.github.access.env]]; name = "FOO_TOKEN"; read = true`},
 	{"certificate, node", `fetch failed: Error: self-signed certificate in certificate chain`, Likely, "NODE_EXTRA_CA_CERTS", "variable",
 		`[[servers.github.access.env]]; name = "NODE_EXTRA_CA_CERTS"; read = true`},
-	{"certificate, no variable set", `tls: failed to verify certificate: x509: certificate signed by unknown authority`, None, "", "", ""},
+	{"certificate, no variable set", `tls: failed to verify certificate: x509: certificate signed by unknown authority`, Possible, "", "", ""},
 	{"variable not set at all", `Error: BAR_KEY environment variable is required`, None, "", "",
 		""},
 	{"variable granted", `GITHUB_TOKEN environment variable is invalid`, None, "", "", ""},

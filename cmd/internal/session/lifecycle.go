@@ -41,6 +41,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
+		Variable:        os.Getenv,
 		Exists:          pathExists,
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,

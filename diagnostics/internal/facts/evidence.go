@@ -49,7 +49,10 @@ type Evidence struct {
 	Unread  bool          // it was ended because it did not read what it had asked for
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
-	Stderr []string // the last lines of the server's stderr, oldest first; if possible, only those since the request
+	Stderr []string // the end of the server's stderr, oldest first; all of it that was written since the request
+	// Earlier is how many of the first lines of Stderr were written before the failing work began. They
+	// count less.
+	Earlier int
 	// RawStderr is Stderr without redaction, because a redacted path cannot be analyzed.
 	// It is never shown. nil means Stderr.
 	RawStderr []string
@@ -71,6 +74,9 @@ type Evidence struct {
 	// SearchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
 	// server does not show.
 	SearchPath string
+	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
+	// those that name certificates. With nil, none is known.
+	Variable func(name string) string
 	// Exists reports whether a path exists on the host, outside the jail. A path that
 	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
 	Exists func(path string) bool

@@ -30,6 +30,7 @@ type Grant struct {
 
 	Inbound  int // a port that leads into the jail
 	Variable string
+	File     string // of a variable: the file or directory that its value names, to be read; "" for none
 	Program  string // base name, for the list of commands
 	Args     string // lists of its arguments, in TOML; "": any
 
@@ -84,6 +85,15 @@ func (w Writer) Preserved() []Grant {
 // MergeGrants joins grants for the same path and removes repetitions. It keeps the order.
 func MergeGrants(grants []Grant) []Grant {
 	var all []Grant
+	if slices.ContainsFunc(grants, func(n Grant) bool { return n.File != "" }) {
+		var apart []Grant
+		for _, n := range grants {
+			file := n.file()
+			n.File = ""
+			apart = append(apart, n, file)
+		}
+		grants = apart
+	}
 next:
 	for _, n := range grants {
 		for i := range all {
@@ -177,6 +187,9 @@ func (w Writer) Lines(n Grant) []string {
 	if n.With != "" {
 		lines = append(lines, w.Lines(n.companion())...)
 	}
+	if n.File != "" {
+		lines = append(lines, w.Lines(n.file())...)
+	}
 	return lines
 }
 
@@ -189,6 +202,9 @@ func (w Writer) Phrase(n Grant) string {
 	said := strings.Join(b.fields, ", ") + " under " + b.table
 	if b.replaced != "" {
 		said += ", in place of the table at " + b.replaced
+	}
+	if n.File != "" {
+		said += ", and " + w.Phrase(n.file())
 	}
 	if n.With != "" {
 		said += ", and the same for " + show.Quote(w.Redactor.Redact(w.Display(n.With)))
@@ -252,6 +268,14 @@ func (g Grant) netFields() []string {
 }
 
 func (g Grant) companion() Grant { return Grant{Path: g.With, Rights: g.Rights} }
+
+// file returns the grant of the file that the variable of a grant names.
+func (g Grant) file() Grant {
+	if g.File == "" {
+		return Grant{}
+	}
+	return Grant{Path: g.File, Rights: policy.Read}
+}
 
 func (w Writer) ruleText(n Grant) string {
 	s := w.Display(n.Path)

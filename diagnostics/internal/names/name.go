@@ -16,9 +16,6 @@ import (
 // that is set on the host and was withheld points to the jail.
 func AnalyzeVariable(c *facts.Case, ref said.Reference) facts.Finding {
 	if _, found := slices.BinarySearch(c.Profile.Withheld, ref.Name); found || slices.Contains(c.Profile.Withheld, ref.Name) {
-		if ref.Authority {
-			return AttributeVariable(c, report.Likely, ref.Name, "the server does not trust a certificate, and the variable "+ref.Name+", which names further authorities, is set but not granted")
-		}
 		return AttributeVariable(c, report.Likely, ref.Name, "the server's message names the variable "+ref.Name+", which is set but not granted")
 	}
 	// Not withheld: only a variable that the server asks for, and does not have, explains anything.

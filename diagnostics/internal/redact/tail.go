@@ -2,7 +2,9 @@ package redact
 
 import (
 	"bytes"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -30,8 +32,9 @@ type ring struct {
 	line      []byte // the unfinished line, at most lineBytes
 	cr        bool   // the last byte was a carriage return, so a newline that follows belongs to it
 	lines     []string
-	size      int // bytes of lines, plus one for each
-	lineCount int // number of lines that have ended
+	times     []time.Time // when each of lines ended
+	size      int         // bytes of lines, plus one for each
+	lineCount int         // number of lines that have ended
 }
 
 // NewTail returns a Tail that redacts with r, which may be nil.
@@ -56,6 +59,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 // write cuts p into lines. A carriage return also ends a line, so each state of a progress
 // display is a line.
 func (t *ring) write(p []byte) {
+	now := time.Now()
 	for len(p) > 0 {
 		if t.cr {
 			t.cr = false
@@ -78,13 +82,14 @@ func (t *ring) write(p []byte) {
 		}
 		t.cr = p[end] == '\r'
 		p = p[end+1:]
-		t.push(string(t.line))
+		t.push(string(t.line), now)
 		t.line = t.line[:0]
 	}
 }
 
-func (t *ring) push(line string) {
+func (t *ring) push(line string, now time.Time) {
 	t.lines = append(t.lines, line)
+	t.times = append(t.times, now)
 	t.lineCount++
 	t.size += len(line) + 1
 	drop := 0 // lines that no longer fit
@@ -93,7 +98,7 @@ func (t *ring) push(line string) {
 		t.lines[drop] = ""
 		drop++
 	}
-	t.lines = t.lines[drop:]
+	t.lines, t.times = t.lines[drop:], t.times[drop:]
 }
 
 // LineCount returns the number of lines that have ended so far.
@@ -123,6 +128,25 @@ func (t *Tail) RawLines(n int) []string {
 		return t.shown.last(n, "")
 	}
 	return t.raw.last(n, "")
+}
+
+// Since returns the lines that were written since a time, after at most n earlier ones, as Lines and
+// RawLines do. earlier is how many of them were written before. A zero time is before all lines.
+func (t *Tail) Since(since time.Time, n int) (shown, raw []string, earlier int) {
+	t.mu.Lock()
+	newer := len(t.shown.lines) - t.shown.before(since)
+	if len(t.shown.line)+len(t.pending) > 0 {
+		newer++
+	}
+	t.mu.Unlock()
+	shown, raw = t.Lines(newer+n), t.RawLines(newer+n)
+	return shown, raw, max(0, len(shown)-newer)
+}
+
+// before returns the number of lines that ended before a time.
+func (t *ring) before(since time.Time) int {
+	at, _ := slices.BinarySearchFunc(t.times, since, time.Time.Compare)
+	return at
 }
 
 func (t *ring) last(n int, more string) []string {

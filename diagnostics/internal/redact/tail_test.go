@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestTailSplit writes a secret in two parts, split at every position.
@@ -106,5 +107,25 @@ func BenchmarkTail(b *testing.B) {
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
 		tail.Write(line)
+	}
+}
+
+// TestTailSince tells the lines that were written since a time from earlier ones.
+func TestTailSince(t *testing.T) {
+	for name, r := range map[string]*Redactor{"no values": nil, "a value": tokenRedactor()} {
+		tail := NewTail(r)
+		fmt.Fprint(tail, "a\nb\nc\n")
+		since := time.Now()
+		fmt.Fprint(tail, "d "+token+"\ne")
+		shown, raw, earlier := tail.Since(since, 1)
+		if got := fmt.Sprintf("%q %d", raw, earlier); got != fmt.Sprintf("%q 1", []string{"c", "d " + token, "e"}) || len(shown) != 3 {
+			t.Errorf("%s: %s, shown %q", name, got, shown)
+		}
+		if shown, _, earlier := tail.Since(time.Time{}, 1); len(shown) != 5 || earlier != 0 {
+			t.Errorf("%s: since ever: %q, %d", name, shown, earlier)
+		}
+		if shown, _, earlier := tail.Since(time.Now(), 2); len(shown) != 3 || earlier != 2 {
+			t.Errorf("%s: since now: %q, %d", name, shown, earlier) // the unfinished line is new
+		}
 	}
 }

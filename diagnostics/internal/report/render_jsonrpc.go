@@ -144,26 +144,12 @@ func (d Diagnosis) hintText() string {
 }
 
 // LastError returns the line of the server that tells most about a failure without another
-// known cause: the last one that mentions an error, else the last one.
+// known cause.
 func (d Diagnosis) LastError() string {
-	lines := d.Said
-	if len(lines) == 0 {
-		lines = d.Stderr
+	if len(d.Said) > 0 {
+		return said.ErrorText(d.Said)
 	}
-	word := ""
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.TrimSpace(lines[i])
-		if line == "" || said.IsStackFrame(line) || len(line) < 3 {
-			continue
-		}
-		if lower := strings.ToLower(line); strings.Contains(lower, "error") || strings.Contains(lower, "fatal") || strings.Contains(lower, "panic") {
-			return line
-		}
-		if word == "" {
-			word = line
-		}
-	}
-	return word
+	return said.ErrorText(d.Stderr)
 }
 
 // encode writes JSON on one line in valid UTF-8. It is used for plain structs, whose

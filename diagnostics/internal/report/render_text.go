@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -56,11 +57,11 @@ func (d Diagnosis) Text() string {
 	if len(d.Line) > 0 {
 		line("  the client's whole new command line: `", show.Typed("mcp-jail why", d.Server), "`")
 	}
-	said := d.Said
-	if len(said) == 0 {
-		said = lastN(d.Stderr, textStderr)
+	lines := d.Said
+	if len(lines) == 0 {
+		lines = said.Ending(d.Stderr, textStderr)
 	}
-	for _, l := range said {
+	for _, l := range lines {
 		if strings.TrimSpace(l) != "" {
 			line("  server said: ", show.Quote(l))
 		}

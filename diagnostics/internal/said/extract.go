@@ -23,7 +23,6 @@ type Reference struct {
 	Port      int           // of a host
 	Scheme    string        // of a host
 	Asked     bool          // of a variable: the text clearly asks for it
-	Authority bool          // of a variable: it names certificates, and the text distrusts one
 	// database: of a path: a file of SQLite, which keeps a journal beside it
 	Database bool
 	// vague: the line holds the name and the fault, but no pattern connects them. If the policy
@@ -43,7 +42,8 @@ const (
 )
 
 const (
-	maxLines      = 400     // lines of text that are analyzed
+	maxLines      = 400     // lines of the failing request's text that are analyzed
+	minLine       = 3       // bytes of a line that can name anything
 	maxReferences = 200     // names that are analyzed
 	maxLine       = 2 << 10 // bytes of a line that are analyzed
 )
@@ -53,9 +53,9 @@ const (
 // escape sequences.
 func OrderByRelevance(text string, stderr []string, escaped Escapes) []string {
 	var lines []string
-	add := func(from []string) {
-		for i := len(from) - 1; i >= 0 && len(lines) < maxLines; i-- {
-			if line := escaped.remove(show.Cut(from[i], maxLine)); line != "" {
+	add := func(from []string, most int) {
+		for i := len(from) - 1; i >= 0 && len(lines) < most; i-- {
+			if line := escaped.remove(show.Cut(from[i], maxLine)); len(line) >= minLine {
 				lines = append(lines, line)
 			}
 		}
@@ -63,8 +63,8 @@ func OrderByRelevance(text string, stderr []string, escaped Escapes) []string {
 	// Results often carry an error with its line breaks escaped once more.
 	text = show.Cut(text, maxLine*64)
 	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(text)
-	add(strings.Split(text, "\n"))
-	add(stderr)
+	add(strings.Split(text, "\n"), maxLines)
+	add(stderr, maxLines+len(stderr))
 	return lines
 }
 
@@ -130,7 +130,7 @@ func (e Escapes) whole(line string, refs []Reference) []Reference {
 // Breaks reports whether a reference is not in a line as the server wrote it.
 func (e Escapes) Breaks(line string, ref Reference) bool {
 	marked, had := e[line]
-	if !had || ref.Authority || ref.Name == "" { // such a name is not from the line
+	if !had || ref.Name == "" { // such a name is not from the line
 		return false
 	}
 	// Every form in which the server wrote the line must have the whole name.

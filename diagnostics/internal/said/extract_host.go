@@ -39,8 +39,8 @@ var (
 )
 
 func hostReferences(line string, f Fault) []Reference {
-	if f != Network && f != Refused { // connect EACCES 1.2.3.4:443
-		return nil
+	if f != Network && f != Refused || DistrustsAuthority(line) { // connect EACCES 1.2.3.4:443
+		return nil // a host that shows a certificate was reached
 	}
 	var refs []Reference
 	add := func(host, port, scheme string) {
@@ -80,14 +80,16 @@ func hostReferences(line string, f Fault) []Reference {
 	if len(refs) == 0 {
 		for _, m := range resolveName().FindAllStringSubmatch(line, 2) {
 			// "could not resolve dependency" names no host: a host needs a dot or the word.
-			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
+			if (strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host")) && !isSourceFile(m[1]) {
 				add(m[1], "", "")
 			}
 		}
 	}
 	if len(refs) == 0 {
-		for _, m := range pairHost().FindAllStringSubmatch(line, 2) {
-			add(m[1], m[2], "")
+		for _, at := range pairHost().FindAllStringSubmatchIndex(line, 4) {
+			if host, port := line[at[2]:at[3]], line[at[4]:at[5]]; !isSourcePlace(host, line[at[0]] == '(', line[at[1]:]) {
+				add(host, port, "")
+			}
 		}
 	}
 	return withURLs(line, refs)

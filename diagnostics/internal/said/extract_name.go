@@ -87,38 +87,9 @@ func looksLikeShell(line string) bool {
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// distrusts are messages that a certificate is not trusted, each with the variables that name
-// further authorities to the programs that print it. The first message that matches counts.
-var distrusts = []struct {
-	words     []string
-	variables []string
-}{
-	{[]string{"certificate verify failed", "certificate_verify_failed"}, []string{"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"}}, // Python
-	{[]string{"x509:"}, []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},                                                                        // Go
-	{[]string{"ssl certificate problem"}, []string{"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE"}},                                  // curl, git
-	{[]string{"self-signed certificate", "self signed certificate", "issuer certificate", "unable to verify the first certificate"},
-		[]string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"}}, // node
-}
-
-func authorityReferences(lower string) (refs []Reference) {
-	for _, d := range distrusts {
-		if !ContainsAny(lower, d.words) {
-			continue
-		}
-		for _, name := range d.variables {
-			refs = append(refs, Reference{Kind: Variable, Name: name, Authority: true})
-		}
-		return refs
-	}
-	return nil
-}
-
 func variableReferences(line string) []Reference {
 	lower := strings.ToLower(line)
-	if refs := authorityReferences(lower); refs != nil {
-		return refs
-	}
-	if !ContainsAny(lower, contextWords) {
+	if !ContainsAny(lower, contextWords) || DistrustsAuthority(line) { // that is about a certificate
 		return nil
 	}
 	strict := map[string]bool{} // names that the sentence asks for

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	tailLines  = 20
-	maxText    = 64 << 10 // bytes of a result that are searched
-	maxRecords = 200      // diagnoses in a record
+	earlierLines = 20       // lines of stderr from before the failing work that are searched
+	maxText      = 64 << 10 // bytes of a result that are searched
+	maxRecords   = 200      // diagnoses in a record
 )
 
 // Evidence returns what is known about a failure at this moment. c is the failing request,
-// or nil. since is when the failing work began; earlier denials are left out.
+// or nil. since is when the failing work began; earlier denials are left out,
+// and so are earlier lines but for the latest.
 func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage:           stage,
@@ -31,14 +32,13 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Declare:         s.Client.Config.Declare,
 		File:            s.Client.Config.File,
 		Stateless:       s.Stateless,
-		Stderr:          s.Tail.Lines(tailLines),
-		RawStderr:       s.Tail.RawLines(tailLines),
 		Denials:         s.denials(since),
 		HostFailures:    s.Processes.hostFailures(since),
 		Redactor:        s.Redact,
 		Unset:           s.Unset,
 		UserHome:        s.Client.Config.UserHome,
 		SearchPath:      s.Client.Config.SearchPath,
+		Variable:        s.Client.Config.Variable,
 		Exists:          s.Client.Config.Exists,
 		Executable:      s.Client.Config.Executable,
 		Canonical:       s.Client.Config.Canonical,
@@ -49,6 +49,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Logins:          s.Client.Config.Logins,
 		Listening:       s.Processes.listening,
 	}
+	ev.Stderr, ev.RawStderr, ev.Earlier = s.Tail.Since(since, earlierLines)
 	if given := s.clientRoots.Load(); given != nil {
 		ev.Roots = *given
 	}

@@ -65,8 +65,10 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		return
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
-	if n := s.Tail.LineCount() - int(s.FirstCallMark.Load()); n < tailLines { // lines from the start were announced already
-		ev.Stderr, ev.RawStderr = s.Tail.Lines(n), s.Tail.RawLines(n)
+	// Lines from the start were announced already.
+	if drop := len(ev.Stderr) - (s.Tail.LineCount() - int(s.FirstCallMark.Load())); drop > 0 {
+		ev.Stderr, ev.RawStderr = ev.Stderr[min(drop, len(ev.Stderr)):], ev.RawStderr[min(drop, len(ev.RawStderr)):]
+		ev.Earlier = max(0, ev.Earlier-drop)
 	}
 	if failed {
 		ev.Text = FailureText(f, e)

@@ -55,6 +55,7 @@ type Session struct {
 	SearchPath      string
 	Exists          func(path string) bool
 	Executable      func(path string) bool
+	Variable        func(name string) string
 	Guarded         func(path string, write bool) string
 	Shared          func(dir string) string
 	Sensitive       func(path string) string
