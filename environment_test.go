@@ -43,6 +43,7 @@ var wholeEnvironment = map[string]string{
 var variableByName = map[string]string{
 	"confine/fork_linux.go":                             "the environment of the process that it starts, which is written there",
 	"policy/hostfs/host.go":                             "Host.Getenv itself, and UserEnv",
+	"cmd/internal/session/variable.go":                  "those of a withheld authority, for the file in it, which a diagnosis names",
 	"confine/jailed/command.go":                         "resolve.PlaceVariables",
 	"policy/hostfs/owner.go":                            "the XDG variables",
 	"policy/hostfs/local.go":                            "USER, LOGNAME and the XDG variables",

@@ -41,7 +41,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
-		Variable:        os.Getenv,
+		Variable:        variable,
 		Exists:          pathExists,
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
