@@ -100,6 +100,7 @@ func BenchmarkHostile(b *testing.B) {
 		"parens":   "(",
 		"colons":   "a: ",
 		"short":    "e: x\n",
+		"shortest": "a\n",
 		"faults":   "EACCES: permission denied, open '/x'\n",
 		"caps":     "A_B ",
 		"required": "X_KEY is required\n",

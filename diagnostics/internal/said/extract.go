@@ -43,7 +43,7 @@ const (
 
 const (
 	maxLines      = 400     // lines of the failing request's text that are analyzed
-	minLine       = 3       // bytes of a line that can name anything
+	minLine       = 3       // bytes of a line that can say what failed
 	maxReferences = 200     // names that are analyzed
 	maxLine       = 2 << 10 // bytes of a line that are analyzed
 )
@@ -55,7 +55,7 @@ func OrderByRelevance(text string, stderr []string, escaped Escapes) []string {
 	var lines []string
 	add := func(from []string, most int) {
 		for i := len(from) - 1; i >= 0 && len(lines) < most; i-- {
-			if line := escaped.remove(show.Cut(from[i], maxLine)); len(line) >= minLine {
+			if line := escaped.remove(show.Cut(from[i], maxLine)); line != "" {
 				lines = append(lines, line)
 			}
 		}
