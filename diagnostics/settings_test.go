@@ -20,8 +20,8 @@ func TestSettings(t *testing.T) {
 	}{
 		{"git", "Author identity unknown\n\n*** Please tell me who you are.", ".gitconfig", Likely, `git looks for "~/.gitconfig"`, "start it with --write . --read ~/.gitconfig", ""},
 		{"git for https", "fatal: could not read Username for 'https://github.com': No such device or address", ".git-credentials", Likely, `git looks for "~/.git-credentials"`, byHand + "--read ~/.git-credentials", ""},
-		{"gpg", "error: gpg failed to sign the data\nfatal: failed to write commit object", ".gnupg/pubring.kbx .gnupg/trustdb.gpg .gnupg/S.gpg-agent", Likely, `gpg looks for "~/.gnupg/pubring.kbx"`,
-			byHand + "--read ~/.gnupg/pubring.kbx --read ~/.gnupg/trustdb.gpg --write ~/.gnupg/S.gpg-agent", ""},
+		{"gpg", "error: gpg failed to sign the data\nfatal: failed to write commit object", ".gnupg/pubring.kbx .gnupg/gpg.conf .gnupg/S.gpg-agent", Likely, `gpg looks for "~/.gnupg/pubring.kbx"`,
+			byHand + "--read ~/.gnupg/pubring.kbx --read ~/.gnupg/gpg.conf --write ~/.gnupg/S.gpg-agent", ""},
 		{"gpg with its agent elsewhere", "error: gpg failed to sign the data", ".gnupg/pubring.kbx", Likely, `gpg looks for "~/.gnupg/pubring.kbx"`, "before that, run `ln -s \"$(gpgconf", ""},
 		{"gh", "To get started with GitHub CLI, please run:  gh auth login", ".config/gh/hosts.yml", Likely, `gh looks for "~/.config/gh"`, byHand + "--read ~/.config/gh", ""},
 		{"aws", "Unable to locate credentials. You can configure credentials by running \"aws configure\".", ".aws/credentials", Likely, `aws looks for "~/.aws"`, byHand + "--read ~/.aws", ""},

@@ -20,6 +20,9 @@ type FsRule struct {
 	// Preset says that a preset made the rule. Unlike a rule of the user, it never grants a place
 	// that the default policy does not grant, such as a workspace that is the home directory.
 	Preset bool
+	// Optional says that the path may be missing without a warning: a preset names it for those who
+	// have it.
+	Optional bool
 	// Beside is the file that the user named, if a preset made the rule for the directory around
 	// it. Such a rule is refused where the directory is not the server's alone.
 	Beside string

@@ -146,7 +146,7 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	s.Command = ""
 	if s.Access != nil {
 		for i := range s.Access.Fs {
-			s.Access.Fs[i].Preset = true
+			s.Access.Fs[i].Preset, s.Access.Fs[i].Optional = true, s.Access.Fs[i].Rights() != 0
 		}
 	}
 	var ps policy.Problems

@@ -92,10 +92,38 @@ func TestRules(t *testing.T) {
 		}
 		if p.Server.Access != nil {
 			for _, r := range p.Server.Access.Fs {
-				if r.Path != "." && (!strings.HasPrefix(r.Path, "~/.") || r.Create || r.Update || r.Delete) {
+				own := p.Name == "google-calendar" && r.Path == "~/.config/google-calendar-mcp" // no other program's
+				browser := r.Path == "/opt/google/chrome"
+				if r.Path != "." && (!strings.HasPrefix(r.Path, "~/.") && !browser || (r.Create || r.Update || r.Delete) && !own) {
 					t.Errorf("%s grants %s", p.Name, r.Path)
 				}
 			}
+		}
+	}
+}
+
+// TestPlacesInHome tests that the presets of servers that keep keys, a login or a browser in the home
+// name that place, which may be missing, and that none of them takes the user's HOME for it.
+func TestPlacesInHome(t *testing.T) {
+	for name, places := range map[string][]string{
+		"gmail": {"~/.gmail-mcp"}, "google-calendar": {"~/.config/google-calendar-mcp"}, "linear": {"~/.config/mcp-linear"},
+		"gcloud":     {"~/.config/gcloud/credentials.db", "~/.config/gcloud/application_default_credentials.json"},
+		"aws-api":    {"~/.aws/config", "~/.aws/credentials", "~/.aws/sso"},
+		"kubernetes": {"~/.kube/config"}, "kubernetes-native": {"~/.kube/config"},
+		"playwright": {"~/.cache/ms-playwright"}, "puppeteer": {"~/.cache/puppeteer"},
+	} {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := p.For(Entry{}).Server
+		for _, place := range places {
+			if !slices.ContainsFunc(s.Access.Fs, func(r policy.FsRule) bool { return r.Path == place && r.Read && r.Optional }) {
+				t.Errorf("%s: no rule for %s: %+v", name, place, s.Access.Fs)
+			}
+		}
+		if s.Home != "" {
+			t.Errorf("%s: home = %q", name, s.Home)
 		}
 	}
 }

@@ -61,7 +61,9 @@ func (b *resolver) placeRules(workspace string) error {
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}
-			b.warnings.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
+			if !r.Optional || at.Reason != "" {
+				b.warnings.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
+			}
 			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
 			delete(b.entries, at.Path)
 			continue

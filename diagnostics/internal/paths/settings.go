@@ -28,7 +28,7 @@ type settings struct {
 var programSettings = []settings{
 	// The agent signs, so that no secret key enters the jail.
 	{program: "gpg", lacks: []string{"gpg failed to sign", "gpg: no default secret key", "gpg: signing failed", "decryption failed: no secret key", "gpg: can't check signature: no public key", "gpg: skipped \"", "no secret key"},
-		places: []string{".gnupg/pubring.kbx", ".gnupg/pubring.gpg", ".gnupg/trustdb.gpg"}, variables: []string{"GNUPGHOME"},
+		places: []string{".gnupg/pubring.kbx", ".gnupg/pubring.gpg", ".gnupg/gpg.conf"}, variables: []string{"GNUPGHOME"},
 		socket: ".gnupg/S.gpg-agent", makes: `ln -s "$(gpgconf --list-dirs agent-socket)" ~/.gnupg/S.gpg-agent`},
 	{program: "git", lacks: []string{"author identity unknown", "please tell me who you are", "unable to auto-detect email address", "empty ident name", "no email was given and auto-detection is disabled"},
 		places: []string{".gitconfig", ".config/git/config"}, variables: []string{"GIT_CONFIG_GLOBAL", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"}},
