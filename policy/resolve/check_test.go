@@ -75,6 +75,7 @@ func TestCheckFiles(t *testing.T) {
 		{"", []policy.FsRule{{Path: "~/.config/google-chrome"}}, "sensitive-granted deciding-granted", []string{"/home/u/.config/google-chrome"}},
 		{"", []policy.FsRule{{Path: "~/.local/state/mcp-jail"}}, "own-granted", []string{"/home/u/.local/state/mcp-jail"}},
 		{"", []policy.FsRule{{Path: "~/gone"}}, "missing-path", nil},
+		{"", []policy.FsRule{{Path: "~/gone", Optional: true}}, "", nil},
 	} {
 		h := placesHost()
 		if h.Dir = c.dir; strings.HasSuffix(c.want, "own-granted") {

@@ -26,6 +26,9 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	if dir, ok := packageDir(c, path); ok && missing.Has(policy.Execute) {
 		path, installed = dir, true // a package has many programs, which change
 	}
+	if missing&policy.Write == 0 && treeOf(c, path) == path {
+		missing |= policy.Execute // what is in it is there to be started
+	}
 	if dir := programDir(c, path); dir != "" && missing.Has(policy.Execute) && !installed {
 		path = dir
 	}

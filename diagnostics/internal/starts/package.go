@@ -58,7 +58,7 @@ func BrowserSandbox(lines []string) (f facts.Finding, ok bool) {
 	}
 	return facts.Finding{
 		Note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
-		Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
+		Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false), since the jail is around it, and with --headless, since the jail has no display",
 		Hint: report.Hint{Explain: report.PageBrowser},
 	}, true
 }
