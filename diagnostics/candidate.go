@@ -24,10 +24,11 @@ const maxHints = 8
 // candidate is a finding that competes to be named as the cause of the failure.
 type candidate struct {
 	facts.Finding
-	distance   int  // from the failure: 0 is the closest line
-	named      bool // a line names it, of the text of the failure or of older output
-	background bool // the refusal happens also where nothing fails
-	incidental bool // a host was refused, but the text names another cause
+	distance   int   // from the failure: 0 is the closest line
+	named      bool  // a line names it, of the text of the failure or of older output
+	background bool  // the refusal happens also where nothing fails
+	incidental bool  // a host was refused, but the text names another cause
+	lines      []int // of what a program misses: where it says so
 }
 
 // rank returns the likelihood that a candidate is the cause, 0 for the highest. Denials on
@@ -65,6 +66,7 @@ func (all *candidates) add(f candidate) {
 		// The first attribution and the smallest distance stay.
 		old.distance = min(old.distance, f.distance)
 		old.named = old.named || f.named
+		old.lines = append(old.lines, f.lines...)
 		old.background = old.background && f.background
 		// The record holds the file of a program, the text the name for the rule.
 		if f.named && f.Grant.Program != "" && old.Grant.Program != "" {
@@ -236,11 +238,17 @@ func analyzeSettings(c *facts.Case, lines []string, sure Attribution) (all candi
 		}
 		for _, f := range paths.AnalyzeSettings(c, line, ran) {
 			if f.Hint.Attribution == sure {
-				all.add(candidate{Finding: f, distance: at, named: true})
+				all.add(candidate{Finding: f, distance: at, named: true, lines: []int{at}})
 			}
 		}
 	}
 	return all
+}
+
+// say reports whether a line is that of a program which lacks its settings. A host in it is the one
+// that it would ask without them, or that has asked for a login.
+func (all candidates) say(line int) bool {
+	return slices.ContainsFunc(all, func(f candidate) bool { return slices.Contains(f.lines, line) })
 }
 
 // analyzeMentions returns the paths in the text of the failure that no words connect to it, and what

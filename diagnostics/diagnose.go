@@ -163,7 +163,9 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 	if f := paths.UngrantedRoot(c, lines); f.Refused {
 		likely = append(likely, candidate{Finding: f, named: true})
 	}
-	likely = append(likely, analyzeSettings(c, lines[:own], Likely)...)
+	missed := analyzeSettings(c, lines[:own], Likely)
+	likely = slices.DeleteFunc(likely, func(f candidate) bool { return f.Hint.Axis == policy.AxisNet && missed.say(f.distance) })
+	likely = append(missed, likely...)
 	likely = append(likely, analyzeCertificates(c, lines)...)
 	for _, f := range append(likely, analyzeArguments(c, lines)...) {
 		all.add(f)

@@ -2,6 +2,7 @@ package paths
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,18 +11,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // settings are what one program keeps in the home, and the words by which it says that it misses it.
 type settings struct {
 	program   string
-	lacks     []string // words, in lower case, that it lacks an identity, a login or a key
-	hints     []string // words that it uses for other faults, too
-	places    []string // in the home
-	variables []string // that name such a place, or say the same
-	socket    string   // in the home: of the agent that keeps the keys
-	makes     string   // the command that makes that socket there, if the agent has it elsewhere
+	lacks     []string              // words, in lower case, that it lacks an identity, a login or a key
+	hints     []string              // words that it uses for other faults, too
+	names     func() *regexp.Regexp // a name in such words that its settings most likely explain; nil: none
+	places    []string              // in the home
+	variables []string              // that name such a place, or say the same
+	socket    string                // in the home: of the agent that keeps the keys
+	makes     string                // the command that makes that socket there, if the agent has it elsewhere
 }
 
 // programSettings is the table of programs whose words name no place.
@@ -34,10 +37,10 @@ var programSettings = []settings{
 		places: []string{".gitconfig", ".config/git/config"}, variables: []string{"GIT_CONFIG_GLOBAL", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"}},
 	{program: "git", lacks: []string{"could not read username for 'http", "could not read password for 'http", "terminal prompts disabled", "support for password authentication was removed"},
 		places: []string{".git-credentials", ".config/git/credentials", ".netrc", ".gitconfig"}, variables: []string{"GIT_ASKPASS"}},
-	{program: "ssh", lacks: []string{"permission denied (publickey", "could not open a connection to your authentication agent", "error connecting to agent", "the agent has no identities", "no private key found for public key", "sign_and_send_pubkey"},
-		places: []string{".ssh"}, variables: []string{"SSH_AUTH_SOCK"}},
+	{program: "ssh", lacks: []string{"permission denied (publickey", "sign_and_send_pubkey"}, places: []string{".ssh"}, variables: []string{"SSH_AUTH_SOCK"}},
+	{program: "ssh", lacks: []string{"could not open a connection to your authentication agent", "error connecting to agent", "the agent has no identities", "no private key found for public key"}, variables: []string{"SSH_AUTH_SOCK"}},
 	{program: "ssh", lacks: []string{"host key verification failed", "host key is known for"}, places: []string{".ssh/known_hosts"}},
-	{program: "ssh", hints: []string{"could not resolve hostname"}, places: []string{".ssh/config"}},
+	{program: "ssh", hints: []string{"could not resolve hostname"}, places: []string{".ssh/config"}, names: lazy.Regexp(`could not resolve hostname [a-z0-9_-]+:`)},
 	{program: "gh", lacks: []string{"gh auth login", "not logged into any github hosts", "not logged in to any github hosts", "populate the gh_token"},
 		places: []string{".config/gh"}, variables: []string{"GH_TOKEN", "GITHUB_TOKEN", "GH_CONFIG_DIR"}},
 	{program: "glab", lacks: []string{"glab auth login"}, places: []string{".config/glab-cli"}, variables: []string{"GITLAB_TOKEN"}},
@@ -85,7 +88,7 @@ func AnalyzeSettings(c *facts.Case, line string, ran func(program string) bool) 
 	line = strings.ToLower(line)
 	for _, s := range programSettings {
 		switch {
-		case said.ContainsAny(line, s.lacks):
+		case said.ContainsAny(line, s.lacks), s.names != nil && s.names().MatchString(line):
 			found = append(found, s.missed(c, report.Likely)...)
 		case said.ContainsAny(line, s.hints), strings.HasPrefix(line, s.program+": "), ran(s.program):
 			found = append(found, s.missed(c, report.Possible)...)
