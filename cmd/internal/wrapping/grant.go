@@ -53,12 +53,14 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		g.Notes = append(g.Notes, note)
 	}
 	// mcp-jail starts the packages of launchers itself, without the launcher.
-	if program, ok := replaced(c, s.Command, host); ok && err != nil && isMissing(program, host) {
-		note := "was not found on this machine: the server cannot start, with a jail or without"
-		if first, _, several := strings.Cut(program, " "); several && !isMissing(first, host) {
-			note = "is a whole line in one word, and no program has that name: put its arguments into args before you wrap it"
+	if program, ok := replaced(c, s.Command, host); ok && err != nil {
+		first, _, several := strings.Cut(program, " ")
+		switch {
+		case several && !strings.Contains(first, "/") && !isMissing(first, host):
+			g.Notes = append(g.Notes, program+" is a whole line in one word, and no program has that name: put its arguments into args before you wrap it")
+		case isMissing(program, host):
+			g.Notes = append(g.Notes, program+" was not found on this machine: the server cannot start, with a jail or without")
 		}
-		g.Notes = append(g.Notes, program+" "+note)
 	}
 	for _, name := range fromFile {
 		if e.Env[name] = ""; !slices.Contains(names, name) {

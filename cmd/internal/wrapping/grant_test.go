@@ -176,3 +176,33 @@ secret = { env = "T", file = "~/token" }
 		}
 	}
 }
+
+// TestMissingProgram: which programs are said to be missing, and how. mcp-jail starts the packages of
+// launchers without the launcher.
+func TestMissingProgram(t *testing.T) {
+	h := newHost(t)
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "npx"), "")
+	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
+	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
+	for entry, want := range map[string]string{
+		`{"command": "npx", "args": ["-y", "pkg"]}`:        "",
+		`{"command": "bunx", "args": ["pkg"]}`:             "",
+		`{"command": "cmd", "args": ["/c", "npx", "pkg"]}`: "",
+		`{"command": "uvx", "args": ["pkg"]}`:              "",
+		`{"command": "mine", "args": ["x"]}`:               missing,
+		`{"command": "` + bin + `/mine"}`:                  missing,
+		`{"command": "npx -y pkg"}`:                        oneWord,
+		`{"command": "npx -y @scope/pkg"}`:                 oneWord,
+		`{"command": "mine -y pkg"}`:                       missing,
+		`{"command": "./mine", "args": ["x"]}`:             "",
+	} {
+		write(t, filepath.Join(h.Home, ".cursor", "mcp.json"), `{"mcpServers": {"s": `+entry+`}}`)
+		f := only(t, h, Selection{})
+		ch := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		notes := strings.Join(ch.Servers[0].Notes, "\n")
+		if strings.Contains(notes, missing) != (want == missing) || strings.Contains(notes, oneWord) != (want == oneWord) {
+			t.Errorf("%s: %q, want %q", entry, notes, want)
+		}
+	}
+}
