@@ -78,6 +78,7 @@ func diagnose(ev Evidence) Diagnosis {
 	if len(found) == 0 && !skipped && !awaits {
 		found = analyzeMentions(c, lines[:own])
 	}
+	found = withKnown(c, found, cleared, lines[:own])
 	switch {
 	case len(found) > 0:
 		setCauses(&d, c, found, own)
@@ -221,6 +222,12 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 	unreached, failed := network.Unreached(c, own)
 	listens, waits := network.Listens(c)
 	distrusted, distrusts := untrusted(c, own)
+	if !ok && !failed && !waits && !distrusts && cleared == nil {
+		if known := ranked(c, knownCauses(c, own), len(own)); len(known) > 0 {
+			setCauses(d, c, known, len(own))
+			return
+		}
+	}
 	switch {
 	case ok:
 	case distrusts:

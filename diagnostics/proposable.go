@@ -19,6 +19,10 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	if f.Grant.IsZero() {
 		return f
 	}
+	if f.Grant.Preset != "" { // it was made to fit, and its place is the table of the server
+		f.InTable = true
+		return f
+	}
 	f.Grant = paths.Enforceable(c, f.Grant)
 	switch place := paths.Guarded(c, f.Grant); {
 	case revealsSecret(c, f.Grant):
@@ -40,18 +44,18 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 func ranked(c *facts.Case, all candidates, own int) candidates {
 	all = all.ranked(own)
 	for i := range all {
-		all[i].Finding = proposable(c, all[i].Finding)
+		all[i].Finding = proposable(c, withPreset(c, all[i].Finding))
 	}
 	return all
 }
 
-func try(c *facts.Case, grants []grants.Grant) error {
+func try(c *facts.Case, wanted []grants.Grant) error {
 	if c.Evidence.Try == nil || c.Evidence.Profile == nil {
 		return nil
 	}
-	grants = slices.DeleteFunc(slices.Clone(grants), c.Writer.IsReplacement) // not pasted beside the table
-	flags, _ := c.Writer.FlagWords(grants)
-	lines := c.Writer.TOML(grants)
+	wanted = slices.DeleteFunc(slices.Clone(wanted), func(n grants.Grant) bool { return n.Preset != "" || c.Writer.IsReplacement(n) }) // not pasted beside the table
+	flags, _ := c.Writer.FlagWords(wanted)
+	lines := c.Writer.TOML(wanted)
 	if len(flags)+len(lines) == 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func soughtValues(name, value string) (values []string, why string) {
 	switch {
 	case len(value) < Shortest:
 		return nil, "its value has fewer than 8 bytes"
-	case IsPlainValue(value):
+	case IsPlainValue(value) || IsPlainHost(name, value):
 		return nil, "its value is a path or an address"
 	case isNumeric(value):
 		return nil, "its value is a number"

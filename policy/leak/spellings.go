@@ -110,6 +110,22 @@ func IsPlainValue(value string) bool {
 	return !password && !holdsToken(u.User.Username()) && !holdsToken(u.Host) && !holdsToken(u.Path)
 }
 
+// IsPlainHost reports whether a variable is one that by its name holds a host or a port, and its value
+// is one. Like an IsPlainValue, that is not secret.
+func IsPlainHost(name, value string) bool {
+	ending := name[strings.LastIndexByte(name, '_')+1:]
+	if i := strings.LastIndexByte(value, ':'); i > 0 && isNumeric(value[i+1:]) {
+		value = value[:i]
+	}
+	switch ending {
+	case "HOST", "HOSTNAME", "SERVER", "ADDR", "ADDRESS", "ENDPOINT", "DOMAIN", "BROKER", "BROKERS", "PGHOST", "PGHOSTADDR":
+		return len(value) < 254 && !holdsToken(value) && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
+	case "PORT", "PGPORT":
+		return isNumeric(value)
+	}
+	return false
+}
+
 // holdsToken reports whether s has a run of characters that people would not choose: 16 or more
 // with letters and digits, or 8 or more with small letters, capitals and digits.
 func holdsToken(s string) bool {

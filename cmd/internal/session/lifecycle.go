@@ -74,7 +74,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = terminal.FoldMessages
 	}
-	s.Changed, s.Unset = f.keeping.changes, unsetVariables(t.Policy, t.Profile)
+	s.Changed, s.Unset, s.Preset = f.keeping.changes, unsetVariables(t.Policy, t.Profile), fittingPreset(t)
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -179,12 +180,7 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 	if err != nil {
 		return err
 	}
-	start := presets.Start{Argv: t.given, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
-	// A program of the project may run in place of the package.
-	var shadow *installed.ShadowError
-	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
-		start.Instead = shadow.Path
-	}
+	start, shadow := presetStart(t, t.given, profile)
 	err = p.Fits(start)
 	switch {
 	case err == nil:
@@ -196,6 +192,44 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
 	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
+}
+
+// presetStart returns what decides whether a preset fits. A program of the project may run in place of
+// the package.
+func presetStart(t *Target, argv []string, profile *policy.Profile) (start presets.Start, shadow *installed.ShadowError) {
+	start = presets.Start{Argv: argv, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
+	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
+		start.Instead = shadow.Path
+	}
+	return start, shadow
+}
+
+// fittingPreset returns a function that returns the preset for the server's package, which the server
+// does not have, and the hosts that it grants. A diagnosis asks for it; a start does not.
+func fittingPreset(t *Target) func() (name string, hosts []string) {
+	return sync.OnceValues(func() (name string, hosts []string) {
+		argv := t.givenCommand()
+		if t.Preset() != "" || t.Profile == nil || len(argv) == 0 {
+			return "", nil
+		}
+		start, _ := presetStart(t, argv, t.Profile)
+		p, ok := presets.Named(start)
+		if !ok || p.Fits(start) != nil {
+			return "", nil
+		}
+		fitted, err := FitPreset(&config.Server{Preset: p.Name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
+		if err != nil {
+			return "", nil
+		}
+		if fitted.Server.Access != nil {
+			for _, r := range fitted.Server.Access.Net {
+				if r.Allow && !slices.Contains(hosts, r.Host) {
+					hosts = append(hosts, r.Host)
+				}
+			}
+		}
+		return p.Name, hosts
+	})
 }
 
 func (p *Package) otherVariables(profile *policy.Profile) map[string]string {

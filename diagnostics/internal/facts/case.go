@@ -159,6 +159,18 @@ func (c *Case) Exists(path string) Existence {
 	return Absent
 }
 
+// GrantedVariables returns the variables that the user's rules forward, without those that are about
+// the place where mcp-jail was started.
+func (c *Case) GrantedVariables() (all []policy.Variable) {
+	for _, v := range c.Profile.Env {
+		own := v.Rule == policy.MinimalEnvironment || v.Rule == policy.PackageEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)
+		if !own && !policy.IsMinimalVariable(v.Name) && v.Name != "PWD" && v.Name != "OLDPWD" && v.Name != policy.StatementVar {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
 // Right returns the name of a right in the configuration.
 func Right(r policy.Rights) string {
 	switch {

@@ -38,6 +38,9 @@ type Evidence struct {
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string
+	// Preset returns the preset for the server's package, if the server does not have it and it would
+	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
+	Preset func() (name string, hosts []string)
 	// Stateless means that every call has its own process. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool

@@ -34,6 +34,8 @@ type Grant struct {
 	Program  string // base name, for the list of commands
 	Args     string // lists of its arguments, in TOML; "": any
 
+	Preset string // of the whole server
+
 	Limit string // key of the limits table
 	Value int
 }
@@ -163,14 +165,16 @@ func (w Writer) TOML(grants []Grant) []string {
 	}
 	var lines []string
 	for _, n := range grants {
-		lines = append(lines, w.Lines(n)...)
+		if n.Preset == "" { // it belongs into the table that the file has
+			lines = append(lines, w.Lines(n)...)
+		}
 	}
 	return lines
 }
 
 // NeedsAccessTable reports whether grants create an access table.
 func NeedsAccessTable(grants []Grant) bool {
-	return slices.ContainsFunc(grants, func(n Grant) bool { return n.Limit == "" })
+	return slices.ContainsFunc(grants, func(n Grant) bool { return n.Limit == "" && n.Preset == "" })
 }
 
 // Lines returns a grant as lines of a policy.
@@ -238,6 +242,8 @@ func (w Writer) block(n Grant) block {
 		return block{table: "[[" + t + ".env]]", fields: []string{"name = " + show.TOML(n.Variable), "read = true"}}
 	case n.Program != "":
 		return w.commandBlock(t+".commands."+show.Key(n.Program), n)
+	case n.Preset != "":
+		return block{table: "[servers." + show.Key(w.Server) + "]", fields: []string{"preset = " + show.TOML(n.Preset)}}
 	case n.Limit != "":
 		return block{table: "[servers." + show.Key(w.Server) + ".limits]", fields: []string{n.Limit + " = " + strconv.Itoa(n.Value)}}
 	}
@@ -357,6 +363,8 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 			flags = append(flags, "--inbound", strconv.Itoa(n.Inbound))
 		case n.Variable != "":
 			flags = append(flags, "--env", n.Variable)
+		case n.Preset != "":
+			flags = append(flags, "--preset", n.Preset)
 		case n.Limit != "":
 			flags = append(flags, "--limit", n.Limit+"="+strconv.Itoa(n.Value))
 		default:

@@ -15,7 +15,7 @@ import (
 // AnalyzeVariable analyzes a name that may be an environment variable. Only a variable
 // that is set on the host and was withheld points to the jail.
 func AnalyzeVariable(c *facts.Case, ref said.Reference) facts.Finding {
-	if _, found := slices.BinarySearch(c.Profile.Withheld, ref.Name); found || slices.Contains(c.Profile.Withheld, ref.Name) {
+	if slices.Contains(c.Profile.Withheld, ref.Name) {
 		return AttributeVariable(c, report.Likely, ref.Name, "the server's message names the variable "+ref.Name+", which is set but not granted")
 	}
 	// Not withheld: only a variable that the server asks for, and does not have, explains anything.

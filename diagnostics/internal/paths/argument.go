@@ -32,20 +32,8 @@ func Ungranted(c *facts.Case) (all []Named) {
 	for _, arg := range c.Profile.Argv[min(1, len(c.Profile.Argv)):] {
 		add(Named{Word: arg})
 	}
-	for _, v := range GrantedVariables(c) {
+	for _, v := range c.GrantedVariables() {
 		add(Named{Word: v.Value, Variable: v.Name})
-	}
-	return all
-}
-
-// GrantedVariables returns the variables that the user's rules forward, without those that are about
-// the place where mcp-jail was started.
-func GrantedVariables(c *facts.Case) (all []policy.Variable) {
-	for _, v := range c.Profile.Env {
-		own := v.Rule == policy.MinimalEnvironment || v.Rule == policy.PackageEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)
-		if !own && !policy.IsMinimalVariable(v.Name) && v.Name != "PWD" && v.Name != "OLDPWD" && v.Name != policy.StatementVar {
-			all = append(all, v)
-		}
 	}
 	return all
 }

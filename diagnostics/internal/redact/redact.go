@@ -61,7 +61,7 @@ func NewRedactor(env []policy.Variable) *Redactor {
 	r := &Redactor{&needleSet{}}
 	seen := map[string]bool{}
 	for _, v := range env {
-		if !v.Secret {
+		if !v.Secret || leak.IsPlainHost(v.Name, v.Value) {
 			continue
 		}
 		for _, form := range secretForms(v.Value) {

@@ -29,6 +29,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		CommandLine:     s.Client.Config.Line,
 		Install:         s.Client.Config.Install,
 		InstallScripts:  s.Client.Config.InstallScripts,
+		Preset:          s.Client.Config.Preset,
 		Declare:         s.Client.Config.Declare,
 		File:            s.Client.Config.File,
 		Stateless:       s.Stateless,

@@ -49,6 +49,7 @@ type Session struct {
 	File            string
 	Install         string
 	InstallScripts  string
+	Preset          func() (name string, hosts []string)
 	Unset           []string
 	UserHome        string
 	Logins          string
