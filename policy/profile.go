@@ -52,6 +52,10 @@ type Profile struct {
 	// other spellings as well. Sorted.
 	Folded []FoldedName
 
+	// GitConfig is the text of the system's configuration of git in the jail, with the identity of the
+	// user. It is "" for none.
+	GitConfig string
+
 	// LinksAstray reports whether a symbolic link inside a grant leads to a sensitive
 	// path that is not granted. Mediation then looks at each open for reading too, so that a
 	// refusal is recorded.

@@ -70,6 +70,7 @@ type profileJSON struct {
 	Unprotected []string       `json:"unprotected_names"`
 	GitDirs     []string       `json:"git_dirs,omitempty"`
 	HiddenLater []string       `json:"hidden_later,omitempty"`
+	GitConfig   string         `json:"git_config,omitempty"`
 	Folded      []string       `json:"folded_names,omitempty"`
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
@@ -154,7 +155,7 @@ func (p *Profile) document() profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
-		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
 	}

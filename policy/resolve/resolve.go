@@ -100,7 +100,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.hiddenLater))), b.masks.git.Dirs(out)
 	folding := &caseFolding{b.facts, map[string]bool{}}
 	out.Folded = folding.foldedNames(out.Unprotected)
-	out.LinksAstray = b.masks.linksAstray
+	out.LinksAstray, out.GitConfig = b.masks.linksAstray, b.gitConfig(out)
 	out.Dir = b.workingDirectory(out)
 	if err := b.buildEnvironment(out, c); err != nil {
 		return nil, b.warnings.list, err

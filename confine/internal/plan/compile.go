@@ -182,6 +182,7 @@ func (c *compiler) network(o *spec.Spec) {
 		c.compileNetwork(o, granted)
 	}
 	c.interceptTLS(o)
+	c.gitIdentity(o)
 	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool {
 		_, decided := c.p.Find(f.Path)
 		return decided && !f.Over

@@ -376,3 +376,47 @@ func TestLinksOfHome(t *testing.T) {
 		}
 	}
 }
+
+// TestGitIdentity tests which file git gets as the system's configuration, and that a rule goes before.
+func TestGitIdentity(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(p *policy.Profile, f *features.Facts)
+		file string // "" for none
+		env  string
+	}{
+		{"none", func(p *policy.Profile, f *features.Facts) { p.GitConfig = "" }, "", ""},
+		{"none, without namespaces", func(p *policy.Profile, f *features.Facts) { p.GitConfig = ""; refuseNamespaces(f) }, "", "GIT_CONFIG_NOSYSTEM=1"},
+		{"mounts", func(p *policy.Profile, f *features.Facts) {}, "/etc/gitconfig", "GIT_CONFIG_SYSTEM=/etc/gitconfig"},
+		{"without namespaces", func(p *policy.Profile, f *features.Facts) { refuseNamespaces(f) }, "/tmp/mcp-jail-x/gitconfig", "GIT_CONFIG_SYSTEM=/tmp/mcp-jail-x/gitconfig"},
+		{"a rule grants the host's", func(p *policy.Profile, f *features.Facts) {
+			p.Entries = append(p.Entries, policy.Entry{Path: "/etc/gitconfig", Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginRule})
+			slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		}, "", ""},
+		{"a rule forwards a variable", func(p *policy.Profile, f *features.Facts) {
+			p.Env = append(p.Env, policy.Variable{Name: "GIT_CONFIG_SYSTEM", Value: "/x"})
+		}, "", "GIT_CONFIG_SYSTEM=/x"},
+		{"a rule forwards the other one", func(p *policy.Profile, f *features.Facts) {
+			p.Env = append(p.Env, policy.Variable{Name: "GIT_CONFIG_NOSYSTEM", Value: "1"})
+			refuseNamespaces(f)
+		}, "", "GIT_CONFIG_NOSYSTEM=1"},
+	} {
+		p, f := plantest.Profile(), plantest.Kernel()
+		p.GitConfig = "me"
+		c.edit(p, &f)
+		s, file, env := Compile(p, f).Spec, "", ""
+		for _, made := range s.Files {
+			if made.Content == "me" {
+				file += made.Path
+			}
+		}
+		for _, v := range s.Env {
+			if strings.HasPrefix(v, "GIT_") {
+				env += v
+			}
+		}
+		if file != c.file || env != c.env {
+			t.Errorf("%s: %q with %q, want %q with %q", c.name, file, env, c.file, c.env)
+		}
+	}
+}

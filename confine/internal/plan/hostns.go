@@ -68,9 +68,10 @@ func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 		}
 		o.Env = append(o.Env, v.Name+"="+value)
 	}
-	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
-		o.Env = append(o.Env, gitNoSystem+"1")
+	if hasEnv(o, gitNoSystem) || c.gitIdentity(o) {
+		return
 	}
+	o.Env = append(o.Env, gitNoSystem+"=1")
 }
 
 func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
@@ -92,7 +93,7 @@ func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 
 // gitNoSystem keeps git from reading /etc/gitconfig. Landlock refuses to open it, where mounts
 // would hide it, and git ends if it exists and cannot be opened.
-const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
+const gitNoSystem = "GIT_CONFIG_NOSYSTEM"
 
 func hostNSNetwork(c *compiler, o *spec.Spec) {
 	noInbound(c)
@@ -116,8 +117,12 @@ func setEnv(o *spec.Spec, name, value string) {
 	}
 }
 
+func hasEnv(o *spec.Spec, name string) bool {
+	return slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}
+
 func ensureEnv(o *spec.Spec, name, value string) {
-	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+	if hasEnv(o, name) {
 		setEnv(o, name, value)
 		return
 	}

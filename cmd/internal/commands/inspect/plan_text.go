@@ -151,6 +151,9 @@ func (page *planPage) files() {
 		tmp = "TMPDIR"
 	}
 	row("read write execute", tmp, "private, removed at the end")
+	if p.GitConfig != "" {
+		row("read", "/etc/gitconfig", "the jail's own: your user.name, user.email and safe.directory for git")
+	}
 	if !page.verbose {
 		row("read execute", "/usr and what programs need of /etc", "as every server")
 		return

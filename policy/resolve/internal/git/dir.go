@@ -87,6 +87,7 @@ func (b *Protector) ProtectLinkFile(file string) {
 		b.protectForTree(configs, tree)
 	}
 	for _, d := range dirs {
+		b.found(d)
 		b.ProtectDir(d, "")
 	}
 	// These files locate the hooks, so they must not change.

@@ -62,7 +62,10 @@ type Protector struct {
 	settings map[string][]setting
 	done     map[[2]string]bool // configuration and working tree
 	dirs     []string           // canonical, of git directories that have another name than .git
-	Failed   error              // set by a configuration that is too large
+
+	repositories []string // canonical, with and without that name
+
+	Failed error // set by a configuration that is too large
 }
 
 // Calls are what a Protector needs from its caller.
@@ -85,6 +88,7 @@ func (b *Protector) ProtectConfigured(git, top string) {
 	if !b.calls.Writes() {
 		return
 	}
+	b.found(git)
 	configs := []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
 	for _, cfg := range configs {
 		for _, s := range b.settingsOf(cfg) {
