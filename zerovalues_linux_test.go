@@ -141,6 +141,8 @@ var zeroValues = map[string]zeroValue{
 	"diagnostics.Evidence":    {new(diagnostics.Evidence), func(t *testing.T) { is(t, len(diagnostics.Remedies(diagnostics.Evidence{})) == 0) }},
 	"diagnostics.Exit":        {value: new(diagnostics.Exit)},
 	"diagnostics.Hint":        {value: new(diagnostics.Hint)},
+	"diagnostics.TableError":  {value: new(diagnostics.TableError)},
+	"diagnostics.Taken":       {value: new(diagnostics.Taken)},
 	"diagnostics.Leak":        {value: new(diagnostics.Leak)},
 	"diagnostics.LostRecord":  {value: new(diagnostics.LostRecord)},
 	"diagnostics.Page":        {value: new(diagnostics.Page)},

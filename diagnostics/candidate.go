@@ -302,7 +302,14 @@ func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
 	}
 	switch ref.Kind {
 	case said.Path:
-		return paths.Analyze(c, ref)
+		f := paths.Analyze(c, ref)
+		if !f.Refused && ref.Fault == said.Absent && !strings.Contains(ref.Name, "/") { // env: mytool: No such file or directory
+			ref.Kind = said.Program
+			if p := starts.AnalyzeProgram(c, ref); p.Refused {
+				return p
+			}
+		}
+		return f
 	case said.Host:
 		return network.Analyze(c, ref)
 	case said.Variable:

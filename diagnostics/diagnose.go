@@ -292,7 +292,7 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 	}
 	if !f.Grant.IsZero() {
 		wanted := []grants.Grant{f.Grant}
-		if !f.InTable {
+		if f.Taken == nil {
 			h.Grant = c.Writer.TOML(wanted)
 		}
 		flags, ok := c.Writer.Flags(wanted)
@@ -304,8 +304,8 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
 		case c.Evidence.FromCommandLine:
 			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+whereWhole(c)+"), with "+c.Writer.Phrase(f.Grant))
-		case f.InTable:
-			fixes = append(fixes, file(c)+" has such a table or list already: put in "+c.Writer.Phrase(f.Grant)+" there"+report.AndTrust(c.Evidence.File))
+		case f.Taken != nil:
+			fixes = append(fixes, c.Writer.Insertion(f.Grant, *f.Taken, file(c))+report.AndTrust(c.Evidence.File))
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+c.Writer.Phrase(f.Grant))
 		}

@@ -65,7 +65,7 @@ func TestCommandGrants(t *testing.T) {
 			ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "TOKEN", Value: "geheim-geheim", Secret: true})
 			ev.Try = func(_ string, lines, _ []string) error { // what replaces a table is not pasted beside it
 				if strings.Contains(strings.Join(lines, "\n"), "in place of the table") {
-					return ErrTable
+					return &TableError{}
 				}
 				return nil
 			}

@@ -20,7 +20,10 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 		return f
 	}
 	if f.Grant.Preset != "" { // it was made to fit, and its place is the table of the server
-		f.InTable = true
+		f.Taken = &grants.Taken{}
+		return f
+	}
+	if f = paths.NameDenial(c, f); f.Grant.IsZero() {
 		return f
 	}
 	f.Grant = paths.Enforceable(c, f.Grant)
@@ -31,8 +34,17 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	case place != "":
 		return f.Unfixable("no line is proposed for it: " + place)
 	default:
+		var table *TableError
 		err := try(c, []grants.Grant{f.Grant})
-		if f.InTable = errors.Is(err, ErrTable); err != nil && !f.InTable {
+		if wider, ok := paths.Widened(c, f.Grant); err != nil && !errors.As(err, &table) && ok {
+			if again := try(c, []grants.Grant{wider}); again == nil || errors.As(again, &table) {
+				f.Grant, err = wider, again
+			}
+		}
+		switch {
+		case table != nil:
+			f.Taken = &table.Taken
+		case err != nil:
 			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(c.Evidence.Redactor.Redact(err.Error())))
 		}
 	}

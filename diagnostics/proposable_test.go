@@ -143,7 +143,7 @@ func TestSocketProposal(t *testing.T) {
 func TestRefusedProposal(t *testing.T) {
 	for err, want := range map[error]string{
 		nil:                           "add path = \"~/notes/a.md\"",
-		ErrTable:                      "the file has such a table or list already: put in path = \"~/notes/a.md\", read = true under [[servers.github.access.fs]] there",
+		&TableError{}:                 "the file has such a table or list already: put in path = \"~/notes/a.md\", read = true under [[servers.github.access.fs]] there",
 		errors.New("it says \x1b no"): "no line is proposed for it, because the server would not start with it: it says",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
@@ -227,7 +227,7 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	ev.Try = func(_ string, lines, flags []string) error {
 		_, err := start(lines, flags)
 		if err != nil && strings.Contains(base, "fs = [") && !errors.As(err, new(*policy.ConflictError)) {
-			return ErrTable
+			return &TableError{}
 		}
 		return err
 	}

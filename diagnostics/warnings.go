@@ -36,10 +36,6 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 		if names = append(names, name); !slices.Contains(where, what) {
 			where = append(where, what)
 		}
-		if a.Writer.IsDenied(path) {
-			careful = append(careful, "leave out the flag --deny for "+a.Show(path)+", if it may have that")
-			continue
-		}
 		if paths.IsTooWide(a, path) {
 			careful = append(careful, "grant what the server needs in "+a.Show(path)+", not all of it")
 			continue

@@ -3,6 +3,7 @@ package resolve
 import (
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -119,8 +120,8 @@ func (b *resolver) warnEnvRules(host map[string]string) {
 	}
 }
 
-// visiblePath returns the directories of PATH that exist in the jail. A directory of shims
-// is replaced by the directory of the real programs.
+// visiblePath returns the directories of PATH that exist in the jail, also those of which it has
+// one program alone. A directory of shims is replaced by the directory of the real programs.
 func (b *resolver) visiblePath(out *policy.Profile, c *command.Resolver) string {
 	var dirs []string
 	for _, d := range c.SearchPath {
@@ -132,13 +133,29 @@ func (b *resolver) visiblePath(out *policy.Profile, c *command.Resolver) string 
 			continue
 		}
 		e, ok := out.Find(at.Path)
-		if !ok || !e.Rights.Has(policy.Execute) && !e.Rights.Has(policy.Read) || slices.Contains(dirs, d) {
+		visible := ok && e.Rights&(policy.Execute|policy.Read) != 0 || b.hasProgramIn(out, at.Path)
+		if !visible || slices.Contains(dirs, d) {
 			continue
 		}
 		dirs = append(dirs, d)
 		b.links = append(b.links, at.Links...)
 	}
 	return strings.Join(dirs, ":")
+}
+
+// hasProgramIn reports whether the server may execute a file of a directory, or one that a link in
+// it leads to. Without namespaces, the other files there are seen too, and cannot be started.
+func (b *resolver) hasProgramIn(out *policy.Profile, dir string) bool {
+	in := func(name string) bool { return name != dir && path.Dir(name) == dir }
+	return slices.ContainsFunc(out.Entries, func(e policy.Entry) bool {
+		return in(e.Path) && e.Kind == policy.KindFile && e.Rights.Has(policy.Execute)
+	}) || slices.ContainsFunc(b.links, func(l policy.Link) bool {
+		if !in(l.Path) {
+			return false
+		}
+		at, err := b.paths.Resolve(l.Path)
+		return err == nil && at.Exists() && at.Info.Mode.IsRegular() && out.RightsAt(at.Path).Has(policy.Execute)
+	})
 }
 
 // goOffline tells package managers that they cannot reach their registries. Without these

@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -15,7 +17,7 @@ import (
 
 // Attempt returns why the server, or one of its tools, would not start if lines were pasted at the end of
 // its configuration, or flags were added to its command line. It returns nil if the server does not
-// start without them either. The error is [diagnostics.ErrTable] if the lines are right, and the
+// start without them either. The error is a [diagnostics.TableError] if the lines are right, and the
 // file has their table already.
 func (t *Target) Attempt(tool string, lines, flags []string) error {
 	a := attempt{host: t.Host, policy: t.Policy, pkg: t.Package, config: t.Config, options: t.source.options, commandLine: t.commandLine}
@@ -24,15 +26,36 @@ func (t *Target) Attempt(tool string, lines, flags []string) error {
 		with, lines = a.withFlags, flags
 	}
 	err := a.starts(with(tool, lines))
+	if err == nil {
+		return nil
+	}
 	// If it does not start without them either, they are not the reason.
-	if err == nil || a.starts(with(tool, nil)) != nil {
+	before := a.starts(with(tool, nil))
+	if !isNew(err, before) {
 		return nil
 	}
 	// In another file their table cannot be there twice.
-	if a.config != nil && a.starts(a.withLayer(tool, lines)) == nil {
-		return diagnostics.ErrTable
+	if a.config != nil && !isNew(a.starts(a.withLayer(tool, lines)), before) {
+		return a.taken(lines)
 	}
 	return err
+}
+
+// isNew reports whether err is more than what was there before. What this host cannot enforce of any
+// policy does not count: a running mcp-jail cannot find that out again.
+func isNew(err, before error) bool {
+	var gaps, known *confine.GapError
+	switch {
+	case err == nil || before != nil && !errors.As(before, &known):
+		return false
+	case !errors.As(err, &gaps):
+		return true
+	}
+	return slices.ContainsFunc(gaps.Gaps, func(g confine.Gap) bool {
+		return known == nil || !slices.ContainsFunc(known.Gaps, func(k confine.Gap) bool {
+			return k.Axis == g.Axis && k.What == g.What && slices.Equal(k.Paths, g.Paths)
+		})
+	})
 }
 
 // attempt has what decides whether a server starts.
@@ -45,8 +68,7 @@ type attempt struct {
 	commandLine config.CommandLineOptions // for a command after --
 }
 
-// starts returns why a policy cannot be resolved on this host, or not enforced by this kernel. What
-// this host cannot enforce of any policy does not count: a running mcp-jail cannot find that out again.
+// starts returns why a policy cannot be resolved on this host, or not enforced by this kernel.
 func (a *attempt) starts(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
@@ -56,10 +78,7 @@ func (a *attempt) starts(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
 	}
-	var gaps *confine.GapError
-	if _, err = (confine.Launcher{}).Compile(profile); errors.As(err, &gaps) {
-		return nil
-	}
+	_, err = (confine.Launcher{}).Compile(profile)
 	return err
 }
 
@@ -98,6 +117,17 @@ func (a *attempt) withLines(tool string, lines []string) (*policy.Policy, error)
 	o.Into, _ = policy.SplitPosition(a.config.Servers[a.policy.Server].Where)
 	o.Pasted = text
 	return a.again(o, tool)
+}
+
+// taken says what the server's file has of the table of lines already.
+func (a *attempt) taken(lines []string) error {
+	file, _ := policy.SplitPosition(a.config.Servers[a.policy.Server].Where)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return &diagnostics.TableError{}
+	}
+	t, _ := config.TakenBy(data, strings.Join(lines, "\n"))
+	return &diagnostics.TableError{Taken: diagnostics.Taken(t)}
 }
 
 func (a *attempt) withLayer(tool string, lines []string) (*policy.Policy, error) {

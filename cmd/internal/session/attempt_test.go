@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -23,17 +24,19 @@ func TestAttempt(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	work := filepath.Join(home, "work")
-	for _, dir := range []string{work, filepath.Join(home, "notes")} {
+	for _, dir := range []string{work, filepath.Join(work, "hidden"), filepath.Join(home, "notes")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(work)
-	socket, err := net.Listen("unix", "x.sock")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"x.sock", "hidden/y.sock"} {
+		socket, err := net.Listen("unix", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer socket.Close()
 	}
-	defer socket.Close()
 	rule := func(path string, rights ...string) []string {
 		return append([]string{"[[servers.s.access.fs]]", "path = " + show.TOML(path)}, rights...)
 	}
@@ -62,12 +65,17 @@ func TestAttempt(t *testing.T) {
 	}
 	isNil := func(err error) bool { return err == nil }
 	isConflict := func(err error) bool { return errors.As(err, &conflict) }
-	isTable := func(err error) bool { return errors.Is(err, diagnostics.ErrTable) }
+	isTable := func(err error) bool { return errors.As(err, new(*diagnostics.TableError)) }
 	limits := []string{"[servers.s.limits]", "memory_mb = 4096"}
 
 	check("right lines", load(all...).Attempt("", right, nil), isNil)
 	check("no rules yet", load().Attempt("", append(all, right...), nil), isNil)
 	check("a socket", load(all...).Attempt("", broken, nil), isConflict)
+	// No mount keeps a socket from being written to where the server may write around it.
+	var gaps *confine.GapError
+	if confine.Probe().UserNamespaces.Answer == confine.Yes {
+		check("a socket below a rule without rights", load(append(all, rule("hidden")...)...).Attempt("", rule("hidden/y.sock", "read = true"), nil), func(err error) bool { return errors.As(err, &gaps) })
+	}
 	check("a table of limits", load(append(limits, all...)...).Attempt("", limits, nil), isTable)
 	check("a list in one line", load("[servers.s.access]", "fs = []").Attempt("", right, nil), isTable)
 	check("such a list, and a conflict", load("[servers.s.access]", `fs = [{ path = ".", read = true, write = true }]`).Attempt("", broken, nil), func(err error) bool { return err != nil && !isTable(err) })

@@ -93,7 +93,7 @@ func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno sys
 func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
 	if errno == unix.ENOENT && r.names[name][0] == '/' {
 		if _, covered := j.profile.Find(path.Clean(r.names[name])); !covered {
-			j.reporter.reportAbsent(r, r.names[name])
+			j.reporter.reportAbsent(r, name)
 		}
 	}
 	return errno

@@ -69,14 +69,18 @@ func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
-	if errno != 0 {
+	if errno != 0 && r.Op != seccomp.OpLink {
 		return m.judge.recordMissing(r, 0, errno)
 	}
 	if r.Op == seccomp.OpRename || r.Op == seccomp.OpLink {
-		to, errno := w.resolve(r.bases[1], r.names[1])
+		to, refused := w.resolve(r.bases[1], r.names[1])
 		defer to.close()
+		name := 0
+		if errno == 0 || errno == refused { // where both names of a link are missing, the new one tells more
+			name, errno = 1, refused
+		}
 		if errno != 0 {
-			return m.judge.recordMissing(r, 1, errno)
+			return m.judge.recordMissing(r, name, errno)
 		}
 		if r.Op == seccomp.OpLink {
 			return m.link(r, w, &at, &to)

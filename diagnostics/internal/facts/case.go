@@ -33,9 +33,9 @@ type Finding struct {
 	Note   string
 	Fix    string
 	NoLine bool // Fix says why no line of a policy helps
-	// InTable means that the configuration has the table of the grant's lines already, so that they
-	// cannot be pasted at its end.
-	InTable bool
+	// Taken is what the configuration has already of the table of the grant's lines, so that they
+	// cannot be pasted at its end. nil is nothing.
+	Taken *grants.Taken
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
 	// though the server has responded.
 	AboutPolicy bool

@@ -1,10 +1,10 @@
 package facts
 
 import (
-	"errors"
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -107,13 +107,16 @@ type Evidence struct {
 	Logins string
 	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
 	// end of its configuration, or flags were added to its command line. Lines that are right, but
-	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With
+	// whose table the file has already, give a [TableError]. What would not start is not proposed. With
 	// nil, nothing is tried.
 	Try func(tool string, lines, flags []string) error
 }
 
-// ErrTable says that lines cannot be pasted, because the configuration has their table already.
-var ErrTable = errors.New("the configuration has the table already")
+// TableError says that lines cannot be pasted, because the configuration has their table already,
+// or a list or table around it as one value: see [grants.Taken].
+type TableError struct{ grants.Taken }
+
+func (*TableError) Error() string { return "the configuration has the table already" }
 
 // Start tells why the jail or the program could not be started. Its fields are those of
 // confine.StartError, so that one type converts to the other.

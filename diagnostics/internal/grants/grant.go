@@ -131,14 +131,14 @@ func (w Writer) mergeNested(grants []Grant) []Grant {
 				around = other
 			}
 		}
-		if around.Path != "" {
+		// What a flag --deny refuses, the outer rule does not give to n, and takes nothing from it.
+		if e, _ := w.Profile.Find(n.Path); around.Path != "" && !(IsDenial(e) && policy.Within(e.Path, around.Path)) {
 			more := around.Rights // without n's rule, they would hold at its path
 			if w.WriteForbidden(n.Path) != "" {
 				more &^= policy.Write
 			}
 			n.Rights |= more
 			// A rule between the two would decide in place of the outer one.
-			e, _ := w.Profile.Find(n.Path)
 			between := e.Path != around.Path && policy.Within(e.Path, around.Path) && !(w.Profile.Default && e.Origin == policy.OriginRule)
 			if n.Rights == around.Rights && n.With == "" && !n.Create && !between {
 				continue
@@ -212,6 +212,46 @@ func (w Writer) Phrase(n Grant) string {
 	}
 	if n.With != "" {
 		said += ", and the same for " + show.Quote(w.Redactor.Redact(w.Display(n.With)))
+	}
+	return said
+}
+
+// Taken is what a configuration has already of the table of a grant.
+type Taken struct {
+	Name string // the last part of its key; "" if only the table is known
+	Line int
+	List bool     // it is a list in one value
+	Open bool     // it is a table with a header
+	Rest []string // the parts of the grant's table that are not in its key
+}
+
+// Insertion returns a grant as a phrase that says where in the file to put it in.
+func (w Writer) Insertion(n Grant, t Taken, file string) string {
+	b := w.block(n)
+	fields := strings.Join(b.fields, ", ")
+	item := strings.Replace("{ "+fields+" }", "{  }", "{}", 1)
+	place := " `" + t.Name + "` in line " + strconv.Itoa(t.Line) + " of " + file
+	said := ""
+	switch {
+	case t.Name == "":
+		return file + " has such a table or list already: put in " + w.Phrase(n) + " there"
+	case t.List:
+		said = "add `" + item + "` at the end of the list" + place // of two rules for a path, the last one holds
+	case t.Open:
+		said = "add `" + fields + "` to the table" + place
+	case len(t.Rest) == 0:
+		said = "put `" + item + "` in place of the table" + place
+	default:
+		if strings.HasPrefix(b.table, "[[") {
+			item = "[" + item + "]"
+		}
+		for i := len(t.Rest) - 1; i > 0; i-- {
+			item = "{ " + show.Key(t.Rest[i]) + " = " + item + " }"
+		}
+		said = "add `" + show.Key(t.Rest[0]) + " = " + item + "` to the table" + place
+	}
+	if n.With != "" {
+		said += ", and " + w.Insertion(n.companion(), t, file)
 	}
 	return said
 }
@@ -331,9 +371,6 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 	if len(grants) == 0 || !w.ByFlags {
 		return nil, len(grants) == 0
 	}
-	if slices.ContainsFunc(grants, func(n Grant) bool { return n.Path != "" && w.IsDenied(n.Path) }) {
-		return nil, false // the user must remove the flag --deny first
-	}
 	for i, n := range grants {
 		// --read, --write, --execute and --net replace the default policy; --env, --inbound
 		// and --limit only add.
@@ -379,11 +416,8 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 	return flags, true
 }
 
-// IsDenied reports whether the flag --deny names a path.
-func (w Writer) IsDenied(path string) bool {
-	e, ok := w.Profile.Find(path)
-	return ok && e.Path == path && strings.HasPrefix(e.Rule, "--deny ")
-}
+// IsDenial reports whether an entry is that of a flag --deny.
+func IsDenial(e policy.Entry) bool { return e.Rights == 0 && strings.HasPrefix(e.Rule, "--deny ") }
 
 func (g Grant) pathFlags(path string) (flags []string) {
 	if g.Rights&policy.Write != 0 {

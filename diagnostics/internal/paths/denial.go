@@ -48,9 +48,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	if want != policy.Read && want&policy.Delete == 0 && c.Exists(path+"/.") == facts.Present {
 		ref.IsMkdir = true
 	}
-	if strings.HasPrefix(d.Operation, "remove") && c.Exists(path) == facts.Absent {
-		f := facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{})
-		f.Fix = c.Show(path) + " does not exist on this host either"
+	if f, ok := cannotRemove(c, path, d.Operation, cause); ok {
 		return f
 	}
 	f, beside := attributeCompanion(c, report.Certain, path, missing, cause)

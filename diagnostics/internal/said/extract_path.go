@@ -31,6 +31,8 @@ var (
 	socketPath = lazy.Regexp(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
 	// dial unix /run/docker.sock: connect: permission denied   (Go)
 	dialPath = lazy.Regexp(`\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`)
+	// NoSuchFileException: /a -> /b   (Java, which names no call)
+	javaPair = lazy.Regexp(`\bjava\.nio\.file\.(NoSuchFile|AccessDenied)Exception: (/.*?) -> (/[^:]*)$`)
 	// any absolute path in a line with a fault
 	quotedPath = lazy.Regexp("['\"‘“`(=]((?:file://)?(?:~/|\\$HOME/|\\$\\{HOME\\}/|/)[^'\"’”`]+?)['\"’”`)]")
 	barePath   = lazy.Regexp("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|\\$HOME/|\\$\\{HOME\\}/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
@@ -71,6 +73,10 @@ func errnoPaths(line string) (refs []Reference) {
 		default:
 			add(pf, "", unescape(path))
 		}
+	}
+	if m := javaPair().FindStringSubmatch(line); m != nil {
+		jf, _ := MatchFault(line)
+		addPathPair(add, jf, "", m[2], m[3])
 	}
 	for _, m := range socketPath().FindAllStringSubmatch(line, 2) {
 		if sf := faultOfErrno(m[1]); sf != NoFault {
@@ -147,7 +153,12 @@ func addShellPath(add func(Fault, string, string), line string, f Fault, m []str
 	if strings.Contains(m[0], " create directory ") {
 		m[2] = "mkdir"
 	}
-	switch path := afterWords(strings.TrimSpace(m[3])); {
+	path := afterWords(strings.TrimSpace(m[3]))
+	if from, to, pair := strings.Cut(path, " -> "); pair { // Java: FileSystemException: /a -> /b: Permission denied
+		addPathPair(add, pf, m[2], from, to)
+		return
+	}
+	switch {
 	case strings.Contains(path, "/") && m[1] == "" && looksLikeShell(line):
 		add(pf, shellVerb, path)
 	case strings.Contains(path, "/"):

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// An act is one thing that a server does and that a jail refuses. The tests of this file do it in
+// jails of each form, add what the answer proposes, exactly as it is written, and do it again: it
+// works, or something else is refused. Three rounds are the most.
+type act struct {
+	name string
+	do   string   // the act of testdata/real/act.py
+	args []string // $W is the base of the world, $N a name that no other act has
+	need string
+
+	before func(t *testing.T, w *world, name string) // makes what the act needs
+
+	says  string // a part of the answer where no line helps: see followed
+	forms string // the names of the forms in which it is done, or "" for all
+}
+
+// followed has the proposals that were tried, and the acts that came to an end.
+type followed struct{ proposals, acts, silent atomic.Int64 }
+
+const mostRounds = 3
+
+// voices are the languages and programs in whose words act.py tells of a failure.
+var voices = []string{"node", "python", "go", "java", "libc"}
+
+// session is one server in one jail.
+func (f form) session(t *testing.T, w *world, more *pasted) *clientSession {
+	t.Helper()
+	argv := []string{"/usr/bin/python3", "-I", "-S", "-B", filepath.Join(w.base, "server", "act.py")}
+	if f.flags {
+		return start(t, w.jail(slices.Concat([]string{"--name", adviceServer}, w.words(t, w.fill(f.text)), more.flags, []string{"--"}, argv)...))
+	}
+	file := filepath.Join(w.base, more.file+".toml")
+	must(t, os.WriteFile(file, []byte(more.applied(t, f.whole(w, argv))), 0o644))
+	return start(t, w.jail("--config", file, adviceServer))
+}
+
+func (w *world) fill(text string) string { return strings.ReplaceAll(text, "$W", w.base) }
+
+// whole returns the configuration of a form.
+func (f form) whole(w *world, argv []string) string {
+	text := fmt.Sprintf("version = 1\n[servers.%s]\ncommand = %q\narguments = [", adviceServer, argv[0])
+	for _, a := range argv[1:] {
+		text += fmt.Sprintf("%q, ", a)
+	}
+	return text + "]\n" + strings.ReplaceAll(w.fill(f.text), "[it", "[servers."+adviceServer)
+}
+
+// pasted is what was proposed so far.
+type pasted struct {
+	file  string
+	flags []string
+	lines []string // at the end of the file
+	items []item   // into lists and tables of the file
+}
+
+// item is text to add to a list or a table that begins in a line of the file, or to put in its place.
+type item struct {
+	text, into, name string
+	line             int
+	replaces         bool
+}
+
+// applied returns a configuration with the additions.
+func (p *pasted) applied(t *testing.T, text string) string {
+	t.Helper()
+	for _, i := range p.items {
+		text = insertItem(t, text, i)
+	}
+	return text + "\n" + strings.Join(p.lines, "\n") + "\n"
+}
+
+var (
+	flagsTold = regexp.MustCompile(`(?m)^Flags for mcp-jail run: (.*)$`)
+	linesTold = regexp.MustCompile(`(?s)\nLines to add[^\n]*:\n(.*)$`)
+	itemTold  = regexp.MustCompile("(add|put) `([^`]*)` (?:to|in place of|at the end of) the (list|table) `([^`]*)` in line ([0-9]+)")
+)
+
+// read adds what an answer proposes. It reports whether that is anything.
+func (p *pasted) read(t *testing.T, w *world, answer string) (next *pasted, proposes bool) {
+	t.Helper()
+	next = &pasted{file: p.file, flags: slices.Clone(p.flags), lines: slices.Clone(p.lines), items: slices.Clone(p.items)}
+	if m := flagsTold.FindStringSubmatch(answer); m != nil {
+		next.flags = append(next.flags, w.words(t, m[1])...)
+		return next, true
+	}
+	if m := linesTold.FindStringSubmatch(answer); m != nil {
+		next.lines = append(next.lines, m[1])
+		return next, true
+	}
+	for _, m := range itemTold.FindAllStringSubmatch(answer, -1) {
+		i := item{text: m[2], into: m[3], name: m[4], replaces: m[1] == "put"}
+		fmt.Sscan(m[5], &i.line)
+		next.items, proposes = append(next.items, i), true
+	}
+	return next, proposes
+}
+
+// do does an act in the voice of a program.
+func (a act) in(t *testing.T, w *world, s *clientSession, voice, name string) toolResult {
+	t.Helper()
+	args := slices.Clone(a.args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(w.fill(args[i]), "$N", name)
+	}
+	return s.tool("act", map[string]any{"act": a.do, "args": args, "voice": voice})
+}
+
+// first greets a server. It reports whether that started.
+func first(s *clientSession) error {
+	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
+	if m.Error != nil {
+		return fmt.Errorf("%s", m.Error)
+	}
+	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return nil
+}
+
+// trial is an act in a jail of one form.
+type trial struct {
+	act
+	form
+	voice, name string
+}
+
+func (c trial) String() string { return c.form.name + "/" + c.act.name + "/" + c.voice }
+
+// follow does the act again and again with what is proposed. told is the first answer.
+func (c trial) follow(t *testing.T, w *world, told toolResult, count *followed) {
+	t.Helper()
+	more := &pasted{file: c.name}
+	said := []string{told.texts()}
+	fail := func(why string) {
+		t.Errorf("%s: %s\n    flags %q\n    lines %s\n    items %v\n%s", c, why, more.flags, strings.ReplaceAll(strings.Join(more.lines, "\n--\n"), "\n", "\n          "), more.items, strings.Join(said, "\n=====\n"))
+	}
+	for range mostRounds {
+		next, proposes := more.read(t, w, said[len(said)-1])
+		if !proposes {
+			if ends := c.ends(); ends == "" || !regexp.MustCompile(ends).MatchString(said[len(said)-1]) {
+				fail("no line is proposed")
+			}
+			count.silent.Add(1)
+			return
+		}
+		count.proposals.Add(1)
+		more = next
+		s := c.form.session(t, w, more)
+		if err := first(s); err != nil {
+			fail("with what is proposed, the server does not start: " + err.Error())
+			return
+		}
+		got := c.act.in(t, w, s, c.voice, c.name)
+		s.close()
+		if !got.IsError {
+			count.acts.Add(1)
+			return
+		}
+		if slices.Contains(said, got.texts()) {
+			said = append(said, got.texts())
+			fail("what is proposed changes nothing")
+			return
+		}
+		said = append(said, got.texts())
+	}
+	fail(fmt.Sprintf("it does not work after %d rounds", mostRounds))
+}
+
+// ends returns what the answer says where no line helps.
+func (c trial) ends() string {
+	for name, said := range c.form.ends {
+		if strings.HasPrefix(c.act.name, name) {
+			return said
+		}
+	}
+	return c.act.says
+}
+
+// TestFollow follows what is proposed to its end.
+func TestFollow(t *testing.T) {
+	need(t, "jail", "/usr/bin/python3")
+	t.Parallel()
+	var count followed
+	t.Run("forms", func(t *testing.T) {
+		for i, f := range forms {
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel()
+				f.follow(t, 5*i, &count)
+			})
+		}
+	})
+	if n, floor := count.proposals.Load(), int64(testkit.Rounds(60, 400, 900)); n < floor {
+		t.Errorf("only %d proposals were tried, of %d at least", n, floor)
+	}
+	t.Logf("%d proposals, %d acts, %d without a line", count.proposals.Load(), count.acts.Load(), count.silent.Load())
+}
+
+// trials returns the acts that are done in a form, and makes what they need. turn differs with each
+// form, so that each act gets its turn where not all are done in each form.
+func (f form) trials(t *testing.T, w *world, turn int) (all []trial) {
+	step := testkit.Rounds(12, 2, 1)
+	for i, a := range acts() {
+		if a.forms != "" && !slices.Contains(strings.Fields(a.forms), f.name) || (i+turn)%step != 0 {
+			continue
+		}
+		for k, voice := range voices {
+			if k != (i+turn/5)%len(voices) && !(testkit.Long() && strings.HasPrefix(f.name, "flag")) {
+				continue
+			}
+			c := trial{a, f, voice, fmt.Sprintf("n%d%s", i, voice)}
+			if a.before != nil {
+				a.before(t, w, c.name)
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// follow does all acts in one jail, and then each that failed in jails of its own.
+func (f form) follow(t *testing.T, turn int, count *followed) {
+	w := newWorld(t)
+	w.fixture(t, "act.py")
+	w.plant(t, w.base, map[string]string{"home/docs/": "", "home/bin/": "", "home/run/": "", "work/sub/": "", "work/in.txt": "in here\n"})
+	w.env[0] = "PATH=" + filepath.Join(w.home, "bin") + ":" + userPath()
+	w.env = append(w.env, "NOTES_DIR=notes")
+	trials := f.trials(t, w, turn)
+	s := f.session(t, w, &pasted{file: "first"})
+	if err := first(s); err != nil {
+		t.Fatalf("the control does not start: %v", err)
+	}
+	told := make([]toolResult, len(trials))
+	for i, c := range trials {
+		told[i] = c.act.in(t, w, s, c.voice, c.name)
+	}
+	s.close()
+	for i, c := range trials {
+		if told[i].IsError {
+			t.Run(c.act.name+"-"+c.voice, func(t *testing.T) { c.follow(t, w, told[i], count) })
+		}
+	}
+}
+
+// listen listens at a socket in a directory of the world.
+func listen(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+}
+
+// insertItem adds text where a user would: last in a list, first in a table.
+func insertItem(t *testing.T, text string, i item) string {
+	t.Helper()
+	lines := strings.SplitAfter(text, "\n")
+	if i.line < 1 || i.line > len(lines) {
+		t.Fatalf("the file has no line %d:\n%s", i.line, text)
+	}
+	line := lines[i.line-1]
+	begin := i.name + " = " + map[string]string{"list": "[", "table": "{"}[i.into]
+	at := strings.Index(line, begin)
+	switch rest := at + len(begin); {
+	case strings.HasPrefix(line, "["): // a table with a header
+		line += i.text + "\n"
+	case at < 0:
+		t.Fatalf("line %d has no %s %s: %s", i.line, i.into, i.name, line)
+	case i.replaces:
+		line = line[:at] + i.name + " = " + i.text + line[rest+strings.Index(line[rest:], "}")+1:]
+	case i.into == "list":
+		rest += strings.Index(line[rest:], "]")
+		line = strings.Replace(line[:rest]+", "+i.text, "[, ", "[", 1) + line[rest:]
+	default:
+		line = strings.Replace(line[:rest]+i.text+", "+line[rest:], ", }", "}", 1)
+	}
+	lines[i.line-1] = line
+	return strings.Join(lines, "")
+}

@@ -1,0 +1,83 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestUserDenial tests that the user's own flag or rule which refuses everything at a path is named,
+// and that no line is proposed that it would still beat.
+func TestUserDenial(t *testing.T) {
+	const inside = "/home/u/work/sub/f"
+	for _, c := range []struct {
+		name, rule string
+		given      bool
+		denial     policy.Denial
+		text       string
+		want       string // in the cause or the fix
+		grant      string
+	}{
+		{"a flag, reading below", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, open '" + inside + "'", "--deny sub refuses everything there", "--read sub/f"},
+		{"a flag, making below", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, mkdir '/home/u/work/sub/new'", "--deny sub refuses everything there", "--write sub/new/"},
+		{"a flag, writing below", "--deny sub", true, policy.Denial{}, "x: /home/u/work/sub/new: Permission denied", "leave out --deny sub, if the server may have \"sub\"", ""},
+		{"a flag, the directory", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, scandir '/home/u/work/sub'", "leave out --deny sub", ""},
+		{"a flag, removing it", "--deny sub", true, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: inside}, "it failed", "leave out --deny sub", ""},
+		{"a rule, reading below", "c.toml:7: path = \"sub\"", false, policy.Denial{}, "EACCES: permission denied, open '" + inside + "'", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub/f\" read = true"},
+		{"a rule, making below", "c.toml:7: path = \"sub\"", false, policy.Denial{}, "EACCES: permission denied, mkdir '/home/u/work/sub/new'", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub/new/\" read = true write = true"},
+		{"a rule, removing it", "c.toml:7: path = \"sub\"", false, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: "/home/u/work/sub"}, "it failed", "the path of a rule stays in its place: leave out c.toml:7", ""},
+	} {
+		ev := evidence(c.text)
+		ev.Profile.Entries = append(ev.Profile.Entries[:0:0], ev.Profile.Entries...)
+		for i := range ev.Profile.Entries {
+			if e := &ev.Profile.Entries[i]; e.Path == "/home/u/work/src" {
+				*e = policy.Entry{Path: "/home/u/work/sub", Kind: policy.KindDir, Origin: policy.OriginRule, Rule: c.rule}
+			}
+		}
+		ev.FromCommandLine = c.given
+		ev.Exists = func(p string) bool {
+			return strings.TrimSuffix(p, "/.") == "/home/u/work/sub" || p == inside || someHost.exists(p)
+		}
+		if c.denial.Target != "" {
+			ev.Denials = []policy.Denial{c.denial}
+		}
+		d := Diagnose(ev)
+		if got := strings.Join(append(d.Grant, d.Flags...), " "); got != c.grant || !strings.Contains(d.Cause+"; "+d.Fix, c.want) {
+			t.Errorf("%s: %q\n%s", c.name, got, d.Text())
+		}
+	}
+}
+
+// TestDenialUnderTheDefault tests that the flag --deny keeps its place beside the flags that repeat the
+// default policy.
+func TestDenialUnderTheDefault(t *testing.T) {
+	ev := evidence("EACCES: permission denied, open '/home/u/work/src/lib.rs'")
+	defaultProfile(ev.Profile)
+	ev.FromCommandLine = true
+	ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/src", Kind: policy.KindDir, Origin: policy.OriginRule, Rule: "--deny src"})
+	slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if d := Diagnose(ev); strings.Join(d.Flags, " ") != "--write . --read src/lib.rs" {
+		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestInsertion tests the phrase for a table or a list that the file has already as one value.
+func TestInsertion(t *testing.T) {
+	for _, c := range []struct {
+		taken Taken
+		want  string
+	}{
+		{Taken{Name: "fs", Line: 27, List: true}, "add `{ path = \"~/notes/a.md\", read = true }` at the end of the list `fs` in line 27 of c.toml"},
+		{Taken{Name: "access", Line: 3, Rest: []string{"fs"}}, "add `fs = [{ path = \"~/notes/a.md\", read = true }]` to the table `access` in line 3 of c.toml"},
+		{Taken{Name: "s", Line: 3, Rest: []string{"access", "fs"}}, "add `access = { fs = [{ path = \"~/notes/a.md\", read = true }] }` to the table `s` in line 3 of c.toml"},
+	} {
+		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
+		ev.File = "c.toml"
+		ev.Try = func(string, []string, []string) error { return &TableError{Taken: c.taken} }
+		if d := Diagnose(ev); !strings.Contains(d.Fix, c.want) || len(d.Grant) > 0 {
+			t.Errorf("%q\n%s", d.Grant, d.Text())
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package paths
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// NameDenial names the user's own rule that refuses everything at what a finding is about: a flag
+// --deny, or a rule without rights. No grant remains that the rule would still beat.
+func NameDenial(c *facts.Case, f facts.Finding) facts.Finding {
+	if f.Grant.Path == "" {
+		return f
+	}
+	e, ok := refusingRule(c, f.Grant.Path)
+	if target, absolute := c.Absolute(f.Hint.Target); !ok && absolute {
+		e, ok = refusingRule(c, target)
+	}
+	if !ok {
+		return f
+	}
+	rule := show.Line(c.Evidence.Redactor.Redact(e.Rule))
+	if f.Hint.Cause != "" {
+		f.Hint.Cause += "; " + rule + " refuses everything there"
+	}
+	switch {
+	case grants.IsDenial(e) && policy.Within(e.Path, f.Grant.Path):
+		return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
+	case f.Grant.Path != e.Path && policy.Within(e.Path, f.Grant.Path):
+		return f.Unfixable("give that rule the rights that the server may have")
+	}
+	return f
+}
+
+func refusingRule(c *facts.Case, path string) (e policy.Entry, ok bool) {
+	e, ok = c.Profile.Find(path)
+	return e, ok && e.Rights == 0 && e.Origin == policy.OriginRule
+}
+
+// cannotRemove returns the finding about a removal that no further rule makes possible: the host has
+// no such file either, or a rule names the directory.
+func cannotRemove(c *facts.Case, path, operation, cause string) (f facts.Finding, ok bool) {
+	if !strings.HasPrefix(operation, "remove") {
+		return f, false
+	}
+	f = facts.Refused(report.Certain, policy.AxisFs, path, facts.Right(policy.Delete), cause, grants.Grant{})
+	if c.Exists(path) == facts.Absent {
+		f.Fix = c.Show(path) + " does not exist on this host either"
+		return f, true
+	}
+	e, found := c.Profile.Find(path)
+	if !found || e.Path != path || e.Kind != policy.KindDir || e.Origin != policy.OriginRule {
+		return f, false
+	}
+	f.Hint.Explain = report.PageFsMove
+	return f.Unfixable("the path of a rule stays in its place: leave out " + show.Line(c.Evidence.Redactor.Redact(e.Rule)) + ", and grant the directory around it"), true
+}
+
+// Widened returns a grant with what the rules around it give: below a directory that may be written
+// to, no mount keeps a socket or a device from being written to.
+func Widened(c *facts.Case, n grants.Grant) (wider grants.Grant, ok bool) {
+	wider = n
+	if n.Path == "" || n.Rights == 0 || WriteForbidden(c, n.Path) != "" {
+		return n, false
+	}
+	for _, e := range around(c, n.Path) {
+		wider.Rights |= e.Rights & (policy.Read | policy.Write)
+	}
+	return wider, wider != n
+}
