@@ -73,6 +73,12 @@ func TestCommands(t *testing.T) {
 		{name: "python module", files: "d /home/u/app", line: "python3 -m /home/u/app", program: "/usr/bin/python3.11"},
 		{name: "python script", files: "f /home/u/app/x.py", line: "python3 -u -X dev /home/u/app/x.py", program: "/usr/bin/python3.11", brought: "/home/u/app"},
 		{name: "shell script", files: "x /home/u/app/x.sh #!/bin/bash\\n", line: "/home/u/app/x.sh", program: "/home/u/app/x.sh", brought: "/home/u/app/x.sh"},
+		{name: "wrapper script", files: "x /home/u/app/scripts/x.sh #!/bin/bash\\n\nf /home/u/app/package.json\nd /home/u/node_modules", line: "/home/u/app/scripts/x.sh", program: "/home/u/app/scripts/x.sh", brought: "/home/u/app"},
+		{name: "wrapper of a monorepo", files: "x /home/u/m/a/x.sh #!/usr/bin/env bash\\n\nf /home/u/m/a/package.json\nd /home/u/m/node_modules\nd /home/u/m/.git", line: "/home/u/m/a/x.sh", program: "/home/u/m/a/x.sh", brought: "/home/u/m/a /home/u/m/node_modules"},
+		{name: "wrapper by its shell", files: "f /home/u/app/bin/x.sh\nf /home/u/app/pyproject.toml", line: "bash -e /home/u/app/bin/x.sh", program: "/usr/bin/bash", brought: "/home/u/app"},
+		{name: "wrapper in a repository", files: "x /home/u/a/r/x.sh #!/bin/bash\\n\nd /home/u/a/r/.git\nf /home/u/a/package.json", line: "/home/u/a/r/x.sh", program: "/home/u/a/r/x.sh", brought: "/home/u/a/r/x.sh"},
+		{name: "wrapper at home", files: "x /home/u/scripts/x.sh #!/bin/bash\\n\nf /home/u/package.json", line: "/home/u/scripts/x.sh", program: "/home/u/scripts/x.sh", brought: "/home/u/scripts/x.sh"},
+		{name: "wrapper in the root", files: "x /opt/x.sh #!/bin/bash\\n\nf /opt/package.json\nf /package.json", line: "/opt/x.sh", program: "/opt/x.sh", brought: "/opt/x.sh"},
 		{name: "venv", files: "l /home/u/v/bin/python /usr/bin/python3\nf /home/u/v/pyvenv.cfg\nx /home/u/v/bin/srv #!/home/u/v/bin/python\\n", line: "/home/u/v/bin/srv", program: "/home/u/v/bin/srv", brought: "/home/u/v"},
 		{name: "venv by path", files: "l /home/u/v/bin/python /usr/bin/python3\nf /home/u/v/pyvenv.cfg", line: "python", path: "/home/u/v/bin", program: "/usr/bin/python3.11", brought: "/home/u/v"},
 		{name: "never widened to ~/.local", files: "x /home/u/.local/bin/python3.12\nd /home/u/.local/lib/python3.12", line: "/home/u/.local/bin/python3.12", program: "/home/u/.local/bin/python3.12", brought: "/home/u/.local/bin/python3.12 /home/u/.local/lib/python3.12"},
@@ -340,6 +346,30 @@ func TestCommandParts(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+}
+
+// TestToolScript: a script is granted with its package if an installed package is its interpreter, as
+// without the launcher. Of other packages an argument grants nothing.
+func TestToolScript(t *testing.T) {
+	const tree = "/home/u/.local/share/mcp-jail/t"
+	h := newFake(aSystem, "f "+tree+"/node_modules/tsx/dist/cli.mjs\nf "+tree+"/node_modules/@a/tsx/x.js\nf /home/u/app/package.json\nf /home/u/app/src/x.ts")
+	for _, c := range []struct{ arguments, brought string }{
+		{tree + "/node_modules/tsx/dist/cli.mjs /home/u/app/src/x.ts", "/home/u/app"},
+		{"--no-warnings " + tree + "/node_modules/tsx/dist/cli.mjs watch --tsconfig t.json /home/u/app/src/x.ts /home/u/other", "/home/u/app"},
+		{tree + "/node_modules/@a/tsx/x.js /home/u/app/src/x.ts", ""},
+		{tree + "/node_modules/tsx/dist/cli.mjs -e /home/u/app/src/x.ts", ""},
+		{"/home/u/app/src/x.ts", ""},
+	} {
+		p := &policy.Policy{Server: "s", Command: "node", Arguments: strings.Fields(c.arguments), FromCommandLine: true, Limits: policy.DefaultLimits}
+		p.Packages.Tree = tree
+		out, _, err := Resolve(p, h.host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(strings.ReplaceAll(brought(out), tree, "")); got != c.brought {
+			t.Errorf("%s brings %q, want %q", c.arguments, got, c.brought)
 		}
 	}
 }

@@ -147,6 +147,7 @@ func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err er
 	}
 	if tree := b.p.Packages.Tree; tree != "" {
 		c.AddDependency(tree, "the installed package", false)
+		c.AddToolScript(b.p.Arguments)
 	}
 	if err := b.lower.checkHeld(c, out); err != nil {
 		return err

@@ -117,6 +117,24 @@ func (c *Resolver) resolveArguments(name, found string, args []string, depth int
 	if lang == "" && !policy.IsShell(name) {
 		return
 	}
+	c.addScriptArgument(lang, name, args)
+}
+
+// AddToolScript adds the script that the user's arguments name for an installed package that is itself
+// an interpreter, such as tsx. args are those of the program that starts the package.
+func (c *Resolver) AddToolScript(args []string) {
+	i := slices.IndexFunc(args, func(a string) bool { return policy.Within(a, c.Tree) })
+	if i < 0 {
+		return
+	}
+	in := args[i][strings.LastIndex(args[i], "/node_modules/")+1:]
+	name, _, _ := strings.Cut(strings.TrimPrefix(in, "node_modules/"), "/")
+	if lang := policy.InterpreterFamily(name); lang != "" {
+		c.addScriptArgument(lang, lang, args[i+1:])
+	}
+}
+
+func (c *Resolver) addScriptArgument(lang, name string, args []string) {
 	script := policy.ScriptArgument(lang, args)
 	if script == "" {
 		return
@@ -203,10 +221,33 @@ func (c *Resolver) addScriptPackage(interpreter, file string) {
 		}
 	case lang == "python", lang == "ruby", lang == "perl", lang == "php", lang == "lua", lang == "java":
 	default:
-		return // a shell script is one file
+		c.addShellPackage(file)
+		return
 	}
 	if !c.isGuarded(dir) && path.Base(dir) != "bin" {
 		c.AddDependency(dir, "the directory of "+path.Base(file), true)
+	}
+}
+
+// manifests are the files that a package is known by.
+var manifests = []string{"package.json", "pyproject.toml", "setup.py", "deno.json", "go.mod", "Cargo.toml", "Gemfile", "composer.json", "pom.xml", "build.gradle"}
+
+// addShellPackage adds the package that a shell script belongs to, because such a script starts another
+// program of it: the nearest ancestor with a manifest, not above the root of a repository. What a
+// server may write is not widened to what it may not.
+func (c *Resolver) addShellPackage(file string) {
+	for dir := path.Dir(file); dir != "/" && !c.isGuarded(dir) && c.isServerWritable(file) == c.isServerWritable(dir); dir = path.Dir(dir) {
+		has := func(name string) bool { return c.Paths.Exists(path.Join(dir, name)) }
+		if slices.ContainsFunc(manifests, has) {
+			c.AddDependency(dir, "the package of "+path.Base(file), true)
+			if has("package.json") {
+				c.addHoisted(path.Dir(dir))
+			}
+			return
+		}
+		if has(".git") {
+			return
+		}
 	}
 }
 
