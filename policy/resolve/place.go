@@ -150,7 +150,7 @@ func (b *resolver) denyMissing() {
 
 func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
 	at := map[string]string{}
-	for _, l := range b.links {
+	for _, l := range append(b.links, b.namedLinks(out)...) {
 		if _, inside := out.Find(l.Path); !inside {
 			at[l.Path] = l.Target
 		}

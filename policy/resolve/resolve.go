@@ -105,7 +105,6 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err := b.buildEnvironment(out, c); err != nil {
 		return nil, b.warnings.list, err
 	}
-	b.links = append(b.links, b.namedLinks(out)...)
 	out.Links, out.HomeLinks = b.visibleLinks(out), b.homeLinks()
 	if b.writers.reach.Protected == nil && slices.ContainsFunc(out.Net, policy.NetRule.NeedsInterception) {
 		b.writers.collectProtected() // the search for mcp-jail-tls needs them
