@@ -54,6 +54,7 @@ func Rows() []Row {
 		{names("HOME", "USERPROFILE"), readers(Jail, Secret), Nobody, "the user's files"},
 		{names("USER", "LOGNAME"), readers(Jail, Secret), User, "the name of the user"},
 		{names("PATH"), readers(Jail, Secret), User, "programs. The commands get only directories that no server may write"},
+		{names("PWD"), readers(Jail), Project, "another name of the working directory, which the jail has too if it leads there"},
 		{names("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"), readers(Jail, Secret, Files), Nobody, "configurations: mcp-jail's own, where the value is absolute, and those of git, pip and uv"},
 		{names("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), readers(Jail, Secret, Files), Nobody, "mcp-jail's own directories, where they are absolute, and what version managers installed"},
 		{names("XDG_RUNTIME_DIR"), readers(Jail, Secret), Nobody, "systemd's manager of the user"},
