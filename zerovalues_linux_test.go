@@ -212,6 +212,7 @@ var zeroValues = map[string]zeroValue{
 	"presets.Ecosystem":    {value: new(presets.Ecosystem)},
 	"presets.Entry":        {value: new(presets.Entry)},
 	"presets.Kind":         {value: new(presets.Kind)},
+	"presets.Login":        {value: new(presets.Login)},
 	"presets.Open":         {value: new(presets.Open)},
 	"presets.Package":      {value: new(presets.Package)},
 	"presets.Preset":       {value: new(presets.Preset)},

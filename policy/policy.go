@@ -193,6 +193,16 @@ func (p *Policy) InboundPorts() (ports []int) {
 	return slices.Compact(ports)
 }
 
+// OptionalInboundPorts returns the ports of the inbound rules that presets alone name, sorted.
+func (p *Policy) OptionalInboundPorts() (ports []int) {
+	for _, port := range p.InboundPorts() {
+		if !slices.ContainsFunc(p.Inbound, func(r InboundRule) bool { return r.Port == port && !r.Preset }) {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
 // Remarks returns warnings about what an explicit policy leaves out, for check and plan
 // (docs/policy.md "Default and explicit policy").
 func (p *Policy) Remarks() (ws []Warning) {

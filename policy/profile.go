@@ -79,6 +79,9 @@ type Profile struct {
 
 	Net     []NetRule // normalised; empty is no network
 	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
+	// OptionalInbound are those of Inbound that presets alone name. A jail into which no port can lead
+	// starts without them.
+	OptionalInbound []int
 	// Secrets are the secrets of Net that are not missing on this host, sorted by their
 	// variable, each variable once. The profile has their placeholders, not their values.
 	Secrets []Secret

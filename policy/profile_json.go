@@ -78,6 +78,7 @@ type profileJSON struct {
 	Commands    []commandJSON  `json:"commands,omitempty"`
 	Net         []netJSON      `json:"net"`
 	Inbound     []int          `json:"inbound,omitempty"`
+	Optional    []int          `json:"inbound_optional,omitempty"`
 	Secrets     []secretJSON   `json:"secrets,omitempty"`
 	Env         []variableJSON `json:"env"`
 	Withheld    []string       `json:"withheld"`
@@ -156,7 +157,7 @@ func (p *Profile) document() profileJSON {
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
-		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
+		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
 	}
 	if p.Leaks != LeaksWarn {

@@ -55,8 +55,10 @@ func (r NetRule) conditional() bool {
 // InboundRule is one entry of access.inbound: a TCP port on which the server in
 // its jail can be reached from the host's loopback.
 type InboundRule struct {
-	Port  int
-	Where string
+	Port int
+	// Preset says that a preset made the rule. Where no port can lead in, the server starts without it.
+	Preset bool
+	Where  string
 }
 
 // EnvRule is one entry of access.env.

@@ -43,11 +43,12 @@ func (p *Preset) check(add func(key, format string, args ...any)) {
 		if _, known := p.Variable(a.Variable); a.Variable != "" && !known {
 			add(key, "names the variable %s, which the preset does not have", a.Variable)
 		}
-		if a.Kind == PlainText && !a.Secret {
+		if a.Kind == PlainText && !a.Secret && a.Flag == "" {
 			add(key, "names neither a path, nor a host, nor a secret")
 		}
 		a.check(key, add)
 	}
+	p.checkLogin(add)
 }
 
 func count(all ...bool) (n int) {
@@ -71,7 +72,7 @@ func (a Argument) Label() string {
 }
 
 func (v Value) check(key string, add func(key, format string, args ...any)) {
-	if !slices.Contains([]Kind{PlainText, URL, Database, Host, Port, File, Directory}, v.Kind) {
+	if !slices.Contains([]Kind{PlainText, URL, Database, Host, Port, Inbound, File, Directory}, v.Kind) {
 		add(key, "has the unknown kind %q", v.Kind)
 	}
 	if !slices.Contains([]Sent{"", InHeader, InQuery, InBody, InCookie, InProtocol, Signs, Stays}, v.Sent) {

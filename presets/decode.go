@@ -28,6 +28,7 @@ type firstPart struct {
 			Command  string   `toml:"command"`
 			Versions []string `toml:"versions"`
 		} `toml:"packages"`
+		Login     Login      `toml:"login"`
 		Variables []Variable `toml:"variables"`
 		Arguments []Argument `toml:"arguments"`
 	} `toml:"preset"`
@@ -51,7 +52,7 @@ func Decode(name string, data []byte, file string) (*Preset, error) {
 	p := &Preset{
 		Name: name, Title: f.Preset.Title, Text: data, Config: second, Server: server,
 		Variables: f.Preset.Variables, Arguments: f.Preset.Arguments, Programs: f.Preset.Programs,
-		ReadOnly: f.Preset.ReadOnly, Notes: f.Preset.Notes, Sources: f.Preset.Sources,
+		Login: f.Preset.Login, ReadOnly: f.Preset.ReadOnly, Notes: f.Preset.Notes, Sources: f.Preset.Sources,
 	}
 	var ps policy.Problems
 	add := func(key, format string, args ...any) {

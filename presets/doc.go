@@ -37,6 +37,10 @@
 //	kind = "directory"                # see Kind
 //	read = true                       # the rights; beside = true: in the directory around a file
 //
+//	[preset.login]                    # see Login; an argument of the kind "inbound" names the port
+//	of = ["1"]
+//	files = [".app/LOGIN_tokens.json"]
+//
 // The second part begins with the line [servers.NAME], where NAME is the preset's. It is
 // written in the configuration's own words, is decoded by policy/config, and can be pasted
 // into a configuration together with a command. It grants what the server needs in its usual

@@ -57,6 +57,7 @@ func (p *Preset) For(e Entry) Applied {
 		m.variable(v, set, given)
 	}
 	m.dropReplacedHosts()
+	m.inbound(given)
 	return Applied{m.server, m.unknown, m.open}
 }
 
@@ -261,7 +262,7 @@ func clone(s *config.Server) *config.Server {
 	out.Variables = slices.Clone(s.Variables)
 	if s.Access != nil {
 		access := *s.Access
-		access.Fs, access.Net = slices.Clone(access.Fs), slices.Clone(access.Net)
+		access.Fs, access.Net, access.Inbound = slices.Clone(access.Fs), slices.Clone(access.Net), slices.Clone(access.Inbound)
 		for i := range access.Net {
 			access.Net[i].Secrets = slices.Clone(access.Net[i].Secrets)
 		}

@@ -22,6 +22,7 @@ type Preset struct {
 	ReadOnly  []string // tools that change nothing, sorted
 	Notes     []string
 	Sources   []string
+	Login     Login
 }
 
 // Ecosystem is where the name of a package has its meaning.
@@ -63,6 +64,7 @@ const (
 	Database  Kind = "database"  // a URL with credentials; its host needs a net rule with the scheme tcp
 	Host      Kind = "host"      // it needs a net rule
 	Port      Kind = "port"      // of such a host
+	Inbound   Kind = "inbound"   // a port at which the server waits for a browser of this machine
 	File      Kind = "file"      // it needs a rule of fs
 	Directory Kind = "directory" // it needs a rule of fs
 )

@@ -276,6 +276,6 @@ func sameFs(a, b policy.FsRule) bool { a.Where, b.Where = "", ""; return a == b 
 
 func sameNet(a, b policy.NetRule) bool { return slices.Equal(a.TOMLFields(), b.TOMLFields()) }
 
-func sameInbound(a, b policy.InboundRule) bool { return a.Port == b.Port }
+func sameInbound(a, b policy.InboundRule) bool { return a.Port == b.Port && a.Preset == b.Preset }
 
 func sameEnv(a, b policy.EnvRule) bool { a.Where, b.Where = "", ""; return a == b }

@@ -106,6 +106,7 @@ func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host)
 	for _, o := range applied.Open {
 		g.Notes = append(g.Notes, o.String())
 	}
+	g.Notes = append(g.Notes, p.Ways(&applied)...)
 	g.addSecrets(p, e)
 	if server.Access == nil {
 		return server, applied.Unknown

@@ -74,12 +74,17 @@ func requestsOf(rules []policy.NetRule) string {
 }
 
 func noInbound(c *compiler) {
-	if c.p.Inbound == nil {
+	const why = "a port of the host can lead only into a jail with a network namespace"
+	required := slices.DeleteFunc(slices.Clone(c.p.Inbound), func(port int) bool { return slices.Contains(c.p.OptionalInbound, port) })
+	if len(c.p.OptionalInbound) > 0 {
+		c.plan.Notes = append(c.plan.Notes, "the inbound ports "+ports(c.p.OptionalInbound)+" of the preset do not lead in, so no browser can finish a login: "+why)
+	}
+	if len(required) == 0 {
 		return
 	}
 	c.addGap(Gap{
-		Axis: policy.AxisNet, What: "inbound ports " + ports(c.p.Inbound),
-		Why: "a port of the host can lead only into a jail with a network namespace",
+		Axis: policy.AxisNet, What: "inbound ports " + ports(required),
+		Why: why,
 		Fix: `remove the inbound rules, or accept that nothing reaches the server with waive = ["net"] (--waive net)`,
 	})
 }

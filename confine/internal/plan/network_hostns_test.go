@@ -56,3 +56,27 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 		t.Errorf("with neither, and not waived: %s", got)
 	}
 }
+
+// TestOptionalInbound checks that the port of a preset is no gap where no port can lead in, and that a
+// port of the user's is one.
+func TestOptionalInbound(t *testing.T) {
+	gap := func(optional []int) (gap, note bool) {
+		p, f := plantest.Profile(), plantest.Kernel()
+		p.Inbound, p.OptionalInbound = []int{3334}, optional
+		refuseNamespaces(&f)
+		plan := Compile(p, f)
+		for _, g := range plan.Gaps {
+			gap = gap || strings.Contains(g.What, "3334")
+		}
+		for _, n := range plan.Notes {
+			note = note || strings.Contains(n, "3334")
+		}
+		return gap, note
+	}
+	if gap, note := gap(nil); !gap || note {
+		t.Errorf("of the user: gap %v, note %v", gap, note)
+	}
+	if gap, note := gap([]int{3334}); gap || !note {
+		t.Errorf("of a preset: gap %v, note %v", gap, note)
+	}
+}

@@ -1,0 +1,127 @@
+package presets
+
+import (
+	"crypto/md5" // of the server, which names its files so
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A Login is what a preset knows of a server that logs in through the browser, and keeps what it
+// gets. A server can name its logins by the MD5 of some of its arguments.
+type Login struct {
+	// Of are the arguments of which the name is made, joined with "|". A line with a flag of Unless
+	// gets another name, which is not known.
+	Of     []string `toml:"of"`
+	Unless []string `toml:"unless"`
+	// PortFrom and PortRange say which port the server takes if its line names none: the first four
+	// digits of the name, modulo PortRange, from PortFrom on.
+	PortFrom  int `toml:"port_from"`
+	PortRange int `toml:"port_range"`
+	// Files are patterns of path.Match below HOME. LOGIN in them is the name.
+	Files []string `toml:"files"`
+	// Variable moves Files elsewhere, if it is set.
+	Variable string `toml:"variable"`
+	About    string `toml:"about"` // what wrap says of the login
+}
+
+// loginName is the word of Files for the name of a server's logins.
+const loginName = "LOGIN"
+
+// LoginFiles returns the patterns of the files, relative to HOME, in which the server of an entry keeps
+// its logins. They match nothing of another entry's. It returns nil if they are not known.
+func (p *Preset) LoginFiles(e Entry) (patterns []string) {
+	name := p.loginOf(e)
+	if name == "" || e.Env[p.Login.Variable] != "" {
+		return nil
+	}
+	for _, f := range p.Login.Files {
+		patterns = append(patterns, strings.ReplaceAll(f, loginName, name))
+	}
+	return patterns
+}
+
+// loginOf returns the name of an entry's logins, or "".
+func (p *Preset) loginOf(e Entry) string {
+	if len(p.Login.Of) == 0 {
+		return ""
+	}
+	given := p.arguments(e.Args)
+	var parts []string
+	for _, label := range p.Login.Of {
+		if i := slices.IndexFunc(given, func(g givenArgument) bool { return g.argument.Label() == label }); i >= 0 {
+			parts = append(parts, given[i].word)
+		}
+	}
+	isOther := func(word string) bool {
+		flag, _, _ := strings.Cut(word, "=")
+		return slices.Contains(p.Login.Unless, flag)
+	}
+	if len(parts) == 0 || slices.ContainsFunc(e.Args, isOther) || slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(part, "${") }) {
+		return ""
+	}
+	sum := md5.Sum([]byte(strings.Join(parts, "|")))
+	return hex.EncodeToString(sum[:])
+}
+
+// inbound adds the port at which the server waits for the browser: the one that its line names, or else
+// its own choice. It adds none that leads to a granted host.
+func (m *maker) inbound(given []givenArgument) {
+	port, label := 0, "its login"
+	for _, g := range given {
+		if n, err := strconv.Atoi(g.word); g.argument.Kind == Inbound && err == nil && n > 0 && n < 1<<16 {
+			port, label = n, g.argument.Label()
+		}
+	}
+	login := m.preset.Login
+	if name := m.preset.loginOf(m.entry); port == 0 && login.PortRange > 0 && name != "" {
+		n, _ := strconv.ParseUint(name[:4], 16, 16)
+		port = login.PortFrom + int(n)%login.PortRange
+	}
+	if port == 0 || slices.ContainsFunc(m.net(), func(r policy.NetRule) bool { return r.Allow && slices.Contains(r.Ports(), port) }) {
+		return
+	}
+	m.access().Inbound = append(m.access().Inbound, policy.InboundRule{Port: port, Preset: true, Where: m.place(label)})
+}
+
+func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
+	const key = "preset.login"
+	l := p.Login
+	for _, label := range l.Of {
+		if !slices.ContainsFunc(p.Arguments, func(a Argument) bool { return a.Label() == label }) {
+			add(key, "names its logins by %s, which is no argument of the preset", label)
+		}
+	}
+	if (l.Files != nil || l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
+		add(key, "must say of what the name of a login is made")
+	}
+	if l.PortFrom < 0 || l.PortRange < 0 || l.PortRange > 0 && (l.PortFrom < 1 || l.PortFrom+l.PortRange > 1<<16) {
+		add(key, "has ports that are none")
+	}
+	for _, f := range l.Files {
+		if _, err := path.Match(f, ""); err != nil || path.IsAbs(f) || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
+			add(key, "has the file %q: it must be a pattern in a hidden directory of HOME, whose last part has %s", f, loginName)
+		}
+	}
+	if _, known := p.Variable(l.Variable); l.Variable != "" && !known {
+		add(key, "names the variable %s, which the preset does not have", l.Variable)
+	}
+}
+
+// Ways returns how the browser reaches a server, in sentences, or nil for a server without a login.
+func (p *Preset) Ways(server *Applied) (ways []string) {
+	if a := server.Server.Access; a != nil {
+		for _, r := range a.Inbound {
+			ways = append(ways, fmt.Sprintf("a login through the browser reaches the server at port %d of this machine", r.Port))
+		}
+	}
+	if p.Login.About != "" && ways != nil {
+		ways = append(ways, p.Login.About)
+	}
+	return ways
+}
