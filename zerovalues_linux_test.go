@@ -73,6 +73,7 @@ var zeroValues = map[string]zeroValue{
 	"policy.StatementFs":      {value: new(policy.StatementFs)},
 	"policy.StatementHost":    {value: new(policy.StatementHost)},
 	"policy.StatementNet":     {value: new(policy.StatementNet)},
+	"policy.Unanswered":       {value: new(policy.Unanswered)},
 	"policy.Undo":             {new(policy.Undo), func(t *testing.T) { is(t, !policy.Undo{}.On()) }},
 	"policy.Variable":         {value: new(policy.Variable)},
 	"policy.Verdict":          {new(policy.Verdict), func(t *testing.T) { is(t, policy.Verdict(0) == policy.Forbidden) }},

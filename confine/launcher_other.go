@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -68,6 +69,11 @@ func (*Process) Wait() (Exit, error) { return Exit{}, os.ErrProcessDone }
 func (*Process) Denials() []policy.Denial { return nil }
 
 func (*Process) HostFailures() []policy.HostFailure { return nil }
+
+func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
+
+// HostListens returns nil: this system does not tell.
+func HostListens() func(host string, port int) bool { return nil }
 
 func (*Process) OnNotice(func(Notice)) {}
 

@@ -30,6 +30,7 @@ type Process struct {
 	onNotice   func(Notice)    // see OnNotice
 	denials    []policy.Denial // except those of the supervisor
 	refused    denialLog       // those of the supervisor
+	unanswered []policy.Unanswered
 	exit       Exit
 	exited     bool        // exit is set
 	why        string      // see Exit
@@ -112,6 +113,8 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
 	case spec.EventRefused, spec.EventAbsent:
 		p.refused.add(m, time.Now())
+	case spec.EventUnanswered:
+		p.unanswered = noteUnanswered(p.unanswered, m, time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
 		if m.Detail == spec.ExitedAlone && p.gateway == nil && p.inbound == nil && !p.inCgroup {
@@ -128,9 +131,10 @@ func (p *Process) isSupervised() bool {
 
 func (p *Process) markDone() { p.closeDone.Do(func() { close(p.done) }) }
 
-func (p *Process) isDone() bool {
+// isClosed reports whether a channel that only closes is closed.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -202,7 +206,7 @@ func (p *Process) Signal(sig os.Signal) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pidfd < 0 || p.isDone() {
+	if p.pidfd < 0 || isClosed(p.done) {
 		return os.ErrProcessDone
 	}
 	if s == syscall.SIGKILL && p.hostNS {
@@ -248,14 +252,14 @@ func (p *Process) Wait() (Exit, error) {
 // Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
-	events, gateway := p.events, p.gateway
+	events, gateway, hostNS := p.events, p.gateway, p.broker != nil
 	p.mu.Unlock()
 	if events != nil {
 		events.drain()
 	}
 	var latest []policy.Denial
 	if gateway != nil {
-		latest = networkDenials(gateway, p.plan.Profile.Inbound)
+		latest, _ = networkDenials(gateway, p.plan.Profile, hostNS)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

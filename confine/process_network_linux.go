@@ -1,9 +1,6 @@
 package confine
 
 import (
-	"net"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -109,14 +106,4 @@ func (p *Process) closeGateway() {
 func (p *Process) Listening() (ports []int, known bool) {
 	// The supervisor is our child: until it has been waited for, no other process has its number.
 	return proc.Listening(p.PID())
-}
-
-// networkDenials returns the refusals of the gateway. It leaves out refused connections to the
-// jail's inbound ports: the launcher makes these before the server listens.
-func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
-	return slices.DeleteFunc(g.Denials(), func(d policy.Denial) bool {
-		host, port, err := net.SplitHostPort(d.Target)
-		n, _ := strconv.Atoi(port)
-		return err == nil && host == "localhost" && slices.Contains(inbound, n)
-	})
 }

@@ -29,6 +29,7 @@ type candidate struct {
 	background bool  // the refusal happens also where nothing fails
 	incidental bool  // a host was refused, but the text names another cause
 	lines      []int // of what a program misses: where it says so
+	connection bool  // the text is about a connection, and the server tried this one
 }
 
 // rank returns the likelihood that a candidate is the cause, 0 for the highest. Denials on
@@ -208,7 +209,7 @@ func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 		strings.Contains(line, target)
 }
 
-func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.Finding) {
+func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.Finding, clearedAt int) {
 	vague := map[int]bool{} // lines that have a candidate
 	for _, ref := range said.References(lines, c.Escaped) {
 		// Another name of the line is refused, and explains it.
@@ -221,10 +222,10 @@ func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.
 			vague[ref.Line] = true
 			all.add(candidate{Finding: f, distance: ref.Line, named: true})
 		case f.Note != "" && cleared == nil && (!ref.Vague || f.AboutPolicy):
-			cleared = &f
+			cleared, clearedAt = &f, ref.Line
 		}
 	}
-	return all, cleared
+	return all, cleared, clearedAt
 }
 
 // analyzeSettings returns what the programs that wrote the text of the failure keep in the user's home.

@@ -159,7 +159,7 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 		all.add(candidate{Finding: f, named: true})
 		return ranked(c, all, own), nil
 	}
-	likely, cleared := analyzeText(c, lines)
+	likely, cleared, clearedAt := analyzeText(c, lines)
 	likely = slices.DeleteFunc(likely, func(f candidate) bool { return reachedBySocket(c, f) })
 	if f := paths.UngrantedRoot(c, lines); f.Refused {
 		likely = append(likely, candidate{Finding: f, named: true})
@@ -168,13 +168,22 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 	likely = slices.DeleteFunc(likely, func(f candidate) bool { return f.Hint.Axis == policy.AxisNet && missed.say(f.distance) })
 	likely = append(missed, likely...)
 	likely = append(likely, analyzeCertificates(c, lines)...)
-	for _, f := range append(likely, analyzeArguments(c, lines)...) {
+	likely = append(likely, analyzeArguments(c, lines)...)
+	likely, absent := addLoopback(c, likely, lines, own, cleared != nil && clearedAt < own)
+	if cleared == nil {
+		cleared = absent
+	}
+	for _, f := range likely {
 		all.add(f)
 	}
+	reached := slices.ContainsFunc(likely, func(f candidate) bool { return f.connection })
 	// A refused host that no line names is a side effect if the text has another cause.
 	for i := range all {
 		all[i].incidental = all[i].Hint.Axis == policy.AxisNet && !all[i].named && all[i].Hint.Attribution == Certain &&
 			(namesAnotherCause(likely, lines, own) || all[i].Hint.Target == "" && len(likely) > 0)
+		if reached && all[i].Hint.Axis != policy.AxisNet && !all[i].named { // the text is about a connection
+			all[i].incidental = true
+		}
 	}
 	return ranked(c, all, own), cleared
 }

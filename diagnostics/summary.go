@@ -58,7 +58,7 @@ func summary(ev *Evidence) string {
 // stderr is then unrelated.
 func onlyDenials(ev *Evidence) bool {
 	return ev.Stage == StageCall && ev.Tool != "" && ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil &&
-		len(ev.Denials) > 0 && strings.TrimSpace(ev.Text) == ""
+		len(ev.Denials) > 0 && len(ev.Unanswered) == 0 && strings.TrimSpace(ev.Text) == ""
 }
 
 func ending(e *Exit) string {

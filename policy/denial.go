@@ -81,3 +81,17 @@ type HostFailure struct {
 	Answer string // the machine's answer, in words
 	Time   time.Time
 }
+
+// Unanswered is a port of the jail's own loopback to which the server connected while no program of
+// the jail listened there. It is not a Denial: outside of a jail the kernel refuses such a connection
+// too, unless a program of the host listens there.
+type Unanswered struct {
+	Host string // "localhost", or another loopback address
+	Port int
+	Time time.Time // of the first connection
+	Last time.Time // of the latest
+
+	// Background means that the server meets this also where nothing fails, or that it was before
+	// the work that fails.
+	Background bool
+}

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -90,7 +92,15 @@ func TestNetworkRules(t *testing.T) {
 		t.Run(fmt.Sprint(c.attempt, " with ", c.rules[0].Host), func(t *testing.T) {
 			p := jailtest.Profile(t, jailtest.Grant{Path: networkFile("ca.pem"), Rights: policy.Read})
 			p.Env, p.Net = clientEnv(), c.rules
-			got, denials := attemptIn(t, p, a)
+			got, denials, unanswered := attemptNoting(t, p, a)
+			if c.denial == itself && !jailtest.HostNS { // no rule is about it, and the jail has a loopback of its own
+				if len(unanswered) != 1 || unanswered[0].Host != "localhost" || unanswered[0].Port != local {
+					t.Errorf("unanswered %+v, want localhost:%d", unanswered, local)
+				}
+				c.denial = ""
+			} else if len(unanswered) != 0 {
+				t.Errorf("unanswered %+v, want none", unanswered)
+			}
 			if c.want == "" {
 				if strings.HasPrefix(got, attacker.Succeeded) {
 					t.Errorf("%s", got)
@@ -109,10 +119,23 @@ func TestNetworkRules(t *testing.T) {
 // attemptIn makes one attempt in a jail and returns the refusals too.
 func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial) {
 	t.Helper()
+	got, denials, _ := attemptNoting(t, p, a)
+	return got, denials
+}
+
+// attemptNoting is attemptIn with the ports of the loopback at which no program listened.
+func attemptNoting(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial, []policy.Unanswered) {
+	t.Helper()
 	q := *p
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{a})...)
-	out, _, denials := runClient(t, &q)
-	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
+	var out bytes.Buffer
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, &q, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	wait()
+	return jailtest.Outcomes(t, []attacker.Attempt{a}, out.Bytes(), "")[0], proc.Denials(), proc.Unanswered(time.Time{})
 }
 
 // TestNetworkControls: outside a jail every host that TestNetworkRules refuses can be

@@ -42,12 +42,11 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
 		Variable:        variable,
-		Exists:          pathExists,
-		Executable:      isExecutable,
-		Canonical:       resolveLinks,
-		Guarded:         checks.guarded,
-		Shared:          checks.shared,
-		Sensitive:       checks.sensitive,
+		Exists:          pathExists, Executable: isExecutable, Listens: confine.HostListens(),
+		Canonical: resolveLinks,
+		Guarded:   checks.guarded,
+		Shared:    checks.shared,
+		Sensitive: checks.sensitive,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},

@@ -1,6 +1,8 @@
 package attacker
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -76,8 +78,17 @@ func attemptReadMemory([]string) error {
 	return err
 }
 
-func attemptLoopback([]string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// attemptLoopback talks to itself. With an address it first connects there in vain, and then listens
+// there.
+func attemptLoopback(a []string) error {
+	at := "127.0.0.1:0"
+	if len(a) > 0 {
+		at = a[0]
+		if _, err := net.Dial("tcp", at); !errors.Is(err, unix.ECONNREFUSED) {
+			return fmt.Errorf("before it listens: %v", err)
+		}
+	}
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,12 @@ import (
 // address to lo, so that these sockets receive the packets of the server.
 func (b *Builder) openNetwork() error {
 	network := &b.Spec.Network
+	if b.diag = -1; !network.Open && len(b.Spec.ListenerFilter) > 0 {
+		var err error // before the filter, which refuses this protocol
+		if b.diag, err = stub.Socket(b.Outer, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err != nil {
+			return step.On("socket diagnosis", err)
+		}
+	}
 	if !network.Any() {
 		return nil
 	}

@@ -118,7 +118,7 @@ func New(o Options) *Mediator {
 		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
 	}
 	v.args = reader{listener: &v.Listener, umask: o.Umask}
-	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open}
+	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open, own: loopback{say: v.Reporter.tell, listeners: sys.Listeners{Socket: spec.DiagFD}}}
 	if o.Spec.Network.Brokered {
 		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true

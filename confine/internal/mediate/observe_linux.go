@@ -21,6 +21,7 @@ type observer struct {
 	judge   *judge
 	args    *reader
 	network bool // the network gateway reports refused connections
+	own     loopback
 }
 
 // call looks at an exec, a connect or a umask, which continues in the kernel. It reports
@@ -66,10 +67,14 @@ func (o *observer) connect(r *Request) {
 		o.socket(r, string(name))
 	case unix.AF_INET, unix.AF_INET6:
 		addr, ok := sys.ParseSockaddr(b)
-		if !ok || o.network || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+		if !ok || o.network || addr.Port() == 0 {
 			return
 		}
 		switch {
+		case addr.Addr().IsUnspecified(), addr.Addr().IsLoopback() && addr.Port() != 53:
+			if int(r.N.Tid) != o.judge.reporter.Self {
+				o.own.connect(r, addr)
+			}
 		case !addr.Addr().IsLoopback():
 			o.judge.reporter.Report(r, policy.AxisNet, "connect", addr.String(), false)
 		case addr.Port() == 53:

@@ -68,6 +68,9 @@ type Evidence struct {
 	Denials []policy.Denial
 	// HostFailures are the granted hosts that this machine could not reach, the latest last.
 	HostFailures []policy.HostFailure
+	// Unanswered are the ports of the jail's own loopback to which the server connected while no
+	// program of the jail listened there, the latest last. In a call that succeeded there are none.
+	Unanswered []policy.Unanswered
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
 	Redactor *redact.Redactor
 	Unset    []string // variables that are granted but not set on the host
@@ -86,6 +89,9 @@ type Evidence struct {
 	// Executable reports whether a file has an execute bit on the host. With nil, files
 	// are assumed to have one.
 	Executable func(path string) bool
+	// Listens reports whether a program of this host listens at a port of its loopback. host is
+	// "localhost" or another loopback address. With nil, that is not known.
+	Listens func(host string, port int) bool
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string

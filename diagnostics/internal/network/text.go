@@ -23,7 +23,10 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 			Fix:  "see whether " + c.Quote(target) + " can be reached without mcp-jail",
 		}
 	}
-	if _, err := netip.ParseAddr(name); err == nil && grantsNames(c.Profile.Net) {
+	if f, ok := notOnHost(c, name, ref.Port); ok {
+		return f
+	}
+	if _, err := netip.ParseAddr(name); err == nil && !isLoopback(name) && grantsNames(c.Profile.Net) {
 		// A granted name may resolve to this address. The text does not tell.
 		return facts.Finding{Note: "the message names the address " + c.Quote(target) + ", which no rule names; it may belong to a granted host"}
 	}
@@ -55,23 +58,14 @@ func attributeHost(c *facts.Case, sure report.Attribution, host string, port int
 	}
 	f := facts.Refused(sure, policy.AxisNet, said.Endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
-	case host == "localhost":
-		f.Fix = "localhost is the host itself: grant it only for a service that you know"
+	case isLoopback(host):
+		f.Fix = host + " is the host itself: grant it only for a service that you know"
 	case err == nil && addr.IsLinkLocalUnicast():
 		f.Hint.Warning = host + " is link-local: cloud machines get credentials from such addresses"
 	case err == nil && !addr.IsPrivate():
 		f.Fix = "prefer the host's name to its address"
 	}
 	return f
-}
-
-// loopbackName returns "localhost" for a loopback address, since rules name the host itself that
-// way. It returns any other host unchanged.
-func loopbackName(host string) string {
-	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
-		return "localhost"
-	}
-	return host
 }
 
 // grantsHost evaluates the network rules for what a text tells of a connection. A rule for

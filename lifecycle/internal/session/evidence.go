@@ -35,6 +35,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Stateless:       s.Stateless,
 		Denials:         s.denials(since),
 		HostFailures:    s.Processes.hostFailures(since),
+		Unanswered:      s.unanswered(time.Time{}, since),
 		Redactor:        s.Redact,
 		Unset:           s.Unset,
 		UserHome:        s.Client.Config.UserHome,
@@ -42,6 +43,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Variable:        s.Client.Config.Variable,
 		Exists:          s.Client.Config.Exists,
 		Executable:      s.Client.Config.Executable,
+		Listens:         s.Client.Config.Listens,
 		Canonical:       s.Client.Config.Canonical,
 		Guarded:         s.Client.Config.Guarded,
 		Shared:          s.Client.Config.Shared,
@@ -71,6 +73,21 @@ func (s *Server) denials(since time.Time) []policy.Denial {
 	slices.SortStableFunc(out, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
 	s.Client.usual.classify(out, s.FirstCall.at.Load())
 	return out
+}
+
+// unanswered returns the ports of the jail's loopback at which no program listened, from a time on.
+// Those of before the failing work may still be its cause, so they stay, marked.
+func (s *Server) unanswered(from, work time.Time) []policy.Unanswered {
+	proc := s.Processes.now()
+	if proc == nil {
+		return nil
+	}
+	all := slices.Clone(proc.Unanswered(from))
+	s.Client.usual.classifyPorts(all, s.FirstCall.at.Load())
+	for i := range all {
+		all[i].Background = all[i].Background || all[i].Last.Before(work)
+	}
+	return all
 }
 
 // RecordedDenials returns the denials of the server's processes for the record, and the rules that

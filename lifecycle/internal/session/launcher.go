@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -26,7 +27,10 @@ type Process interface {
 	Denials() []policy.Denial           // what the jail has refused so far
 	HostFailures() []policy.HostFailure // granted hosts that this machine could not reach
 	OnNotice(func(confine.Notice))      // registers a function for the jail's remarks, past and future
-	Plan() *confine.Plan                // what the jail enforces; nil if that is not known
+	// Unanswered returns the ports of the jail's own loopback to which the server connected since a
+	// time, while no program of the jail listened there.
+	Unanswered(since time.Time) []policy.Unanswered
+	Plan() *confine.Plan // what the jail enforces; nil if that is not known
 }
 
 // CallObserver is a Process that must know which call it serves. CallBegins is called before the

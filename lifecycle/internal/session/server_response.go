@@ -61,8 +61,11 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // the diagnosis, in data, and its sentence, in message. It adds nothing else.
 func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
-	if !failed && len(s.denials(c.Start)) == 0 {
-		return
+	if !failed {
+		s.Client.usual.learnPorts(s.unanswered(c.Start, c.Start))
+		if len(s.denials(c.Start)) == 0 {
+			return
+		}
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
 	// Lines from the start were announced already.
@@ -72,6 +75,8 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 	if failed {
 		ev.Text = FailureText(f, e)
+	} else {
+		ev.Unanswered = nil
 	}
 	d := diagnostics.Diagnose(ev)
 	if d.Silent() {

@@ -57,6 +57,7 @@ type Session struct {
 	Exists          func(path string) bool
 	Executable      func(path string) bool
 	Variable        func(name string) string
+	Listens         func(host string, port int) bool
 	Guarded         func(path string, write bool) string
 	Shared          func(dir string) string
 	Sensitive       func(path string) string

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,7 +18,33 @@ type usualHosts struct {
 	known   map[string]bool
 	tool    map[string]string // the tool in whose process a host was first refused
 	earlier func() (diagnostics.Record, bool)
+	ports   map[string]bool // of the jail's loopback, without a listener where nothing failed
 }
+
+// classifyPorts sets Background in the ports that the server tries before its first call, and in those
+// that it tried during a call that went well. first is the time of the first call, or nil before it.
+func (h *usualHosts) classifyPorts(ports []policy.Unanswered, first *time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, u := range ports {
+		ports[i].Background = first != nil && u.Time.Before(*first) || h.ports[portKey(u)]
+	}
+}
+
+func (h *usualHosts) learnPorts(ports []policy.Unanswered) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, u := range ports {
+		if h.ports == nil {
+			h.ports = make(map[string]bool)
+		}
+		if len(h.ports) <= MaxDenials {
+			h.ports[portKey(u)] = true
+		}
+	}
+}
+
+func portKey(u policy.Unanswered) string { return net.JoinHostPort(u.Host, strconv.Itoa(u.Port)) }
 
 // classify sets Background in the denials of usual hosts: those of the session before, those
 // that a process contacts before its first call, and those that processes of several tools

@@ -55,3 +55,23 @@ func TestUsualHosts(t *testing.T) {
 		t.Errorf("from before the first call: %q", got)
 	}
 }
+
+// TestUsualPorts: a port of the loopback is a usual one if the server tried it before its first call,
+// or in a call that went well.
+func TestUsualPorts(t *testing.T) {
+	t.Parallel()
+	first := time.Now()
+	port := func(n int, at time.Time) policy.Unanswered {
+		return policy.Unanswered{Host: "localhost", Port: n, Time: at}
+	}
+	h := &usualHosts{}
+	h.learnPorts([]policy.Unanswered{port(2, first.Add(time.Second))})
+	got := []policy.Unanswered{port(1, first.Add(-time.Second)), port(2, first.Add(time.Minute)), port(3, first.Add(time.Minute))}
+	h.classifyPorts(got, &first)
+	if !got[0].Background || !got[1].Background || got[2].Background {
+		t.Errorf("%+v", got)
+	}
+	if h.classifyPorts(got[:1], nil); got[0].Background {
+		t.Error("before the first call no port is a usual one")
+	}
+}

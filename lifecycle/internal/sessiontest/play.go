@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,6 +76,8 @@ type Fake struct {
 	Why      string          // its jail ended it
 	Remarks  []confine.Notice
 	failures []policy.HostFailure
+
+	Unanswered []policy.Unanswered
 
 	Mu     sync.Mutex
 	Proc   *fakeProcess
@@ -141,6 +144,12 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 func (p *fakeProcess) Plan() *confine.Plan { return p.fake.Plan }
 
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
+
+func (p *fakeProcess) Unanswered(since time.Time) []policy.Unanswered {
+	p.fake.Mu.Lock()
+	defer p.fake.Mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.fake.Unanswered), func(u policy.Unanswered) bool { return u.Last.Before(since) })
+}
 
 func (p *fakeProcess) Denials() []policy.Denial {
 	p.fake.Mu.Lock()

@@ -220,6 +220,16 @@ var servers = map[string]func(){
 			return true
 		})
 	},
+	// wordless answers the call of the tool "fails" with an error without words.
+	"wordless": func() {
+		serve(func(m message) bool {
+			if m.Method != "tools/call" || !strings.Contains(string(m.Params), `"fails"`) {
+				return false
+			}
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":""}}`+"\n", m.ID)
+			return true
+		})
+	},
 	// failing answers calls and listings with errors.
 	"failing": func() {
 		serve(func(m message) bool {

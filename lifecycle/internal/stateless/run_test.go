@@ -218,6 +218,8 @@ type denying struct {
 
 func (denying) HostFailures() []policy.HostFailure { return nil }
 
+func (denying) Unanswered(time.Time) []policy.Unanswered { return nil }
+
 func (d denying) Denials() (all []policy.Denial) {
 	for range 600 {
 		all = append(all, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: d.target, Time: time.Now()})

@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestJailUnanswered: the jail knows at which ports of its own loopback no program listened, whatever
+// is granted besides. That is no refusal. What reached a program of the jail is not among them.
+func TestJailUnanswered(t *testing.T) {
+	jailtest.Needs(t)
+	other := []policy.NetRule{{Host: "example.org", Allow: true}, {Host: "localhost", Scheme: "tcp", Port: 9, Allow: true}}
+	for _, c := range []struct {
+		attempt string // PORT is a free port
+		none    bool   // every connection reached a program of the jail, or was no connection
+		host    string // "": localhost
+	}{
+		{attempt: "dial tcp 127.0.0.1:PORT"},
+		{attempt: "dial tcp [::1]:PORT"},
+		{attempt: "dial tcp 0.0.0.0:PORT"},
+		{attempt: "dial tcp [::]:PORT"},
+		{attempt: "dial tcp 127.0.0.2:PORT", host: "127.0.0.2"},
+		{attempt: "dial udp 127.0.0.1:PORT", none: true},
+		{attempt: "loopback", none: true},
+		{attempt: "loopback 127.0.0.1:PORT", none: true},
+		{attempt: "loopback [::1]:PORT", none: true},
+	} {
+		for _, rules := range [][]policy.NetRule{nil, other} {
+			if rules != nil && c.attempt == "loopback 127.0.0.1:PORT" || rules != nil && c.attempt == "loopback [::1]:PORT" {
+				continue // the gateway hears of the refusal, and not of the listener: see TestJailAnsweredLater
+			}
+			for _, inbound := range []bool{false, true} {
+				t.Run(fmt.Sprint(c.attempt, " ", len(rules), " ", inbound), func(t *testing.T) {
+					t.Parallel()
+					port := freePort(t)
+					p := jailtest.Profile(t)
+					p.Net = rules
+					if inbound {
+						p.Inbound = []int{freePort(t)}
+					}
+					jail := jailtest.Begin(t, p, attacker.Attempt(strings.Fields(strings.ReplaceAll(c.attempt, "PORT", fmt.Sprint(port)))))
+					jail.Finish()
+					got, denials := jail.Unanswered(time.Time{}), jail.Denials()
+					if len(denials) != 0 {
+						t.Errorf("refused %+v", denials)
+					}
+					want := c.host
+					if want == "" {
+						want = "localhost"
+					}
+					if c.none && len(got) != 0 || !c.none && (len(got) != 1 || got[0].Host != want || got[0].Port != port) {
+						t.Errorf("unanswered %+v, want none %t, %s:%d; the attempt: %s", got, c.none, want, port, jail.Out)
+					}
+					if late := jail.Unanswered(time.Now()); len(late) != 0 {
+						t.Errorf("from now on %+v", late)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestJailAnsweredLater: a port at which the server listens by now is not unanswered, and neither is
+// one that leads into the jail.
+func TestJailAnsweredLater(t *testing.T) {
+	jailtest.Needs(t)
+	for _, rules := range [][]policy.NetRule{nil, {{Host: "example.org", Allow: true}}} {
+		port, inbound, never := freePort(t), freePort(t), freePort(t)
+		p := jailtest.Profile(t)
+		p.Net, p.Inbound = rules, []int{inbound}
+		dial := func(port int) attacker.Attempt { return attacker.Try("dial", "tcp", fmt.Sprint("127.0.0.1:", port)) }
+		p.Argv = append(p.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{
+			dial(port), dial(inbound), dial(never), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"),
+		})...)
+		out := &jailtest.Output{}
+		proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Await(t, "listening")
+		var ports []int
+		for _, u := range proc.Unanswered(time.Time{}) {
+			ports = append(ports, u.Port)
+		}
+		if !slices.Equal(ports, []int{never}) {
+			t.Errorf("with %d rules: unanswered %v, want %d alone (later answered %d, inbound %d)", len(rules), ports, never, port, inbound)
+		}
+		proc.Kill()
+		proc.Wait()
+		wait()
+	}
+}

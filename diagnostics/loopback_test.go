@@ -1,0 +1,92 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestLoopback: a connection to the jail's own loopback that no program of the jail answered is the
+// likely cause, where a program of the host would have, whatever the server says. It is none where
+// the host has no such program either, or the words have another cause.
+func TestLoopback(t *testing.T) {
+	ollama := policy.Unanswered{Host: "localhost", Port: 11434}
+	usual := policy.Unanswered{Host: "localhost", Port: 11434, Background: true}
+	exit := func(ev *Evidence) {
+		ev.Stage, ev.Tool, ev.Method, ev.Stderr, ev.Text, ev.Exit = StageStartup, "", "", strings.Split(ev.Text, "\n"), "", &Exit{Code: 1}
+	}
+	const line, local = "localhost:11434", "localhost:5432"
+	for _, tt := range []struct {
+		name   string
+		text   string
+		seen   []policy.Unanswered
+		change func(*Evidence)
+		cause  string      // the target of the first hint, "" for none
+		sure   Attribution // Likely, unless it says something else
+		said   string      // a part of the cause
+	}{
+		{name: "no words", seen: []policy.Unanswered{ollama}, cause: line},
+		{name: "no words, at every start", seen: []policy.Unanswered{usual}, cause: line},
+		{name: "fetch failed", text: "TypeError: fetch failed", seen: []policy.Unanswered{ollama}, cause: line},
+		{name: "fetch failed, at every start", text: "TypeError: fetch failed", seen: []policy.Unanswered{usual}, cause: line},
+		{name: "AggregateError", text: "AggregateError [ECONNREFUSED]: ", seen: []policy.Unanswered{ollama}, cause: line},
+		{name: "words about nothing known", text: "Could not list models", seen: []policy.Unanswered{ollama}, cause: line},
+		{name: "words about nothing known, at every start", text: "Could not list models", seen: []policy.Unanswered{usual}},
+		{name: "the words name it", text: "connect ECONNREFUSED 127.0.0.1:11434", seen: []policy.Unanswered{ollama}, cause: line, said: "the server's message names"},
+		{name: "the words name it, with a scheme", text: "request to http://localhost:11434/api/tags failed, reason: connect ECONNREFUSED ::1:11434", seen: []policy.Unanswered{ollama}, cause: line},
+		{name: "a start that ends", text: "boot failed", seen: []policy.Unanswered{ollama}, change: exit, cause: line},
+		{name: "the latest", text: "fetch failed", seen: []policy.Unanswered{ollama, {Host: "localhost", Port: 5432}}, cause: local},
+		{name: "another address of the loopback", text: "fetch failed", seen: []policy.Unanswered{{Host: "127.0.0.2", Port: 5432}}, cause: "127.0.0.2:5432"},
+		{name: "a bystander: a file", text: "EACCES: permission denied, open '/home/u/notes/a.md'", seen: []policy.Unanswered{ollama}, cause: "/home/u/notes/a.md"},
+		{name: "a bystander: a host", text: "getaddrinfo ENOTFOUND api.x.com", seen: []policy.Unanswered{ollama}, cause: "api.x.com"},
+		{name: "a bystander: a file that is nowhere", text: "ENOENT: no such file or directory, open '/home/u/none.json'", seen: []policy.Unanswered{ollama}},
+		{name: "a bystander: another fault", text: "Invalid arguments: id must be a number", seen: []policy.Unanswered{ollama}},
+		{name: "a bystander of a granted host", text: "connect ECONNREFUSED 127.0.0.1:7000", seen: []policy.Unanswered{ollama},
+			change: func(ev *Evidence) {
+				ev.Profile.Net = []policy.NetRule{{Host: "localhost", Scheme: "tcp", Port: 7000, Allow: true}}
+			}},
+		{name: "a refusal that the words do not name", text: "fetch failed", seen: []policy.Unanswered{ollama},
+			change: func(ev *Evidence) {
+				ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/usr/lib/python3/__pycache__"}}
+			}, cause: line},
+		{name: "no listener on the host", text: "fetch failed", seen: []policy.Unanswered{{Host: "localhost", Port: 3306}}},
+		{name: "no listener on the host, named", text: "connect ECONNREFUSED 127.0.0.1:3306"},
+		{name: "no listener on the host, a start that ends", text: "connect ECONNREFUSED 127.0.0.1:3306", change: exit, sure: None, said: "nothing listens on this host either (port 3306)"},
+		{name: "no listener on the host, a start without a name", text: "connection refused", seen: []policy.Unanswered{{Host: "localhost", Port: 3306}}, change: exit, sure: None, said: "nothing listens on this host either (port 3306)"},
+		{name: "a port that leads into the jail", text: "connect ECONNREFUSED 127.0.0.1:5432", change: func(ev *Evidence) { exit(ev); ev.Profile.Inbound = []int{5432} }, sure: None, said: "leads from this host into the jail"},
+		{name: "granted", text: "fetch failed", seen: []policy.Unanswered{ollama},
+			change: func(ev *Evidence) {
+				ev.Profile.Net = []policy.NetRule{{Host: "localhost", Scheme: "tcp", Port: 11434, Allow: true}}
+			}, sure: Possible},
+		{name: "not known", text: "fetch failed", seen: []policy.Unanswered{ollama}, change: func(ev *Evidence) { ev.Listens = nil }, sure: Possible},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ev := evidence(tt.text)
+			ev.Unanswered = tt.seen
+			ev.Listens = func(host string, port int) bool { return port == 11434 || port == 5432 }
+			if tt.change != nil {
+				tt.change(&ev)
+			}
+			d := Diagnose(ev)
+			if tt.cause == "" {
+				if len(d.Hints) != 0 || len(d.Grant) != 0 || tt.sure != "" && d.Attribution != tt.sure || tt.said == "" && tt.sure == "" && !d.Silent() {
+					t.Errorf("want no cause:\n%s", d.Text())
+				}
+			} else if tt.sure = Likely; len(d.Hints) == 0 || d.Hints[0].Target != tt.cause || d.Attribution != tt.sure {
+				t.Fatalf("want %s, likely:\n%s", tt.cause, d.Text())
+			}
+			if !strings.Contains(d.Cause, tt.said) {
+				t.Errorf("want %q in\n%s", tt.said, d.Text())
+			}
+			// A port that was only probed gets no line.
+			if strings.HasPrefix(tt.name, "a bystander") && slices.ContainsFunc(d.Grant, func(l string) bool { return strings.Contains(l, "11434") }) {
+				t.Errorf("a line for a bystander:\n%s", d.Text())
+			}
+			if tt.cause != "" && strings.Contains(tt.cause, ":") {
+				pasted(t, "[servers.github]\ncommand = \"node\"\n", d.Grant, ev.Profile)
+			}
+		})
+	}
+}
