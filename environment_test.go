@@ -41,6 +41,7 @@ var wholeEnvironment = map[string]string{
 // variableByName are the files that read a variable whose name is not written there, or hand on a
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
+	"cmd/internal/wrapping/paths.go":                    "a variable of a client's file, whose default counts where it is not set",
 	"confine/fork_linux.go":                             "the environment of the process that it starts, which is written there",
 	"policy/hostfs/host.go":                             "Host.Getenv itself, and UserEnv",
 	"cmd/internal/session/variable.go":                  "those of a withheld authority, for the file in it, which a diagnosis names",

@@ -45,6 +45,39 @@ func TestMissingPackage(t *testing.T) {
 	}
 }
 
+// TestBuriedLauncher: a launcher that another program starts is not understood, and no registry is
+// proposed for it.
+func TestBuriedLauncher(t *testing.T) {
+	const offline = "npm error request to https://registry.npmjs.org/x failed: cache mode is 'only-if-cached' but no cached response is available."
+	for line, want := range map[string]string{
+		"env -C /home/u/work npx -y x": `write the line without "env": "npx -y x"`,
+		"/usr/bin/env -S npx -y x":     `"npx -y x"`,
+		"timeout 100 npx -y x":         `write the line without "timeout": "npx -y x"`,
+		"nice -n 5 /usr/bin/npx x":     `"/usr/bin/npx x"`,
+		"sh -x -c|exec npx -y x --y":   `write the line without "sh": "npx -y x --y"`,
+		"env -S|npx -y x":              `"npx -y x"`,
+		"op run -- pnpm dlx x":         `"pnpm dlx x"`,
+		"node server.js npx x":         "",
+		"timeout 100 node x.js":        "",
+		"timeout 9 npm run start":      "",
+	} {
+		ev := evidence(offline)
+		ev.Stage, ev.Profile.Net = StageStartup, nil
+		ev.Profile.Argv = nil
+		for i, part := range strings.Split(line, "|") {
+			if i == 0 {
+				ev.Profile.Argv = strings.Fields(part)
+			} else {
+				ev.Profile.Argv = append(ev.Profile.Argv, part)
+			}
+		}
+		d := Diagnose(ev)
+		if want != "" && (!strings.Contains(d.Fix, want) || d.Explain != PagePackageMissing || len(d.Grant)+len(d.Flags) > 0) || want == "" && d.Explain == PagePackageMissing {
+			t.Errorf("%s: %s", line, d.Text())
+		}
+	}
+}
+
 // TestSkippedScripts tests the advice to run the install scripts of a package.
 func TestSkippedScripts(t *testing.T) {
 	const sqlite = "Error: Could not locate the bindings file. Tried:\n → /s/node_modules/sqlite3/build/node_sqlite3.node"

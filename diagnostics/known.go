@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +95,11 @@ func knownHosts(c *facts.Case, words said.Failure) (all candidates) {
 // knownPaths returns the paths of the arguments and variables. While the server answers, its words
 // must be about such a thing: about this one by name, or about a file without a name.
 func knownPaths(c *facts.Case, words said.Failure, lines []string) (all candidates) {
+	for _, m := range paths.Moved(c) {
+		if c.Evidence.Stage == StageStartup {
+			all = append(all, candidate{Finding: paths.AttributeMoved(c, Possible, m), named: true})
+		}
+	}
 	found := paths.Ungranted(c)
 	sure := Possible
 	if words.Lacks && len(found) == 1 {
@@ -136,6 +142,21 @@ func presetFinding(c *facts.Case, sure Attribution) (f facts.Finding, ok bool) {
 func withPreset(c *facts.Case, f facts.Finding) facts.Finding {
 	if f.Hint.Axis != policy.AxisNet || !f.Refused || f.Grant.Preset != "" {
 		return f
+	}
+	if f.Hint.Target == "" { // the jail did not see the name
+		for i, u := range network.UngrantedHosts(c) {
+			known := network.AttributeUngranted(c, f.Hint.Attribution, u)
+			if _, err := netip.ParseAddr(u.Host); err == nil || known.Grant.IsZero() {
+				continue
+			}
+			if i == 0 {
+				f.Fix, f.Grant, f.Hint.Warning = known.Fix, known.Grant, known.Hint.Warning
+			}
+			f.Hint.Cause += "; " + known.Hint.Cause
+		}
+		if !f.Grant.IsZero() {
+			return f
+		}
 	}
 	name, hosts := presetOf(c)
 	host, _, _, _ := said.SplitEndpoint(f.Hint.Target)

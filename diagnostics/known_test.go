@@ -111,6 +111,15 @@ func TestKnownTold(t *testing.T) {
 		return func(ev *Evidence) { withVariable(ev, name, value) }
 	}
 	plain := func(*Evidence) {}
+	nameless := []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Count: 1}}
+	moved := func(word string) func(*Evidence) {
+		return func(ev *Evidence) {
+			started(ev)
+			withArgs(ev, word)
+			ev.StartDir, ev.Profile.Dir, ev.Profile.Workspace, ev.Profile.Default = "/home/u/work", ev.Profile.Home, "", false
+			ev.Profile.Entries = slices.DeleteFunc(ev.Profile.Entries, func(e policy.Entry) bool { return policy.Within(e.Path, "/home/u/work") })
+		}
+	}
 	preset := func(ev *Evidence) { ev.Preset = weatherPreset }
 	for _, tt := range []struct {
 		name, text string
@@ -153,6 +162,18 @@ func TestKnownTold(t *testing.T) {
 		// The preset of the package.
 		{"a preset", "fetch failed", preset, Likely, "--preset weather"},
 		{"a preset, no words", "", preset, None, ""},
+		{"a preset, a lookup without a name", "getaddrinfo EAI_AGAIN", func(ev *Evidence) { preset(ev); ev.Denials = nameless }, Certain, "--preset weather"},
+		{"a preset with the refused host", "oh no", func(ev *Evidence) {
+			preset(ev)
+			ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: "api.weather.example", Count: 1}}
+		}, Certain, "--write . --net api.weather.example"},
+		{"a host, a lookup without a name", "gaierror: [Errno -3] Temporary failure in name resolution", func(ev *Evidence) { withArgs(ev, hostArg); ev.Denials = nameless }, Certain, "--write . --net db.example:5432"},
+		// A relative path, where rules have taken the workspace away.
+		{"a moved script", "python3: can't open file '/home/u/.local/state/mcp-jail/homes/github/src/lib.rs': [Errno 2] No such file or directory", moved("src/lib.rs"), Likely, "--write ~/work"},
+		{"a moved script, node", "Error: Cannot find module '/home/u/.local/state/mcp-jail/homes/github/src/lib.rs'", moved("src/lib.rs"), Likely, "--write ~/work"},
+		{"a moved argument", "", moved("--config=src/lib.rs"), Possible, "--write ~/work"},
+		{"a moved argument that is nowhere", "", moved("src/none.rs"), None, ""},
+		{"a script in a workspace", "boom", func(ev *Evidence) { started(ev); withArgs(ev, "src/lib.rs"); ev.StartDir = "/home/u/work" }, None, ""},
 		// A withheld variable.
 		{"the ssh agent", "Could not open a connection to your authentication agent.", plain, Likely, "--env SSH_AUTH_SOCK"},
 		{"publickey", "git@example.org: Permission denied (publickey).", plain, Likely, "--env SSH_AUTH_SOCK"},

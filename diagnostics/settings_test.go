@@ -37,7 +37,7 @@ func TestSettings(t *testing.T) {
 		{"ssh and its agent", "Could not open a connection to your authentication agent.", "", Likely, "ssh reads the variable SSH_AUTH_SOCK", "start it with --env SSH_AUTH_SOCK", "SSH_AUTH_SOCK"},
 		{"ssh to an unknown host", "Host key verification failed.", ".ssh/known_hosts", Likely, `"~/.ssh/known_hosts"`, byHand, ""},
 		{"ssh to a name of its settings", "ssh: Could not resolve hostname work: Temporary failure in name resolution", ".ssh/config", Likely, `ssh looks for "~/.ssh/config"`, byHand, ""},
-		{"ssh to a host", "ssh: Could not resolve hostname git.example.com: Temporary failure in name resolution", ".ssh/config", Likely, `the host "git.example.com"`, "--net git.example.com", ""},
+		{"ssh to a host", "ssh: Could not resolve hostname git.example.com: Temporary failure in name resolution", ".ssh/config", Likely, `the host "git.example.com:22"`, "--net git.example.com:22", ""},
 		{"ssh without an agent", "Could not open a connection to your authentication agent.", ".ssh/id_ed25519", None, "", "", ""},
 		{"cargo", "error: no token found, please run `cargo login`", ".cargo/credentials.toml", Likely, `"~/.cargo/credentials.toml"`, byHand, ""},
 		{"op", "[ERROR] You are not currently signed in.", ".config/op/config", Likely, `op looks for "~/.config/op"`, byHand, ""},

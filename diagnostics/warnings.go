@@ -85,6 +85,14 @@ func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
 			all.add(candidate{Finding: f, distance: at, named: true})
 		}
 	}
+	for _, n := range paths.Moved(c) {
+		for at, line := range lines {
+			if strings.Contains(line, n.Inside) || strings.Contains(line, n.Word) && !strings.Contains(line, n.Path) {
+				all.add(candidate{Finding: paths.AttributeMoved(c, Likely, n), distance: at, named: true})
+				break
+			}
+		}
+	}
 	return all
 }
 

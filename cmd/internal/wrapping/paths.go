@@ -131,7 +131,7 @@ func replacedAll(c clients.Client, words []string, host clients.Host) []string {
 }
 
 // replaced returns a text in which the variables for the project and for the home directory are
-// replaced, and a "~" if the client replaces it. ok is false if the text has other variables of
+// replaced, and one of the environment that is not set by its default, and a "~" if the client replaces it. ok is false if the text has other variables of
 // the client, or if the client replaces variables in the name of the program alone.
 func replaced(c clients.Client, text string, host clients.Host) (path string, ok bool) {
 	for _, r := range c.References(text) {
@@ -143,6 +143,8 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 			value = host.Home
 		case r.Kind == clients.FromEnv && r.Name == "HOME":
 			value = host.Home
+		case r.Kind == clients.FromEnv && r.Default != "" && (host.Env == nil || host.Env(r.Name) == ""):
+			value = r.Default
 		}
 		if value == "" || c.OnlyCmd {
 			return "", false

@@ -76,6 +76,9 @@ type Evidence struct {
 	Unset    []string // variables that are granted but not set on the host
 	Roots    []string // the roots that the client gave the server; nil when unknown
 
+	// StartDir is the directory in which mcp-jail was started, in which the relative paths of the
+	// server's arguments were meant. "" is unknown.
+	StartDir string
 	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
 	// SearchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
 	// server does not show.

@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,6 +45,48 @@ func AttributeNamed(c *facts.Case, sure report.Attribution, n Named, cause strin
 		return forSocket(c, Attribute(c, sure, n.Path, policy.Update, false, cause), true)
 	}
 	return Attribute(c, sure, n.Path, policy.Read, false, cause)
+}
+
+// A MovedPath is a relative argument that names a file where mcp-jail was started, and nothing in the
+// server's own working directory: rules without the workspace move that into the private HOME.
+type MovedPath struct {
+	Word   string
+	Path   string // where mcp-jail was started
+	Inside string // where the server looks for it
+}
+
+// Moved returns the moved paths among the arguments, and the relative path of the program itself.
+func Moved(c *facts.Case) (all []MovedPath) {
+	from := c.Evidence.StartDir
+	if from == "" || c.Profile.Dir == "" || c.Profile.Dir == from || !c.Profile.HomePrivate || !policy.Within(c.Profile.Dir, c.Profile.Home) {
+		return nil
+	}
+	for _, word := range c.Profile.Argv {
+		if strings.HasPrefix(word, "-") {
+			_, word, _ = strings.Cut(word, "=")
+		}
+		if word == "" || filepath.IsAbs(word) || !strings.ContainsAny(word, "/.") || Tilde(word) != "" || strings.Contains(word, "://") {
+			continue
+		}
+		m := MovedPath{word, filepath.Join(from, word), filepath.Join(c.Profile.Dir, word)}
+		if m.Path != from && c.Exists(m.Path) == facts.Present && c.Exists(m.Inside) == facts.Absent {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// AttributeMoved returns the finding that a relative path is looked for in the private HOME.
+func AttributeMoved(c *facts.Case, sure report.Attribution, m MovedPath) facts.Finding {
+	from := c.Evidence.StartDir
+	cause := c.Quote(m.Word) + " is relative; without the workspace the server runs in its private HOME, and not where " + c.Quote(m.Path) + " is"
+	f := facts.Refused(sure, policy.AxisFs, m.Path, facts.Right(policy.Read), cause, grants.Grant{Path: from, Rights: policy.Read | policy.Write})
+	f.Fix = "write its absolute path, or keep the workspace"
+	if IsTooWide(c, from) {
+		f.Grant, f.Fix = grants.Grant{}, "write its absolute path: "+c.Show(m.Path)
+	}
+	f.Hint.Explain = report.PagePathArg
+	return f
 }
 
 func isSocketName(n Named) bool {

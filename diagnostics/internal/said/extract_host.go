@@ -38,12 +38,14 @@ var (
 	anyURL   = lazy.Regexp(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
 )
 
-func hostReferences(line string, f Fault) []Reference {
+func hostReferences(line string, f Fault) (refs []Reference) {
 	if f != Network && f != Refused || DistrustsAuthority(line) { // connect EACCES 1.2.3.4:443
 		return nil // a host that shows a certificate was reached
 	}
-	var refs []Reference
 	add := func(host, port, scheme string) {
+		if port == "" && strings.HasPrefix(line, "ssh: ") { // it names no port if the lookup failed
+			port, scheme = "22", "tcp"
+		}
 		if ref, ok := hostReference(host, port, scheme); ok {
 			refs = append(refs, ref)
 		}

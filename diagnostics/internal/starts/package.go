@@ -16,7 +16,8 @@ import (
 // to fetch it. No rule for a host is proposed: it would hold in each session, where one
 // installation is enough.
 func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	if c.Evidence.Install == "" || c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
+	launcher, words := buriedLauncher(c)
+	if c.Evidence.Install == "" && launcher == "" || c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
 		return f, false
 	}
 	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
@@ -29,10 +30,53 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 		return f, false
 	}
 	name := filepath.Base(c.Profile.Argv[0])
+	if launcher != "" {
+		return facts.Finding{
+			Note: launcher + " downloads what it runs, and the policy grants no network; mcp-jail installs the package itself where the line begins with " + launcher + ", and this one begins with " + c.Quote(name),
+			Fix:  "write the line without " + c.Quote(name) + ": " + c.Quote(words) + "; a directory belongs into the client's entry (cwd), and a variable into its env",
+		}, true
+	}
 	return facts.Finding{
 		Note: "the package that " + name + " starts is not installed, and the policy grants no network to fetch it",
 		Fix:  "install it once, in a terminal: " + c.Evidence.Install + ". The server then starts without " + name + " and without a network",
 	}, true
+}
+
+// buriedLauncher returns a launcher of packages that the server's line starts through another program,
+// such as timeout, env -C or a shell, and the line that begins with it. mcp-jail takes no such line
+// apart. It returns "" for any other line.
+func buriedLauncher(c *facts.Case) (launcher, line string) {
+	argv := c.Profile.Argv
+	if len(argv) < 2 || c.Evidence.Install != "" || fetches(argv) != "" {
+		return "", ""
+	}
+	if outer := filepath.Base(argv[0]); policy.InterpreterFamily(outer) != "" && !policy.IsShell(outer) {
+		return "", "" // a script's own arguments
+	}
+	for i, arg := range argv[1:] {
+		words := append(strings.Fields(arg), argv[i+2:]...) // sh -c 'npx x', env -S 'npx x'
+		for k := range strings.Fields(arg) {
+			if name := fetches(words[k:]); name != "" {
+				return name, strings.Join(words[k:], " ")
+			}
+		}
+	}
+	return "", ""
+}
+
+// fetches returns the launcher with which a line begins, or "".
+func fetches(words []string) string {
+	second := ""
+	if len(words) > 1 {
+		second = words[1]
+	}
+	switch name := filepath.Base(words[0]); {
+	case slices.Contains([]string{"npx", "pnpx", "bunx", "uvx", "pipx"}, name) && len(words) > 1:
+		return name
+	case name == "npm" && (second == "exec" || second == "x"), (name == "pnpm" || name == "yarn") && second == "dlx", name == "bun" && second == "x", name == "uv" && second == "tool":
+		return name + " " + second
+	}
+	return ""
 }
 
 // unbuilt matches what programs say when a part is missing that an install script compiles or

@@ -38,6 +38,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Unanswered:      s.unanswered(time.Time{}, since),
 		Redactor:        s.Redact,
 		Unset:           s.Unset,
+		StartDir:        s.Client.Config.StartDir,
 		UserHome:        s.Client.Config.UserHome,
 		SearchPath:      s.Client.Config.SearchPath,
 		Variable:        s.Client.Config.Variable,

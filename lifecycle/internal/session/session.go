@@ -51,6 +51,7 @@ type Session struct {
 	InstallScripts  string
 	Preset          func() (name string, hosts []string)
 	Unset           []string
+	StartDir        string
 	UserHome        string
 	Logins          string
 	SearchPath      string
