@@ -77,8 +77,9 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 	return append(needs, extra...)
 }
 
-func (b *resolver) addBaseline(extra []command.Dependency) {
-	needs := b.dependencies(extra)
+func (b *resolver) addBaseline(c *command.Resolver) {
+	defer b.warnModuleLinks(c.Modules) // once the entries are there
+	needs := b.dependencies(c.Dependencies)
 	type resolved struct {
 		path string
 		info hostfs.FileInfo

@@ -80,7 +80,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	}
 	b.listPrograms(c, out)
 	out.Parts = b.programParts(c)
-	b.addBaseline(c.Dependencies)
+	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
 	b.addPrivateHome(out)
 	b.masks.hideSensitive()

@@ -64,6 +64,7 @@ type Resolver struct {
 	Loaders       []string          // those of files that run any program on request
 	StartedAs     string            // the program that a shim given by its path stands for, "" otherwise
 	Shimmed       map[string]string // a directory of shims -> the directory of the real programs
+	Modules       []string          // the node_modules of scripts, which may not exist
 	EscapingLinks []policy.Link     // links that a server may write, to places that none may write
 }
 

@@ -203,10 +203,12 @@ func (c *Resolver) addScriptPackage(interpreter, file string) {
 	case lang == "node" || lang == "bun" || lang == "deno":
 		if i := strings.Index(file, "/node_modules/"); i >= 0 {
 			c.AddDependency(file[:i]+"/node_modules", "the packages around "+path.Base(file), false)
+			c.Modules = append(c.Modules, file[:i]+"/node_modules")
 			return
 		}
 		for d := dir; d != "/" && !c.isGuarded(d); d = path.Dir(d) {
 			if c.Paths.Exists(path.Join(d, "package.json")) {
+				c.Modules = append(c.Modules, path.Join(d, "node_modules"))
 				if c.isServerWritable(file) && !c.isServerWritable(d) {
 					// The server could remove the package.json of its workspace, so that the
 					// next one found is outside. Grant only the files that node looks for there.
@@ -241,6 +243,7 @@ func (c *Resolver) addShellPackage(file string) {
 		if slices.ContainsFunc(manifests, has) {
 			c.AddDependency(dir, "the package of "+path.Base(file), true)
 			if has("package.json") {
+				c.Modules = append(c.Modules, path.Join(dir, "node_modules"))
 				c.addHoisted(path.Dir(dir))
 			}
 			return
@@ -257,6 +260,7 @@ func (c *Resolver) addHoisted(dir string) {
 	for ; dir != "/" && !c.isGuarded(dir); dir = path.Dir(dir) {
 		if m := path.Join(dir, "node_modules"); c.Paths.Exists(m) {
 			c.AddDependency(m, "the packages hoisted to "+dir, false)
+			c.Modules = append(c.Modules, m)
 		}
 	}
 }
