@@ -304,7 +304,7 @@ func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
 	switch ref.Kind {
 	case said.Path:
 		f := paths.Analyze(c, ref)
-		if !f.Refused && ref.Fault == said.Absent && !strings.Contains(ref.Name, "/") { // env: mytool: No such file or directory
+		if !f.Refused && ref.Fault == said.Absent && ref.From == "" && !strings.Contains(ref.Name, "/") { // env: mytool: No such file or directory
 			ref.Kind = said.Program
 			if p := starts.AnalyzeProgram(c, ref); p.Refused {
 				return p

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -22,52 +23,24 @@ const (
 // not granted, as those of a monorepo or of npm link. A repository can bring such a link, so none is
 // followed. It looks at the first level and at scopes.
 func (b *resolver) warnModuleLinks(modules []string) {
-	var named, lead []string
-	more, followed := 0, 0
-	look := func(dir string, each func(name string, mode fs.FileMode)) {
-		if at, err := b.paths.Resolve(dir); err == nil && at.Exists() && at.Info.Mode.IsDir() {
-			list, _ := b.paths.List(at.Path)
-			for _, e := range list[:min(len(list), maxModules)] {
-				each(path.Join(at.Path, e.Name), e.Type)
-			}
-		}
-	}
-	follow := func(p string, mode fs.FileMode) {
-		if mode&fs.ModeSymlink == 0 || followed == maxModuleLinks {
-			return
-		}
-		followed++
-		// One question for most: where a link of a package manager leads, it is granted as well.
-		target, err := b.h.Readlink(p)
-		if !strings.HasPrefix(target, "/") {
-			target = path.Join(path.Dir(p), target)
-		}
-		if e, ok := b.entries.find(path.Clean(target)); err != nil || ok && e.Rights.Has(policy.Read) {
-			return
-		}
-		at, err := b.paths.Resolve(p)
-		if err != nil || !at.Exists() || places.IsSystemPath(at.Path) {
-			return
-		}
-		if e, ok := b.entries.find(at.Path); ok && e.Rights.Has(policy.Read) {
-			return
-		}
-		if _, around := b.entries.find(p); !around || places.Sensitive(b.h, b.p, at.Path) != "" || b.isNeverWidened(at.Path) {
-			return
-		}
-		if len(named) == maxLinkNames {
-			more++
-			return
-		}
-		named, lead = append(named, show.Line(p)+" -> "+show.Line(at.Path)), append(lead, at.Path)
-	}
+	var links []string
 	for _, dir := range modules {
-		look(dir, func(p string, mode fs.FileMode) {
-			if strings.HasPrefix(path.Base(p), "@") && mode.IsDir() {
-				look(p, follow)
+		links = append(links, b.moduleLinks(dir, true)...)
+	}
+	slices.Sort(links)
+	var named, lead []string
+	more := 0
+	for _, l := range links[:min(len(links), maxModuleLinks)] {
+		to := b.leadsAway(l)
+		switch {
+		case to == "":
+		case len(named) == maxLinkNames:
+			more++
+		default:
+			if named = append(named, show.Line(l)+" -> "+show.Line(to)); !slices.Contains(lead, to) {
+				lead = append(lead, to)
 			}
-			follow(p, mode)
-		})
+		}
 	}
 	if len(named) == 0 {
 		return
@@ -79,9 +52,58 @@ func (b *resolver) warnModuleLinks(modules []string) {
 	b.warnings.warn("module-links", b.p.Where, "%s; if the server needs them, %s", text, b.readRules(lead))
 }
 
-// readRules returns what grants some paths, as it is written.
+// moduleLinks returns the links in a node_modules, or in a scope of one.
+func (b *facts) moduleLinks(dir string, scopes bool) (links []string) {
+	at, err := b.paths.Resolve(dir)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {
+		return nil
+	}
+	list, _ := b.paths.List(at.Path)
+	for _, e := range list[:min(len(list), maxModules)] {
+		switch p := path.Join(at.Path, e.Name); {
+		case e.Type&fs.ModeSymlink != 0:
+			links = append(links, p)
+		case scopes && e.Type.IsDir() && strings.HasPrefix(e.Name, "@"):
+			links = append(links, b.moduleLinks(p, false)...)
+		}
+	}
+	return links
+}
+
+// leadsAway returns where a link leads, if that is not granted and a rule for it can be proposed.
+func (b *resolver) leadsAway(link string) string {
+	if _, granted := b.entries.find(link); !granted {
+		return ""
+	}
+	readable := func(p string) bool {
+		e, ok := b.entries.find(p)
+		return ok && e.Rights.Has(policy.Read)
+	}
+	// One question for most: where a link of a package manager leads, it is granted as well.
+	target, err := b.h.Readlink(link)
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join(path.Dir(link), target)
+	}
+	if err != nil || readable(path.Clean(target)) {
+		return ""
+	}
+	at, err := b.paths.Resolve(link)
+	if err != nil || !at.Exists() || readable(at.Path) || places.IsSystemPath(at.Path) || places.Sensitive(b.h, b.p, at.Path) != "" || holdsAny(at.Path, b.neverWiden) {
+		return ""
+	}
+	return at.Path
+}
+
+// readRules returns what grants some paths, as it is written. The first rule replaces the default
+// policy, so the workspace gets one too.
 func (b *resolver) readRules(all []string) string {
 	var parts []string
+	if slices.ContainsFunc(b.targets, func(n ruleTarget) bool { return n.rule.Where == policy.DefaultSource }) {
+		parts = []string{"--write ."}
+		if !b.p.FromCommandLine {
+			parts = []string{`path = ".", read = true, write = true`}
+		}
+	}
 	for _, p := range all {
 		if b.p.FromCommandLine {
 			parts = append(parts, show.Typed("--read", p))
@@ -95,11 +117,7 @@ func (b *resolver) readRules(all []string) string {
 	return "add " + strings.Join(parts, ", and ")
 }
 
-func (b *resolver) isNeverWidened(dir string) bool {
-	for _, g := range b.neverWiden {
-		if policy.Within(g, dir) {
-			return true
-		}
-	}
-	return dir == "/"
+// holdsAny reports whether a directory is or holds one of some paths.
+func holdsAny(dir string, all []string) bool {
+	return slices.ContainsFunc(all, func(p string) bool { return policy.Within(p, dir) })
 }

@@ -18,6 +18,13 @@ func TestModuleLinks(t *testing.T) {
 	for i := range maxLinkNames + 2 {
 		many += fmt.Sprintf("l %s/n%d /home/u/m/p/shared\n", modules, i)
 	}
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"node", "/home/u/m/p/server/dist/x.js"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ws, err := Resolve(p, newFake(aSystem, app+"l "+modules+"/shared ../../shared").host()); err != nil || !strings.Contains(fmt.Sprint(ws), "start it with --write . --read /home/u/m/p/shared") {
+		t.Errorf("the default policy: %v, %v", ws, err)
+	}
 	for name, c := range map[string]struct {
 		files, flags string
 		want         []string // parts of the warning; none: no warning
@@ -25,7 +32,7 @@ func TestModuleLinks(t *testing.T) {
 		"workspace":   {"l " + modules + "/shared ../../shared", "", []string{modules + "/shared -> /home/u/m/p/shared;", "start it with --read /home/u/m/p/shared"}},
 		"scope":       {"l " + modules + "/@a/shared ../../../shared", "", []string{"/@a/shared -> /home/u/m/p/shared", "--read /home/u/m/p/shared"}},
 		"hoisted":     {"d /home/u/m/node_modules\nl /home/u/m/node_modules/shared ../p/shared", "", []string{"/home/u/m/node_modules/shared -> /home/u/m/p/shared"}},
-		"many":        {many, "", []string{"/n4 -> /home/u/m/p/shared and 2 more; if"}},
+		"many":        {many, "", []string{"/n4 -> /home/u/m/p/shared and 2 more; if the server needs them, start it with --read /home/u/m/p/shared"}},
 		"granted":     {"l " + modules + "/shared ../../shared", "/home/u/m/p/shared", nil},
 		"inside":      {"d " + modules + "/.pnpm/a\nl " + modules + "/a .pnpm/a", "", nil},
 		"system":      {"l " + modules + "/sys /usr/lib/node_modules/sys", "", nil},

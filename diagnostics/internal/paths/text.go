@@ -15,6 +15,11 @@ import (
 
 // Analyze analyzes a path that a text names together with a fault.
 func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
+	if ref.From != "" {
+		if f := analyzeModule(c, ref); f.Refused || !strings.HasPrefix(ref.Name, "/") {
+			return f
+		}
+	}
 	if f := analyzeTilde(c, ref); f.Refused {
 		return f
 	}

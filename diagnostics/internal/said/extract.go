@@ -22,6 +22,7 @@ type Reference struct {
 	Bare      bool          // of a path: may also be a word of the sentence
 	Port      int           // of a host
 	Scheme    string        // of a host
+	From      string        // of a path: the file that imports it; the path is that of a module or its name alone
 	Asked     bool          // of a variable: the text clearly asks for it
 	// database: of a path: a file of SQLite, which keeps a journal beside it
 	Database bool
@@ -76,7 +77,7 @@ func References(lines []string, escaped Escapes) []Reference {
 			continue
 		}
 		f, _ := MatchFault(line)
-		refs := gitReferences(line, f)
+		refs := append(gitReferences(line, f), moduleReferences(lines, i)...)
 		if len(refs) == 0 {
 			refs = pathReferences(line, f)
 		}
