@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestErrorToCall: an error answer to a tool call gets a diagnosis where the client reads
-// it. Errors without a known cause, and errors to other requests, pass unchanged.
+// TestErrorToCall: an error answer to a request gets a diagnosis where the client reads it. Errors
+// without a known cause, and those that decline a method, pass unchanged.
 func TestErrorToCall(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "erring"}, func(s *session.Session) {
@@ -39,15 +39,16 @@ func TestErrorToCall(t *testing.T) {
 	if told.Stage != "call" || told.Attribution != "likely" || !strings.Contains(told.Hint, "/data/x") || !strings.Contains(strings.Join(told.Grant, "\n"), `path = "/data/x"`) {
 		t.Errorf("told %+v in %s", told, line)
 	}
-	if string(answer.Error.Data["dev.mcp-jail/data"]) != `"EACCES: permission denied, open '/data/x'"` || answer.Error.Message != "failed" {
+	if string(answer.Error.Data["dev.mcp-jail/data"]) != `"EACCES: permission denied, open '/data/x'"` || !strings.HasPrefix(answer.Error.Message, "failed [mcp-jail] Likely cause: ") || !strings.Contains(answer.Error.Message, "/data/x") || strings.Contains(answer.Error.Message, "\n") {
 		t.Errorf("the server's own words are lost: %s", line)
 	}
-	for _, request := range []string{
-		`{"id":1,"method":"tools/call","params":{"name":"no such row"}}`,
-		`{"id":1,"method":"resources/read","params":{"name":"EACCES: permission denied, open '/data/x'"}}`,
+	for request, want := range map[string]string{
+		`{"id":1,"method":"tools/call","params":{"name":"no such row"}}`:                                   `"message":"failed","data":"no such row"}}`,
+		`{"id":1,"method":"resources/read","params":{"name":"no such row"}}`:                               `"message":"failed","data":"no such row"}}`,
+		`{"id":1,"method":"resources/read","params":{"name":"EACCES: permission denied, open '/data/x'"}}`: `"message":"failed [mcp-jail] Likely cause: `,
 	} {
 		p.Send(request)
-		if got := p.Line(); strings.Contains(got, "mcp-jail") || !strings.HasPrefix(got, `{"jsonrpc":"2.0",  "id":1,`) {
+		if got := p.Line(); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"jsonrpc":"2.0",  "id":1,"error":{"code":-32000,`) {
 			t.Errorf("%s was answered with %s", request, got)
 		}
 	}
@@ -151,7 +152,7 @@ func TestErrorResults(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(`{"id":2,"method":"tools/list"}`)
-	if got := p.Line(); got != `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"cannot read /secret"}}`+"\n" {
+	if got := p.Line(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"cannot read /secret [mcp-jail] Cause: `) || !strings.Contains(got, `,"data":{"dev.mcp-jail/diagnosis":{"stage":"list"`) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(sessiontest.Initialize)

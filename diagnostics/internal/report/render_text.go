@@ -119,7 +119,11 @@ func (d Diagnosis) ErrorNote() string {
 	if d.Cause == "" {
 		return ""
 	}
-	return mark + show.Cut(show.Line(d.causeForModel(" ")), maxMessage-len(mark)-len(d.Explain.Reference())) + d.Explain.Reference()
+	more := ""
+	if d.Explain != "" {
+		more = " More: mcp-jail explain " + string(d.Explain) + "."
+	}
+	return mark + show.Cut(show.Line(d.causeForModel(" ")), maxMessage-len(mark)-len(more)) + more
 }
 
 // mark begins what mcp-jail adds to a text of the server.
