@@ -270,6 +270,11 @@ func analyzeMentions(c *facts.Case, lines []string) candidates {
 	for _, f := range analyzeSettings(c, lines, Possible) {
 		all.add(f)
 	}
+	for at, line := range lines {
+		if f := paths.AnalyzeOwnSettings(c, line); f.Refused {
+			all.add(candidate{Finding: f, distance: at, named: true})
+		}
+	}
 	return ranked(c, all, len(lines))
 }
 

@@ -87,3 +87,33 @@ func TestSettingsInTheWay(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 }
+
+// TestOwnSettings: a server that says in its own words that it lacks a login leads to the directory in
+// the home that has its name. That is possible, no more.
+func TestOwnSettings(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, flags string
+		argv              []string
+		has               string
+	}{
+		{"by its package", "Not authenticated. Run `gmail auth` first.", "--read ~/.gmail-mcp", []string{"node", "/x/node_modules/@gongrzhe/server-gmail-autoauth-mcp/dist/index.js"}, ".gmail-mcp/credentials.json"},
+		{"by its program", "error: no credentials", "--read ~/.config/acme-notes", []string{"/usr/bin/acme-notes"}, ".config/acme-notes/token"},
+		{"by the word of a launcher", "Login required", "--read ~/.acme", []string{"npx", "-y", "@x/mcp-acme@1.2"}, ".acme/token"},
+		{"other words", "error: the note is too long", "", []string{"/usr/bin/acme-notes"}, ".config/acme-notes/token"},
+		{"another name", "error: no credentials", "", []string{"/usr/bin/notes"}, ".config/acme/token"},
+		{"the name of many", "error: no credentials", "", []string{"node", "server.js"}, ".config/node/token .local/server"},
+		{"a sensitive place", "error: no credentials", "", []string{"/usr/bin/aws"}, ".aws/credentials"},
+	} {
+		ev := evidence(tt.text)
+		ev.FromCommandLine, ev.Profile.Argv = true, tt.argv
+		there := host{}
+		for _, name := range strings.Fields(tt.has) {
+			there["/home/u/"+name] = true
+		}
+		ev.Exists = there.exists
+		d := Diagnose(ev)
+		if got := strings.Join(d.Flags, " "); got != tt.flags || got != "" && d.Attribution != Possible {
+			t.Errorf("%s: %q, want %q\n%s", tt.name, got, tt.flags, d.Text())
+		}
+	}
+}

@@ -168,7 +168,7 @@ func isNamedAfter(c *facts.Case, dir string) bool {
 		}
 	}
 	for _, word := range strings.FieldsFunc(strings.ToLower(filepath.Base(dir)), func(r rune) bool { return strings.ContainsRune(".-_@ ", r) }) {
-		if len(word) < 3 || slices.Contains([]string{"mcp", "server", "config", "data", "node", "python", "python3"}, word) {
+		if len(word) < 3 || slices.Contains(plainWords, word) {
 			continue
 		}
 		if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(wordsOf(name), word) }) {
@@ -177,6 +177,9 @@ func isNamedAfter(c *facts.Case, dir string) bool {
 	}
 	return false
 }
+
+// plainWords are words in the names of many servers and programs.
+var plainWords = []string{"mcp", "server", "servers", "config", "data", "node", "python", "python3", "npx", "uvx", "npm", "uv", "bun", "bunx", "deno", "main", "index", "cli", "src", "dist", "app", "bash", "run", "start", "srv", "local", "cache", "the"}
 
 func wordsOf(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })

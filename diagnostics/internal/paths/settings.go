@@ -58,6 +58,7 @@ var programSettings = []settings{
 		places: []string{".docker/config.json"}, variables: []string{"DOCKER_CONFIG"}},
 	{program: "docker", lacks: []string{"is not a docker command", "docker: unknown command"}, hints: []string{"unknown shorthand flag: 'f' in -f"},
 		places: []string{".docker/cli-plugins"}, variables: []string{"DOCKER_CONFIG"}},
+	{program: "docker", hints: []string{"cannot connect to the docker daemon"}, places: []string{".docker/config.json", ".docker/contexts"}, variables: []string{"DOCKER_HOST", "DOCKER_CONTEXT"}},
 	{program: "npm", lacks: []string{"eneedauth", "requires you to be logged in", "code e401", "npm login", "npm adduser", "authentication token seems to be invalid", "err_pnpm_fetch_401", "no authorization header was set"},
 		hints:  []string{"code e403", "code e404"},
 		places: []string{".npmrc"}, variables: []string{"NPM_TOKEN", "NODE_AUTH_TOKEN", "NPM_CONFIG_USERCONFIG"}},
@@ -133,6 +134,55 @@ func (s settings) missed(c *facts.Case, sure report.Attribution) (found []facts.
 		f.Fix = report.Joined(f.Fix, "before that, "+strings.Join(first, ", and "))
 	}
 	return append(found, f)
+}
+
+// loginWords are words, in lower case, of a server that lacks a login or settings of its own.
+var loginWords = []string{
+	"not authenticated", "unauthenticated", "not logged in", "not signed in", "login required", "log in first", "login first", "sign in first", "please log in", "please login", "please sign in", "please authenticate",
+	"authenticate first", "authentication required", "not authorized yet", "no credentials", "credentials not found", "missing credentials", "credentials are missing", "no token", "token not found", "missing token", "no api key",
+	"api key not found", "not configured", "no configuration", "no config", "configuration not found", "config not found", "config file not found", "no account", "no profile", "not initialized", "run setup", "run auth", "auth login",
+}
+
+// AnalyzeOwnSettings returns the directory in the user's home that has the server's name, if a line
+// says that the server lacks a login or settings, and the directory is not granted.
+func AnalyzeOwnSettings(c *facts.Case, line string) facts.Finding {
+	if c.Evidence.UserHome == "" || !said.ContainsAny(strings.ToLower(line), loginWords) {
+		return facts.Finding{}
+	}
+	for _, name := range serverNames(c) {
+		for _, place := range []string{"." + name, "." + name + "-mcp", ".mcp-" + name, ".config/" + name, ".config/" + name + "-mcp", ".config/mcp-" + name, ".local/share/" + name} {
+			path := filepath.Join(c.Evidence.UserHome, place)
+			real := c.Canonical(path)
+			if c.Exists(real) != facts.Present || c.Allows(policy.OpRead, real) || IsTooWide(c, real) || slices.Contains(sharedPaths, place) {
+				continue
+			}
+			cause := c.ServerSaid(line) + "; your " + c.Show(path) + ", which has the server's name, is not granted"
+			return withhold(c, attributeInHome(c, report.Possible, path, policy.Read, cause), false)
+		}
+	}
+	return facts.Finding{}
+}
+
+// serverNames returns the names that a server may have given its directory, from its package and its
+// program: gmail-autoauth, gmail and autoauth for server-gmail-autoauth-mcp.
+func serverNames(c *facts.Case) (all []string) {
+	for _, arg := range c.Profile.Argv[:min(len(c.Profile.Argv), 4)] {
+		base := filepath.Base(arg)
+		if _, inside, ok := strings.Cut(arg, "/node_modules/"); ok {
+			if base, _, _ = strings.Cut(strings.TrimPrefix(inside, "@"), "/"); strings.HasPrefix(inside, "@") {
+				_, rest, _ := strings.Cut(inside, "/")
+				base, _, _ = strings.Cut(rest, "/")
+			}
+		} else if strings.HasPrefix(arg, "-") {
+			continue
+		}
+		base, _, _ = strings.Cut(base, "@")
+		words := slices.DeleteFunc(wordsOf(strings.TrimSuffix(base, filepath.Ext(base))), func(word string) bool { return slices.Contains(plainWords, word) })
+		if len(words) > 0 {
+			all = append(append(all, strings.Join(words, "-")), slices.DeleteFunc(words, func(word string) bool { return len(word) < 3 })...)
+		}
+	}
+	return all
 }
 
 // inTheWay says which files of the private HOME have the place of what is to be granted.
