@@ -50,9 +50,9 @@ func AnalyzeMention(c *facts.Case, ref said.Reference) facts.Finding {
 
 // besidePrograms are the names of files and directories that a program reads from its own directory.
 var besidePrograms = []string{
-	"icudtl.dat", "resources.pak", "v8_context_snapshot.bin", "snapshot_blob.bin", "locales", "resources", // Chrome, Electron
+	"icudtl.dat", "resources.pak", "v8_context_snapshot.bin", "snapshot_blob.bin", // Chrome, Electron
 	"omni.ja", "platform.ini", "libxul.so", // Firefox
-	"lib", "libs", "jre", "_internal", "node_modules", "plugins",
+	"lib", "jre", "_internal",
 }
 
 // programDir returns the directory that a program needs besides its file, or "": its own, if it keeps
