@@ -267,6 +267,9 @@ func analyzeMentions(c *facts.Case, lines []string) candidates {
 			all.add(candidate{Finding: f, distance: ref.Line, named: true})
 		}
 	}
+	if len(names.WithheldFor(c, lines)) > 0 { // surer than a place that such words may be about
+		return ranked(c, all, len(lines))
+	}
 	for _, f := range analyzeSettings(c, lines, Possible) {
 		all.add(f)
 	}

@@ -95,6 +95,11 @@ func TestPrivateHomeStart(t *testing.T) {
 	if d, ok := Complaint(ev); !ok || !slices.Equal(d.Flags, []string{"--read", "~/.thing/keys.json"}) {
 		t.Errorf("%v: %s", ok, d.Text())
 	}
+	ev = start("warning: no such file: " + privateHome + "/.aws/credentials")
+	ev.Exit = nil
+	if d, ok := Complaint(ev); !ok || d.Flags != nil || !strings.Contains(d.Fix, "add yourself: --read ~/.aws/credentials") {
+		t.Errorf("%v: %s", ok, d.Text())
+	}
 	ev = start("mkdir -p is missing: open " + privateHome + "/.thing/log.txt: no such file or directory, cannot create '" + privateHome + "/.thing/log.txt'")
 	if d := Diagnose(ev); d.Attribution == Certain {
 		t.Errorf("%s", d.Text())

@@ -26,7 +26,7 @@ func TestSettings(t *testing.T) {
 		{"gh", "To get started with GitHub CLI, please run:  gh auth login", ".config/gh/hosts.yml", Likely, `gh looks for "~/.config/gh"`, byHand + "--read ~/.config/gh", ""},
 		{"aws", "Unable to locate credentials. You can configure credentials by running \"aws configure\".", ".aws/credentials", Likely, `aws looks for "~/.aws"`, byHand + "--read ~/.aws", ""},
 		{"aws by a variable", "Unable to locate credentials.", "", Likely, "aws reads the variable AWS_PROFILE", "start it with --env AWS_PROFILE", "AWS_PROFILE"},
-		{"aws without a region", "You must specify a region. You can also configure your region", ".aws/config", Possible, "aws reads the variable AWS_REGION", "start it with --env AWS_REGION", "AWS_REGION"},
+		{"aws without a region", "You must specify a region. You can also configure your region", ".aws/config", Likely, "AWS_REGION", "start it with --env AWS_REGION", "AWS_REGION"},
 		{"gcloud", "google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.", ".config/gcloud/x.json", Likely, `gcloud looks for "~/.config/gcloud"`, byHand, ""},
 		{"az", "Please run 'az login' to setup account.", ".azure/x", Likely, `az looks for "~/.azure"`, byHand, ""},
 		{"kubectl", "The connection to the server localhost:8080 was refused - did you specify the right host or port?", ".kube/config", Likely, `kubectl looks for "~/.kube/config"`, byHand, ""},

@@ -120,15 +120,15 @@ func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr
-// that it lacks access to something. ok is false if no likely cause with a grant is
-// found. Only text counts: denials during a start are common and are ignored.
+// that it lacks access to something. ok is false if no likely cause is found with a grant,
+// or with what the user can write for a sensitive path. Only text counts: denials during a start are common and are ignored.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	if !slices.ContainsFunc(ev.Stderr, said.MayNameFault) {
 		return d, false
 	}
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
-	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
+	return d, d.Attribution == Likely && (len(d.Grant)+len(d.Flags) > 0 || d.NoLine && d.Explain == PageFsSensitive)
 }
 
 // Awaited returns the diagnosis for a server that runs and does not answer, because it waits for a

@@ -58,7 +58,7 @@ var programSettings = []settings{
 		places: []string{".docker/config.json"}, variables: []string{"DOCKER_CONFIG"}},
 	{program: "docker", lacks: []string{"is not a docker command", "docker: unknown command"}, hints: []string{"unknown shorthand flag: 'f' in -f"},
 		places: []string{".docker/cli-plugins"}, variables: []string{"DOCKER_CONFIG"}},
-	{program: "docker", hints: []string{"cannot connect to the docker daemon"}, places: []string{".docker/config.json", ".docker/contexts"}, variables: []string{"DOCKER_HOST", "DOCKER_CONTEXT"}},
+	{program: "docker", hints: []string{"cannot connect to the docker daemon"}, places: []string{".docker/config.json", ".docker/contexts"}},
 	{program: "npm", lacks: []string{"eneedauth", "requires you to be logged in", "code e401", "npm login", "npm adduser", "authentication token seems to be invalid", "err_pnpm_fetch_401", "no authorization header was set"},
 		hints:  []string{"code e403", "code e404"},
 		places: []string{".npmrc"}, variables: []string{"NPM_TOKEN", "NODE_AUTH_TOKEN", "NPM_CONFIG_USERCONFIG"}},
