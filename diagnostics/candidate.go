@@ -2,7 +2,6 @@ package diagnostics
 
 import (
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -226,59 +225,6 @@ func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.
 		}
 	}
 	return all, cleared, clearedAt
-}
-
-// analyzeSettings returns what the programs that wrote the text of the failure keep in the user's home.
-func analyzeSettings(c *facts.Case, lines []string, sure Attribution) (all candidates) {
-	ran := func(program string) bool {
-		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return filepath.Base(d.Program) == program })
-	}
-	for at, line := range lines {
-		if fault, _ := said.MatchFault(line); fault == said.Network && sure != Likely {
-			continue
-		}
-		for _, f := range paths.AnalyzeSettings(c, line, ran) {
-			if f.Hint.Attribution == sure {
-				all.add(candidate{Finding: f, distance: at, named: true, lines: []int{at}})
-			}
-		}
-	}
-	return all
-}
-
-// say reports whether a line is that of a program which lacks its settings. A host in it is the one
-// that it would ask without them, or that has asked for a login.
-func (all candidates) say(line int) bool {
-	return slices.ContainsFunc(all, func(f candidate) bool { return slices.Contains(f.lines, line) })
-}
-
-// analyzeMentions returns the paths in the text of the failure that no words connect to it, and what
-// its programs may miss. They count only if there is no other cause.
-func analyzeMentions(c *facts.Case, lines []string) candidates {
-	if _, ok := paths.OutsideRoots(c, lines); ok || c.Evidence.Profile == nil || c.Evidence.Start != nil {
-		return nil
-	}
-	if _, ok := network.Unreached(c, lines); ok {
-		return nil
-	}
-	var all candidates
-	for _, ref := range said.Mentions(lines, c.Escaped) {
-		if f := paths.AnalyzeMention(c, ref); f.Refused {
-			all.add(candidate{Finding: f, distance: ref.Line, named: true})
-		}
-	}
-	if len(names.WithheldFor(c, lines)) > 0 { // surer than a place that such words may be about
-		return ranked(c, all, len(lines))
-	}
-	for _, f := range analyzeSettings(c, lines, Possible) {
-		all.add(f)
-	}
-	for at, line := range lines {
-		if f := paths.AnalyzeOwnSettings(c, line); f.Refused {
-			all.add(candidate{Finding: f, distance: at, named: true})
-		}
-	}
-	return ranked(c, all, len(lines))
 }
 
 // namesAnotherCause reports whether the failing text names something other than a host

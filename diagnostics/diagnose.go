@@ -76,7 +76,7 @@ func diagnose(ev Evidence) Diagnosis {
 	found, cleared := analyze(c, lines, own)
 	scripts, skipped := starts.SkippedScripts(c, lines)
 	if len(found) == 0 && !skipped && !awaits {
-		found = analyzeMentions(c, lines[:own])
+		found, cleared = analyzeMentions(c, lines[:own], cleared)
 	}
 	found = withKnown(c, found, cleared, lines[:own])
 	switch {

@@ -56,6 +56,10 @@ func TestPrivateHome(t *testing.T) {
 		{"granted, and the server has its own", "invalid: file not found: " + privateHome + "/.file/x", "", `has something of the server's own in its place: "~/.local/state/mcp-jail/homes/github/.file"`, Possible, func(p *policy.Profile) {
 			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/.file", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule})
 		}},
+		{"granted, and the server reads its own", "Error: invalid token in " + privateHome + "/.own/x", "", `something of the server's own in its place: "~/.local/state/mcp-jail/homes/github/.own/x"`, Possible, func(p *policy.Profile) {
+			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/.own", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule})
+		}},
+		{"of the server alone", "Error: invalid token in " + privateHome + "/.own/x", "", "", None, nil},
 		{"granted later", "file not found: " + privateHome + "/.thing/keys.json", "", "was not in the server's private HOME when it started", Possible, func(p *policy.Profile) {
 			p.Entries = append(p.Entries, policy.Entry{Path: "/home/u/.thing", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule})
 		}},
