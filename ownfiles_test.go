@@ -52,7 +52,7 @@ var openFiles = map[string]string{
 	"cmd/internal/session/refuse.go": ofUser, "cmd/internal/session/attempt.go": ofUser, "cmd/internal/wrapping/find.go": ofUser, "cmd/internal/wrapping/reading.go": ofUser, "cmd/mcp-jail/log.go": ofUser,
 	"lifecycle/catalog/scan.go": ofUser, "policy/config/load.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
-	"cmd/internal/session/package_data.go": ofHome,
+	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem,
 	"policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,

@@ -96,7 +96,7 @@ func TestAwaited(t *testing.T) {
 	ev := evidence("")
 	ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", mcpRemote
 	ev.Listening = func() ([]int, bool) { return []int{16774}, true }
-	ev.Logins = "~/.mcp-auth"
+	ev.Logins = func() string { return "~/.mcp-auth" }
 	defaultProfile(ev.Profile)
 	d, ok := Awaited(ev)
 	want := `[[servers.github.access.fs]] path = "." read = true write = true [[servers.github.access.inbound]] port = 16774`

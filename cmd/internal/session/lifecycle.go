@@ -40,6 +40,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Install:         t.Package.installCommand(),
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
+		Logins:          func() string { return FindLogins(t).Dirs() },
 		SearchPath:      os.Getenv("PATH"),
 		Variable:        variable,
 		Exists:          pathExists, Executable: isExecutable, Listens: confine.HostListens(),

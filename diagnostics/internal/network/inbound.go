@@ -58,7 +58,7 @@ func AwaitsCallback(c *facts.Case, lines []string, own int) (f facts.Finding, ok
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
-		return loginPending(port), true
+		return withLogins(c, loginPending(port)), true
 	}
 	return noPort(c, sure, port, "the server waits for a connection to its port "+strconv.Itoa(port)+", as after a login in the browser, and no port leads into the jail"), true
 }
@@ -98,8 +98,16 @@ func noPort(c *facts.Case, sure report.Attribution, port int, cause string) fact
 	if port >= randomPorts && !isWritten(c, port) {
 		f.Fix = "if the server takes another port at each start, give it a fixed one first, as its documentation says"
 	}
-	if c.Evidence.Logins != "" {
-		f.Fix = report.Joined(f.Fix, "its logins of before are in "+show.Line(c.Evidence.Logins)+": `mcp-jail wrap --logins` copies them to its private HOME")
+	return withLogins(c, f)
+}
+
+// withLogins adds where the server's logins of before are.
+func withLogins(c *facts.Case, f facts.Finding) facts.Finding {
+	if c.Evidence.Logins == nil {
+		return f
+	}
+	if dir := c.Evidence.Logins(); dir != "" {
+		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap --logins` copies them to its private HOME")
 	}
 	return f
 }

@@ -53,7 +53,7 @@ type Session struct {
 	Unset           []string
 	StartDir        string
 	UserHome        string
-	Logins          string
+	Logins          func() string
 	SearchPath      string
 	Exists          func(path string) bool
 	Executable      func(path string) bool

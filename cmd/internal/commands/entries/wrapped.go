@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // WrappedServer is a server that a client starts in mcp-jail. Its line has the values of the
@@ -29,8 +30,11 @@ type WrappedServer struct {
 
 // WrappedServers returns the servers that clients start in mcp-jail, in the order of their files.
 // Files of the project come last, because others may have written them.
-func WrappedServers() (servers []WrappedServer, err error) {
-	host, files, err := (&Choice{}).Find()
+func WrappedServers() (servers []WrappedServer, err error) { return (&Choice{}).Wrapped() }
+
+// Wrapped returns those of WrappedServers that are chosen.
+func (s *Choice) Wrapped() (servers []WrappedServer, err error) {
+	host, files, err := s.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +47,7 @@ func WrappedServers() (servers []WrappedServer, err error) {
 	})
 	for _, f := range files {
 		for _, e := range f.Entries {
-			if v := f.Judge(e, program.Program, ClientsHost(host)); v.Jailed && v.Line.Argv != nil {
+			if v := f.Judge(e, program.Program, ClientsHost(host)); v.Jailed && v.Line.Argv != nil && (s.Servers == nil || slices.Contains(s.Servers, e.Server)) {
 				v.Line.Flags, v.Line.Argv = f.Started(e, v.Line.Flags, ClientsHost(host)), f.Started(e, v.Line.Argv, ClientsHost(host))
 				servers = append(servers, WrappedServer{f, e, v.Line, host.Home})
 			}
@@ -162,6 +166,35 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
 	return t, nil
+}
+
+// Logins returns the logins that the server got before, without a jail. It returns none for a server that
+// does not start with the preset of its package.
+func (w *WrappedServer) Logins() (logins session.Logins, err error) {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
+	if err != nil || flags.Preset == "" {
+		return logins, nil // status says what is wrong
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil || w.File.Unfit(w.Entry, w.line.Argv, flags.Preset, flags.Env, ClientsHost(host)) != nil {
+		return logins, err
+	}
+	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
+		was, set := os.LookupEnv(v.Name)
+		if err := os.Setenv(v.Name, v.Value); err != nil {
+			return logins, err
+		}
+		defer func() {
+			if os.Unsetenv(v.Name); set {
+				os.Setenv(v.Name, was)
+			}
+		}()
+	}
+	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	if err != nil {
+		return logins, fmt.Errorf("%s: %w", w.Place(), err)
+	}
+	return session.FindLogins(t), nil
 }
 
 // UseClientEnv sets the variables in the environment of this process that a client of the user sets

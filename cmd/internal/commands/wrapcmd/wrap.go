@@ -38,7 +38,7 @@ type changeCmd struct {
 
 type wrapCmd struct {
 	changeCmd
-	install bool
+	install, logins bool
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
@@ -61,9 +61,11 @@ that are reached by a URL, switched off, or confined by the client itself are le
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
-    mcp-jail wrap --file ~/.cursor/mcp.json --yes --install`
+    mcp-jail wrap --file ~/.cursor/mcp.json --yes --install
+    mcp-jail wrap --server linear --logins`
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&w.install, "install", false, "Fetch and pin the packages of the wrapped servers afterwards, without asking.")
+	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
 
@@ -124,7 +126,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.dryRun || err != nil && len(written) == 0 {
 		return errors.Join(err, left)
 	}
-	return errors.Join(err, w.offerInstall(c, host, changes), left)
+	return errors.Join(err, w.offerLogins(c), w.offerInstall(c, host, changes), left)
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
