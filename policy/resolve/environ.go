@@ -49,6 +49,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 	env.set("HOME", out.Home, minimalEnvironment, false)
 	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
 	env.goOffline(out.Net)
+	b.keepCompiled(env, out, c)
 	list := func() []policy.Variable {
 		return slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
 	}

@@ -101,11 +101,11 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	folding := &caseFolding{b.facts, map[string]bool{}}
 	out.Folded = folding.foldedNames(out.Unprotected)
 	out.LinksAstray, out.GitConfig = b.masks.linksAstray, b.gitConfig(out)
-	out.Dir = b.workingDirectory(out)
+	out.Dir, out.HomeLinks = b.workingDirectory(out), b.homeLinks()
 	if err := b.buildEnvironment(out, c); err != nil {
 		return nil, b.warnings.list, err
 	}
-	out.Links, out.HomeLinks = b.visibleLinks(out), b.homeLinks()
+	out.Links = b.visibleLinks(out)
 	if b.writers.reach.Protected == nil && slices.ContainsFunc(out.Net, policy.NetRule.NeedsInterception) {
 		b.writers.collectProtected() // the search for mcp-jail-tls needs them
 	}

@@ -66,6 +66,7 @@ type Resolver struct {
 	Shimmed       map[string]string // a directory of shims -> the directory of the real programs
 	Modules       []string          // the node_modules of scripts, which may not exist
 	EscapingLinks []policy.Link     // links that a server may write, to places that none may write
+	Environments  []string          // the virtual environments of Python that are started, or may be
 }
 
 // SearchPath returns the directories of PATH, and after them the usual system directories. It

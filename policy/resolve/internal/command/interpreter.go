@@ -57,6 +57,7 @@ func (c *Resolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, c
 			return
 		}
 		c.AddDependency(env, "the virtual environment of "+path.Base(found), false)
+		c.Environments = append(c.Environments, env)
 	}
 	try(found)
 	if dir, err := c.Paths.Resolve(path.Dir(found)); err == nil && c.escapingLink(dir) == nil {
@@ -185,6 +186,7 @@ func (c *Resolver) addUvProject(args []string) {
 		if err == nil && at.Exists() && at.Info.Mode.IsDir() && !c.isGuarded(at.Path) && !c.escapesWorkspace(at) {
 			c.Links = append(c.Links, at.Links...)
 			c.AddDependency(at.Path, "the project that uv starts", true)
+			c.Environments = append(c.Environments, path.Join(at.Path, ".venv"))
 		}
 	}
 }
