@@ -220,7 +220,7 @@ func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.
 		case f.Refused:
 			vague[ref.Line] = true
 			all.add(candidate{Finding: f, distance: ref.Line, named: true})
-		case f.Note != "" && cleared == nil && (!ref.Vague || f.AboutPolicy):
+		case f.Note != "" && cleared == nil && (!ref.Vague || f.AboutPolicy || ref.Kind == said.Host && network.IsLoopback(ref.Name)):
 			cleared, clearedAt = &f, ref.Line
 		}
 	}

@@ -90,3 +90,49 @@ func TestLoopback(t *testing.T) {
 		})
 	}
 }
+
+// TestLoopbackWords: the words of clients for a connection that was refused name host and port. The
+// line is proposed where this host listens there, and nowhere else.
+func TestLoopbackWords(t *testing.T) {
+	for _, tt := range []struct{ text, target string }{
+		{"Can't connect to MySQL server on '127.0.0.1:3306' (111)", "localhost:3306"},
+		{"Can't connect to MySQL server on '127.0.0.1' ([Errno 111] Connection refused)", "localhost:3306"},
+		{"2003 (HY000): Can't connect to MySQL server on 'localhost:3307' (111 Connection refused)", "localhost:3307"},
+		{"request to http://localhost:11434/api/tags failed, reason: ", "localhost:11434"},
+		{"Error 111 connecting to localhost:6379. Connection refused.", "localhost:6379"},
+		{"MongoServerSelectionError: connect ECONNREFUSED ::1:27017, connect ECONNREFUSED 127.0.0.1:27017", "localhost:27017"},
+		{"localhost:27017: [Errno 111] Connection refused (configured timeouts: socketTimeoutMS: 20000.0ms), Timeout: 30s", "localhost:27017"},
+		{"connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused", "localhost:5432"},
+		{`could not connect to server: Connection refused Is the server running on host "localhost" (127.0.0.1) and accepting TCP/IP connections on port 5432?`, "localhost:5432"},
+		{"Connection to localhost:5432 refused. Check that the hostname and port are correct", "localhost:5432"},
+		{"java.net.ConnectException: Connection refused: localhost/127.0.0.1:5432", "localhost:5432"},
+		{"AnnotatedConnectException: Connection refused: /127.0.0.1:6379", "localhost:6379"},
+		{"dial tcp 127.0.0.1:5432: connect: connection refused", "localhost:5432"},
+		{"Cannot connect to host localhost:11434 ssl:default [Connect call failed ('127.0.0.1', 11434)]", "localhost:11434"},
+		{"[Errno 111] Connect call failed ('127.0.0.1', 5432)", "localhost:5432"},
+		{"HTTPConnectionPool(host='localhost', port=11434): Max retries exceeded with url: /api/tags (Caused by NewConnectionError('[Errno 111] Connection refused'))", "localhost:11434"},
+		{"connect ECONNREFUSED 127.0.0.2:5432", "127.0.0.2:5432"},
+	} {
+		for _, listens := range []bool{true, false} {
+			ev := evidence(tt.text)
+			ev.Listens = func(string, int) bool { return listens }
+			d := Diagnose(ev)
+			if told := len(d.Hints) == 1 && d.Hints[0].Target == tt.target && d.Attribution == Likely && len(d.Grant) > 0; told != listens || !told && !d.Silent() {
+				t.Errorf("%s, with a listener on the host %t:\n%s", tt.text, listens, d.Text())
+			}
+		}
+	}
+}
+
+// TestLoopbackDenial: a jail without a loopback of its own refuses the connection. No line is
+// proposed where this host does not listen.
+func TestLoopbackDenial(t *testing.T) {
+	for _, listens := range []bool{true, false} {
+		ev := evidence("fetch failed")
+		ev.Listens = func(string, int) bool { return listens }
+		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "localhost:5432", Reason: policy.DeniedNotGranted}}
+		if d := Diagnose(ev); d.Attribution != Certain || listens != (len(d.Grant) > 0) || listens == strings.Contains(d.Fix, "nothing listens on this host either (port 5432)") {
+			t.Errorf("with a listener on the host %t:\n%s", listens, d.Text())
+		}
+	}
+}

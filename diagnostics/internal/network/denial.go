@@ -68,6 +68,9 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	if d.Operation == "send" {
 		return refusal("").Unfixable("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
 	}
+	if absent, ok := notOnHost(c, host, port); ok {
+		return refusal("").Unfixable(absent.Note + ": " + absent.Fix)
+	}
 	return checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
 }
 

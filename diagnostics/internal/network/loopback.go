@@ -34,7 +34,7 @@ func Unanswered(c *facts.Case) (found []facts.Finding, old []bool) {
 // notOnHost returns the note for a port of the host's loopback that no rule grants, if no program of
 // this host listens there. To grant it would change nothing.
 func notOnHost(c *facts.Case, host string, port int) (f facts.Finding, ok bool) {
-	if port == 0 || !isLoopback(host) || c.Evidence.Listens == nil {
+	if port == 0 || !IsLoopback(host) || c.Evidence.Listens == nil {
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
@@ -52,8 +52,8 @@ func notOnHost(c *facts.Case, host string, port int) (f facts.Finding, ok bool) 
 	}, true
 }
 
-// isLoopback reports whether a host of a rule is the host itself.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host of a rule is the host itself.
+func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
@@ -71,7 +71,7 @@ func loopbackName(host string) string {
 // SamePort reports whether two findings are about one port of the host's loopback.
 func SamePort(f, other facts.Finding) bool {
 	a, b := f.Grant, other.Grant
-	return a.Host != "" && a.Host == b.Host && isLoopback(a.Host) && slices.Equal(a.NetRule().Ports(), b.NetRule().Ports())
+	return a.Host != "" && a.Host == b.Host && IsLoopback(a.Host) && slices.Equal(a.NetRule().Ports(), b.NetRule().Ports())
 }
 
 // otherWords are words of failures, in lower case, that have nothing to do with a connection.

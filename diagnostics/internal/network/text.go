@@ -26,7 +26,7 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	if f, ok := notOnHost(c, name, ref.Port); ok {
 		return f
 	}
-	if _, err := netip.ParseAddr(name); err == nil && !isLoopback(name) && grantsNames(c.Profile.Net) {
+	if _, err := netip.ParseAddr(name); err == nil && !IsLoopback(name) && grantsNames(c.Profile.Net) {
 		// A granted name may resolve to this address. The text does not tell.
 		return facts.Finding{Note: "the message names the address " + c.Quote(target) + ", which no rule names; it may belong to a granted host"}
 	}
@@ -58,7 +58,7 @@ func attributeHost(c *facts.Case, sure report.Attribution, host string, port int
 	}
 	f := facts.Refused(sure, policy.AxisNet, said.Endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
-	case isLoopback(host):
+	case IsLoopback(host):
 		f.Fix = host + " is the host itself: grant it only for a service that you know"
 	case err == nil && addr.IsLinkLocalUnicast():
 		f.Hint.Warning = host + " is link-local: cloud machines get credentials from such addresses"

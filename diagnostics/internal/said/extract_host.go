@@ -1,9 +1,11 @@
 package said
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,6 +35,15 @@ var (
 	// UnknownHostException: x   (Java); connection to server at "x", port 5432   (libpq)
 	javaName = lazy.Regexp(`UnknownHostException: (` + hostChars + `)`)
 	pgHost   = lazy.Regexp(`server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`)
+	// server running on host "x" (127.0.0.1) and accepting TCP/IP connections on port 5432   (libpq before 14)
+	oldPgHost = lazy.Regexp(`on host "([^"]+)"(?: \([^)]*\))? and accepting TCP/IP connections on port (\d{1,5})`)
+	// Can't connect to MySQL server on 'x:3306' (111)
+	mysqlHost = lazy.Regexp(`MySQL server on '(` + hostChars + `|` + addrChars + `)(?::(\d{1,5}))?'`)
+	// Connection refused: localhost/127.0.0.1:5432   (Java)
+	javaAddr = lazy.Regexp(`(?i)\bconnection (?:refused|timed out|reset)[^:]{0,40}: (` + hostChars + `)?/(?:\[?(` + addrChars + `)\]?):(\d{1,5})`)
+	// Connect call failed ('127.0.0.1', 5432)   (asyncio); localhost:27017: [Errno 111]   (pymongo)
+	asyncioAddr = lazy.Regexp(`Connect call failed \('([^']+)', (\d{1,5})`)
+	errnoPair   = lazy.Regexp(`(?:^|[\s,"'])(` + hostChars + `):(\d{1,5}): \[(?:WinError|Errno) \d`)
 	// host:port after a word of connecting, or in parentheses (.NET)
 	pairHost = lazy.Regexp(`(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`)
 	anyURL   = lazy.Regexp(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
@@ -75,6 +86,7 @@ func hostReferences(line string, f Fault) (refs []Reference) {
 	for _, m := range pgHost().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "tcp")
 	}
+	addRefused(line, add)
 	for _, m := range javaName().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
@@ -95,6 +107,21 @@ func hostReferences(line string, f Fault) (refs []Reference) {
 		}
 	}
 	return withURLs(line, refs)
+}
+
+// addRefused adds the hosts that clients of databases and runtimes name for a refused connection.
+func addRefused(line string, add func(host, port, scheme string)) {
+	for _, form := range []func() *regexp.Regexp{oldPgHost, asyncioAddr, errnoPair} {
+		for _, m := range form().FindAllStringSubmatch(line, 2) {
+			add(m[1], m[2], "")
+		}
+	}
+	for _, m := range mysqlHost().FindAllStringSubmatch(line, 2) {
+		add(m[1], cmp.Or(m[2], "3306"), "tcp")
+	}
+	for _, m := range javaAddr().FindAllStringSubmatch(line, 2) {
+		add(cmp.Or(m[1], m[2]), m[3], "")
+	}
 }
 
 // withURLs adds scheme and port from the URLs of a line to the hosts in it. If nothing
