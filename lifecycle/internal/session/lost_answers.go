@@ -96,18 +96,16 @@ func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnos
 }
 
 // MeantID returns which open request an answer with another id is meant for, or nil: the one whose id
-// is the same text or, if alone is set, the only one. Errors with a strange id do not count then, nor
-// does null, because some servers answer notifications so.
+// is the same text or, if alone is set, the only one. Some servers answer notifications, with an error,
+// or with an empty result and without an id. So an error does not count then, and a result without an
+// id only if it has content.
 func MeantID(e *mcpproxy.Envelope, open [][]byte, alone bool) []byte {
-	if !e.Trackable() {
-		return nil
-	}
 	for _, id := range open {
-		if mcpproxy.SameText(e.ID, id) {
+		if e.Trackable() && mcpproxy.SameText(e.ID, id) {
 			return id
 		}
 	}
-	if alone && len(open) == 1 && e.Result.Present() {
+	if alone && len(open) == 1 && (e.Content.Present() || e.Trackable() && e.Result.Present()) {
 		return open[0]
 	}
 	return nil
@@ -131,6 +129,9 @@ func OtherID(answered, asked []byte) string {
 			return show.Line(strings.ToValidUTF8(string(id[:most]), "")) + "…"
 		}
 		return show.Line(string(id))
+	}
+	if answered == nil {
+		return fmt.Sprintf("it answered without an id, and the request has the id %s", cut(asked))
 	}
 	text := fmt.Sprintf("it answered with the id %s, and the request has the id %s", cut(answered), cut(asked))
 	if mcpproxy.SameText(answered, asked) {

@@ -284,6 +284,12 @@ func (s *shopkeeper) call(m shopMessage) {
 		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, call.Arguments)
 		time.Sleep(200 * time.Millisecond)
 		answerWith(m.ID, text("done"))
+	case "no-id":
+		say(`{"jsonrpc":"2.0","result":{"content":[]}}`)
+	case "answers-notice": // as some servers answer a notification, and the right answer later
+		say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, call.Arguments)
+		time.Sleep(200 * time.Millisecond)
+		answerWith(m.ID, text("done"))
 	case "other-ends":
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.Arguments)
 		os.Exit(5)

@@ -18,6 +18,8 @@ func TestLostAnswers(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"text-id", "{}", `it answered with the id \"3\", and the request has the id 3: in JSON-RPC a number and a string are two ids`},
 		{"other-id", "99", "it answered with the id 99, and the request has the id 3"},
+		{"other-id", "null", "it answered with the id null, and the request has the id 3"},
+		{"no-id", "{}", "it answered without an id, and the request has the id 3"},
 		{"other-ends", "99", "it answered with the id 99, and the request has the id 3"},
 		{"mixed", "{}", `its answer is after other text on one line of stdout, \"Welcome to the shop.\"`},
 		{"indented", "{}", "writes one message over several lines"},
@@ -27,6 +29,7 @@ func TestLostAnswers(t *testing.T) {
 		{"logs-answer", "{}", ""},
 		{"other-error", "99", ""},   // may answer a notification
 		{"other-error", "null", ""}, // the same
+		{"answers-notice", "null", ""},
 	} {
 		t.Run(c.tool+" "+c.arguments, func(t *testing.T) {
 			t.Parallel()
