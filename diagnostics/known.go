@@ -29,14 +29,15 @@ func knownCauses(c *facts.Case, lines []string) (all candidates) {
 		return nil
 	}
 	words := said.FailureOf(lines)
+	var held candidates
 	for _, f := range names.WithheldFor(c, lines) {
-		all = append(all, candidate{Finding: f, named: true})
+		held = append(held, candidate{Finding: f, named: true})
 	}
-	if len(all) > 0 {
-		return all
+	if words.Access && len(held) > 0 || slices.ContainsFunc(held, func(f candidate) bool { return f.Hint.Attribution == Likely }) {
+		return held
 	}
 	if _, downloads := starts.PackageDownload(c); downloads && !words.File {
-		return nil // a launcher without a network, and not yet the server
+		return held // a launcher without a network, and not yet the server
 	}
 	ends := c.Evidence.Stage == StageStartup || c.Evidence.Exit != nil || c.Evidence.Timeout > 0
 	switch {
@@ -48,6 +49,7 @@ func knownCauses(c *facts.Case, lines []string) (all candidates) {
 	case words.Lacks || ends && c.Evidence.Stage == StageStartup && !words.Other && !words.Access && !isCrash(c):
 		all = knownPaths(c, words, lines)
 	}
+	all = append(all, held...)
 	return all[:min(len(all), maxKnown)]
 }
 

@@ -128,7 +128,7 @@ func TestKnownTold(t *testing.T) {
 		flags      string
 	}{
 		// A path of the arguments or of a variable.
-		{"a class path", "Error: Could not find or load main class S\nCaused by: java.lang.ClassNotFoundException: S", func(ev *Evidence) { ends("-cp", pathArg)(ev); ev.Profile.Withheld = nil }, Likely, "--write . --read ~/notes"},
+		{"a class path", "Error: Could not find or load main class S\nCaused by: java.lang.ClassNotFoundException: S", ends("-cp", pathArg), Likely, "--write . --read ~/notes"},
 		{"no words at all", "", ends(pathArg), Possible, "--write . --read ~/notes"},
 		{"words that say little", "Error: initialization failed", ends("--vault=" + pathArg), Possible, "--write . --read ~/notes"},
 		{"usage at the start", "Usage: server <directory>", func(ev *Evidence) { ends(pathArg)(ev) }, None, ""},
@@ -159,6 +159,7 @@ func TestKnownTold(t *testing.T) {
 		}, Possible, "--write . --net mcp.example"},
 		{"a call that waits", "", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, Possible, "--write . --net db.example:5432"},
 		{"an end without a word", "", ends(hostArg), Possible, "--write . --net db.example:5432"},
+		{"a login that cannot connect", "Login failed: connect ETIMEDOUT", args(hostArg), Likely, "--write . --net db.example:5432"},
 		// The preset of the package.
 		{"a preset", "fetch failed", preset, Likely, "--preset weather"},
 		{"a preset, no words", "", preset, None, ""},
@@ -186,7 +187,9 @@ func TestKnownTold(t *testing.T) {
 		{"a key that is granted", "Error: No API key found", func(ev *Evidence) { withVariable(ev, "WEATHER_TOKEN", "0123456789") }, None, ""},
 		{"a field of pydantic", "1 validation error for Settings\nopenai_api_key\n  Field required [type=missing, input_value={}, input_type=dict]", func(ev *Evidence) { started(ev) }, Likely, "--env OPENAI_API_KEY"},
 		{"a field of pydantic with a prefix", "1 validation error for Settings\napi_key\n  Field required [type=missing, input_value={}, input_type=dict]", func(ev *Evidence) { started(ev) }, Possible, "--env WEATHER_API_KEY"},
-		{"modules", "ModuleNotFoundError: No module named 'mylib'", func(ev *Evidence) { started(ev) }, Likely, "--env PYTHONPATH"},
+		{"modules", "ModuleNotFoundError: No module named 'mylib'", func(ev *Evidence) { started(ev) }, Possible, "--env PYTHONPATH"},
+		{"a key, by its status", "Request failed with status code 401", plain, Possible, "--env WEATHER_API_KEY"},
+		{"an issue with that number", "Issue 401 not found in weather", plain, None, ""},
 		{"a password of Postgres", "SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string", plain, Likely, "--env PGPASSWORD"},
 	} {
 		ev := knownEvidence(tt.text)

@@ -71,8 +71,12 @@ func WithheldFor(c *facts.Case, lines []string) (all []facts.Finding) {
 		lower := strings.ToLower(line)
 		for _, p := range purposes {
 			if said.ContainsAny(lower, p.words) && !slices.ContainsFunc(p.variables, func(name string) bool { return has(c, name) }) {
+				sure := report.Likely
+				if strings.HasPrefix(p.what, "where ") { // more often the thing is missing
+					sure = report.Possible
+				}
 				for _, name := range p.variables {
-					add(report.Likely, name, p.what)
+					add(sure, name, p.what)
 				}
 			}
 		}
@@ -86,7 +90,7 @@ func WithheldFor(c *facts.Case, lines []string) (all []facts.Finding) {
 				}
 			}
 		}
-		if !said.ContainsAny(strings.ToLower(line), keyWords) && !said.HasWord(line, "401") {
+		if !said.ContainsAny(strings.ToLower(line), keyWords) && !said.Unauthorized(line) {
 			continue
 		}
 		for _, held := range c.Profile.Withheld {

@@ -101,6 +101,12 @@ func FailureOf(lines []string) (f Failure) {
 	return f
 }
 
+// unauthorized matches the answer of a service that got no credentials, or wrong ones.
+var unauthorized = lazy.Regexp(`(?i)\b(?:http|status|code|error|returned|response)\b[^0-9\n]{0,20}401\b|\b401\b[\s:({"-]*unauthori[sz]ed`)
+
+// Unauthorized reports whether a line has the status of a request without valid credentials.
+func Unauthorized(line string) bool { return unauthorized().MatchString(line) }
+
 func isEmptyWord(line string) bool {
 	for {
 		rest := emptyPrefix().ReplaceAllString(line, "")
