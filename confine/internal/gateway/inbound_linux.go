@@ -24,6 +24,7 @@ type Inbound struct {
 	sockets chan *os.File // unused sockets of the jail
 	slots   chan struct{} // one element for each connection, at most spec.MaxInbound
 	warn    func(string)
+	warned  sync.Map // the ports that warn has had: each has an address of IPv4 and one of IPv6
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -86,12 +87,12 @@ func (in *Inbound) listen(host string, port int) (net.Listener, error) {
 // servePort serves one port with the result of listen. If another program uses the port,
 // servePort waits until the port is free.
 func (in *Inbound) servePort(host string, port int, l net.Listener, err error) {
-	for warned := false; err != nil; warned = true {
+	for err != nil {
 		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
 		}
-		if !warned {
-			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; it is tried again until it is free", port, err))
+		if _, warned := in.warned.LoadOrStore(port, true); !warned {
+			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; %sit is tried again until it is free", port, err, holder(err)))
 		}
 		select {
 		case <-time.After(spec.InboundTimeout):
@@ -103,6 +104,14 @@ func (in *Inbound) servePort(host string, port int, l net.Listener, err error) {
 	stop := context.AfterFunc(in.ctx, func() { l.Close() })
 	defer stop()
 	in.accept(l.(*net.TCPListener), port)
+}
+
+// holder says what has a port that cannot be taken, or "".
+func holder(err error) string {
+	if step.Errno(err) != unix.EADDRINUSE {
+		return ""
+	}
+	return "another program has it, or another session of this server; "
 }
 
 // accept serves all connections of a listener, at most spec.MaxInbound at a time.
