@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func TestUnsetVariable(t *testing.T) {
@@ -27,6 +29,27 @@ func TestUnlistedProgram(t *testing.T) {
 		ev.Profile.Programs = []string{"/usr/bin/node"}
 		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != want {
 			t.Errorf("%s: got %q, want %q", text, d.Grant, want)
+		}
+	}
+}
+
+// TestRefusedStartAlone tests that the words about a program which the jail did not start lead to no
+// right on a file of the workspace beside it.
+func TestRefusedStartAlone(t *testing.T) {
+	for _, text := range []string{
+		"PermissionError: [Errno 13] Permission denied: 'git'", "env: 'git': Permission denied", "[Errno 13] Permission denied: '/usr/bin/git'", "sh: 1: git: Permission denied",
+	} {
+		for _, recorded := range []bool{true, false} {
+			ev := evidence(text)
+			ev.Profile.Programs = []string{"/usr/bin/node"}
+			ev.Profile.Entries[1].Rights = policy.Read
+			if recorded {
+				ev.Denials = []policy.Denial{{Axis: policy.AxisProcess, Operation: "exec", Target: "/usr/bin/git"}}
+			}
+			d := Diagnose(ev)
+			if got := strings.Join(d.Grant, "; "); got != "[servers.github.access.commands.git]" || len(d.Hints) != 1 {
+				t.Errorf("%s, recorded: %v: %q, %d causes\n%s", text, recorded, got, len(d.Hints), d.Text())
+			}
 		}
 	}
 }

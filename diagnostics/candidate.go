@@ -257,14 +257,10 @@ func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
 	}
 	switch ref.Kind {
 	case said.Path:
-		f := paths.Analyze(c, ref)
-		if !f.Refused && ref.Fault == said.Absent && ref.From == "" && !strings.Contains(ref.Name, "/") { // env: mytool: No such file or directory
-			ref.Kind = said.Program
-			if p := starts.AnalyzeProgram(c, ref); p.Refused {
-				return p
-			}
+		if f, ok := starts.AnalyzeBareName(c, ref); ok {
+			return f
 		}
-		return f
+		return paths.Analyze(c, ref)
 	case said.Host:
 		return network.Analyze(c, ref)
 	case said.Variable:
@@ -306,6 +302,9 @@ func heuristics(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			}
 		}
 		note := c.ServerSaid(line) + "; a refusal of the jail looks like this (" + signature + "), and so do other faults"
+		if f, ok := paths.WriteOnlyRule(c, note); ok && fault == said.Refused {
+			return f, true
+		}
 		if fault == said.Network && c.Evidence.Profile != nil && len(c.Profile.Net) == 0 {
 			note += "; the policy grants no network"
 		}

@@ -81,3 +81,20 @@ func TestInsertion(t *testing.T) {
 		}
 	}
 }
+
+// TestNotWithoutAJail tests that no line is proposed to make what the user could not make either.
+func TestNotWithoutAJail(t *testing.T) {
+	for _, creatable := range []bool{false, true} {
+		for _, recorded := range []bool{false, true} {
+			ev := evidence("ENOENT: no such file or directory, mkdir '/logs'")
+			ev.Creatable = func(dir string) bool { return dir != "/" || creatable }
+			if recorded {
+				ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/logs"}}
+			}
+			d := Diagnose(ev)
+			if said := strings.Contains(d.Fix, "could not make \"/logs\" without a jail either"); said == creatable || said && len(d.Grant) > 0 {
+				t.Errorf("creatable: %v, recorded: %v: %q\n%s", creatable, recorded, d.Grant, d.Text())
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,69 @@ func TestCrossDevice(t *testing.T) {
 	} {
 		d := Diagnose(evidence(text))
 		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "create it in the target directory") {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}
+
+// TestCrossDeviceOfRepositories tests that the edge of a mount which is there for a git repository is
+// told as such: of the repository that the words name, or else of each.
+func TestCrossDeviceOfRepositories(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"OSError: [Errno 18] Invalid cross-device link: 'a' -> 'lib/one/a'":              {`"lib/one"`, `"lib/two"`},
+		"EXDEV: cross-device link not permitted, rename '/home/u/work/lib/two/x' -> 'y'": {`"lib/two"`, `"lib/one"`},
+		"Invalid cross-device link": {`"lib/one", "lib/two"`, `"."`},
+	} {
+		ev := evidence(text)
+		for _, dir := range []string{"/home/u/work/lib/one", "/home/u/work/lib/two"} {
+			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: dir + "/.git/hooks", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginProtected})
+		}
+		slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		d := Diagnose(ev)
+		if _, told, _ := strings.Cut(d.Cause, "are protected: "); !strings.Contains(told, want[0]) || strings.Contains(told, want[1]) || !strings.Contains(d.Fix, "no rule changes this") || len(d.Grant) > 0 {
+			t.Errorf("%s", d.Text())
+		}
+	}
+}
+
+// TestWriteWithoutRead tests that read is proposed for the rule that lacks it, and not for one file,
+// also if the words name no path. With two such rules, that is not known.
+func TestWriteWithoutRead(t *testing.T) {
+	const rule = "[[servers.github.access.fs]]; path = \".\"; read = true; write = true"
+	for _, c := range []struct {
+		text  string
+		rules int
+		grant string
+	}{
+		{"EACCES: permission denied, open '/home/u/work/out.txt'", 1, rule},
+		{"unable to open database file", 1, rule},
+		{"unable to open database file", 2, ""},
+		{"unable to open database file", 0, ""},
+		{"EACCES: permission denied, open '/home/u/notes/a.md'", 1, "[[servers.github.access.fs]]; path = \"~/notes/a.md\"; read = true"},
+	} {
+		ev := evidence(c.text)
+		for i := range ev.Profile.Entries {
+			if e := &ev.Profile.Entries[i]; e.Path == "/home/u/work" && c.rules > 0 || e.Path == "/home/u/work/src" && c.rules > 1 {
+				e.Rights = policy.Write
+			}
+		}
+		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != c.grant {
+			t.Errorf("%s, %d: %q\n%s", c.text, c.rules, d.Grant, d.Text())
+		}
+	}
+}
+
+// TestWhyTheWorkspace tests that a flag which repeats the default policy is explained.
+func TestWhyTheWorkspace(t *testing.T) {
+	for text, want := range map[string]string{
+		"getaddrinfo ENOTFOUND api.x.com":                      "start it with --write . --net api.x.com (--write . keeps the workspace, which --net alone would take away)",
+		"EACCES: permission denied, open '/home/u/notes/a.md'": "start it with --write . --read ~/notes/a.md (--write . keeps the workspace, which --read alone would take away)",
+		"FOO_TOKEN environment variable is required":           "start it with --env FOO_TOKEN",
+	} {
+		ev := evidence(text)
+		defaultProfile(ev.Profile)
+		ev.FromCommandLine = true
+		if d := Diagnose(ev); d.Fix != want {
 			t.Errorf("%s", d.Text())
 		}
 	}

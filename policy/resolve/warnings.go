@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
 		if denied := strings.HasPrefix(n.rule.Where, "--deny "); denied && n.rule.Rights() == 0 {
-			if e, ok := b.entries.find(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
+			if !takesAway(b.entries.find, n.canonical) {
 				b.warnings.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
 			}
 			continue
@@ -35,12 +36,34 @@ func (b *resolver) warnUseless() {
 		}
 	}
 	for _, r := range b.p.Net {
-		takes := func(wider policy.NetRule) bool { return wider.Allow && hostsOverlap(wider.Host, r.Host) }
+		takes := func(wider policy.NetRule) bool {
+			return wider.Allow && (hostsOverlap(wider.Host, r.Host) || isAddress(r.Host) && !isAddress(wider.Host)) // a name may lead to the address
+		}
 		below := b.p.Lower != nil && slices.Contains(b.p.Lower.Hosts, r.Where)
 		if !r.Allow && !below && !slices.ContainsFunc(b.p.Net, takes) {
 			b.warnings.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
 		}
 	}
+}
+
+// takesAway reports whether the refusal of a path is more than every jail refuses. A jail keeps the
+// paths of its baseline, and has a /tmp of its own.
+func takesAway(find func(path string) (policy.Entry, bool), denied string) bool {
+	switch denied {
+	case "/etc/hosts", "/etc/resolv.conf": // which the jail makes, unless a rule names them
+		return true
+	}
+	if policy.Within(denied, "/tmp") || policy.Within(denied, "/dev/shm") {
+		return false
+	}
+	around, ok := find(path.Dir(denied))
+	own, _ := find(denied)
+	return ok && around.Rights != 0 && !(own.Path == denied && own.Rights != 0 && own.Origin == policy.OriginBaseline)
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }
 
 func hostsOverlap(a, b string) bool {

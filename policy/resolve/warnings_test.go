@@ -111,3 +111,33 @@ func TestUselessBelow(t *testing.T) {
 		}
 	}
 }
+
+// TestUselessDenial tests which refusals are said to take nothing away: those of what every jail
+// keeps, and of what no jail has.
+func TestUselessDenial(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/curl\nf /etc/passwd\nf /etc/hosts\nf /etc/resolv.conf\nd /tmp/x")
+	for path, useless := range map[string]bool{
+		"/usr/bin/curl": false, "/etc/hosts": false, "/etc/resolv.conf": false, "a": false,
+		"/usr": true, "/etc/passwd": true, "/tmp/x": true, "~/other": true,
+	} {
+		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"/usr/bin/server"}, Name: "s", Dir: "/home/u/proj", Deny: []string{path}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ws, err := Resolve(p, h.host())
+		if got := slices.ContainsFunc(ws, func(w policy.Warning) bool { return w.Code == "useless-rule" }); err != nil || got != useless {
+			t.Errorf("%s: useless is %v, want %v: %v, %v", path, got, useless, ws, err)
+		}
+	}
+}
+
+// TestUselessAddress tests that the refusal of an address takes something away from a rule for names,
+// which may lead there, and nothing from a rule for another address.
+func TestUselessAddress(t *testing.T) {
+	for granted, useless := range map[string]bool{"*.example.com": false, "api.example.com": false, "*": false, "93.184.215.2": false, "93.184.215.3": true} {
+		_, ws := mustResolve(t, newFake(aSystem), fmt.Sprintf("%s[[servers.s.access.net]]\nhost = %q\nallow = true\n[[servers.s.access.net]]\nhost = \"93.184.215.2\"\nallow = false\n", aServer, granted))
+		if got := slices.ContainsFunc(ws, func(w policy.Warning) bool { return w.Code == "useless-rule" }); got != useless {
+			t.Errorf("%s: useless is %v, want %v: %v", granted, got, useless, ws)
+		}
+	}
+}

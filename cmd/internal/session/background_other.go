@@ -6,3 +6,5 @@ import "syscall"
 
 // ownSession returns nil: only Unix has such sessions.
 func ownSession() *syscall.SysProcAttr { return nil }
+
+func mayWrite(string) bool { return true }

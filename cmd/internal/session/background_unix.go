@@ -2,8 +2,14 @@
 
 package session
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // ownSession makes a program the leader of a new session. Signals that a client or a terminal
 // sends to the process group of mcp-jail do not reach it.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }

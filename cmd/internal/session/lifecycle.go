@@ -43,7 +43,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Logins:          func() string { return FindLogins(t).Dirs() },
 		SearchPath:      os.Getenv("PATH"),
 		Variable:        variable,
-		Exists:          pathExists, Executable: isExecutable, Listens: confine.HostListens(),
+		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),
 		Canonical: resolveLinks,
 		Guarded:   checks.guarded,
 		Shared:    checks.shared,

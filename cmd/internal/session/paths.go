@@ -84,6 +84,15 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode()&0o111 != 0
 }
 
+// isCreatable reports whether the user may create a path, and the missing directories above it, in a
+// directory.
+func isCreatable(dir string) bool {
+	for !pathExists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return mayWrite(dir)
+}
+
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

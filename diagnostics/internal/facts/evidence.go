@@ -95,6 +95,8 @@ type Evidence struct {
 	// Listens reports whether a program of this host listens at a port of its loopback. host is
 	// "localhost" or another loopback address. With nil, that is not known.
 	Listens func(host string, port int) bool
+	// Creatable reports whether the user may create something in a directory, without a jail. With
+	Creatable func(dir string) bool
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string

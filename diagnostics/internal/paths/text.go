@@ -304,6 +304,7 @@ func Attribute(c *facts.Case, sure report.Attribution, path string, missing poli
 	}
 	f.Grant, f.Fix = pathGrant(c, path, missing, makes)
 	if f.Grant.IsZero() {
+		f.NoLine = true
 		return f
 	}
 	f.Hint.Warning = risk(c, f.Grant.Path, f.Grant.Rights)
@@ -326,19 +327,4 @@ func attributeExistingDir(c *facts.Case, f facts.Finding, path string) facts.Fin
 	}
 	f.Grant = grants.Grant{Path: path, Rights: policy.Read | c.Profile.RightsAt(path)}
 	return f
-}
-
-// CrossDevice recognises a rename or a link across the border of two rules. No right is
-// missing for it.
-func CrossDevice(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	for _, line := range lines {
-		if said.HasWord(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
-			return facts.Finding{
-				Note: c.ServerSaid(line) + "; files cannot be moved or linked between the paths of two rules, as between two filesystems",
-				Fix:  "copy the file, or create it in the target directory; inside of the workspace, one rule for both paths also helps",
-				Hint: report.Hint{Explain: report.PageFsMove},
-			}, true
-		}
-	}
-	return facts.Finding{}, false
 }

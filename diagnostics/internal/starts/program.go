@@ -75,6 +75,24 @@ func AnalyzeProgram(c *facts.Case, ref said.Reference) facts.Finding {
 	return facts.Finding{}
 }
 
+// AnalyzeBareName analyzes a name that programs print in the same words for a file and for a program
+// that they start (env: tool: No such file or directory). ok is false if it is that of a file. What
+// the record says of a program that was not started is not said of a file as well.
+func AnalyzeBareName(c *facts.Case, ref said.Reference) (f facts.Finding, ok bool) {
+	if slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool {
+		return d.Axis == policy.AxisProcess && ref.Fault == said.Refused && filepath.IsAbs(ref.Name) && c.Canonical(ref.Name) == d.Target
+	}) {
+		return f, true
+	}
+	unlisted := ref.Fault == said.Refused && c.Profile.Programs != nil
+	if ref.From != "" || strings.Contains(ref.Name, "/") || ref.Fault != said.Absent && !unlisted || c.Exists(filepath.Join(c.Profile.Dir, ref.Name)) == facts.Present {
+		return f, false
+	}
+	ref.Kind = said.Program
+	f = AnalyzeProgram(c, ref)
+	return f, f.Refused
+}
+
 // AnalyzeDenial analyzes a denial to start a program.
 func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	if d.Reason == policy.DeniedArguments {
@@ -105,9 +123,9 @@ func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
 	f.Hint.Target, f.Hint.Explain = d.Target+report.Arguments(said), report.PageArguments
 	switch list, ok := exactArguments(c, d); {
 	case f.Grant.IsZero():
-	case misnamed(c, d):
+	case misnamed(c, d, name):
 		f.Grant = grants.Grant{}
-		f.Fix = "start it under the name or the path in its rule: the one that it got decides where some programs take their code from"
+		f.Fix = "start it under the name or the path in its rule" + inRule(c, d) + ": the one that it got decides where some programs take their code from"
 	case unnamed(c, d, name):
 		f.Grant = grants.Grant{}
 		f.Fix = "no rule is for that name: start it as " + c.Show(filepath.Base(name)) + ", and allow that in [" + c.Writer.Table() + ".commands." + show.Key(name) + "]"
@@ -141,14 +159,24 @@ func ruleFor(c *facts.Case, d policy.Denial) string {
 	return cmp.Or(found, names.CommandName(c, d.Target))
 }
 
-// misnamed reports whether there is a rule for the program, and argv[0] is empty or a path that is
-// not in the rule.
-func misnamed(c *facts.Case, d policy.Denial) bool {
+// misnamed reports whether there is a rule for the program, and argv[0] is not in it, nor another
+// name of the file, for which there could be a rule.
+func misnamed(c *facts.Case, d policy.Denial, name string) bool {
 	rules := startsOf(c, d.Target)
 	return len(d.Arguments) > 0 && len(rules) > 0 && !slices.ContainsFunc(rules, func(s policy.Start) bool {
-		name := d.Arguments[0]
-		return s.Script != "" || s.Accepts(name) || name != "" && filepath.Base(name) == name
+		called := d.Arguments[0]
+		return s.Script != "" || s.Accepts(called) || called != "" && called == name
 	})
+}
+
+// inRule returns the name in the rule of a program, as a part of a sentence.
+func inRule(c *facts.Case, d policy.Denial) string {
+	for _, s := range startsOf(c, d.Target) {
+		if s.Name != "" {
+			return " (" + c.Quote(s.Name) + ")"
+		}
+	}
+	return ""
 }
 
 // unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as

@@ -45,6 +45,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Exists:          s.Client.Config.Exists,
 		Executable:      s.Client.Config.Executable,
 		Listens:         s.Client.Config.Listens,
+		Creatable:       s.Client.Config.Creatable,
 		Canonical:       s.Client.Config.Canonical,
 		Guarded:         s.Client.Config.Guarded,
 		Shared:          s.Client.Config.Shared,

@@ -57,6 +57,7 @@ type Session struct {
 	SearchPath      string
 	Exists          func(path string) bool
 	Executable      func(path string) bool
+	Creatable       func(dir string) bool
 	Variable        func(name string) string
 	Listens         func(host string, port int) bool
 	Guarded         func(path string, write bool) string

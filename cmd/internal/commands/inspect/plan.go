@@ -208,7 +208,15 @@ func originText(e policy.Entry) string {
 	return e.Rule
 }
 
-func remarkTexts(p *policy.Policy) []string { return session.WarningTexts(p.Remarks()) }
+func remarkTexts(p *policy.Policy) []string {
+	remarks := p.Remarks()
+	for _, r := range p.Fs {
+		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
+			remarks = append(remarks, policy.Warning{Code: "write-only", Message: fmt.Sprintf("path = %s lets the server write without reading: add read = true, unless that is meant", show.TOML(r.Path)), Where: r.Where})
+		}
+	}
+	return session.WarningTexts(remarks)
+}
 
 // undoRemark returns a remark about the copies that mcp-jail keeps of the files that a server
 // changes. It returns nil without undo.
