@@ -38,8 +38,8 @@ type Row struct {
 // ofPresets are the variables of presets that no other row has. A test compares them with the
 // presets.
 var ofPresets = []string{
-	"AIRTABLE_*", "ANTHROPIC_*", "BRAVE_*", "CONFLUENCE_*", "CONTEXT7_*", "EXA_*", "FIGMA_*", "FIRECRAWL_*", "GDRIVE_*", "GRAFANA_*", "GZIP_*",
-	"JIRA_*", "K8S_*", "LINEAR_*", "MDB_MCP_*", "MYSQL_*", "NOTION_*", "OBSIDIAN_*", "OPENAI_*", "OPENAPI_*", "PERPLEXITY_*", "PUPPETEER_*",
+	"AIRTABLE_*", "ANTHROPIC_*", "BRAVE_*", "CONFLUENCE_*", "CONTEXT7_*", "EXA_*", "FIGMA_*", "FIRECRAWL_*", "GDRIVE_*", "GMAIL_*", "GRAFANA_*", "GZIP_*",
+	"JIRA_*", "K8S_*", "LINEAR_*", "MDB_MCP_*", "MYSQL_*", "NOTION_*", "OBSIDIAN_*", "OPENAI_*", "OPENAPI_*", "PERPLEXITY_*", "PLAYWRIGHT_*", "PUPPETEER_*",
 	"REDIS_*", "SENTRY_*", "SLACK_*", "STRIPE_*", "SUPABASE_*", "TAVILY_*",
 	"ALLOWED_TOOLS", "ALLOW_DANGEROUS", "ALLOW_*_OPERATION", "ALLOW_ONLY_*_TOOLS", "AUTH_HEADER", "AUTH_TOKEN", "DATABASE_URI", "DEBUG", "DEFAULT_PARAMETERS",
 	"DESKTOP_COMMANDER_*", "DISABLE_THOUGHT_LOGGING", "DOCKER_CONTAINER", "DSN", "EMBEDDED_AGENT_PROVIDER", "ENABLED_TOOLS", "ENABLE_PII_REDACTION",
