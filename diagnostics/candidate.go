@@ -26,32 +26,32 @@ type candidate struct {
 	distance   int   // from the failure: 0 is the closest line
 	named      bool  // a line names it, of the text of the failure or of older output
 	background bool  // the refusal happens also where nothing fails
-	incidental bool  // a host was refused, but the text names another cause
+	harmless   bool  // programs do without it
+	incidental bool  // it happened beside the failure, which has another cause
 	lines      []int // of what a program misses: where it says so
 	connection bool  // the text is about a connection, and the server tried this one
 }
 
 // rank returns the likelihood that a candidate is the cause, 0 for the highest. Denials on
 // record rank before conclusions from text, and first those that the failing text names.
-// Then come names in the failing text, incidental denials, names in older output, and last
-// denials that happen also where nothing fails. The first own lines are the text of the
-// failure.
+// Then come names in the failing text, names in older output, denials that happen also where
+// nothing fails, and last what is no cause. The first own lines are the text of the failure.
 func (c *candidate) rank(own int) int {
 	said := c.named && c.distance < own
 	certain := c.Hint.Attribution == Certain
 	switch {
+	case c.incidental:
+		return 6
 	case certain && said:
 		return 0
 	case c.background: // unless the failing text names it
 		return 5
-	case certain && !c.incidental:
+	case certain:
 		return 1
 	case said:
 		return 2
-	case certain:
-		return 3
 	}
-	return 4
+	return 3
 }
 
 // candidates is a list of candidates without repetition.
@@ -67,7 +67,7 @@ func (all *candidates) add(f candidate) {
 		old.distance = min(old.distance, f.distance)
 		old.named = old.named || f.named
 		old.lines = append(old.lines, f.lines...)
-		old.background = old.background && f.background
+		old.background, old.harmless = old.background && f.background, old.harmless && f.harmless
 		// The record holds the file of a program, the text the name for the rule.
 		if f.named && f.Grant.Program != "" && old.Grant.Program != "" {
 			old.Grant = f.Grant
@@ -171,12 +171,16 @@ func analyzeDenials(c *facts.Case, lines []string) candidates {
 		if ended {
 			order = n - 1 - i
 		}
-		f := candidate{Finding: analyzeDenial(c, d), distance: len(lines) + order, background: d.Background || d.Operation == "send"}
+		f := candidate{Finding: analyzeDenial(c, d), distance: len(lines) + order, harmless: isHarmless(d)}
+		f.background = d.Background || d.Operation == "send" || d.Axis == policy.AxisNet && isHabitual(f.Hint.Target)
 		for at, line := range lines {
 			if namesTarget(c, line, d) {
 				f.distance, f.named = at, true
 				break
 			}
+		}
+		if f.harmless && !f.named {
+			f.Finding = f.Unfixable(harmlessText(d))
 		}
 		all.add(f)
 	}

@@ -66,22 +66,24 @@ func diagnose(ev Evidence) Diagnosis {
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}
-	own := min(ownLines(c, raw), len(lines))
+	own, failed := min(ownLines(c, raw), len(lines)), failedLine(ev.Text, raw)
 	awaited, awaits := network.AwaitsCallback(c, lines, own)
 	waits := ev.Timeout > 0 || ev.Waiting || ev.Exit != nil && ev.Exit.Signal != 0 // until a signal ended it
 	if awaits && waits && awaited.Hint.Attribution == Likely {
 		setAwaited(&d, c, awaited)
 		return d
 	}
-	found, cleared := analyze(c, lines, own)
+	found, cleared := analyze(c, lines, own, failed)
+	causes, aside := found.split()
 	scripts, skipped := starts.SkippedScripts(c, lines)
-	if len(found) == 0 && !skipped && !awaits {
-		found, cleared = analyzeMentions(c, lines[:own], cleared)
+	if len(causes) == 0 && !skipped && !awaits {
+		causes, cleared = analyzeMentions(c, lines[:own], cleared)
 	}
-	found = withKnown(c, found, cleared, lines[:own])
+	causes = withKnown(c, causes, cleared, lines[:own])
 	switch {
-	case len(found) > 0:
-		setCauses(&d, c, found, own)
+	case len(causes) > 0:
+		setCauses(&d, c, causes, own)
+		d.What += afterWords(c, d, causes[0].Hint.Attribution == Certain && !(causes[0].named && causes[0].distance < own))
 	case skipped:
 		d = concluded(d, scripts, PagePackageScripts)
 	case awaits && (awaited.Hint.Attribution == Likely || !serverAnswered(c)):
@@ -90,10 +92,32 @@ func diagnose(ev Evidence) Diagnosis {
 	default:
 		fallback(&d, c, lines[:min(own+ownStderr, len(lines))], lines[:own], cleared)
 	}
+	if len(causes) == 0 {
+		d.What += afterWords(c, d, len(aside) > 0)
+	}
+	tellAside(&d, c, aside)
 	if ev.Timeout > 0 {
 		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
 	}
 	return d
+}
+
+// failedLine returns the line that says what failed, of the text of a request or of stderr.
+func failedLine(text string, stderr []string) string {
+	if text = strings.TrimSpace(text); text != "" {
+		stderr = strings.Split(text, "\n")
+	}
+	return said.ErrorText(stderr)
+}
+
+// afterWords returns the server's last words, if it has ended and they do not name all that was
+// refused. A client shows only one line.
+func afterWords(c *facts.Case, d Diagnosis, unnamed bool) string {
+	words := d.LastError()
+	if c.Evidence.Exit == nil || !unnamed || d.Cause == "" || strings.Contains(d.Cause, "the server said") || !said.SaysFailure(words) {
+		return ""
+	}
+	return ", after it said " + show.Quote(show.Cut(words, 200))
 }
 
 // setAwaited makes a connection that the server waits for the cause. What the jail refused meanwhile
@@ -147,7 +171,7 @@ func ownLines(c *facts.Case, stderr []string) int {
 	return len(said.OrderByRelevance("", stderr[from:], said.Escapes{}))
 }
 
-func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding) {
+func analyze(c *facts.Case, lines []string, own int, failed string) (candidates, *facts.Finding) {
 	c.MentionsSQLite = paths.MentionsSQLite(lines[:min(own, len(lines))])
 	all := analyzeDenials(c, lines)
 	// A start that failed is a fact, and needs no text.
@@ -176,15 +200,7 @@ func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding
 	for _, f := range likely {
 		all.add(f)
 	}
-	reached := slices.ContainsFunc(likely, func(f candidate) bool { return f.connection })
-	// A refused host that no line names is a side effect if the text has another cause.
-	for i := range all {
-		all[i].incidental = all[i].Hint.Axis == policy.AxisNet && !all[i].named && all[i].Hint.Attribution == Certain &&
-			(namesAnotherCause(likely, lines, own) || all[i].Hint.Target == "" && len(likely) > 0)
-		if reached && all[i].Hint.Axis != policy.AxisNet && !all[i].named { // the text is about a connection
-			all[i].incidental = true
-		}
-	}
+	markIncidental(c, all, likely, lines, own, failed)
 	return ranked(c, all, own), cleared
 }
 

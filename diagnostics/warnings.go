@@ -167,6 +167,9 @@ func Remedies(ev Evidence) []Hint {
 	a := newCase(&ev)
 	var hints []Hint
 	for _, f := range ranked(a, analyzeDenials(a, nil), 0) {
+		if f.harmless {
+			continue
+		}
 		hints = append(hints, hint(a, f.Finding))
 	}
 	return hints

@@ -266,7 +266,7 @@ func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList
 	}
 	put("fix: ", d.Fix)
 	for i, h := range d.Hints {
-		if i > 0 {
+		if i > 0 || d.Cause == "" {
 			put("also ("+string(h.Attribution)+"): ", h.Cause)
 			put("  fix: ", h.Fix)
 		}

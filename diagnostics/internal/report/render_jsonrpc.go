@@ -131,7 +131,7 @@ func (d Diagnosis) hintText() string {
 	}
 	add(d.Fix)
 	for i, h := range d.Hints {
-		if i > 0 {
+		if i > 0 || d.Cause == "" {
 			add("also " + h.Cause)
 			add(h.Fix)
 		}

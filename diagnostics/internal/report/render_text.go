@@ -34,7 +34,7 @@ func (d Diagnosis) Text() string {
 		line("  fix: ", d.Fix)
 	}
 	for i, h := range d.Hints {
-		if i == 0 {
+		if i == 0 && d.Cause != "" {
 			continue
 		}
 		line("  also (", string(h.Attribution), "): ", h.Cause)

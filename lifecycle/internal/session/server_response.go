@@ -83,7 +83,10 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		s.recordDiagnosis(d)
 		return
 	}
-	if failed || slices.ContainsFunc(ev.Denials, func(d policy.Denial) bool { return !d.Background }) {
+	switch usual := !slices.ContainsFunc(ev.Denials, func(d policy.Denial) bool { return !d.Background }); {
+	case d.Cause == "":
+		s.recordDiagnosis(d) // what was refused did no harm
+	case failed || !usual:
 		s.Announce(d) // usual denials were announced before
 	}
 	if !failed {
@@ -96,7 +99,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	if meta := d.ResultMeta(); len(meta) > 0 {
 		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
 	}
-	if block := d.ResultBlock(); failed && len(block) > 0 {
+	if block := d.ResultBlock(); failed && d.Cause != "" && len(block) > 0 {
 		if e.Content.Present() {
 			f.AddElement(&e.Content, block)
 		} else {
