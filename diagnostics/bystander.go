@@ -37,6 +37,7 @@ func readWords(c *facts.Case, lines []string, failed string) (w wordsOf) {
 		}
 		certificate = certificate || said.DistrustsAuthority(line)
 	}
+	w.connect = w.connect || said.FailureOf(lines).Network
 	for _, ref := range said.References(lines, c.Escaped) {
 		granted = granted || ref.Kind == said.Host && network.Analyze(c, ref).Note != ""
 	}
@@ -64,6 +65,8 @@ func (w wordsOf) isIncidental(f candidate, elsewhere bool) bool {
 		return true
 	case fits || !w.failing:
 		return false
+	case f.broken: // what the server then says has many forms
+		return w.ownsUp || elsewhere
 	}
 	return w.ownsUp || elsewhere || f.background || f.Grant.IsZero()
 }

@@ -27,6 +27,7 @@ type candidate struct {
 	named      bool  // a line names it, of the text of the failure or of older output
 	background bool  // the refusal happens also where nothing fails
 	harmless   bool  // programs do without it
+	broken     bool  // a connection was ended, or a request answered, in place of a granted host
 	incidental bool  // it happened beside the failure, which has another cause
 	lines      []int // of what a program misses: where it says so
 	connection bool  // the text is about a connection, and the server tried this one
@@ -171,7 +172,7 @@ func analyzeDenials(c *facts.Case, lines []string) candidates {
 		if ended {
 			order = n - 1 - i
 		}
-		f := candidate{Finding: analyzeDenial(c, d), distance: len(lines) + order, harmless: isHarmless(d)}
+		f := candidate{Finding: analyzeDenial(c, d), distance: len(lines) + order, harmless: isHarmless(d), broken: d.Axis == policy.AxisNet && d.Reason != "" && d.Reason != policy.DeniedNotGranted}
 		f.background = d.Background || d.Operation == "send" || d.Axis == policy.AxisNet && isHabitual(f.Hint.Target)
 		for at, line := range lines {
 			if namesTarget(c, line, d) {
