@@ -51,14 +51,7 @@ func diagnose(ev Evidence) Diagnosis {
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
-	raw := ev.RawStderr
-	if raw == nil {
-		raw = ev.Stderr
-	}
-	raw = lastBytes(raw, redact.TailBytes)
-	if onlyDenials(&ev) { // nothing failed: stderr is about something else
-		raw = nil
-	}
+	raw := rawStderr(&ev)
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return endedByJail(d, ev.Exit.Why)
 	}
@@ -83,7 +76,6 @@ func diagnose(ev Evidence) Diagnosis {
 	switch {
 	case len(causes) > 0:
 		setCauses(&d, c, causes, own)
-		d.What += afterWords(c, d, causes[0].Hint.Attribution == Certain && !(causes[0].named && causes[0].distance < own))
 	case skipped:
 		d = concluded(d, scripts, PagePackageScripts)
 	case awaits && (awaited.Hint.Attribution == Likely || !serverAnswered(c)):
@@ -92,9 +84,7 @@ func diagnose(ev Evidence) Diagnosis {
 	default:
 		fallback(&d, c, lines[:min(own+ownStderr, len(lines))], lines[:own], cleared)
 	}
-	if len(causes) == 0 {
-		d.What += afterWords(c, d, len(aside) > 0)
-	}
+	d.What += afterWords(c, d, causes, aside, own)
 	tellAside(&d, c, aside)
 	if ev.Timeout > 0 {
 		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
@@ -110,9 +100,24 @@ func failedLine(text string, stderr []string) string {
 	return said.ErrorText(stderr)
 }
 
-// afterWords returns the server's last words, if it has ended and they do not name all that was
-// refused. A client shows only one line.
-func afterWords(c *facts.Case, d Diagnosis, unnamed bool) string {
+// rawStderr returns the lines that are analyzed.
+func rawStderr(ev *Evidence) []string {
+	switch {
+	case onlyDenials(ev): // nothing failed: stderr is about something else
+		return nil
+	case ev.RawStderr == nil:
+		return lastBytes(ev.Stderr, redact.TailBytes)
+	}
+	return lastBytes(ev.RawStderr, redact.TailBytes)
+}
+
+// afterWords returns the server's last words, if it has ended and they do not name what was refused.
+// A client shows only one line.
+func afterWords(c *facts.Case, d Diagnosis, causes, aside candidates, own int) string {
+	unnamed := len(aside) > 0
+	if len(causes) > 0 {
+		unnamed = causes[0].Hint.Attribution == Certain && !(causes[0].named && causes[0].distance < own)
+	}
 	words := d.LastError()
 	if c.Evidence.Exit == nil || !unnamed || d.Cause == "" || strings.Contains(d.Cause, "the server said") || !said.SaysFailure(words) {
 		return ""
