@@ -47,7 +47,7 @@ func readWords(c *facts.Case, lines []string, failed string) (w wordsOf) {
 }
 
 // isIncidental reports whether a refusal on record, which the text of the failure does not name, is
-// no cause: the words fit another one. docs/diagnoses.md "Bystanders" has the rules.
+// no cause: the words fit another one. docs/diagnoses.md "Stage and attribution" has the rules.
 func (w wordsOf) isIncidental(f candidate, elsewhere bool) bool {
 	fits := true
 	switch f.Hint.Axis {
