@@ -30,6 +30,8 @@ func TestUnwrapConfigured(t *testing.T) {
 		{"a secret", `"n"`, "command = \"x\"\narguments = [\"--api-key\", \"sk-0123456789abcdef\"]", "", `"sk-0123456789abcdef"`, `"***"`},
 		{"a file of a project", `"n"`, `command = "x"`, "project", "", "others may have written the entry"},
 		{"a workspace", `"n"`, "command = \"x\"\nworkspace = \"~/w\"", "", "", "relative to a workspace"},
+		{"a workspace, and an argument in it", `"n"`, "command = \"x\"\narguments = [\"/srv/w\", \"notes\"]\nworkspace = \"/srv/w\"", "", "", "relative to a workspace"},
+		{"a workspace, and its absolute path", `"n"`, "command = \"x\"\narguments = [\"-v\", \"/srv/w\"]\nworkspace = \"/srv/w\"", "", `"command": "x", "args": ["-v", "/srv/w"]`, "1 server"},
 		{"a relative script", `"n"`, "command = \"node\"\narguments = [\"server.js\"]", "", "", "relative to a workspace"},
 		{"a variable", `"n"`, "command = \"x\"\narguments = [\"${env:HOME}\"]", "", "", "would replace a variable"},
 		{"unknown", `"o"`, `command = "x"`, "", "", "has no such server"},

@@ -66,7 +66,7 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
 	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
 	switch {
-	case isRelative || p.Workspace != "" && slices.ContainsFunc(p.Arguments, mayBeRelative):
+	case isRelative || p.Workspace != "" && (slices.ContainsFunc(p.Arguments, mayBeRelative) || !slices.ContainsFunc(p.Arguments, filepath.IsAbs)):
 		return nil, errors.New("its files are relative to a workspace that the client does not know")
 	case slices.ContainsFunc(p.Arguments, f.References) || f.References(command):
 		return nil, errors.New("the client would replace a variable in its command line")
