@@ -237,6 +237,8 @@ func (w Writer) Insertion(n Grant, t Taken, file string) string {
 		return file + " has such a table or list already: put in " + w.Phrase(n) + " there"
 	case t.List:
 		said = "add `" + item + "` at the end of the list" + place // of two rules for a path, the last one holds
+	case n.Limit != "" && len(t.Rest) == 0: // the table may have the limit, and has others
+		said = "set `" + fields + "` in the table" + place
 	case t.Open:
 		said = "add `" + fields + "` to the table" + place
 	case len(t.Rest) == 0:
