@@ -3,6 +3,8 @@ package proc
 import (
 	"encoding/hex"
 	"net/netip"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,15 +20,9 @@ func ShowsListeners(dir string) bool { return unix.Access(dir+"/tcp", unix.R_OK)
 func LoopbackListeners(dir string) func(host string, port int) bool {
 	listening := map[netip.AddrPort]bool{}
 	for _, name := range []string{"/tcp", "/tcp6"} {
-		b, _ := ReadFile(dir + name)
-		for line := range strings.Lines(string(b)) {
-			// "sl local_address rem_address st …": proc_net_tcp(5)
-			const listen = "0A"
-			if f := strings.Fields(line); len(f) > 3 && f[3] == listen {
-				if at, ok := parseSocketAddress(f[1]); ok {
-					listening[at] = true
-				}
-			}
+		sockets, _ := listeningSockets(dir + name)
+		for _, at := range sockets {
+			listening[at] = true
 		}
 	}
 	return func(host string, port int) bool {
@@ -41,6 +37,58 @@ func LoopbackListeners(dir string) func(host string, port int) bool {
 		}
 		return false
 	}
+}
+
+// maxListening bounds what is read of the kernel's list of sockets: 500 of them.
+const maxListening = 75_000
+
+// Listening returns the TCP ports at which programs of the network namespace of a process listen,
+// sorted. known is false if that is our own, or if the process has ended.
+func Listening(pid int) (ports []int, known bool) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	own, err := os.Readlink("/proc/self/ns/net")
+	theirs, errTheirs := os.Readlink(dir + "/ns/net")
+	if err != nil || errTheirs != nil || own == theirs {
+		return nil, false
+	}
+	ports = []int{}
+	for _, name := range []string{"/net/tcp", "/net/tcp6"} {
+		sockets, err := listeningSockets(dir + name)
+		if err != nil && !os.IsNotExist(err) { // no IPv6
+			return nil, false
+		}
+		for _, at := range sockets {
+			ports = append(ports, int(at.Port()))
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports), true
+}
+
+// listeningSockets returns the addresses of the listening sockets in a list of proc_net_tcp(5).
+func listeningSockets(file string) (at []netip.AddrPort, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf := make([]byte, maxListening)
+	n := 0
+	for n < len(buf) {
+		more, err := f.Read(buf[n:])
+		if n += more; err != nil || more == 0 {
+			break
+		}
+	}
+	for line := range strings.Lines(string(buf[:n])) {
+		const listen = "0A"
+		if fields := strings.Fields(line); len(fields) > 3 && fields[3] == listen { // sl, local address, remote address, state
+			if socket, ok := parseSocketAddress(fields[1]); ok {
+				at = append(at, socket)
+			}
+		}
+	}
+	return at, nil
 }
 
 // parseSocketAddress parses an address of /proc/net/tcp: words of 32 bits in the byte order of the
