@@ -111,6 +111,11 @@ func TestLink(t *testing.T) {
 		}, []string{".thing"}, ".thing/keys.json> .thing/other .thing/own .thing/sub>", "its own files in ~/.thing"},
 		{"a directory with files where a file is granted", func(h string) { os.MkdirAll(h+"/doc/in", 0o700); os.WriteFile(h+"/doc/in/f", nil, 0o600) }, []string{"doc"}, "doc/in/f", "its own ~/doc"},
 		{"its own file", func(h string) { os.WriteFile(h+"/doc", nil, 0o600) }, []string{"doc"}, "doc", "its own ~/doc"},
+		{"its own file where a directory is granted", func(h string) { os.WriteFile(h+"/.thing", nil, 0o600) }, []string{".thing"}, ".thing", "its own ~/.thing, so yours"},
+		{"beside its own files, an empty directory gives way", func(h string) {
+			os.MkdirAll(h+"/.thing/sub/empty", 0o700)
+			os.WriteFile(h+"/.thing/other", nil, 0o600)
+		}, []string{".thing"}, ".thing/keys.json> .thing/other .thing/own> .thing/sub>", "its own files in ~/.thing"},
 		{"a file on the way", func(h string) { os.WriteFile(h+"/.thing", nil, 0o600) }, []string{".thing/keys.json"}, ".thing", "its own ~/.thing, so your ~/.thing/keys.json"},
 		{"a fifo", func(h string) { syscall.Mkfifo(h+"/doc", 0o600); syscall.Mkfifo(h+"/.thing", 0o600) }, []string{"doc", ".thing/keys.json"}, ".thing doc", "its own ~/doc"},
 		{"a link out of the HOME, on the way", func(h string) { os.Symlink("../elsewhere", h+"/.thing") }, []string{".thing/keys.json"}, ".thing>../elsewhere", "its own ~/.thing"},
@@ -174,6 +179,8 @@ func TestStale(t *testing.T) {
 		{"the server's link stays", []string{"doc"}, nil, func(p place) { os.Remove(p.home + "/doc"); os.Symlink("other", p.home+"/doc") }, "doc>other"},
 		{"the server's file stays", []string{"doc"}, nil, func(p place) { os.Remove(p.home + "/doc"); os.WriteFile(p.home+"/doc", nil, 0o600) }, "doc"},
 		{"and its file in a directory that was made", []string{".thing/more"}, nil, func(p place) { os.WriteFile(p.home+"/.thing/f", nil, 0o600) }, ".thing/f"},
+		{"its file in place of a directory that was made", []string{".thing/more"}, nil, func(p place) { os.RemoveAll(p.home + "/.thing"); os.WriteFile(p.home+"/.thing", nil, 0o600) }, ".thing"},
+		{"the server has removed the directory that was made", []string{".thing/more"}, nil, func(p place) { os.RemoveAll(p.home + "/.thing") }, ""},
 		{"its files are gone", []string{".thing"}, []string{".thing"}, func(p place) {
 			os.Remove(p.home + "/.thing")
 			os.Mkdir(p.home+"/.thing", 0o700)
@@ -199,8 +206,19 @@ func TestStale(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	// What no list names stays, whatever its target is.
+	// The path of a rule leads elsewhere than before.
 	p := newPlace(t, files...)
+	p.once(t, "doc")
+	wanted := p.want(t, "doc")
+	wanted[0].Target += "2"
+	told, release, err := Home{StateDir: p.state, Server: "servers/s"}.Link(wanted)
+	must(t, err)
+	release()
+	if target, _ := os.Readlink(p.home + "/doc"); target != wanted[0].Target || told != nil {
+		t.Errorf("another target: %q, %q", target, told)
+	}
+	// What no list names stays, whatever its target is.
+	p = newPlace(t, files...)
 	must(t, os.Symlink(p.user+"/doc", p.home+"/doc"))
 	p.once(t)
 	if got := p.tree(t); got != "doc>" {
@@ -210,7 +228,7 @@ func TestStale(t *testing.T) {
 
 // TestTwoSessions tests that a start takes no link from a session that runs, and the one after it does.
 func TestTwoSessions(t *testing.T) {
-	p := newPlace(t, "a", "b", "d/x")
+	p := newPlace(t, "a", "b", "c", "d/x", "sub/f")
 	_, release := p.link(t, "a", "d")
 	p.once(t, "b")
 	if got := p.tree(t); got != "a> b> d>" {
@@ -219,6 +237,17 @@ func TestTwoSessions(t *testing.T) {
 	p.once(t, "d/x") // through the link of the session
 	if got := p.tree(t); got != "a> b> d>" {
 		t.Errorf("below a link of a session: %q", got)
+	}
+	must(t, os.Mkdir(p.home+"/c", 0o700)) // the session may be about to write there
+	if told := p.once(t, "c"); p.tree(t) != "a> b> c/ d>" || told == nil {
+		t.Errorf("an empty directory of a session: %q, %q", p.tree(t), told)
+	}
+	must(t, os.Remove(p.home+"/c"))
+	p.once(t, "sub/f")
+	must(t, os.Remove(p.home+"/sub/f"))
+	p.once(t)
+	if got := p.tree(t); got != "a> b> d> sub/" {
+		t.Errorf("a directory that was made, beside a session: %q", got)
 	}
 	release()
 	p.once(t, "b")

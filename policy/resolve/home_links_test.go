@@ -21,7 +21,9 @@ func TestHomeLinks(t *testing.T) {
 		d /data/notes
 		f /data/x
 		l /home/u/notes /data/notes
-		l /data/back /home/u/.thing`
+		l /data/back /home/u/.thing
+		l /home/u/.config/mcp-jail/out /data/x
+		l /home/u/in /home/u/.local/state/mcp-jail/servers`
 	elsewhere := func(h *hostfs.Host) { h.Dir = "/data" }
 	for _, c := range []struct {
 		name, rules string // the rules separated by spaces
@@ -44,6 +46,8 @@ func TestHomeLinks(t *testing.T) {
 		{"a later rule gives rights", "~/.thing: /data/back:r", nil, ".thing/"},
 		{"the home, and around it", "~:r /home:r /:r", nil, ""},
 		{"what mcp-jail keeps", "~/.config/mcp-jail:r ~/.local/state/mcp-jail/servers:r", nil, ""},
+		{"written in what mcp-jail keeps, and a link leads out", "~/.config/mcp-jail/out:r", nil, ""},
+		{"a link leads to what mcp-jail keeps", "~/in:r", nil, ""},
 		{"around what mcp-jail keeps", "~/.config:r", nil, ".config/"},
 		{"outside of the home", "x:r", elsewhere, ""},
 		{"a home that a link leads to", "~/.thing:r /home/u/proj/a:r /homes/u/.ssh:r", func(h *hostfs.Host) { h.Home = "/homes/u" }, ".ssh/ .thing/ proj/a/"},
