@@ -46,6 +46,11 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// login is the last table of a preset, with the logins of its argument.
+func login(more string) string {
+	return "[preset.login]\nof = [\"--root\"]\n" + more + "\n[servers.x]\n"
+}
+
 // TestDecodeRefuses changes one thing of a valid file.
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
@@ -57,6 +62,21 @@ func TestDecodeRefuses(t *testing.T) {
 		{`["a", "b"]`, `["b", "a"]`, "sorted"},
 		{`["a", "b"]`, `["a", "a"]`, "once"},
 		{`title = "A server"`, "title = \"A server\"\ntitel = \"x\"", "x.toml:3: preset.titel: is not a known key"},
+		{"[servers.x]\n", "[preset.login]\nof = [\"--none\"]\n[servers.x]\n", "--none, which is no argument"},
+		{"[servers.x]\n", "[preset.login]\nfiles = [\".x/LOGIN\"]\n[servers.x]\n", "of what the name of a login"},
+		{"[servers.x]\n", "[preset.login]\nunless = [\"--x\"]\n[servers.x]\n", "of what the name of a login"},
+		{"[servers.x]\n", "[preset.login]\nport_from = 1\nport_range = 2\n[servers.x]\n", "of what the name of a login"},
+		{"[servers.x]\n", "[preset.login]\nvariable = \"OTHER\"\n[servers.x]\n", "the variable OTHER, which the preset does not have"},
+		{"[servers.x]\n", login("port_from = 0\nport_range = 2"), "ports that are none"},
+		{"[servers.x]\n", login("port_from = -1"), "ports that are none"},
+		{"[servers.x]\n", login("port_from = 1\nport_range = -1"), "ports that are none"},
+		{"[servers.x]\n", login("port_from = 65535\nport_range = 2"), "ports that are none"},
+		{"[servers.x]\n", login("files = [\"/x/LOGIN\"]"), "hidden directory of HOME"},
+		{"[servers.x]\n", login("files = [\"x/LOGIN\"]"), "hidden directory of HOME"},
+		{"[servers.x]\n", login("files = [\"../LOGIN\"]"), "hidden directory of HOME"},
+		{"[servers.x]\n", login("files = [\".x/../LOGIN\"]"), "hidden directory of HOME"},
+		{"[servers.x]\n", login("files = [\".x/LOGIN/f\"]"), "hidden directory of HOME"},
+		{"[servers.x]\n", login("files = [\".x/[LOGIN\"]"), "hidden directory of HOME"},
 		{`title = "A server"`, "title = 7", "x.toml:2"},
 		{`title = "A server"`, "title = \"", "x.toml:2"},
 		{`npm = "x"`, `npm = "x"` + "\n" + `pypi = "x"`, "one of npm"},

@@ -104,7 +104,7 @@ func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
 		add(key, "has ports that are none")
 	}
 	for _, f := range l.Files {
-		if _, err := path.Match(f, ""); err != nil || path.IsAbs(f) || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
+		if _, err := path.Match(f, ""); err != nil || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
 			add(key, "has the file %q: it must be a pattern in a hidden directory of HOME, whose last part has %s", f, loginName)
 		}
 	}
