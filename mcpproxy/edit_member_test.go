@@ -280,3 +280,37 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestAppendText appends to the message of an error, and changes nothing where that is no string.
+func TestAppendText(t *testing.T) {
+	const in, note = `{"id":1,"error":{"code":1,"message":%}}`, "; \"a\"\n\\ é"
+	for message, want := range map[string]string{
+		`"it failed"`: `"it failed; \"a\"\n\\ é"`,
+		`""`:          `"; \"a\"\n\\ é"`,
+		`"a\\"`:       `"a\\; \"a\"\n\\ é"`,
+		`null`:        "",
+		`7`:           "",
+		`{}`:          "",
+		`["a"]`:       "",
+	} {
+		text := strings.Replace(in, "%", message, 1)
+		f, err := NewReader(strings.NewReader(text+"\n"), 0).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok := f.AppendText(f.Messages[0].ErrorMessage, note)
+		var out bytes.Buffer
+		if err := NewWriter(&out).Send(f); err != nil {
+			t.Fatal(err)
+		}
+		if ok != (want != "") || f.Edited() != ok {
+			t.Errorf("%s: %v, edited %v", message, ok, f.Edited())
+		}
+		if want == "" {
+			want = message
+		}
+		if out.String() != strings.Replace(in, "%", want, 1)+"\n" {
+			t.Errorf("%s: %s", message, out.String())
+		}
+	}
+}
