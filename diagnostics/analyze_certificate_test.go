@@ -122,12 +122,26 @@ func TestCertificateFile(t *testing.T) {
 			t.Errorf("%s:\n%s", name, d.Text())
 		}
 	}
-	ev := ofCertificate("deno", ofRustls, host)
-	ev.Profile.Net = []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET"}, Allow: true}}
-	if d := Diagnose(ev); d.Attribution != Possible || len(d.Flags) > 0 || !strings.Contains(d.Fix, "a rule without these keys") {
-		t.Errorf("a certificate of mcp-jail:\n%s", d.Text())
+	for _, tt := range []struct {
+		rule      policy.NetRule
+		inspected bool
+	}{
+		{policy.NetRule{Host: "api.github.com", Methods: []string{"GET"}, Allow: true}, true},
+		{policy.NetRule{Host: "api.github.com", PathPrefix: "/x", Allow: true}, true},
+		{policy.NetRule{Host: "api.github.com", Secrets: []policy.Secret{{Env: "T"}}, Allow: true}, true},
+		{policy.NetRule{Host: "api.github.com", Allow: true}, false},
+		{policy.NetRule{Host: "api.github.com", PathPrefix: "/x"}, false},
+		{policy.NetRule{Host: "other.example", PathPrefix: "/x", Allow: true}, false},
+	} {
+		ev := ofCertificate("server", ofRustls, host)
+		tt.rule.Scheme = "https"
+		ev.Profile.Net = []policy.NetRule{tt.rule}
+		d := Diagnose(ev)
+		if ours := len(d.Flags) == 0 && strings.Contains(d.Fix, "a rule without these keys"); ours != tt.inspected || !ours && d.Hints[0].Target != "SSL_CERT_FILE" {
+			t.Errorf("%+v:\n%s", tt.rule, d.Text())
+		}
 	}
-	ev = ofCertificate("node", ofNode, host)
+	ev := ofCertificate("node", ofNode, host)
 	ev.FromCommandLine = false
 	want := `[[servers.github.access.env]]; name = "NODE_EXTRA_CA_CERTS"; read = true; [[servers.github.access.fs]]; path = "~/certs/ca.pem"; read = true`
 	if d := Diagnose(ev); !strings.Contains(strings.Join(d.Grant, "; "), want) {

@@ -47,6 +47,13 @@ func TestAwaitsCallback(t *testing.T) {
 		{"a listener alone", one("ready"), []int{8000}, nil, "possible --inbound 8000"},
 		{"no listener, no words", one("ready"), []int{}, nil, "none"},
 		{"the listener of a granted host", one("ready"), []int{443}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, "none"},
+		{"a listener beside those of the jail itself", one("ready"), []int{53, 443, 8000}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, "possible --inbound 8000"},
+		{"a listener at the port of a refused host", one("ready"), []int{443}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test"}} }, "possible --inbound 443"},
+		{"a listener whose port leads in", one("ready"), []int{8000}, func(ev *Evidence) { ev.Profile.Inbound = []int{8000} }, "none"},
+		{"a call waits, and the words are old", append(mcpRemote[:4:4], "a", "b", "c", "d", "e", "f", "g"), []int{16774}, func(ev *Evidence) {
+			ev.Stage, ev.Tool, ev.Method = StageCall, "mail", "tools/call"
+		}, "likely --inbound 16774"},
+		{"it waits for nothing, and has not failed", mcpRemote, []int{16774}, func(ev *Evidence) { ev.Timeout = 0 }, "none"},
 		{"a device code", one("To sign in, visit https://example.com/device and enter the code ABCD"), []int{}, nil, "none"},
 		{"redirect_uri in JSON", one(`{"client_id":"x","redirect_uris":["http://127.0.0.1:3000/cb"]}`), []int{3000}, nil, "likely --inbound 3000"},
 		{"redirect_uri escaped twice", one("open https://x.test/?next=https%3A%2F%2Fy.test%2Fa%3Fredirect_uri%3Dhttp%253A%252F%252F127.0.0.1%253A4444%252Fcb"), []int{4444}, nil, "likely --inbound 4444"},

@@ -138,6 +138,9 @@ func TestKnownTold(t *testing.T) {
 		{"a call, the file's name", "Failed to load x.md", variable("THING_PATH", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
 		{"a call, a config file", "Could not load configuration", variable("THING_CONFIG", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
 		{"two paths", "could not open the database", args(pathArg, "/data/notes/x.md"), Possible, "--write . --read ~/notes --read /data/notes/x.md"},
+		{"a call with words of something else", "boom", args(pathArg), None, ""},
+		{"credentials at the start", "Error: Unauthorized", ends(pathArg), Possible, "--env WEATHER_API_KEY"},
+		{"a crash", "", func(ev *Evidence) { ends(pathArg, hostArg)(ev); ev.Exit = &Exit{Signal: 11, Code: 139} }, None, ""},
 		// A host of the arguments or of a variable.
 		{"an empty message", "", args(hostArg), Possible, "--write . --net db.example:5432"},
 		{"an empty message of FastMCP", "Error executing tool query: ", args(hostArg), Possible, "--write . --net db.example:5432"},
@@ -158,6 +161,8 @@ func TestKnownTold(t *testing.T) {
 			withArgs(ev, "https://mcp.example/sse")
 		}, Possible, "--write . --net mcp.example"},
 		{"a call that waits", "", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, Possible, "--write . --net db.example:5432"},
+		{"a call that waits, and says what is wrong", "TypeError: x is not a function", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, None, ""},
+		{"a call that waits for a file", "could not open the database", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, None, ""},
 		{"an end without a word", "", ends(hostArg), Possible, "--write . --net db.example:5432"},
 		{"a login that cannot connect", "Login failed: connect ETIMEDOUT", args(hostArg), Likely, "--write . --net db.example:5432"},
 		// The preset of the package.
