@@ -49,7 +49,10 @@ func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
 	return all
 }
 
-// noteUnanswered adds what the supervisor saw of a port.
+// maxUnanswered bounds the ports that are kept, since the server chooses addresses and ports.
+const maxUnanswered = 64
+
+// noteUnanswered adds what the supervisor saw of a port. The latest ones are kept.
 func noteUnanswered(all []policy.Unanswered, m spec.Event, now time.Time) []policy.Unanswered {
 	if m.Detail == spec.NowAnswered {
 		return slices.DeleteFunc(all, func(u policy.Unanswered) bool { return u.Port == m.Num })
@@ -60,6 +63,15 @@ func noteUnanswered(all []policy.Unanswered, m spec.Event, now time.Time) []poli
 			all[i].Last = now
 			return all
 		}
+	}
+	if len(all) == maxUnanswered {
+		oldest := 0
+		for i := range all {
+			if all[i].Last.Before(all[oldest].Last) {
+				oldest = i
+			}
+		}
+		all = slices.Delete(all, oldest, oldest+1)
 	}
 	return append(all, policy.Unanswered{Host: host, Port: m.Num, Time: now, Last: now})
 }

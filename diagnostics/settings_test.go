@@ -10,7 +10,7 @@ import (
 // TestSettings: a program that says in its own words that it lacks an identity, a login or a key
 // leads to what it keeps in the user's home, if that exists and is not granted.
 func TestSettings(t *testing.T) {
-	const byHand = "To grant it, add yourself: --write . "
+	const byHand = "To grant it, if you know what the server does with it, add yourself: --write . "
 	for _, tt := range []struct {
 		name, text string
 		has        string // in the home

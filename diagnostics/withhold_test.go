@@ -367,11 +367,11 @@ func TestGrantByHand(t *testing.T) {
 		real            bool
 		want            string
 	}{
-		{"open /home/u/.ssh/id_rsa: permission denied", true, false, false, "add yourself: --read ~/.ssh/id_rsa" + place},
-		{"open /home/u/.ssh/id_rsa: permission denied", true, true, false, "add yourself: --write . --read ~/.ssh/id_rsa (--write . keeps the workspace)" + place},
-		{"open /home/u/.ssh/id_rsa: permission denied", true, false, true, "add yourself: --read ~/.ssh/id_rsa"},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, false, false, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa" + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, true, false, "if you know what the server does with it, add yourself: --write . --read ~/.ssh/id_rsa (--write . keeps the workspace)" + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, false, true, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa"},
 		{"open /home/u/.ssh/id_rsa: permission denied", false, false, false, "write a rule that names it" + place},
-		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", true, false, false, "add yourself: --read ~/.ssh/id_rsa" + place},
+		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", true, false, false, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa" + place},
 	} {
 		ev := evidence(tt.text)
 		ev.FromCommandLine, ev.Profile.Default, ev.Profile.HomePrivate = tt.byFlags, tt.byHand, !tt.real

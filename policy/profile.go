@@ -173,7 +173,7 @@ type Link struct{ Path, Target string }
 type HomeLink struct {
 	Path   string // relative to the private HOME, and to the user's home
 	Target string // canonical
-	Dir    bool   // Target is a directory
+	Dir    bool   // Target is a directory whose names the server may read
 	ID     FileID // of Target; zero if the start makes it
 }
 

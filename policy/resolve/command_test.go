@@ -77,6 +77,8 @@ func TestCommands(t *testing.T) {
 		{name: "wrapper of a monorepo", files: "x /home/u/m/a/x.sh #!/usr/bin/env bash\\n\nf /home/u/m/a/package.json\nd /home/u/m/node_modules\nd /home/u/m/.git", line: "/home/u/m/a/x.sh", program: "/home/u/m/a/x.sh", brought: "/home/u/m/a /home/u/m/node_modules"},
 		{name: "wrapper by its shell", files: "f /home/u/app/bin/x.sh\nf /home/u/app/pyproject.toml", line: "bash -e /home/u/app/bin/x.sh", program: "/usr/bin/bash", brought: "/home/u/app"},
 		{name: "wrapper in a repository", files: "x /home/u/a/r/x.sh #!/bin/bash\\n\nd /home/u/a/r/.git\nf /home/u/a/package.json", line: "/home/u/a/r/x.sh", program: "/home/u/a/r/x.sh", brought: "/home/u/a/r/x.sh"},
+		{name: "wrapper beside repositories", files: "x /home/u/src/a/x.sh #!/bin/bash\\n\nf /home/u/src/package.json\nf /home/u/src/b/private\nd /home/u/src/c/.git", line: "/home/u/src/a/x.sh", program: "/home/u/src/a/x.sh", brought: "/home/u/src/a/x.sh"},
+		{name: "wrapper in a repository with others", files: "x /home/u/m/a/x.sh #!/bin/bash\\n\nf /home/u/m/package.json\nd /home/u/m/.git\nf /home/u/m/sub/.git", line: "/home/u/m/a/x.sh", program: "/home/u/m/a/x.sh", brought: "/home/u/m"},
 		{name: "wrapper at home", files: "x /home/u/scripts/x.sh #!/bin/bash\\n\nf /home/u/package.json", line: "/home/u/scripts/x.sh", program: "/home/u/scripts/x.sh", brought: "/home/u/scripts/x.sh"},
 		{name: "wrapper in the root", files: "x /opt/x.sh #!/bin/bash\\n\nf /opt/package.json\nf /package.json", line: "/opt/x.sh", program: "/opt/x.sh", brought: "/opt/x.sh"},
 		{name: "venv", files: "l /home/u/v/bin/python /usr/bin/python3\nf /home/u/v/pyvenv.cfg\nx /home/u/v/bin/srv #!/home/u/v/bin/python\\n", line: "/home/u/v/bin/srv", program: "/home/u/v/bin/srv", brought: "/home/u/v"},

@@ -44,7 +44,7 @@ func (b *resolver) homeLinks() (links []policy.HomeLink) {
 			continue
 		}
 		at := strings.TrimPrefix(strings.TrimPrefix(n.lexical, homes[i]), "/")
-		links = append(links, policy.HomeLink{Path: at, Target: n.canonical, Dir: e.Kind == policy.KindDir, ID: e.ID})
+		links = append(links, policy.HomeLink{Path: at, Target: n.canonical, Dir: e.Kind == policy.KindDir && e.Rights.Has(policy.Read), ID: e.ID})
 	}
 	slices.SortStableFunc(links, func(a, b policy.HomeLink) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(links, func(a, b policy.HomeLink) bool { return a.Path == b.Path })

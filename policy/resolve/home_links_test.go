@@ -32,6 +32,7 @@ func TestHomeLinks(t *testing.T) {
 	}{
 		{"~", "~/.thing/keys.json:r", nil, ".thing/keys.json"},
 		{"absolute", "/home/u/.thing:rw", nil, ".thing/"},
+		{"a directory whose names may not be read", "~/.thing:w", nil, ".thing"},
 		{"not cleaned", "~/./.thing//keys.json:r", nil, ".thing/keys.json"},
 		{"relative", "a/b:r", nil, "proj/a/b"},
 		{"the workspace, by a rule", ".:rw", nil, "proj/"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -129,10 +130,11 @@ func (l Logins) Copy() (told []string, err error) {
 }
 
 func copyLogin(from, to *os.Root, name string) error {
-	if !isFile(from, name) {
+	found, err := from.Lstat(name)
+	if err != nil || !found.Mode().IsRegular() || found.Size() > maxLogin {
 		return nil
 	}
-	f, err := from.Open(name)
+	f, err := openFound(from, name, found)
 	if err != nil {
 		return err
 	}
@@ -155,4 +157,18 @@ func copyLogin(from, to *os.Root, name string) error {
 	}
 	_, err = out.Write(text)
 	return errors.Join(err, out.Close())
+}
+
+// openFound opens a file that was looked at. Another server may be allowed to write the directory, and put
+// a link to another file of the user in its place meanwhile, or a fifo.
+func openFound(from *os.Root, name string, found fs.FileInfo) (*os.File, error) {
+	f, err := from.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(found, opened) {
+		f.Close()
+		return nil, errors.Join(err, &fs.PathError{Op: "copy", Path: name, Err: errors.New("it was replaced meanwhile")})
+	}
+	return f, nil
 }

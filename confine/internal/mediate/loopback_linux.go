@@ -15,6 +15,7 @@ import (
 const (
 	maxOwnPorts = 256                   // ports of which the state is kept
 	sayAgain    = 10 * time.Millisecond // between two events about one port
+	maxSaid     = 32                    // events in sayAgain
 )
 
 // loopback notes at which ports of the jail's own loopback no program listens when the server
@@ -25,6 +26,8 @@ type loopback struct {
 	say       func(spec.Event)
 	listeners sys.Listeners
 	ports     map[uint16]*ownPort
+	window    time.Time // when the latest sayAgain began
+	said      int       // events since then
 }
 
 type ownPort struct {
@@ -57,10 +60,20 @@ func (l *loopback) connect(r *Request, to netip.AddrPort) {
 		return
 	}
 	// A resolver connects sockets for datagrams to see which addresses it can reach.
-	if now := time.Now(); now.Sub(p.said) >= sayAgain && isStream(r) {
+	if now := time.Now(); now.Sub(p.said) >= sayAgain && l.maySay(now) && isStream(r) {
 		p.said = now
+		l.said++
 		l.say(event)
 	}
+}
+
+// maySay reports whether there were fewer than maxSaid events lately: a server can connect to all ports
+// in turn, without end.
+func (l *loopback) maySay(now time.Time) bool {
+	if now.Sub(l.window) >= sayAgain {
+		l.window, l.said = now, 0
+	}
+	return l.said < maxSaid
 }
 
 // listens reports whether a program listens at an address, or at its port on the loopback of either

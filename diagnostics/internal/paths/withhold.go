@@ -135,7 +135,7 @@ func grantByHand(c *facts.Case, wanted ...grants.Grant) string {
 	if c.Evidence.FromCommandLine {
 		flags, ok := c.Writer.Flags(wanted)
 		if text = "To grant it, name it in a flag of its own, such as --read"; ok {
-			text = "To grant it, add yourself: " + strings.Join(flags, " ")
+			text = "To grant it, if you know what the server does with it, add yourself: " + strings.Join(flags, " ")
 		}
 		if len(c.Writer.Preserved()) > 0 {
 			text += " (--write . keeps the workspace)"

@@ -238,11 +238,15 @@ var manifests = []string{"package.json", "pyproject.toml", "setup.py", "deno.jso
 
 // addShellPackage adds the package that a shell script belongs to, because such a script starts another
 // program of it: the nearest ancestor with a manifest, not above the root of a repository. What a
-// server may write is not widened to what it may not.
+// server may write is not widened to what it may not. A directory that holds repositories, and is none,
+// is a place for projects: a manifest that was left there makes no package of all of them.
 func (c *Resolver) addShellPackage(file string) {
 	for dir := path.Dir(file); dir != "/" && !c.isGuarded(dir) && c.isServerWritable(file) == c.isServerWritable(dir); dir = path.Dir(dir) {
 		has := func(name string) bool { return c.Paths.Exists(path.Join(dir, name)) }
 		if slices.ContainsFunc(manifests, has) {
+			if !has(".git") && c.holdsRepository(dir) {
+				return
+			}
 			c.AddDependency(dir, "the package of "+path.Base(file), true)
 			if has("package.json") {
 				c.Modules = append(c.Modules, path.Join(dir, "node_modules"))
@@ -254,6 +258,16 @@ func (c *Resolver) addShellPackage(file string) {
 			return
 		}
 	}
+}
+
+// maxProjects is how many names of a directory holdsRepository looks at.
+const maxProjects = 200
+
+func (c *Resolver) holdsRepository(dir string) bool {
+	names, _ := c.Paths.Names(dir)
+	return slices.ContainsFunc(names[:min(len(names), maxProjects)], func(name string) bool {
+		return c.Paths.Exists(path.Join(dir, name, ".git"))
+	})
 }
 
 // addHoisted adds the node_modules of the directories above a package. In a monorepo they
