@@ -87,7 +87,7 @@ func (p *pasted) applied(t *testing.T, text string) string {
 var (
 	flagsTold = regexp.MustCompile(`(?m)^Flags for mcp-jail run: (.*)$`)
 	linesTold = regexp.MustCompile(`(?s)\nLines to add[^\n]*:\n(.*)$`)
-	itemTold  = regexp.MustCompile("(add|put) `([^`]*)` (?:to|in place of|at the end of) the (list|table) `([^`]*)` in line ([0-9]+)")
+	itemTold  = regexp.MustCompile("(add|put|set) `([^`]*)` (?:to|in|in place of|at the end of) the (list|table) `([^`]*)` in line ([0-9]+)")
 )
 
 // read adds what an answer proposes. It reports whether that is anything.
