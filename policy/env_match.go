@@ -10,6 +10,8 @@ func CheckVariable(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("the name is empty")
+	case strings.Contains(name, "=") && !strings.HasPrefix(name, "="): // the value may be a secret
+		return fmt.Errorf("a value is given after the name %q: write the name alone, and set the value where mcp-jail is started, such as in the env of the client's entry", Abbreviate(name[:strings.IndexByte(name, '=')]))
 	case strings.ContainsAny(name, "=\x00\r\n"):
 		return fmt.Errorf("%q is not the name of a variable", Abbreviate(name))
 	case strings.Contains(name, "*"):

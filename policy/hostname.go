@@ -91,7 +91,7 @@ func checkHostText(host string) error {
 	case strings.Contains(host, "%"):
 		return fmt.Errorf("%q contains a zone id or an escape (\"%%\"), which is refused", Abbreviate(host))
 	case strings.ContainsAny(host, "/\\?#"):
-		return fmt.Errorf("%q is not a host alone; a path is written as path_prefix", Abbreviate(host))
+		return fmt.Errorf("%q is not a host alone; a path is written as path_prefix, and each address of a range by itself", Abbreviate(host))
 	case strings.Contains(host, "*"):
 		return fmt.Errorf("%q: the only wildcards are \"*\" and one leading \"*.\"", Abbreviate(host))
 	}

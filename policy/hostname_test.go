@@ -30,6 +30,28 @@ func TestNormalizeHost(t *testing.T) {
 	}
 }
 
+// TestNoRanges: a range of ports or addresses is told as one, and a value after a variable's name is not
+// repeated, since it may be a secret.
+func TestNoRanges(t *testing.T) {
+	of := func(_ string, _ int, err error) error { return err }
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"ports", of(ParseHostPort("localhost:3000-3010")), `each port is written by itself, without a range or "*"`},
+		{"every port", of(ParseHostPort("localhost:*")), `each port is written by itself, without a range or "*"`},
+		{"addresses", of(ParseHostPort("10.0.0.0/8")), `"10.0.0.0/8" is not a host alone; a path is written as path_prefix, and each address of a range by itself`},
+		{"a path", of(ParseHostPort("host/path")), `"host/path" is not a host alone; a path is written as path_prefix`},
+		{"a value", CheckEnvName("KEY=hunter2"), `a value is given after the name "KEY": write the name alone`},
+		{"no name", CheckEnvName("=x"), `"=x" is not the name of a variable`},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) || strings.Contains(tt.err.Error(), "hunter2") {
+			t.Errorf("%s: %v", tt.name, tt.err)
+		}
+	}
+}
+
 func FuzzHost(f *testing.F) {
 	for _, s := range []string{"a.b", "*.a", "BÜCHER.de.", "::ffff:1.2.3.4", "[::1]", "0x7f.1", "１.２.３.４", "xn--bcher-kva", "ß", "a\u00adb"} {
 		f.Add(s)

@@ -259,7 +259,7 @@ func ParseHostPort(s string) (host string, port int, err error) {
 		host = s[:i]
 		for _, c := range s[i+1:] {
 			if c < '0' || c > '9' || port > 65535 {
-				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Abbreviate(s))
+				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535; each port is written by itself, without a range or \"*\"", Abbreviate(s))
 			}
 			port = port*10 + int(c-'0')
 		}

@@ -34,6 +34,14 @@ func TestParseRun(t *testing.T) {
 		{args: []string{"-read", "x"}, err: `unknown flag -read, did you mean "--read"?`},
 		{args: []string{"-r"}, err: "unknown flag -r"},
 		{args: []string{"--probe"}, err: "unknown flag --probe"},
+		{args: []string{"--read /a"}, err: `unknown flag "--read /a": this is one word with a space in it; give the flag and its value as two words, or as --read=VALUE`},
+		{args: []string{"--env A=b"}, err: `unknown flag "--env A": this is one word`},
+		{args: []string{"--reed /a"}, err: `unknown flag --reed /a`},
+		{args: []string{"--allow-net", "x"}, err: `unknown flag --allow-net, did you mean "--net"?`},
+		{args: []string{"--readonly", "x"}, err: `unknown flag --readonly, did you mean "--read"?`},
+		{args: []string{"-v", "/a:/a"}, err: `unknown flag -v, did you mean "--read" or "--write"?`},
+		{args: []string{"-e", "A"}, err: `unknown flag -e, did you mean "--env"?`},
+		{args: []string{"--cwd=/a"}, err: `unknown flag --cwd, did you mean "--workspace"?`},
 	} {
 		got, err := ParseRun(append([]string{"run"}, c.args...))
 		switch {
@@ -43,6 +51,16 @@ func TestParseRun(t *testing.T) {
 			}
 		case err != nil || !reflect.DeepEqual(*got, c.want):
 			t.Errorf("%q: %+v, %v", c.args, got, err)
+		}
+	}
+}
+
+// TestUnknownFlagWithoutGuess: a short flag is close to too many, and a flag of another program is
+// only meant where the command has that flag.
+func TestUnknownFlagWithoutGuess(t *testing.T) {
+	for typed, names := range map[string][]string{"-q": {"env", "net"}, "-v": {"env", "read"}, "--allow-net": {"client"}, "--x y": {"env"}} {
+		if got, want := UnknownFlag(typed, names).Error(), "unknown flag "+typed; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

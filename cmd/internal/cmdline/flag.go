@@ -101,7 +101,42 @@ func CheckArgument(arg string) error {
 
 // UnknownFlag returns the error about a flag, as typed, that is none of names.
 func UnknownFlag(typed string, names []string) error {
-	return fmt.Errorf("unknown flag %s%s", typed, didYouMean("--", strings.TrimLeft(typed, "-"), names))
+	if flag, _, two := strings.Cut(typed, " "); two && slices.Contains(names, strings.TrimLeft(flag, "-")) {
+		return fmt.Errorf("unknown flag %q: this is one word with a space in it; give the flag and its value as two words, or as --%s=VALUE", typed, strings.TrimLeft(flag, "-"))
+	}
+	word := strings.TrimLeft(typed, "-")
+	if meant := elsewhere(word, names); meant != "" {
+		return fmt.Errorf("unknown flag %s, did you mean %s?", typed, meant)
+	}
+	if len(word) < 3 { // too many names differ from it in two letters
+		return fmt.Errorf("unknown flag %s", typed)
+	}
+	return fmt.Errorf("unknown flag %s%s", typed, didYouMean("--", word, names))
+}
+
+// otherNames are what other sandboxes and containers call a flag of mcp-jail.
+var otherNames = []struct{ flags, words []string }{
+	{[]string{"read"}, []string{"allow-read", "readonly", "read-only", "ro", "ro-bind", "whitelist"}},
+	{[]string{"write"}, []string{"allow-write", "rw", "read-write"}},
+	{[]string{"read", "write"}, []string{"v", "volume", "mount", "bind", "allow", "allow-path", "allow-dir", "path", "fs"}},
+	{[]string{"execute"}, []string{"allow-run", "allow-exec", "exec", "x"}},
+	{[]string{"net"}, []string{"allow-net", "allow-host", "allow-domain", "allowed-hosts", "allowed-domains", "host", "hosts", "domain", "network"}},
+	{[]string{"inbound"}, []string{"p", "port", "publish", "expose", "listen"}},
+	{[]string{"env"}, []string{"e", "allow-env", "setenv", "environment"}},
+	{[]string{"deny"}, []string{"deny-read", "deny-write", "hide", "blacklist", "exclude"}},
+	{[]string{"workspace"}, []string{"w", "C", "cwd", "workdir", "working-dir", "chdir", "directory", "dir", "project"}},
+	{[]string{"limit"}, []string{"m", "memory", "memory-mb", "pids-limit", "cpus", "ulimit"}},
+	{[]string{"startup-timeout"}, []string{"timeout"}},
+}
+
+// elsewhere returns which of names a word of another program stands for, or "".
+func elsewhere(word string, names []string) string {
+	for _, o := range otherNames {
+		if slices.Contains(o.words, word) && !slices.ContainsFunc(o.flags, func(name string) bool { return !slices.Contains(names, name) }) {
+			return `"--` + strings.Join(o.flags, `" or "--`) + `"`
+		}
+	}
+	return ""
 }
 
 // UnknownCommand returns the error about a word that is no command.
