@@ -53,9 +53,18 @@ func isNew(err, before error) bool {
 	}
 	return slices.ContainsFunc(gaps.Gaps, func(g confine.Gap) bool {
 		return known == nil || !slices.ContainsFunc(known.Gaps, func(k confine.Gap) bool {
-			return k.Axis == g.Axis && k.What == g.What && slices.Equal(k.Paths, g.Paths)
+			return k.Axis == g.Axis && holds(k) == holds(g) && slices.Equal(k.Paths, g.Paths)
 		})
 	})
+}
+
+// holds returns what a gap does not hold. Of a limit that is without the number, which a line may raise.
+func holds(g confine.Gap) string {
+	if g.Axis == policy.AxisLimits {
+		what, _, _ := strings.Cut(g.What, " = ")
+		return what
+	}
+	return g.What
 }
 
 // attempt has what decides whether a server starts.

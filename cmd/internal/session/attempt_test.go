@@ -100,3 +100,31 @@ func TestAttempt(t *testing.T) {
 	check("a declaration", given(wide).Attempt("", right, nil), isNil)
 	check("a declaration with a conflict", given(wide).Attempt("", broken, nil), isConflict)
 }
+
+// TestRaisedLimitIsNoNewGap: a running mcp-jail finds a gap of a limit whatever its number is, so that
+// the line that raises the limit is not the reason.
+func TestRaisedLimitIsNoNewGap(t *testing.T) {
+	gaps := func(axis policy.Axis, what ...string) error {
+		err := &confine.GapError{}
+		for _, w := range what {
+			err.Gaps = append(err.Gaps, confine.Gap{Axis: axis, What: w})
+		}
+		return err
+	}
+	before := gaps(policy.AxisLimits, "processes = 4", "space in TMPDIR")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"the same", before, false},
+		{"a raised limit", gaps(policy.AxisLimits, "processes = 8", "space in TMPDIR"), false},
+		{"another limit", gaps(policy.AxisLimits, "memory_mb = 4"), true},
+		{"another axis", gaps(policy.AxisFs, "processes = 4"), true},
+		{"another error", errors.New("processes = 8"), true},
+	} {
+		if got := isNew(tt.err, before); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func AbsolutePaths(files []string) (out []string) {
 
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode()&0o111 != 0
+	return err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode()&0o111 != 0
 }
 
 // isCreatable reports whether the user may create a path, and the missing directories above it, in a
