@@ -22,6 +22,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		return func(ev *Evidence) { ev.Exit = &Exit{Code: 128 + int(sig), Signal: sig} }
 	}
 	aCall := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Entries[0].Ephemeral = true }) }
+	fewProcesses := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Limits.Processes = 4 }) }
 	const sigXFSZ = syscall.Signal(25) // on Linux and macOS; Windows has none
 	for _, tt := range []struct {
 		name  string
@@ -52,6 +53,8 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"space in the HOME of a call", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", aCall, Possible, "or HOME", "memory_mb = 8192"},
 		{"control: in a HOME that is kept", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", nil, None, "", ""},
 
+		{"few processes, and no word of them", "[Errno 11] Resource temporarily unavailable", fewProcesses, Possible, "processes = 4", "processes = 8"},
+		{"control: many processes, and no word of them", "[Errno 11] Resource temporarily unavailable", nil, None, "", ""},
 		{"control: a read that would block", "read: Resource temporarily unavailable", nil, None, "", ""},
 		{"control: the host has no more files", "Too many open files in system", nil, None, "", ""},
 		{"control: a disk that is full", "ENOSPC: no space left on device, write '/home/u/work/x'", nil, None, "", ""},

@@ -96,6 +96,9 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			if l.key == report.KeyMemory && home != "" {
 				l.with = append(slices.Clone(l.with), strings.ToLower(home))
 			}
+			if l.key == report.KeyProcesses && limit(c, l.key) < policy.DefaultLimits.Processes {
+				l.with = nil // with few processes, the likeliest of the causes of EAGAIN
+			}
 			if !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) || limit(c, l.key) <= 0 {
 				continue
 			}

@@ -78,6 +78,8 @@ var programSettings = []settings{
 	{program: "stripe", lacks: []string{"stripe login"}, places: []string{".config/stripe"}, variables: []string{"STRIPE_API_KEY"}},
 	{program: "doctl", lacks: []string{"doctl auth init"}, places: []string{".config/doctl"}, variables: []string{"DIGITALOCEAN_ACCESS_TOKEN"}},
 	{program: "hf", lacks: []string{"huggingface-cli login", "hf auth login"}, places: []string{".cache/huggingface/token"}, variables: []string{"HF_TOKEN", "HF_HOME"}},
+	{program: "Hugging Face's library", lacks: []string{"couldn't find them in the cached files", "cannot find the requested files in the local cache", "cannot find an appropriate cached snapshot", "localentrynotfounderror"},
+		places: []string{".cache/huggingface/hub"}, variables: []string{"HF_HOME", "HF_HUB_CACHE"}},
 	{program: "psql", lacks: []string{"no password supplied"}, places: []string{".pgpass", ".pg_service.conf"}, variables: []string{"PGPASSWORD", "PGPASSFILE"}},
 	{program: "mysql", lacks: []string{"(using password: no)"}, places: []string{".my.cnf"}, variables: []string{"MYSQL_PWD"}},
 }
@@ -143,20 +145,36 @@ var loginWords = []string{
 	"api key not found", "not configured", "no configuration", "no config", "configuration not found", "config not found", "config file not found", "no account", "no profile", "not initialized", "run setup", "run auth", "auth login",
 }
 
+// setupCommand finds the program in the command that a message tells the user to run.
+var setupCommand = lazy.Regexp("(?i)(?:[`'\"]|\\brun:? +)([a-z][a-z0-9_-]{2,30}) +(?:(?:auth|account|user) +)?(?:login|log-in|signin|sign-in|init|auth|authenticate|configure|config|setup)\\b")
+
 // AnalyzeOwnSettings returns the directory in the user's home that has the server's name, if a line
-// says that the server lacks a login or settings, and the directory is not granted.
+// says that the server lacks a login or settings, or the name of the program that the line tells the
+// user to set up. The directory is not granted.
 func AnalyzeOwnSettings(c *facts.Case, line string) facts.Finding {
-	if c.Evidence.UserHome == "" || !said.ContainsAny(strings.ToLower(line), loginWords) {
+	if c.Evidence.UserHome == "" {
 		return facts.Finding{}
 	}
-	for _, name := range serverNames(c) {
+	if m := setupCommand().FindStringSubmatch(line); m != nil && !slices.Contains(plainWords, strings.ToLower(m[1])) {
+		if f := ownSettings(c, line, "the name of that program", strings.ToLower(m[1])); f.Refused {
+			return f
+		}
+	}
+	if !said.ContainsAny(strings.ToLower(line), loginWords) {
+		return facts.Finding{}
+	}
+	return ownSettings(c, line, "the server's name", serverNames(c)...)
+}
+
+func ownSettings(c *facts.Case, line, whose string, names ...string) facts.Finding {
+	for _, name := range names {
 		for _, place := range []string{"." + name, "." + name + "-mcp", ".mcp-" + name, ".config/" + name, ".config/" + name + "-mcp", ".config/mcp-" + name, ".local/share/" + name} {
 			path := filepath.Join(c.Evidence.UserHome, place)
 			real := c.Canonical(path)
 			if c.Exists(real) != facts.Present || c.Allows(policy.OpRead, real) || IsTooWide(c, real) || slices.Contains(sharedPaths, place) {
 				continue
 			}
-			cause := c.ServerSaid(line) + "; your " + c.Show(path) + ", which has the server's name, is not granted"
+			cause := c.ServerSaid(line) + "; your " + c.Show(path) + ", which has " + whose + ", is not granted"
 			return withhold(c, attributeInHome(c, report.Possible, path, policy.Read, cause), false)
 		}
 	}

@@ -27,6 +27,9 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	if !ok {
 		return facts.Finding{}
 	}
+	if isSocketName(Named{Path: path}) && ref.Fault != said.ReadOnly && c.Exists(path) == facts.Present { // a client speaks of the socket that it did not reach
+		ref.IsConnect, ref.Want = true, policy.Update
+	}
 	// A rule names the object that a link leads to.
 	link := path
 	path = c.Canonical(path)
