@@ -74,3 +74,26 @@ func TestDenialOfAStart(t *testing.T) {
 		t.Errorf("lines %q beside another start", got)
 	}
 }
+
+// TestMoveIntoSharedDirectory: a rule for a file alone keeps it in place, so that no such line is
+// proposed where something is moved to.
+func TestMoveIntoSharedDirectory(t *testing.T) {
+	for _, op := range []string{"rename something to", "rename"} {
+		for shared, want := range map[string]string{"": "--write . --write ~/docs", "holds the files of many programs": ""} {
+			ev := evidence("[Errno 2] No such file or directory: '/home/u/docs/a.txt'")
+			ev.FromCommandLine, ev.Profile.Default = true, true
+			ev.Exists = host{"/home/u/docs/a.txt": true}.exists
+			ev.Shared = func(dir string) string {
+				if dir == "/home/u/docs" {
+					return shared
+				}
+				return ""
+			}
+			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: op, Target: "/home/u/docs/a.txt", Program: "/usr/bin/python3", Count: 1}}
+			d := Diagnose(ev)
+			if got := strings.Join(d.Flags, " "); got != want || shared != "" && !strings.Contains(d.Fix, "needs a rule for the directory, but \"~/docs\" "+shared) {
+				t.Errorf("%s, %q: %q, want %q\n%s", op, shared, got, want, d.Text())
+			}
+		}
+	}
+}

@@ -27,6 +27,7 @@ func TestModules(t *testing.T) {
 		"linked package":     {"Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'shared' imported from /srv/app/dist/index.js", "--read /srv/shared"},
 		"Python":             {python("helpers", "/srv/py/tool.py"), "--read /srv/py"},
 		"Python, a file":     {python("util.deep", "/srv/py/tool.py"), "--read /srv/py"},
+		"Python, in HOME":    {python("util", privateHome+"/py/tool.py"), "--read /srv/py"},
 		"another package":    {node("/srv/other/lib/c.js", "/srv/app/dist/index.js"), "--read /srv/other/lib/c.js"},
 		"data":               {node("../../data/keys.json", "/srv/app/dist/index.js"), "--read /srv/data/keys.json"},
 		"of home":            {node("../x.js", "/home/u/a/index.js"), "--read ~/x.js"},
@@ -42,7 +43,7 @@ func TestModules(t *testing.T) {
 			"/srv/app/package.json": true, "/srv/app/lib/a.js": true, "/srv/app/dist/index.js": true, "/srv/app/node_modules/shared/i.js": true, "/srv/app/node_modules/@a/shared/i.js": true,
 			"/srv/plain/dist/index.js": true, "/srv/plain/lib/b.js": true, "/srv/other/package.json": true, "/srv/other/lib/c.js": true, "/srv/data/keys.json": true,
 			"/srv/py/pyproject.toml": true, "/srv/py/tool.py": true, "/srv/py/run.py": true, "/srv/py/helpers/__init__.py": true, "/srv/py/util.py": true,
-			"/srv/shared/i.js": true, "/srv/hidden/index.js": true, "/home/u/a/index.js": true, "/home/u/x.js": true, "/home/u/.ssh/id.js": true, "/usr/bin/git": true,
+			privateHome + "/py/tool.py": true, "/srv/shared/i.js": true, "/srv/hidden/index.js": true, "/home/u/a/index.js": true, "/home/u/x.js": true, "/home/u/.ssh/id.js": true, "/usr/bin/git": true,
 		}
 		ev := evidence("")
 		ev.Profile = fixture(func(p *policy.Profile) {
@@ -54,6 +55,9 @@ func TestModules(t *testing.T) {
 		ev.Canonical = func(p string) string {
 			if rest, ok := strings.CutPrefix(p, "/srv/app/node_modules/"); ok {
 				return "/srv/" + strings.TrimPrefix(rest, "@a/")
+			}
+			if rest, ok := strings.CutPrefix(p, privateHome+"/py/"); ok {
+				return "/srv/py/" + rest
 			}
 			return p
 		}

@@ -108,7 +108,7 @@ func TestFromCommandLine(t *testing.T) {
 		"--net a:99999":                             {Command: []string{"x"}, Net: []string{"a:99999"}},
 		"--name ../x: a name consists":              {Command: []string{"x"}, Name: "../x"},
 		"--home foo: must be":                       {Command: []string{"x"}, Home: "foo"},
-		"--env A=B: \"A=B\" is not the name":        {Command: []string{"x"}, Env: []string{"A=B"}},
+		"--env A=B: a value is given after the nam": {Command: []string{"x"}, Env: []string{"A=B"}},
 		"--waive all: must be one of fs, net":       {Command: []string{"x"}, Waive: []policy.Axis{"all"}},
 		"--read : the path is empty":                {Command: []string{"x"}, Read: []string{""}},
 		"--write ~x: \"~x\": only ~/ is understood": {Command: []string{"x"}, Write: []string{"~x"}},

@@ -40,7 +40,7 @@ var purposes = []struct {
 	{[]string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}, "which is for Hugging Face", []string{"huggingface-cli login", "hf auth login", "gated repo"}},
 	{[]string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}, "which names the display", []string{"cannot open display", "can't open display", "missing x server", "no display", "couldn't connect to display", "unable to open x display"}},
 	{[]string{"DBUS_SESSION_BUS_ADDRESS"}, "which names the session bus of the keyring and the desktop",
-		[]string{"d-bus", "dbus", "keyring", "secret service", "secretservice", "libsecret", "org.freedesktop.secrets", "no recommended backend was available"}},
+		[]string{"d-bus", "dbus", "failed to connect to bus", "keyring", "secret service", "secretservice", "libsecret", "org.freedesktop.secrets", "no recommended backend was available"}},
 	{[]string{"PYTHONPATH"}, "where Python looks for modules", []string{"modulenotfounderror", "no module named"}},
 	{[]string{"NODE_PATH"}, "where node looks for modules", []string{"cannot find module"}},
 	{[]string{"CLASSPATH"}, "where Java looks for classes", []string{"could not find or load main class", "classnotfoundexception", "noclassdeffounderror"}},

@@ -54,6 +54,8 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	f, beside := attributeCompanion(c, report.Certain, path, missing, cause)
 	switch {
 	case beside && !ref.IsConnect:
+	case strings.HasPrefix(d.Operation, "rename"):
+		f = attributeMove(c, report.Certain, path, cause)
 	case want == policy.Delete:
 		f = attributeParent(c, report.Certain, path, policy.Write, cause)
 	default:

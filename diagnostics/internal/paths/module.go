@@ -20,6 +20,10 @@ func analyzeModule(c *facts.Case, ref said.Reference) facts.Finding {
 		return facts.Finding{}
 	}
 	file := findModule(c, ref.Name, from)
+	if file == "" { // the place of a granted file in the private HOME is a link, with no modules beside it
+		from = c.Canonical(from)
+		file = findModule(c, ref.Name, from)
+	}
 	real := c.Canonical(file)
 	if file == "" || c.Allows(policy.OpRead, real) {
 		return facts.Finding{}

@@ -151,6 +151,19 @@ func isUnremovable(c *facts.Case, path string) bool {
 	return dir&policy.Write != 0 && !dir.Has(policy.Delete) && c.Allows(policy.OpWrite, path)
 }
 
+// attributeMove returns the finding that nothing can be moved to path. That takes a right on its
+// directory: the path of a rule for it alone stays in place.
+func attributeMove(c *facts.Case, sure report.Attribution, path, cause string) facts.Finding {
+	dir := filepath.Dir(path)
+	why := whyShared(c, dir)
+	if e, ok := c.Profile.Find(path); why == "" || c.Exists(dir) != facts.Present || ok && e.Path == path {
+		return attributeParent(c, sure, path, policy.Write, cause)
+	}
+	f := facts.Refused(sure, policy.AxisFs, path, facts.Right(policy.Write), cause, grants.Grant{})
+	f.Fix = "moving a file there needs a rule for the directory, but " + c.Show(dir) + " " + why + ": have the server use a directory of its own"
+	return f
+}
+
 // attributeParent returns the finding that a right on the parent directory is missing, so
 // that a rule for path alone would not help: removing path, or creating the companions of
 // a database.
