@@ -105,6 +105,7 @@ var judgedForms = map[string]map[string]judged{
 	"claude-code": {
 		"default": {`"command": "OURS", "args": ["run", "${A:---config=e.toml}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
 		"home":    {`"command": "${HOME}/own/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "yes"}, // others read that file, too
+		"ours":    {`"command": "${A:-BIN}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
 		"path":    {`"command": "${A:-/usr}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
 	},
 }

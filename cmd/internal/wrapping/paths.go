@@ -74,7 +74,7 @@ func everyServerReads(path string) bool {
 
 // addPath adds the file or directory that a word names by an absolute path. said names it in a note.
 func addPath(found []foundPath, c clients.Client, word, said string, host clients.Host) []foundPath {
-	path, ok := replaced(c, word, host)
+	path, ok := replaced(c, defaulted(c, word, host), host)
 	if !ok || !filepath.IsAbs(path) {
 		return found
 	}
@@ -130,8 +130,19 @@ func replacedAll(c clients.Client, words []string, host clients.Host) []string {
 	return all
 }
 
+// defaulted returns a text in which the defaults of variables replace those that are not set here. The
+// client may start with others: only what is granted may rest on it, not what an entry is said to start.
+func defaulted(c clients.Client, text string, host clients.Host) string {
+	for _, r := range c.References(text) {
+		if r.Kind == clients.FromEnv && r.Default != "" && (host.Env == nil || host.Env(r.Name) == "") {
+			text = strings.Replace(text, r.Text, r.Default, 1)
+		}
+	}
+	return text
+}
+
 // replaced returns a text in which the variables for the project and for the home directory are
-// replaced, and one of the environment that is not set by its default, and a "~" if the client replaces it. ok is false if the text has other variables of
+// replaced, and a "~" if the client replaces it. ok is false if the text has other variables of
 // the client, or if the client replaces variables in the name of the program alone.
 func replaced(c clients.Client, text string, host clients.Host) (path string, ok bool) {
 	for _, r := range c.References(text) {
@@ -143,8 +154,6 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 			value = host.Home
 		case r.Kind == clients.FromEnv && r.Name == "HOME":
 			value = host.Home
-		case r.Kind == clients.FromEnv && r.Default != "" && (host.Env == nil || host.Env(r.Name) == ""):
-			value = r.Default
 		}
 		if value == "" || c.OnlyCmd {
 			return "", false
