@@ -211,6 +211,11 @@ func TestBackgroundDenials(t *testing.T) {
 	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.net]]; host = "api.x.com"; allow = true` {
 		t.Errorf("the lines are %s", got)
 	}
+	earlier := ev
+	earlier.Denials = []policy.Denial{ev.Denials[2], ev.Denials[0]}
+	if d := Diagnose(earlier); d.Hints[0].Target != "api.x.com" {
+		t.Errorf("the usual came first in time:\n%s", d.Text())
+	}
 	ev.Text = "getaddrinfo ENOTFOUND telemetry.x.com"
 	if d := Diagnose(ev); d.Hints[0].Target != "telemetry.x.com" || !strings.Contains(strings.Join(d.Grant, " "), "telemetry") {
 		t.Errorf("what the text names comes first, usual or not:\n%s", d.Text())
