@@ -243,8 +243,8 @@ func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	if len(d.Grant) > 0 && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
-	if kept, _ := c.Writer.Flags(c.Writer.Preserved()); len(kept) > 0 && len(d.Flags) > len(kept) && slices.Equal(d.Flags[:len(kept)], kept) {
-		d.Fix += " (" + strings.Join(kept, " ") + " keeps the workspace, which " + d.Flags[len(kept)] + " alone would take away)"
+	if kept, _ := c.Writer.Flags(c.Writer.Preserved()); len(kept) > 0 && len(first.Flags) > len(kept) && slices.Equal(first.Flags[:len(kept)], kept) {
+		d.Fix += " (" + strings.Join(kept, " ") + " keeps the workspace, which " + first.Flags[len(kept)] + " alone would take away)"
 	}
 }
 
