@@ -104,6 +104,7 @@ func TestRecordOutranksText(t *testing.T) {
 			ruled("/home/u/docs/m.json", policy.Read|policy.Write)(p)
 		}, refusals("rename /home/u/docs/m.json"), Certain, "/home/u/docs/m.json", `path = "~/docs"` + rw},
 		{"a lock that is a directory", "it failed", nil, refusals("mkdir /home/u/docs/m.json.lock"), Certain, "/home/u/docs/m.json.lock", `path = "~/docs"` + w},
+		{"a directory with a name for once", "it failed", nil, refusals("mkdir /home/u/docs/tmp_objdir-incoming-Ab12Cd"), Certain, "/home/u/docs/tmp_objdir-incoming-Ab12Cd", `path = "~/docs"` + rw},
 		{"beside a file in the home", "it failed", nil, refusals("create /home/u/m.json.1234.tmp"), Certain, "/home/u/m.json.1234.tmp", ""},
 		{"execute, where a rule of the user's had it", "it failed", ruled("/home/u/docs", policy.Read|policy.Execute), refusals("create /home/u/docs/x"), Certain, "/home/u/docs/x", `path = "~/docs"; read = true; write = true; execute = true`},
 		{"execute, where only the runtime had it", "it failed", func(p *policy.Profile) {

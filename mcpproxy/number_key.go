@@ -16,7 +16,7 @@ func appendNumberKey(dst, token []byte) []byte {
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' {
 		return append(dst, token...)
 	}
-	if len(token) <= maxPlain && bytes.IndexAny(digits, ".eE") < 0 && digits[0] != '0' {
+	if len(token) <= maxPlain && !bytes.ContainsAny(digits, ".eE") && digits[0] != '0' {
 		return append(dst, token...)
 	}
 	exponent := 0

@@ -21,7 +21,6 @@ type act struct {
 	name string
 	do   string   // the act of testdata/real/act.py
 	args []string // $W is the base of the world, $N a name that no other act has
-	need string
 
 	before func(t *testing.T, w *world, name string) // makes what the act needs
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -21,10 +22,12 @@ type Named struct {
 	Variable string // "" for an argument
 }
 
+// localURL matches URLs of a file or socket of this host. The group is its absolute path.
+var localURL = lazy.Regexp(`^(?:jdbc:)?(?:unix|file|sqlite3?|duckdb)(?:\+[a-z0-9]+)?:/+([^/?#][^?#]*)`)
+
 // Ungranted returns the named paths, each once: first those of the arguments.
 func Ungranted(c *facts.Case) (all []Named) {
 	add := func(n Named) {
-		n.Word = strings.TrimPrefix(n.Word, "unix://")
 		n.Path = ArgumentPath(c, n.Word)
 		if n.Path != "" && Tilde(n.Word) == "" && !slices.ContainsFunc(all, func(o Named) bool { return o.Path == n.Path }) {
 			all = append(all, n)
@@ -98,6 +101,9 @@ func isSocketName(n Named) bool {
 func ArgumentPath(c *facts.Case, arg string) string {
 	if strings.HasPrefix(arg, "-") {
 		_, arg, _ = strings.Cut(arg, "=")
+	}
+	if m := localURL().FindStringSubmatch(arg); m != nil {
+		arg = "/" + m[1]
 	}
 	if !strings.ContainsAny(arg, "/.~") { // no path
 		return ""

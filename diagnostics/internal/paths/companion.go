@@ -29,7 +29,7 @@ var (
 		lazy.Regexp(`^\.?(.+?)\.(?:[0-9A-Za-z_-]+\.)?te?mp(?:[.-]?[0-9A-Za-z_-]+)?$`), // m.json.1234.tmp, m.json.tmp-x
 		lazy.Regexp(`^(.+\.[a-z]+)\.(?:\d{3,}|[0-9a-f]{6,})$`),                        // write-file-atomic
 		lazy.Regexp(`^\.(.+)\.[0-9A-Za-z]{6}$`),                                       // rsync
-		lazy.Regexp(`^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`),        // names that belong to no other file
+		lazy.Regexp(`^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_-]{4,}$`),       // names that belong to no other file
 	}
 	databaseName = lazy.Regexp(`(?i)\.(?:db3?|sqlite3?|sdb)$`)
 )
