@@ -120,6 +120,17 @@ func acts() (all []act) {
 		{name: "connect", do: "connect", args: []string{"$W/home/run/$N"}, before: func(t *testing.T, w *world, name string) { listen(t, filepath.Join(w.home, "run", name)) }},
 		{name: "connect-work", do: "connect", args: []string{"$W/work/$N"}, before: func(t *testing.T, w *world, name string) { listen(t, filepath.Join(w.work, name)) }},
 		{name: "connect-sub", do: "connect", args: []string{"$W/work/sub/$N"}, before: func(t *testing.T, w *world, name string) { listen(t, filepath.Join(w.work, "sub", name)) }},
+		{name: "dial", do: "dial", args: []string{"$P"}, before: func(t *testing.T, w *world, name string) { w.serve(t, name) }},
+		{name: "node-require", do: "run", args: []string{"node", "$W/home/docs/$N/main.js"}, before: func(t *testing.T, w *world, name string) {
+			w.plant(t, filepath.Join(w.home, "docs", name), map[string]string{"package.json": "{}\n", "main.js": "require('./lib/part.js')\n", "lib/part.js": "require('../data.json')\n", "data.json": "{}\n"})
+		}},
+		{name: "python-import", do: "run", args: []string{"/usr/bin/python3", "-B", "$W/home/docs/$N/main.py"}, before: func(t *testing.T, w *world, name string) {
+			w.plant(t, filepath.Join(w.home, "docs", name), map[string]string{"main.py": "import part\n", "part.py": "import os\nopen(os.path.join(os.path.dirname(__file__), 'data.txt'))\n", "data.txt": "here\n"})
+		}},
+		{name: "program-data", do: "run", args: []string{"$W/home/opt/$N/browser"}, before: func(t *testing.T, w *world, name string) {
+			madeProgram("home/opt/$N/browser", "#!/bin/sh\ncat \"${0%/*}/icudtl.dat\" >&2 || { echo 'Invalid file descriptor to ICU data received.'; exit 1; }\n")(t, w, name)
+			made("home/opt/$N/icudtl.dat", "home/opt/$N/resources.pak")(t, w, name)
+		}},
 		{name: "env", do: "env", args: []string{"NOTES_DIR"}},
 		{name: "missing-dir", do: "create", args: []string{"$W/home/docs/$N/f"}, says: "no such file|No such file"},
 	}...)

@@ -20,7 +20,7 @@ import (
 type act struct {
 	name string
 	do   string   // the act of testdata/real/act.py
-	args []string // $W is the base of the world, $N a name that no other act has
+	args []string // $W is the base of the world, $N a name that no other act has, $P the port of that name
 
 	before func(t *testing.T, w *world, name string) // makes what the act needs
 
@@ -114,7 +114,7 @@ func (a act) in(t *testing.T, w *world, s *clientSession, voice, name string) to
 	t.Helper()
 	args := slices.Clone(a.args)
 	for i := range args {
-		args[i] = strings.ReplaceAll(w.fill(args[i]), "$N", name)
+		args[i] = strings.ReplaceAll(strings.ReplaceAll(w.fill(args[i]), "$N", name), "$P", w.ports[name])
 	}
 	return s.tool("act", map[string]any{"act": a.do, "args": args, "voice": voice})
 }
@@ -251,6 +251,20 @@ func (f form) follow(t *testing.T, turn int, count *followed) {
 			t.Run(c.act.name+"-"+c.voice, func(t *testing.T) { c.follow(t, w, told[i], count) })
 		}
 	}
+}
+
+// serve listens at a port of this host's loopback, which is that of a name.
+func (w *world) serve(t *testing.T, name string) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	must(t, err)
+	if w.ports == nil {
+		w.ports = map[string]string{}
+	}
+	w.ports[name] = port
 }
 
 // listen listens at a socket in a directory of the world.

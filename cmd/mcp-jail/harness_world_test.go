@@ -31,6 +31,8 @@ type world struct {
 	program string              // mcp-jail; "" for the usual one
 	as      *syscall.Credential // the user; nil for the caller
 
+	ports map[string]string // see serve
+
 	around func(*exec.Cmd) *exec.Cmd // wraps commands; may be nil
 }
 
