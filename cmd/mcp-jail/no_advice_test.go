@@ -96,7 +96,6 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 		{name: "git conflict", needs: []string{"git"}, before: conflicting, script: "git merge main", want: "CONFLICT (content)"},
 		{name: "git pathspec", needs: []string{"git"}, before: withRepository, script: "git add absent", want: "did not match any files"},
 		{name: "no repository anywhere", needs: []string{"git"}, script: "git status", want: "not a git repository", otherWords: true},
-		{name: "git publickey", needs: []string{"git"}, before: files(map[string]string{"work/ssh": "echo 'git@github.com: Permission denied (publickey).' >&2\nexit 255\n"}), script: "GIT_SSH_COMMAND='sh ./ssh' git ls-remote git@github.com:a/b.git", want: "Permission denied (publickey)"},
 		{name: "a status 403", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(403, "no"), script: "curl -fsS http://localhost:$PORT/x", want: "returned error: 403"},
 		{name: "a status 404", rules: writeRule(".") + localRule, port: servePort(404, "no"), argv: python(`import urllib.request; urllib.request.urlopen("http://localhost:$PORT/x")`), want: "HTTP Error 404"},
 		{name: "a status 401 in words", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(401, `{"message":"permission denied for this token"}`), script: "curl -sS http://localhost:$PORT/x >&2; exit 1", want: "permission denied for this token"},

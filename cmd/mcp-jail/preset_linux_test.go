@@ -64,7 +64,7 @@ func TestPresetStateless(t *testing.T) {
 		}
 		return issue(t, w, s)
 	})
-	if why := w.why(t, "github"); !got.IsError || why.Attribution != "certain" || !strings.Contains(why.Cause, "look up the name of a host") {
+	if why := w.why(t, "github"); !got.IsError || why.Attribution != "likely" || !strings.Contains(why.Cause, `"api.github.com", which the policy does not grant`) {
 		t.Errorf("%s\n%+v", got.raw, why)
 	}
 	before := net.requests(t)

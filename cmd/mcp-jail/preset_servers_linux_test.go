@@ -38,6 +38,9 @@ type presetServer struct {
 	direct      bool     // the connection is encrypted by the server itself, a program of node, which has to trust the stand-in
 }
 
+// googleKeys are the keys of a program of Google's, with the tokens of its login beside them.
+const googleKeys = `{"installed":{"client_id":"c","client_secret":"s","redirect_uris":["http://localhost:3000/oauth2callback"]},"access_token":"{token}","refresh_token":"r","expiry_date":4102444800000}`
+
 // presetServers are the servers of testdata/presets. Its package pg is a driver for dbhub, which
 // has its drivers as optional packages.
 var presetServers = []presetServer{
@@ -55,6 +58,9 @@ var presetServers = []presetServer{
 	{preset: "exa", npm: "exa-mcp-server", secret: "EXA_API_KEY", tool: "web_search_exa", arguments: map[string]any{"query": "x"}, told: "POST https://api.exa.ai/search token"},
 	{preset: "figma", npm: "figma-developer-mcp", secret: "FIGMA_API_KEY", args: []string{"--stdio"}, tool: "get_figma_data", arguments: map[string]any{"fileKey": "x"}, told: "GET https://api.figma.com/v1/files/x token"},
 	{preset: "firecrawl", npm: "firecrawl-mcp", secret: "FIRECRAWL_API_KEY", tool: "firecrawl_map", arguments: map[string]any{"url": "https://example.com"}, told: "POST https://api.firecrawl.dev/v2/map token"},
+	{preset: "gcloud", npm: "@google-cloud/gcloud-mcp", grants: []string{"--execute", "{gcloud}"}},
+	{preset: "gmail", npm: "@gongrzhe/server-gmail-autoauth-mcp", file: googleKeys, env: []string{"GMAIL_OAUTH_PATH={file}", "GMAIL_CREDENTIALS_PATH={file}"}, tool: "list_email_labels", told: "GET https://gmail.googleapis.com/gmail/v1/users/me/labels token", holds: true, direct: true},
+	{preset: "google-calendar", npm: "@cocal/google-calendar-mcp", file: googleKeys, env: []string{"GOOGLE_OAUTH_CREDENTIALS={file}"}},
 	{preset: "gitlab", npm: "@zereight/mcp-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
 	{preset: "gitlab", npm: "@modelcontextprotocol/server-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
 	{preset: "google-drive", npm: "@modelcontextprotocol/server-gdrive", file: `{"access_token":"{token}","expiry_date":4102444800000}`, env: []string{"GDRIVE_CREDENTIALS_PATH={file}"}, tool: "search", arguments: map[string]any{"query": "x"}, told: "GET https://www.googleapis.com/drive/v3/files token", says: "Found 0 files", holds: true},
@@ -133,7 +139,12 @@ func testPresetServer(t *testing.T, c presetServer) {
 	}
 	w.plant(t, w.work, map[string]string{"note.md": "a note"})
 	net := newHosts(t, w, token, append(hostsOf(c.told), c.hosts...))
-	fill := strings.NewReplacer("WORK", w.work, "{token}", token, "{authority}", net.authority(), "{authority64}", net.encodedAuthority(t), "{file}", filepath.Join(w.base, "file.json"), "{kubectl}", plantKubectl(t, w)).Replace
+	fill := strings.NewReplacer("WORK", w.work, "{token}", token, "{authority}", net.authority(), "{authority64}", net.encodedAuthority(t), "{file}", filepath.Join(w.base, "file.json"), "{kubectl}", plantKubectl(t, w), "{gcloud}", filepath.Join(w.home, "sdk")).Replace
+	if c.preset == "gcloud" { // its tools need an account; the server only looks whether there is a gcloud
+		w.plant(t, w.home, map[string]string{"sdk/gcloud": "#!/bin/sh\necho '{}'\n"})
+		must(t, os.Chmod(filepath.Join(w.home, "sdk", "gcloud"), 0o755))
+		w.env[0] = "PATH=" + filepath.Join(w.home, "sdk") + ":" + userPath()
+	}
 	if c.file != "" {
 		must(t, os.WriteFile(filepath.Join(w.base, "file.json"), []byte(fill(c.file)), 0o600))
 	}

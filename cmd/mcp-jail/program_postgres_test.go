@@ -145,7 +145,7 @@ func TestPostgresTCP(t *testing.T) {
 	if got := w.attempt(t, r.name, r.config(other), query); !got.IsError || !strings.Contains(string(got.raw), "ECONNREFUSED") {
 		t.Errorf("with another port granted: %s", got.raw)
 	}
-	if why := w.why(t, r.name); why.Attribution != "certain" || strings.Join(why.Grant, "\n")+"\n" != strings.Trim(r.access[0], "\n")+"\n" {
+	if why := w.why(t, r.name); why.Attribution != "likely" || strings.Join(why.Grant, "\n")+"\n" != strings.Trim(r.access[0], "\n")+"\n" {
 		t.Errorf("want the lines of the page: %+v", why)
 	}
 }

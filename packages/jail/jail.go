@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -77,7 +79,16 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	if err == nil && exit.Why != "" {
 		err = errors.New("the jail of " + j.Purpose + " ended: " + exit.Why)
 	}
-	return exit, process.Denials(), err
+	return exit, append(process.Denials(), unanswered(process)...), err
+}
+
+// unanswered returns the connections to the jail's own loopback as refusals: a program that fetches
+// packages has no other process in its jail.
+func unanswered(process *confine.Process) (denials []policy.Denial) {
+	for _, u := range process.Unanswered(time.Time{}) {
+		denials = append(denials, policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: net.JoinHostPort(u.Host, strconv.Itoa(u.Port)), Reason: policy.DeniedNotGranted, Count: 1, Time: u.Last})
+	}
+	return denials
 }
 
 func (j *Jail) profile(argv []string) (*policy.Profile, error) {
