@@ -132,7 +132,7 @@ func acts() (all []act) {
 			made("home/opt/$N/icudtl.dat", "home/opt/$N/resources.pak")(t, w, name)
 		}},
 		{name: "env", do: "env", args: []string{"NOTES_DIR"}},
-		{name: "missing-dir", do: "create", args: []string{"$W/home/docs/$N/f"}, says: "no such file|No such file"},
+		{name: "missing-dir", do: "create", args: []string{"$W/home/docs/$N/f"}, says: "(?i)no ?such ?file"},
 	}...)
 }
 

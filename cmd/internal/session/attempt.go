@@ -52,6 +52,10 @@ func isNew(err, before error) bool {
 		return true
 	}
 	return slices.ContainsFunc(gaps.Gaps, func(g confine.Gap) bool {
+		// Without namespaces no port leads in, and a running mcp-jail does not know whether it can have them.
+		if known != nil && known.HostNamespaces.Answer == confine.No && g.Axis == policy.AxisNet {
+			return false
+		}
 		return known == nil || !slices.ContainsFunc(known.Gaps, func(k confine.Gap) bool {
 			return k.Axis == g.Axis && holds(k) == holds(g) && slices.Equal(k.Paths, g.Paths)
 		})

@@ -15,6 +15,10 @@ func TestIsNew(t *testing.T) {
 	words, paths := fs, fs
 	words.What, paths.Paths = "b", []string{"/b"}
 	other := errors.New("a mistake")
+	// As an ordinary user's running mcp-jail sees any policy: it cannot ask for namespaces again.
+	bare := func(all ...confine.Gap) error {
+		return &confine.GapError{Gaps: all, HostNamespaces: confine.Feature{Answer: confine.No}}
+	}
 	for name, c := range map[string]struct {
 		err, before error
 		want        bool
@@ -31,6 +35,8 @@ func TestIsNew(t *testing.T) {
 		"one gap more":                       {gaps(fs, net), gaps(fs), true},
 		"a gap of another axis":              {gaps(net), gaps(fs), true},
 		"a gap with other words":             {gaps(words), gaps(fs), true},
+		"a port that cannot lead in":         {bare(fs, net), bare(fs), false},
+		"a gap of files without namespaces":  {bare(fs, paths), bare(fs), true},
 		"a gap with other paths":             {gaps(paths), gaps(fs), true},
 	} {
 		if got := isNew(c.err, c.before); got != c.want {
