@@ -94,7 +94,7 @@ func TestNoBystander(t *testing.T) {
 			}
 		}
 	}
-	// What the words name is the cause, whatever it is.
+	// A refusal that the words name is the cause, also one of those that are bystanders otherwise.
 	for name, d := range all {
 		target := strings.TrimSuffix(d.Target, ":443")
 		got := Diagnose(ended([]policy.Denial{d}, "Error: EACCES: permission denied, open '"+target+"'"))

@@ -9,8 +9,8 @@ import (
 )
 
 // addLoopback adds to the candidates of the text the ports of the jail's loopback that the server
-// tried in vain and at which this host listens. Such a port is the likely cause whatever the text
-// says, unless the text has another one. absent is a note about a port at which this host does not
+// tried in vain and at which this host listens. Such a port is the likely cause if the text has no
+// other cause. absent is a note about a port at which this host does not
 // listen either, if the text is about a connection and names nothing.
 func addLoopback(c *facts.Case, likely candidates, lines []string, own int, cleared bool) (all candidates, absent *facts.Finding) {
 	found, old := network.Unanswered(c)

@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestLoopback: a connection to the jail's own loopback that no program of the jail answered is the
-// likely cause, where a program of the host would have, whatever the server says. It is none where
-// the host has no such program either, or the words have another cause.
+// TestLoopback: the server connects to a port of the jail's own loopback, at which no program of the
+// jail listens. If a program of the host listens there, that is the likely cause, with any words of
+// the server. It is no cause if the words have another one, or no program of the host listens.
 func TestLoopback(t *testing.T) {
 	ollama := policy.Unanswered{Host: "localhost", Port: 11434}
 	usual := policy.Unanswered{Host: "localhost", Port: 11434, Background: true}

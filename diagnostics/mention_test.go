@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMention: a path in the text of a failure counts if it exists on the host and is not granted,
-// whatever the words around it are. It is likely the cause if the text tells of a failure there.
+// TestMention: a path in the text of a failure counts with any words around it, if it exists on the
+// host and is not granted. It is likely the cause if its line tells of a failure, and else possible.
 func TestMention(t *testing.T) {
 	chrome := "/home/u/.cache/ms-playwright/chromium-1/chrome-linux/chrome"
 	inJail := privateHome + strings.TrimPrefix(chrome, "/home/u")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // loginHost is a server elsewhere: MCP over HTTP, and the OAuth server whose token it wants. It counts the
@@ -82,12 +84,10 @@ func newLoginHost(t *testing.T) *loginHost {
 // start needs no login. A login that it got without a jail is copied by wrap --logins, and then its
 // first start needs none.
 func TestMCPRemote(t *testing.T) {
+	testkit.NeedsAll(t)
+	need(t, "jail", "node", "presets")
 	t.Parallel()
 	script := filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", "mcp-remote", "dist", "proxy.js")
-	if _, err := os.Stat(script); os.Getenv("MCPJAIL_PRESETS") == "" || err != nil {
-		t.Skip("MCPJAIL_ALL= is not set, or mcp-remote is not there")
-	}
-	need(t, "node")
 	h := newLoginHost(t)
 	line := []string{"--", "node", script, h.URL + "/mcp"}
 	authorize := regexp.MustCompile(regexp.QuoteMeta(h.URL) + `/authorize\S*`)

@@ -13,8 +13,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestJailUnanswered: the jail knows at which ports of its own loopback no program listened, whatever
-// is granted besides. That is no refusal. What reached a program of the jail is not among them.
+// TestJailUnanswered: a process knows the ports of its jail's loopback to which the server connected
+// and at which no program listened. It knows them with and without granted hosts. They are not among
+// the denials, and ports at which a program of the jail listened are not among them.
 func TestJailUnanswered(t *testing.T) {
 	jailtest.Needs(t)
 	other := []policy.NetRule{{Host: "example.org", Allow: true}, {Host: "localhost", Scheme: "tcp", Port: 9, Allow: true}}

@@ -217,7 +217,7 @@ func TestStale(t *testing.T) {
 	if target, _ := os.Readlink(p.home + "/doc"); target != wanted[0].Target || told != nil {
 		t.Errorf("another target: %q, %q", target, told)
 	}
-	// What no list names stays, whatever its target is.
+	// A link that mcp-jail has not listed stays, also if its target is that of a listed one.
 	p = newPlace(t, files...)
 	must(t, os.Symlink(p.user+"/doc", p.home+"/doc"))
 	p.once(t)

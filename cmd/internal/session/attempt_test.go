@@ -101,8 +101,8 @@ func TestAttempt(t *testing.T) {
 	check("a declaration with a conflict", given(wide).Attempt("", broken, nil), isConflict)
 }
 
-// TestRaisedLimitIsNoNewGap: a running mcp-jail finds a gap of a limit whatever its number is, so that
-// the line that raises the limit is not the reason.
+// TestRaisedLimitIsNoNewGap: for a limit that cannot be held, a running mcp-jail finds the same gap with
+// each number. So a line that raises the limit makes no new gap.
 func TestRaisedLimitIsNoNewGap(t *testing.T) {
 	gaps := func(axis policy.Axis, what ...string) error {
 		err := &confine.GapError{}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestSmuggling: a request that two readers could take for different ones reaches
-// nobody, nor does what is hidden after it.
+// TestSmuggling: no host gets a request that two readers could take for different ones, or the
+// request that is hidden after it.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	const hidden = "GET /hidden HTTP/1.1\r\nHost: api.example.com\r\n\r\n"

@@ -113,8 +113,8 @@ type Evidence struct {
 	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
 	// could not be found out. It may be nil.
 	Listening func() (ports []int, known bool)
-	// Logins returns where the user's home has logins of this server that its private HOME lacks, as a
-	// diagnosis shows it; "" for nowhere. It may be nil.
+	// Logins returns the place in the user's home that has logins of this server which its private HOME
+	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
 	Logins func() string
 	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
 	// end of its configuration, or flags were added to its command line. Lines that are right, but

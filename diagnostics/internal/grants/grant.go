@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -216,48 +215,6 @@ func (w Writer) Phrase(n Grant) string {
 	return said
 }
 
-// Taken is what a configuration has already of the table of a grant.
-type Taken struct {
-	Name string // the last part of its key; "" if only the table is known
-	Line int
-	List bool     // it is a list in one value
-	Open bool     // it is a table with a header
-	Rest []string // the parts of the grant's table that are not in its key
-}
-
-// Insertion returns a grant as a phrase that says where in the file to put it in.
-func (w Writer) Insertion(n Grant, t Taken, file string) string {
-	b := w.block(n)
-	fields := strings.Join(b.fields, ", ")
-	item := strings.Replace("{ "+fields+" }", "{  }", "{}", 1)
-	place := " `" + t.Name + "` in line " + strconv.Itoa(t.Line) + " of " + file
-	said := ""
-	switch {
-	case t.Name == "":
-		return file + " has such a table or list already: put in " + w.Phrase(n) + " there"
-	case t.List:
-		said = "add `" + item + "` at the end of the list" + place // of two rules for a path, the last one holds
-	case n.Limit != "" && len(t.Rest) == 0: // the table may have the limit, and has others
-		said = "set `" + fields + "` in the table" + place
-	case t.Open:
-		said = "add `" + fields + "` to the table" + place
-	case len(t.Rest) == 0:
-		said = "put `" + item + "` in place of the table" + place
-	default:
-		if strings.HasPrefix(b.table, "[[") {
-			item = "[" + item + "]"
-		}
-		for i := len(t.Rest) - 1; i > 0; i-- {
-			item = "{ " + show.Key(t.Rest[i]) + " = " + item + " }"
-		}
-		said = "add `" + show.Key(t.Rest[0]) + " = " + item + "` to the table" + place
-	}
-	if n.With != "" {
-		said += ", and " + w.Insertion(n.companion(), t, file)
-	}
-	return said
-}
-
 // block is one table of a policy.
 type block struct {
 	table    string // its head; "" for no table
@@ -354,92 +311,6 @@ func (w Writer) Display(path string) string {
 		return "~/" + strings.TrimPrefix(path[len(home):], "/")
 	}
 	return path
-}
-
-// Flags returns grants as flags of `mcp-jail run`, quoted for a shell, for a server given
-// on the command line. ok is false when one of them has no flag.
-func (w Writer) Flags(grants []Grant) (flags []string, ok bool) {
-	words, ok := w.FlagWords(grants)
-	for _, w := range words {
-		word, _ := show.Path(w) // FlagWords has looked
-		flags = append(flags, word)
-	}
-	return flags, ok
-}
-
-// FlagWords returns grants as flags, as flags does, but not quoted.
-func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
-	grants = MergeGrants(grants)
-	if len(grants) == 0 || !w.ByFlags {
-		return nil, len(grants) == 0
-	}
-	for i, n := range grants {
-		// --read, --write, --execute and --net replace the default policy; --env, --inbound
-		// and --limit only add.
-		if n.Workspace && !slices.ContainsFunc(slices.Delete(slices.Clone(grants), i, i+1), func(other Grant) bool { return other.Path != "" || other.Host != "" }) {
-			continue
-		}
-		if n.Path != "" || n.Host != "" {
-			grants = w.mergeNested(MergeGrants(append(w.Preserved(), grants...)))
-			break
-		}
-	}
-	for i := 0; i < len(grants); i++ { // it grows: a companion follows its grant
-		n := grants[i]
-		if n.With != "" {
-			grants = slices.Insert(slices.Clone(grants), i+1, n.companion())
-		}
-		switch {
-		case n.Workspace:
-			flags = append(flags, "--workspace", w.Display(n.Path))
-		case n.Path != "":
-			flags = append(flags, n.pathFlags(w.ruleText(n))...)
-		case n.Host != "" && n.Prefix+n.Methods != "":
-			return nil, false
-		case n.Host != "":
-			flags = append(flags, "--net", n.Endpoint())
-		case n.Inbound != 0:
-			flags = append(flags, "--inbound", strconv.Itoa(n.Inbound))
-		case n.Variable != "":
-			flags = append(flags, "--env", n.Variable)
-		case n.Preset != "":
-			flags = append(flags, "--preset", n.Preset)
-		case n.Limit != "":
-			flags = append(flags, "--limit", n.Limit+"="+strconv.Itoa(n.Value))
-		default:
-			return nil, false
-		}
-	}
-	for _, f := range flags {
-		if show.Line(f) != f || show.Expands(f) {
-			return nil, false // no line of a shell, or no list of a client, would hold it as it is
-		}
-	}
-	return flags, true
-}
-
-// IsDenial reports whether an entry is that of a flag --deny.
-func IsDenial(e policy.Entry) bool { return e.Rights == 0 && strings.HasPrefix(e.Rule, "--deny ") }
-
-func (g Grant) pathFlags(path string) (flags []string) {
-	if g.Rights&policy.Write != 0 {
-		flags = append(flags, "--write", path)
-	}
-	if g.Rights.Has(policy.Execute) {
-		flags = append(flags, "--execute", path)
-	}
-	if flags == nil {
-		flags = []string{"--read", path}
-	}
-	return flags
-}
-
-// Endpoint returns the host, with the port if no scheme implies it.
-func (g Grant) Endpoint() string {
-	if g.Port == 80 || g.Port == 443 {
-		return g.Host
-	}
-	return said.Endpoint(g.Host, g.Port)
 }
 
 // Writable reports whether s can be written in a configuration.

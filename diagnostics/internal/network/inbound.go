@@ -28,7 +28,7 @@ func AwaitsCallback(c *facts.Case, lines []string, own int) (f facts.Finding, ok
 	switch {
 	case ev.Profile == nil || ev.Start != nil || ev.Started, !waits && ev.Exit == nil && ev.Text == "":
 		return f, false
-	case waits: // whatever it said last
+	case waits: // its last lines may be about something else
 		own = len(lines)
 	case ev.Exit != nil:
 		own = min(own, lastWords)

@@ -12,8 +12,8 @@ import (
 )
 
 // Unanswered returns the findings for the ports of the jail's own loopback at which no program
-// listened when the server connected. Where a program of the host listens, the policy is the likely
-// cause, whatever the server says. Where none does, the finding is a note. The latest comes first.
+// listened when the server connected. If a program of the host listens at the port, the policy is the
+// likely cause. If no program does, the finding is a note. The latest comes first.
 // Those with old set were met also where nothing failed, or before the failing work.
 func Unanswered(c *facts.Case) (found []facts.Finding, old []bool) {
 	for _, u := range slices.Backward(c.Evidence.Unanswered) {

@@ -11,7 +11,7 @@ import (
 )
 
 // CrossDevice recognises a rename or a link across the edge of a mount: between two rules, or into a
-// git repository inside of one. No right is missing for it.
+// git repository in a grant. No right is missing for it.
 func CrossDevice(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	for _, line := range lines {
 		if !said.HasWord(line, "EXDEV") && !strings.Contains(strings.ToLower(line), "cross-device link") {
@@ -31,7 +31,7 @@ func CrossDevice(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	return facts.Finding{}, false
 }
 
-// mountedRepositories returns the repositories inside of grants that a line names, or all of them if
+// mountedRepositories returns the repositories in grants that a line names, or all of them if
 // it names no path in any.
 func mountedRepositories(c *facts.Case, line string) (named []string) {
 	var all []string

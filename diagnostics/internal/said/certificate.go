@@ -75,8 +75,8 @@ var (
 	verifyFailed = []string{"certificate verify failed", "certificate_verify_failed", "sslcertverificationerror"}
 )
 
-// AuthorityVariables returns the variables in which whoever wrote a line is told of further
-// authorities, the usual one first. program is the base name of the server's program.
+// AuthorityVariables returns the variables that name further certificate authorities to the program
+// that wrote a line. The usual variable comes first. program is the base name of the server's program.
 func AuthorityVariables(line, program string) []string {
 	lower := strings.ToLower(line)
 	for _, a := range authorities {

@@ -49,8 +49,8 @@ func TestClaimOnce(t *testing.T) {
 		}
 		var claimed atomic.Int32
 		var all sync.WaitGroup
-		// Who has waited for a mutex for 1 ms gets it before a goroutine that unlocks it and locks it
-		// again. So all look before one acts, if claim does not look and act at once.
+		// A goroutine that has waited for a mutex for 1 ms gets it before one that unlocks and locks it
+		// again. So if claim unlocked between looking and acting, all would look before one acts.
 		table.mu.Lock()
 		for range 4 {
 			all.Go(func() {
