@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve":          {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
+	"policy/resolve":          {module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
 
 	"policy/config/internal/naming":      {module + "policy"},                                                     // and neither os nor syscall: see pure
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same
@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"confine/egress": {module + "confine/egress/http1", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
-	"lifecycle/internal/session":   {module + "internal/show", module + "packages/toolpin", module + "policy", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"lifecycle/internal/session":   {module + "internal/show", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
 	"lifecycle/internal/stateful":  {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
 	"lifecycle/internal/stateless": {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/session"},
 
@@ -96,6 +96,7 @@ var mayImport = map[string][]string{
 	"packages/runline":   {module + "internal/show"}, // and neither os nor syscall: see pure
 	"packages/npm":       {module + "internal/lazy"}, // the same
 	"packages/toolpin":   {module + "internal/show"}, // the same
+	"policy/statement":   {module + "policy"},        // the same
 	"policy/leak":        {module + "policy"},        // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
@@ -159,7 +160,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", module + "policy/statement", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
@@ -169,7 +170,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

@@ -177,6 +177,17 @@ type HomeLink struct {
 	ID     FileID // of Target; zero if the start makes it
 }
 
+const (
+	// StatementVar is the variable that tells a server its limits.
+	StatementVar = "MCP_JAIL_POLICY"
+	// OwnVariable begins the Rule of a variable that mcp-jail sets by itself.
+	OwnVariable = "mcp-jail: "
+	// MinimalEnvironment is the Rule of a variable that every server gets.
+	MinimalEnvironment = "the minimal environment"
+	// PackageEnvironment is the Rule of a variable that an installed package brings.
+	PackageEnvironment = "the installed package"
+)
+
 // Variable is one entry of the server's environment.
 type Variable struct {
 	Name, Value string

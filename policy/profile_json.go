@@ -7,17 +7,6 @@ import (
 	"reflect"
 )
 
-type limitsJSON struct {
-	MemoryMB   int `json:"memory_mb"`
-	Processes  int `json:"processes"`
-	OpenFiles  int `json:"open_files"`
-	FileSizeMB int `json:"file_size_mb"`
-	MessageMB  int `json:"message_mb"`
-
-	NetOutMB    int `json:"net_out_mb,omitempty"`
-	Connections int `json:"connections,omitempty"`
-}
-
 // String names the kind.
 func (k Kind) String() string {
 	switch k {
@@ -82,7 +71,7 @@ type profileJSON struct {
 	Secrets     []secretJSON   `json:"secrets,omitempty"`
 	Env         []variableJSON `json:"env"`
 	Withheld    []string       `json:"withheld"`
-	Limits      limitsJSON     `json:"limits"`
+	Limits      Limits         `json:"limits"`
 	Waive       []Axis         `json:"waive"`
 	Startup     float64        `json:"startup_timeout_secs"`
 	Call        float64        `json:"call_timeout_secs"`
@@ -157,7 +146,7 @@ func (p *Profile) document() profileJSON {
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
-		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
+		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
 	}
 	if p.Leaks != LeaksWarn {
@@ -167,7 +156,7 @@ func (p *Profile) document() profileJSON {
 		out.Undo = (*undoJSON)(&p.Undo)
 	}
 	for _, e := range p.Entries {
-		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}
+		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: e.Rights.Names(), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}
 		if e.Named != e.Path {
 			j.Named = e.Named
 		}

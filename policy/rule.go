@@ -80,15 +80,15 @@ type CommandRule struct {
 // and MessageMB for one message. The others are for all processes together. 0 stands for the
 // default.
 type Limits struct {
-	MemoryMB   int
-	Processes  int
-	OpenFiles  int
-	FileSizeMB int
-	MessageMB  int
+	MemoryMB   int `json:"memory_mb"`
+	Processes  int `json:"processes"`
+	OpenFiles  int `json:"open_files"`
+	FileSizeMB int `json:"file_size_mb"`
+	MessageMB  int `json:"message_mb"`
 	// NetOutMB is the MiB that a session may send. Its default, 0, means no limit. Connections is the
 	// number of connections at once.
-	NetOutMB    int
-	Connections int
+	NetOutMB    int `json:"net_out_mb,omitempty"`
+	Connections int `json:"connections,omitempty"`
 }
 
 // DefaultLimits are the limits of a server that declares none.
@@ -180,6 +180,17 @@ var RightNames = []struct {
 	Name  string
 }{
 	{Read, "read"}, {Create, "create"}, {Update, "update"}, {Delete, "delete"}, {Execute, "execute"},
+}
+
+// Names returns the names of the rights, in the order of the configuration.
+func (r Rights) Names() []string {
+	out := []string{}
+	for _, n := range RightNames {
+		if r.Has(n.Right) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
 }
 
 // Has reports whether r contains every right of want.

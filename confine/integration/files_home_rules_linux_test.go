@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 	"golang.org/x/sys/unix"
 )
 
@@ -225,7 +226,7 @@ func TestHostNSHome(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	home := plantHome(t)
 	p := homeProfile(t, home)
-	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
 	host := everything(t, home)
 	looks := []attacker.Attempt{attacker.Try("variable", "HOME"), attacker.Try("cwd"), attacker.Try("list", "."), attacker.Try("create", "new"), attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("rewrite", home+"/x"), attacker.Try("create", home+"/new"), attacker.Try("env")}
 	for range 2 {

@@ -17,6 +17,7 @@ import (
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // TestHostNSIsRefused: every gap belongs to an axis that can be waived. Without the waivers
@@ -56,7 +57,7 @@ func TestHostNSState(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	const none = "0000000000000000"
 	p := jailtest.Profile(t)
-	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("capabilities"), attacker.Try("fds"), attacker.Try("cwd"), attacker.Try("tmp"), attacker.Try("statement"))
 	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
 		t.Errorf("%v", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // minimalEnvironment is the rule of the variables that every server gets.
@@ -54,7 +55,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 		return slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
 	}
 	out.Env = list() // the statement names these variables
-	env.set(policy.StatementVar, string(out.Statement()), policy.OwnVariable+"what the server may use", false)
+	env.set(policy.StatementVar, string(statement.New(out).Encode()), policy.OwnVariable+"what the server may use", false)
 	out.Env = list()
 	for _, name := range names {
 		if _, passed := env[name]; !passed && name != "_" {

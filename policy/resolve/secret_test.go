@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 const api = "[servers.s]\ncommand = \"server\"\n[[servers.s.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
@@ -34,13 +35,13 @@ func TestSecretOfVariable(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"secrets":["GH_TOKEN"]`) || !strings.Contains(string(text), `"secrets":[{"env":"GH_TOKEN","rule":"c.toml:6"}]`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	for _, v := range []string{string(text), string(p.Statement()), fmt.Sprintf("%+v", p)} {
+	for _, v := range []string{string(text), string(statement.New(p).Encode()), fmt.Sprintf("%+v", p)} {
 		if strings.Contains(v, "ghp_value") {
 			t.Errorf("the value is in %s", v)
 		}
 	}
-	if !strings.Contains(string(p.Statement()), `"secrets":["GH_TOKEN"]`) {
-		t.Errorf("%s", p.Statement())
+	if !strings.Contains(string(statement.New(p).Encode()), `"secrets":["GH_TOKEN"]`) {
+		t.Errorf("%s", statement.New(p).Encode())
 	}
 	// The control: a variable that a rule grants has its value.
 	if p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"server\"\nvariables = [\"GH_TOKEN\"]\n"); value(p, "GH_TOKEN") != "ghp_x" {

@@ -9,11 +9,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // statementOf resolves a configuration on a fake host and returns the statement for the
 // server.
-func statementOf(t *testing.T, host fakeHost, toml string) (*policy.Profile, policy.Statement, []byte) {
+func statementOf(t *testing.T, host fakeHost, toml string) (*policy.Profile, statement.Statement, []byte) {
 	t.Helper()
 	c, err := config.Decode([]byte(toml), "mcp-jail.toml")
 	if err != nil {
@@ -29,8 +30,8 @@ func statementOf(t *testing.T, host fakeHost, toml string) (*policy.Profile, pol
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := profile.Statement()
-	var s policy.Statement
+	text := statement.New(profile).Encode()
+	var s statement.Statement
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -89,7 +90,7 @@ port = 3334
 	if got := fmt.Sprint(s.Variables, s.Commands); got != "[GH_TOKEN TOKEN] []" || !strings.Contains(string(text), `"commands":null`) {
 		t.Errorf("names %s: %s", got, text)
 	}
-	if again := profile.Statement(); string(again) != string(text) {
+	if again := statement.New(profile).Encode(); string(again) != string(text) {
 		t.Errorf("another text: %s", again)
 	}
 }
@@ -108,7 +109,7 @@ func TestStatementIsBounded(t *testing.T) {
 		fmt.Fprintf(&rules, "[[servers.s.access.net]]\nhost = \"a%d\"\nallow = true\nsecret = { env = \"A_VARIABLE_WITH_A_LONG_NAME_%d\", command = [\"op\"] }\n", i, i)
 	}
 	_, s, text := statementOf(t, newFake(aSystem, lines.String()), rules.String())
-	if len(text) > policy.MaxStatement || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != 64 || s.Net.Access != "hosts" {
+	if len(text) > statement.MaxBytes || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != 64 || s.Net.Access != "hosts" {
 		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +38,7 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 			os.Chmod(dir+"/a/b/c", 0), os.Chmod(dir+"/a/b", 0o500), os.Chmod(dir+"/a", 0o100))
 	},
 	"statement": func([]string) (string, error) {
-		var s policy.Statement
+		var s statement.Statement
 		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
 		return s.Temporary, err
 	},

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // planText returns a plan and its spec as text. It leaves out the filter, which has golden files
@@ -314,7 +315,7 @@ func TestHostNSTempDir(t *testing.T) {
 	for _, programs := range [][]string{nil, {"/usr/bin/node"}} {
 		p := plantest.Profile()
 		p.Programs = programs
-		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
 		plan := Compile(p, f)
 		o := plan.Spec
 		if o.TempDir != f.TempDir {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // compileHostNS compiles for a host that refuses user namespaces. Landlock and the filter
@@ -75,7 +76,7 @@ func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 }
 
 func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
-	s := policy.NewStatement(c.plan.Profile)
+	s := statement.New(c.plan.Profile)
 	s.Temporary = o.TempDir
 	if home != "" {
 		s.Home = o.Home
@@ -86,7 +87,7 @@ func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 		}
 	}
 	if grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != features.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
-		s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{}
+		s.Net.Access, s.Net.Hosts = "all", []statement.Host{}
 	}
 	return s.Encode()
 }

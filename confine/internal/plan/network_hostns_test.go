@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // requests has rules for what is said on a connection, and all limits of the network.
@@ -26,10 +27,10 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		change(p, &f)
-		p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+		p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
 		for _, v := range Compile(p, f).Spec.Env {
 			if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
-				var s policy.Statement
+				var s statement.Statement
 				if err := json.Unmarshal([]byte(text), &s); err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -142,13 +143,39 @@ func rootPath(raw []byte) (string, bool) {
 }
 
 func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
-	for _, granted := range p.RootsIn(dir) {
+	for _, granted := range rootsIn(p, dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()
 		root := append([]byte(`{"uri":`), JSONString(uri)...)
 		root = append(append(root, `,"name":`...), JSONString(path.Base(granted))...)
 		roots = append(roots, append(root, '}'))
 	}
 	return roots
+}
+
+// rootsIn returns dir and the directories below it that rules let the server read. It leaves
+// out a directory inside another of them, unless a path between the two cannot be read.
+func rootsIn(p *policy.Profile, dir string) (dirs []string) {
+	for _, e := range p.Entries { // sorted: wider directories come first
+		if e.Origin != policy.OriginRule || e.Kind != policy.KindDir || !e.Rights.Has(policy.Read) || !policy.Within(e.Path, dir) {
+			continue
+		}
+		if !slices.ContainsFunc(dirs, func(wider string) bool { return policy.Within(e.Path, wider) && !hasUnreadableParent(p, e.Path, wider) }) {
+			dirs = append(dirs, e.Path)
+		}
+	}
+	return dirs
+}
+
+func hasUnreadableParent(p *policy.Profile, path, wider string) bool {
+	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
+		if !p.RightsAt(at).Has(policy.Read) {
+			return true
+		}
+		if at == "/" {
+			break
+		}
+	}
+	return false
 }
 
 func rootList(roots []json.RawMessage) []byte {

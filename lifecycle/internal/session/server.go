@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // Server is the state of one server process, or of processes of which one replaces the
@@ -49,7 +50,7 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 		s.RootsMode = RootsOff
 	}
 	if p.Advertise {
-		s.Statement = p.Statement()
+		s.Statement = statement.New(p).Encode()
 	}
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
