@@ -32,10 +32,11 @@ type Wrapping struct {
 
 // Wrapped is a command line that starts mcp-jail.
 type Wrapped struct {
-	Program string
-	Name    string   // the value of --name, or the server of "run SERVER"
-	Flags   []string // what is between run and "--", as it is written
-	Argv    []string // the original; nil for "run SERVER", which names a server of mcp-jail's configuration
+	Launcher []string // what starts Program, such as "npx -y"; as a rule it is missing
+	Program  string
+	Name     string   // the value of --name, or the server of "run SERVER"
+	Flags    []string // what is between run and "--", as it is written
+	Argv     []string // the original; nil for "run SERVER", which names a server of mcp-jail's configuration
 }
 
 // Errors of Wrap and Unwrap.
@@ -84,6 +85,19 @@ func (e Entry) Unwrap() (Edit, error) {
 	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(argv) - len(wrapped.Argv)}, nil
 }
 
+// Repair returns the edit that puts another mcp-jail in the place of the one that an entry starts.
+// The flags and the command line stay as they are spelt.
+func (e Entry) Repair(program string) (Edit, error) {
+	wrapped, ok := ParseWrapped(e.Argv())
+	switch {
+	case !ok:
+		return Edit{}, fmt.Errorf("server %s of %s is not repaired: %w", e.Server, e.Client, ErrNotWrapped)
+	case !isOurs(program):
+		return Edit{}, fmt.Errorf("server %s of %s is not repaired: unwrap would not recognise %q; its base name must be mcp-jail", e.Server, e.Client, program)
+	}
+	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(wrapped.Launcher) + 1, Words: []string{program}}, nil
+}
+
 // Apply returns the command line that an edit makes of another one.
 func (d Edit) Apply(argv []string) []string {
 	return slices.Concat(d.Words, argv[min(d.Drop, len(argv)):])
@@ -92,10 +106,12 @@ func (d Edit) Apply(argv []string) []string {
 // ParseWrapped takes apart a command line that starts mcp-jail. It reports false for every other
 // one.
 func ParseWrapped(argv []string) (Wrapped, bool) {
-	if len(argv) < 3 || !isOurs(argv[0]) || argv[1] != "run" {
+	at := launcherWords(argv)
+	launcher, argv := argv[:at:at], argv[at:]
+	if len(argv) < 3 || at == 0 && !isOurs(argv[0]) || argv[1] != "run" {
 		return Wrapped{}, false
 	}
-	w := Wrapped{Program: argv[0], Flags: argv[2:]}
+	w := Wrapped{Launcher: launcher, Program: argv[0], Flags: argv[2:]}
 	// Without --, the entry names a server of the configuration.
 	if i := slices.Index(argv, "--"); i >= 0 {
 		if i+1 == len(argv) {
@@ -124,8 +140,38 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 }
 
 func isOurs(program string) bool {
-	base := program[strings.LastIndexAny(program, `/\`)+1:]
+	base := baseName(program)
 	return base == "mcp-jail" || strings.EqualFold(base, "mcp-jail.exe")
+}
+
+func baseName(program string) string { return program[strings.LastIndexAny(program, `/\`)+1:] }
+
+// launchers are programs that start another one on this host, as the first words of a line name them.
+var launchers = [][]string{{"npx"}, {"pnpx"}, {"bunx"}, {"npm", "exec"}, {"npm", "x"}, {"bun", "x"}, {"pnpm", "dlx"}, {"pnpm", "exec"}, {"yarn", "dlx"}, {"yarn", "exec"}, {"go", "run"}, {"env"}}
+
+// launcherWords returns how many words of a command line come before the mcp-jail that a launcher starts,
+// as in "npx -y mcp-jail@latest run …". It is 0 if the line is another one.
+func launcherWords(argv []string) int {
+	for _, words := range launchers {
+		if len(argv) < len(words)+2 || strings.TrimSuffix(baseName(argv[0]), ".cmd") != words[0] || !slices.Equal(argv[1:len(words)], words[1:]) {
+			continue
+		}
+		i := len(words)
+		for i < len(argv) && strings.HasPrefix(argv[i], "-") && words[0] != "env" {
+			if i++; argv[i-1] == "-p" || argv[i-1] == "--package" { // these have a value
+				i++
+			}
+		}
+		if i >= len(argv) {
+			return 0
+		}
+		// A package may have a version: the path of go run, too.
+		program, _, _ := strings.Cut(argv[i], "@")
+		if isOurs(program) {
+			return i
+		}
+	}
+	return 0
 }
 
 // JailName returns the name under which mcp-jail keeps a server. Clients allow names with blanks

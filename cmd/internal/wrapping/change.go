@@ -20,10 +20,11 @@ import (
 type ServerChange struct {
 	Entry
 	Grant
-	Name  string // under which mcp-jail keeps it
-	Left  string // why the entry stays as it is; "" if it changes
-	Open  bool   // it stays, and may start without a jail
-	After []string
+	Name   string  // under which mcp-jail keeps it
+	Repair *Repair // if the entry is wrapped already, and wrap puts it in order
+	Left   string  // why the entry stays as it is; "" if it changes
+	Open   bool    // it stays, and may start without a jail
+	After  []string
 }
 
 // Change says what becomes of one file.
@@ -96,7 +97,11 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 	j := judge{f, program, host}
 	c := f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
-			if v := f.Judge(s, program, host); v.Unclear {
+			if v := f.Judge(s, program, host); v.Repair != nil {
+				p.Repair, p.Name = v.Repair, v.Line.Name
+				edit, err := s.Repair(program.Path)
+				return edit, reasonNot("repaired", err)
+			} else if v.Unclear {
 				return clients.Edit{}, v.Why
 			}
 		}
@@ -150,10 +155,14 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	}
 	p.Name = name()
 	edit, err := s.Wrap(clients.Wrapping{Program: j.program.Path, Name: p.Name, Flags: p.Flags})
-	if err != nil {
-		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+	return edit, reasonNot("wrapped", err)
+}
+
+func reasonNot(done string, err error) clients.Reason {
+	if err == nil {
+		return ""
 	}
-	return edit, ""
+	return clients.Reason("cannot be " + done + ": " + err.Error())
 }
 
 // NotWrapped is the reason why unwrap leaves an entry.

@@ -2,8 +2,6 @@ package wrapping
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Verdict says how an entry starts its server.
@@ -22,12 +19,11 @@ type Verdict struct {
 	Open    bool            // it starts a program without a jail, and wrap leaves it all the same
 	Why     clients.Reason  // if it is not Jailed: why that is unclear, or why wrap leaves the entry
 	Line    clients.Wrapped // of an entry that is Jailed or Unclear
+	Repair  *Repair         // of one that is Unclear, if wrap mends that
 }
 
 // Reasons why it is unclear how an entry starts.
 const (
-	OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
-	OwnProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
 	UnknownStart clients.Reason = "has a program whose path only the client knows"
 	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
 )
@@ -62,13 +58,14 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
-	var why clients.Reason
+	v := Verdict{Jailed: true, Line: line}
 	for _, s := range e.asRead() {
-		if why == "" {
-			why = j.wrapped(s, line)
+		why, repair := j.wrapped(s, line)
+		if why != "" && (v.Jailed || repair == nil && v.Repair != nil) {
+			v = Verdict{Unclear: true, Why: why, Line: line, Repair: repair}
 		}
 	}
-	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
+	return v
 }
 
 // A judge looks at the entries of a file, as this host sees them.
@@ -78,18 +75,29 @@ type judge struct {
 	host    clients.Host
 }
 
-func (j judge) wrapped(e Entry, line clients.Wrapped) clients.Reason {
-	why := j.start(e, line)
-	if why == "" && e.Elsewhere != "" {
-		why = StartsAway
+// wrapped returns why it is unclear how a wrapped entry starts, or "", and what wrap puts in order there.
+func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
+	why, repair := j.start(e, line)
+	if why != "" && repair == nil {
+		return why, nil
 	}
-	if why == "" {
-		why = j.variables(e, line)
+	var rest clients.Reason
+	if e.Elsewhere != "" {
+		rest = StartsAway
 	}
-	if why == "" && j.file.IsProject() {
-		why = j.project(e, line)
+	if rest == "" {
+		rest = j.variables(e, line)
 	}
-	return why
+	if rest == "" && j.file.IsProject() {
+		rest = j.project(e, line)
+	}
+	switch {
+	case rest == "":
+		return why, repair
+	case why == "":
+		return rest, nil
+	}
+	return why + "; wrap does not put this program there, because the entry " + rest, nil
 }
 
 func (s Entry) left() clients.Reason {
@@ -177,73 +185,6 @@ func (f *File) within(host clients.Host) clients.Host {
 		host.Project = ""
 	}
 	return host
-}
-
-func (j judge) start(e Entry, line clients.Wrapped) clients.Reason {
-	project := j.file.IsProject()
-	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
-		return ""
-	}
-	path, known := j.file.replaced(line.Program, j.host)
-	if !known {
-		return UnknownStart
-	}
-	dir, dirKnown := j.host.Project, !project || j.file.Client.Dir == clients.DirProject || j.file.Client.Dir == clients.DirOpen
-	if e.Cwd != "" {
-		if dir, dirKnown = j.file.replaced(e.Cwd, j.host); !filepath.IsAbs(dir) {
-			dir = filepath.Join(j.host.Project, dir)
-		}
-	}
-	// An absolute path is as it is, one with a slash is relative to the start, a bare name is searched.
-	switch {
-	case filepath.IsAbs(path):
-	case strings.ContainsAny(path, `/\`):
-		if !dirKnown {
-			return UnknownStart
-		}
-		path = filepath.Join(dir, path)
-	default:
-		found, ok := j.search(e, path, dir)
-		if !ok {
-			return OtherProgram
-		}
-		path = found
-	}
-	switch {
-	case !j.program.is(path):
-		return OtherProgram
-	case project && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return policy.Within(path, dir) }):
-		// It is this program now, and the next checkout may have another one there.
-		return OwnProgram
-	}
-	return ""
-}
-
-// repository returns the directory of the project, and those above it that belong to its repository.
-func repository(host clients.Host) []string {
-	return append([]string{host.Project}, host.Above[:max(0, host.Repo)]...)
-}
-
-// search returns the program that a client starts for a bare name: from the entry's own PATH if that
-// is known and has one, else from the PATH of this process.
-func (j judge) search(e Entry, name, dir string) (path string, ok bool) {
-	// A client searches in the PATH that the entry sets.
-	for _, v := range e.Env {
-		value, known := j.file.replaced(v.Value, j.host)
-		if v.Name != "PATH" || v.Unset || !known {
-			continue
-		}
-		for _, d := range filepath.SplitList(value) {
-			if !filepath.IsAbs(d) {
-				d = filepath.Join(dir, d)
-			}
-			if info, err := os.Stat(filepath.Join(d, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return filepath.Join(d, name), true
-			}
-		}
-	}
-	path, err := exec.LookPath(name)
-	return path, err == nil
 }
 
 // replaced returns a text as the clients that read the file replace its variables. ok is false if

@@ -19,6 +19,8 @@ const (
 	acts   = "sets "
 	odd    = string(OddName) + ": "
 	others = "starts a program called mcp-jail that is not this one"
+	gone   = "starts /gone/mcp-jail, which does not exist any more"
+	byWay  = "starts mcp-jail through another program, which may take another version each time"
 )
 
 // judgedEntries are the same for each client. OURS, BIN and REPO stand for the program, its
@@ -42,13 +44,19 @@ var judgedEntries = map[string]judged{
 	"a name of Windows":      {`"command": "OURS", "args": ["run", "--env", "ProgramFiles(x86)", "--", "x"], "env": {"ProgramFiles(x86)": "x"}`, "yes", "yes"},
 	"grants":                 {`"command": "OURS", "args": ["run", "--write", "~/data", "--net", "a.test", "--", "x", "--config", "y"]`, "yes", "yes"},
 	"no jail":                {`"command": "x"`, "", ""},
-	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, "", ""},
+	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, byWay, byWay},
+	"a variable before it":   {`"command": "env", "args": ["A=B", "OURS", "run", "--", "x"]`, "", ""},
+	"npx before it":          {`"command": "npx", "args": ["-y", "mcp-jail@latest", "run", "--", "x"]`, byWay + " (npx -y mcp-jail@latest)", byWay},
+	"npx, and a waiver":      {`"command": "npx", "args": ["mcp-jail", "run", "--waive", "fs", "--", "x"]`, byWay + " (npx mcp-jail); wrap does not put this program there, because the entry has --waive", byWay},
 	"PATH":                   {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "REPO/bin:/usr/bin"}`, others, others},
 	"PATH without it":        {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "/nonexistent"}`, acts + "PATH", "yes"},
 	"PATH to it":             {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "BIN"}`, acts + "PATH", "yes"},
 	"no PATH":                {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": null}`, acts + "PATH", "yes"},
 	"another's path":         {`"command": "REPO/bin/mcp-jail", "args": ["run", "--", "x"]`, others, others},
-	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, others, others},
+	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, gone, gone},
+	"gone, and a waiver":     {`"command": "/gone/mcp-jail", "args": ["run", "--waive", "fs", "--", "x"]`, gone + "; wrap does not put this program there, because the entry has --waive", gone},
+	"gone, and code":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, gone + "; wrap does not", gone + "; wrap does not"},
+	"gone, configured":       {`"command": "/gone/mcp-jail", "args": ["run", "a"]`, gone, gone},
 	"a path in the project":  {`"command": "REPO/link/mcp-jail", "args": ["run", "--", "x"]`, "starts a program in the project", "yes"},
 	"relative":               {`"command": "./link/mcp-jail", "args": ["run", "--", "x"]`, "", "yes"}, // of the project: see below
 	"relative to another":    {`"command": "bin/mcp-jail", "args": ["run", "--", "x"]`, "", others},
@@ -83,8 +91,8 @@ var judgedForms = map[string]map[string]judged{
 		"other folder":   {`"command": "${workspaceFolder:other}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
 		"home":           {`"command": "${userHome}/own/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
 		"asked for":      {`"command": "${input:a}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, "has a program whose path"},
-		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, "has a program whose path", "has a program whose path"},
+		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, string(UnknownDir)},
+		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, string(UnknownDir), string(UnknownDir)},
 		"flag":           {`"command": "OURS", "args": ["run", "${input:a}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
 		"value":          {`"command": "OURS", "args": ["run", "--workspace", "${workspaceFolder}", "--", "x"]`, "yes", "yes"},
 		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
@@ -151,7 +159,9 @@ func TestJudge(t *testing.T) {
 					t.Errorf("%s, %s, %s's entry: %q, want %q", client, name, f.Place.Scope, got, want)
 				}
 				c := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
-				if wrapSays := map[bool]string{true: string(clients.Jailed), false: string(v.Why)}[v.Jailed]; got != "" && c.Left != wrapSays {
+				if v.Repair != nil {
+					checkRepaired(t, f.Path, c, v, program, h)
+				} else if wrapSays := map[bool]string{true: string(clients.Jailed), false: string(v.Why)}[v.Jailed]; got != "" && c.Left != wrapSays {
 					t.Errorf("%s, %s: wrap says %q, want %q", client, name, c.Left, wrapSays)
 				}
 				must(t, os.Remove(path))
@@ -159,7 +169,7 @@ func TestJudge(t *testing.T) {
 		}
 		for name, row := range judgedEntries {
 			if row.project == "" && row.user != "" { // where the client starts it counts
-				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": "has a program whose path"}[client]
+				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(UnknownDir)}[client]
 				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
 					row.project = others
 				}
@@ -172,6 +182,33 @@ func TestJudge(t *testing.T) {
 		for name, row := range judgedForms[client] {
 			judge(name, row)
 		}
+	}
+}
+
+// checkRepaired: wrap puts the program into the entry and changes no other word, and then the entry
+// starts in mcp-jail. Without the program its line is the same as before.
+func checkRepaired(t *testing.T, path string, c ServerChange, v Verdict, program Program, h clients.Host) {
+	t.Helper()
+	argv := c.Argv()
+	if c.Left != "" || c.Repair == nil || c.Open || len(c.After) == 0 || c.After[0] != program.Path || !slices.Equal(c.After[1:], argv[len(v.Line.Launcher)+1:]) {
+		t.Errorf("%s: %q becomes %q: left %q", path, argv, c.After, c.Left)
+		return
+	}
+	f := c.file
+	after := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).After
+	before := f.own.Data
+	write(t, path, string(after))
+	again := only(t, h, Selection{Files: []string{path}, Clients: []string{f.Client.Name}})
+	if v := again.Judge(again.Entries[0], program, h); !v.Jailed {
+		t.Errorf("%s: %q is repaired, and judged: %s", path, argv, v.Why)
+	}
+	unwrapped := func(text []byte) string {
+		write(t, path, string(text))
+		f := only(t, h, Selection{Files: []string{path}, Clients: []string{f.Client.Name}})
+		return string(f.Unwrap(Selection{}, func(clients.Wrapped) ([]string, error) { return []string{"x"}, nil }).After)
+	}
+	if one, other := unwrapped(before), unwrapped(after); one != other || one == string(before) {
+		t.Errorf("%s: unwrapped as it was, it is\n%s\nand repaired\n%s", path, one, other)
 	}
 }
 

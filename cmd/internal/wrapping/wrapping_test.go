@@ -108,7 +108,8 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	t.Helper()
 	before := only(t, h, sel)
 	text := bytes.Clone(before.own.Data)
-	state := filepath.Join(h.Home, "state")
+	state, program := filepath.Join(h.Home, "state"), filepath.Join(h.Home, "bin", "mcp-jail")
+	write(t, program, "")
 	change := before.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
 	if len(change.Changed()) == 0 {
 		t.Fatalf("nothing changes: %q", change.Servers[0].Left)
@@ -119,13 +120,19 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 		t.Errorf("the copy of the file differs: %v", err)
 	}
 	after := only(t, h, sel)
+	repaired := map[string][]string{}
 	for i, e := range after.Entries {
 		was, p := before.Entries[i], change.Servers[i]
+		former, _ := clients.ParseWrapped(was.Argv())
 		w, jailed := clients.ParseWrapped(e.Argv())
 		switch {
 		case p.Left != "":
 			if !slices.Equal(e.Argv(), was.Argv()) || e.Left != was.Left {
 				t.Errorf("%s was left, and is %q, %s", e.Server, e.Argv(), e.Left)
+			}
+		case p.Repair != nil:
+			if repaired[e.Key()] = append(slices.Clone(former.Launcher), former.Program); w.Program != program || !slices.Equal(w.Flags, former.Flags) || !slices.Equal(w.Argv, former.Argv) {
+				t.Errorf("%s is %q, and was %q", e.Server, e.Argv(), was.Argv())
 			}
 		case !jailed || w.Program != program || w.Name != p.Name || !slices.Equal(w.Argv, was.Argv()) || fmt.Sprint(e.Env, e.Names, e.Cwd) != fmt.Sprint(was.Env, was.Names, was.Cwd):
 			t.Errorf("%s is %q, and was %q", e.Server, e.Argv(), was.Argv())
@@ -134,13 +141,16 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	if again := after.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
 		t.Error("a wrapped file is wrapped again")
 	}
-	changed := map[string]bool{} // without those that were wrapped before
+	changed := map[string]bool{} // without those that stay as they were
 	for _, p := range change.Changed() {
 		changed[p.Key()] = true
 	}
 	_, err = after.change(Selection{}, func(e Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
 		if !changed[e.Key()] {
 			return clients.Edit{}, NotWrapped
+		}
+		if words := repaired[e.Key()]; words != nil {
+			return clients.Edit{Path: e.Path, Shape: e.Shape, Drop: 1, Words: words}, ""
 		}
 		edit, err := e.Unwrap()
 		must(t, err)
@@ -231,7 +241,7 @@ func TestNames(t *testing.T) {
 			got[f.Client.Name+" "+s.Server] = hashed.ReplaceAllString(s.Name, "-HASH")
 		}
 	}
-	want := map[string]string{"claude-code memory": "memory", "cursor memory": "memory", "codex memory": "memory-codex", "claude-code other": "other-HASH"}
+	want := map[string]string{"claude-code memory": "memory", "cursor memory": "memory", "codex memory": "memory-codex", "claude-code other": "other-HASH", "claude-code taken": "other"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -82,6 +82,9 @@ func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServe
 	found := namedWrapped(servers, name)
 	switch len(found) {
 	case 0:
+		if said := Unclear(name); said != nil {
+			return nil, exit.UsageErrorf("%s", strings.Join(said, "\n"))
+		}
 		return nil, notWrapped(servers, unknown)
 	case 1:
 		return &found[0], nil

@@ -73,6 +73,11 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		}
 		return w.printList(c, host, sessions)
 	}
+	if w.format != "json" && w.server != "" {
+		for _, said := range entries.Unclear(w.server) {
+			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), said)
+		}
+	}
 	meant := cli.Meant(host, w.server)
 	s, others, err := findServer(sessions, meant.Stored)
 	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does

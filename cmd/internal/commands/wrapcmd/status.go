@@ -36,10 +36,10 @@ func Status(line *cli.CommandLine) *cobra.Command {
 		return s.Run(line.Console)
 	})
 	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
-starts in mcp-jail ("?": that is not clear, and a note says why), POLICY what it gets
-there: a preset, flags, or the default policy. PINNED is the version in
-mcp-jail.lock, FAILED when the last session began, if something failed in it. Below
-a file stands what its client or you have changed since wrap wrote it.
+starts in mcp-jail ("?": that is not clear, and a note says why; "-": it starts no
+program), POLICY what it gets there: a preset, flags, or the default policy. PINNED
+is the version in mcp-jail.lock, FAILED when the last session began, if something
+failed in it. Below a file is what its client or you have changed since wrap wrote it.
 
 If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
 
@@ -54,12 +54,13 @@ why), and config_problem if the configuration has an error. Of each file:
     removed                     entries that are gone since then
     servers                     name, project, command, wrapped, left (why not), unclear
                                 (its command line starts mcp-jail, and left says what
-                                could make that untrue), policy, kept (its name in
-                                mcp-jail list), pinned, last_used, last_client,
-                                last_failure (time, what, and past: a later session
-                                had none), outdated (it runs, and not under the policy
-                                that the files have now), since (added or changed
-                                since then)
+                                could make that untrue), repair (it starts another
+                                mcp-jail, or one that is gone, and wrap mends that),
+                                policy, kept (its name in mcp-jail list), pinned,
+                                last_used, last_client, last_failure (time, what, and
+                                past: a later session had none), outdated (it runs,
+                                and not under the policy that the files have now),
+                                since (added or changed since then)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -89,6 +90,7 @@ type serverStatus struct {
 	Wrapped     bool            `json:"wrapped"`
 	Left        string          `json:"left,omitempty"`
 	Unclear     bool            `json:"unclear,omitempty"`
+	Repair      bool            `json:"repair,omitempty"`
 	Problem     string          `json:"problem,omitempty"`
 	Policy      string          `json:"policy,omitempty"`
 	Kept        string          `json:"kept,omitempty"`
@@ -100,6 +102,9 @@ type serverStatus struct {
 	Since       string          `json:"since,omitempty"`
 
 	open bool // it starts without a jail, and wrap leaves it
+	gone bool // the mcp-jail that it starts does not exist
+
+	unclear string // what makes it unclear, for a note
 }
 
 // Run prints the state of the selected files.
@@ -180,10 +185,13 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
 		return
 	}
-	bare, open := 0, 0
+	bare, open, repairs := 0, 0, 0
 	for i, f := range status {
 		for _, s := range f.Servers {
-			if s.open || s.Unclear {
+			switch {
+			case s.Repair:
+				repairs++
+			case s.open || s.Unclear:
 				open++
 			}
 		}
@@ -194,6 +202,9 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 	}
 	if bare > 0 {
 		c.Printf("\n%s without a jail: `mcp-jail wrap` puts them into one\n", cli.Plural(bare, "server"))
+	}
+	if repairs > 0 {
+		c.PrintText(fmt.Sprintf("\n%s with another mcp-jail, or one that does not exist any more: `mcp-jail wrap` puts this program there, and keeps the flags\n", cli.Plural(repairs, "server")))
 	}
 	if open > 0 {
 		c.Printf("\n%s\n", staysOpen(open))
@@ -229,6 +240,10 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	if !v.Jailed && !v.Unclear {
 		return out
 	}
+	if v.Unclear {
+		out.unclear = entries.WhyUnclear(v, host.Home)
+	}
+	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
 	out.Policy, out.Kept, out.Command = policyText(w), w.Name, wrapping.Shown(w.Argv)
 	if err := checkFlags(host, f, e, w); err != nil {

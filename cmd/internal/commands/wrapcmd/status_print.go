@@ -23,9 +23,11 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, s := range f.Servers {
 		jail := "yes"
 		switch {
-		case s.Unclear:
-			jail = "?"
-			notes = append(notes, show.Name(s.Name)+" may start without this jail: it "+s.Left)
+		case s.Repair || s.Unclear:
+			if jail = "?"; s.gone {
+				jail = "-"
+			}
+			notes = append(notes, show.Name(s.Name)+s.unclear)
 		case !s.Wrapped && s.Left == "":
 			jail = "no"
 			bare++

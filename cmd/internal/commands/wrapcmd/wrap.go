@@ -54,6 +54,9 @@ loses. Then it shows the difference, and asks. It changes the command line of a
 server and no other byte of the file, keeps a copy of the file, and writes nothing
 if a client has changed the file meanwhile. mcp-jail unwrap  takes it back.
 
+An entry that starts a mcp-jail that does not exist any more, or another copy of it,
+is repaired: it gets the path of this program, and keeps its flags.
+
 A server gets what its entry shows: its variables, and the files and directories
 among its arguments and in its variables, to read. If there is a preset for its
 package, it gets what the preset says instead (mcp-jail preset lists them). Servers
@@ -185,7 +188,6 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			c.Printf("\n%s", diffText(c, ch))
 		}
 	}
-	servers := countChanged(todo)
 	if todo == nil && len(changes) > 0 {
 		c.Printf("\nnothing to do\n")
 	}
@@ -200,7 +202,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		// The question may wait for long, and a signal must still end it.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		if err := cli.Confirm(ctx, c, fmt.Sprintf("%s %s in %s?", verb, cli.Plural(servers, "server"), cli.Plural(len(todo), "file"))); err != nil {
+		if err := cli.Confirm(ctx, c, question(verb, todo)); err != nil {
 			if ctx.Err() != nil {
 				return nil, errors.New("interrupted: nothing was changed")
 			}
@@ -229,6 +231,27 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(ch.File.Path, host.Home)), cli.Plural(len(ch.Changed()), "server"), show.Line(cli.ShortPath(backup, host.Home))))
 	}
 	return written, errors.Join(failed...)
+}
+
+// question asks for all changes of some files at once.
+func question(verb string, todo []*wrapping.Change) string {
+	repaired := 0
+	for _, ch := range todo {
+		for _, s := range ch.Changed() {
+			if s.Repair != nil {
+				repaired++
+			}
+		}
+	}
+	var parts []string
+	if n := countChanged(todo) - repaired; n > 0 {
+		parts = append(parts, verb+" "+cli.Plural(n, "server"))
+	}
+	if repaired > 0 {
+		parts = append(parts, "repair "+cli.Plural(repaired, "server"))
+	}
+	text := strings.Join(parts, " and ") + " in " + cli.Plural(len(todo), "file") + "?"
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // offerInstall asks whether to fetch the packages of the servers that were wrapped now, as far as
@@ -273,7 +296,7 @@ func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLi
 			// Its line has the name and the flags that it was wrapped with.
 			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
 				name, flags, argv = w.Name, w.Flags, w.Argv
-			} else if s.Left != "" {
+			} else if s.Left != "" || s.Repair != nil {
 				continue
 			}
 			line, err := runline.Parse(argv)

@@ -88,9 +88,16 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			continue
 		}
 		room := c.TextColumns() - len([]rune(title))
-		c.Printf("%s%s\n", title, show.Line(cli.Clip(wrapping.ShownLine(s.Argv()), room)))
+		line := s.Argv()
+		if w, is := clients.ParseWrapped(line); is && s.Repair != nil && w.Argv != nil {
+			line = w.Argv
+		}
+		c.Printf("%s%s\n", title, show.Line(cli.Clip(wrapping.ShownLine(line), room)))
+		if s.Repair != nil {
+			printRepair(c, indent, s, home)
+		}
 		if s.Loses == nil {
-			continue // it is unwrapped
+			continue // it is unwrapped, or repaired
 		}
 		if s.For != "" {
 			printList(c, indent, "", "in", []string{s.For}, "")
@@ -102,6 +109,14 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
 		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 	}
+}
+
+// printRepair prints what wrap puts in order in an entry that is wrapped already.
+func printRepair(c terminal.Console, indent string, s wrapping.ServerChange, home string) {
+	w, _ := clients.ParseWrapped(s.Argv())
+	printList(c, indent, terminal.Yellow, "repair", []string{"it " + terminal.ShortHome(string(s.Repair.Why), home)}, "")
+	printList(c, indent, "", "now", []string{cli.ShortPath(s.After[0], home)}, "")
+	printList(c, indent, "", "keeps", []string{wrapping.ShownLine(w.Flags)}, "its line, which has no flags")
 }
 
 // printList prints a label in a colour before the first of some lines. If there is no line, it prints the

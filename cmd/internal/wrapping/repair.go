@@ -1,0 +1,123 @@
+package wrapping
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A Repair is what wrap does to an entry that starts a mcp-jail that is gone, or another one: it puts
+// this program there. The flags and the server's command line stay as they are.
+type Repair struct {
+	Why  clients.Reason
+	Gone bool // that program does not exist
+}
+
+// Reasons to repair an entry.
+const (
+	OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one"
+	OwnProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
+	UnknownDir   clients.Reason = "starts a program by a path that is relative to a directory that only the client knows"
+	Launched     clients.Reason = "starts mcp-jail through another program, which may take another version each time"
+)
+
+// start returns why an entry does not start this program, or "". The repair is nil if this program may
+// not be what the entry means.
+func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
+	if len(line.Launcher) > 0 {
+		old := strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")
+		return repair(Launched + " (" + clients.Reason(old) + ")")
+	}
+	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
+		return "", nil
+	}
+	path, known := j.file.replaced(line.Program, j.host)
+	if !known {
+		return UnknownStart, nil
+	}
+	// An absolute path is as it is, one with a slash is relative to the start, a bare name is searched.
+	dir, dirKnown := j.directory(e)
+	switch {
+	case filepath.IsAbs(path):
+	case strings.ContainsAny(path, `/\`):
+		if !dirKnown {
+			return repair(UnknownDir)
+		}
+		why, mend := j.found(filepath.Join(dir, path))
+		if mend != nil && mend.Gone && !j.file.IsProject() {
+			return repair(UnknownDir)
+		}
+		return why, mend
+	default:
+		found, ok := j.search(e, path, dir)
+		if !ok {
+			return repair(OtherProgram + ": no directory of PATH has it")
+		}
+		path = found
+	}
+	return j.found(path)
+}
+
+func repair(why clients.Reason) (clients.Reason, *Repair) { return why, &Repair{Why: why} }
+
+// directory returns where a client starts an entry, and whether that is known.
+func (j judge) directory(e Entry) (dir string, known bool) {
+	dir, known = j.host.Project, !j.file.IsProject() || j.file.Client.Dir == clients.DirProject || j.file.Client.Dir == clients.DirOpen
+	if e.Cwd != "" {
+		if dir, known = j.file.replaced(e.Cwd, j.host); !filepath.IsAbs(dir) {
+			dir = filepath.Join(j.host.Project, dir)
+		}
+	}
+	return dir, known
+}
+
+// found says of the program that a client finds what start does.
+func (j judge) found(path string) (clients.Reason, *Repair) {
+	_, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		why := clients.Reason("starts " + path + ", which does not exist any more")
+		return why, &Repair{why, true}
+	case !j.program.is(path):
+		return repair(OtherProgram + clients.Reason(" ("+path+"): which jail its server gets is not known"))
+	case j.file.IsProject() && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return policy.Within(path, dir) }):
+		// It is this program now, and the next checkout may have another one there.
+		return repair(OwnProgram)
+	}
+	return "", nil
+}
+
+// repository returns the directory of the project, and those above it that belong to its repository.
+func repository(host clients.Host) []string {
+	return append([]string{host.Project}, host.Above[:max(0, host.Repo)]...)
+}
+
+// search returns the program that a client starts for a bare name: from the entry's own PATH if that
+// is known and has one, else from the PATH of this process.
+func (j judge) search(e Entry, name, dir string) (path string, ok bool) {
+	// A client searches in the PATH that the entry sets.
+	for _, v := range e.Env {
+		value, known := j.file.replaced(v.Value, j.host)
+		if v.Name != "PATH" || v.Unset || !known {
+			continue
+		}
+		for _, d := range filepath.SplitList(value) {
+			if !filepath.IsAbs(d) {
+				d = filepath.Join(dir, d)
+			}
+			if info, err := os.Stat(filepath.Join(d, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return filepath.Join(d, name), true
+			}
+		}
+	}
+	path, err := exec.LookPath(name)
+	return path, err == nil
+}
