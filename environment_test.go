@@ -71,6 +71,19 @@ var variableByName = map[string]string{
 	"lifecycle/catalog/packagemanager.go":               "the server's variables, from its profile",
 }
 
+// forPackages are the files that read variables which an entry of a project's file may set if no
+// launcher starts its server and no preset grants it anything (environ.Direct), with the reason why
+// they act on no such server.
+var forPackages = map[string]string{
+	"packages/install/fetch_python_config.go":           "it fetches packages",
+	"packages/install/npmconfig.go":                     "the same",
+	"packages/python/config.go":                         "the same",
+	"packages/runtime/shim.go":                          "it finds interpreters for packages",
+	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
+	"policy/resolve/environ.go":                         "what the server gets in its jail",
+	"lifecycle/catalog/packagemanager.go":               "whether the list of tools in the catalogue is old",
+}
+
 // readers are functions that read a variable which their argument names. implied are functions that
 // read variables without an argument.
 var (
@@ -199,7 +212,7 @@ func literalNames(file *ast.File) (found []string) {
 // TestEnvironment reads every Go file of the product: each variable that it reads, and each that
 // it gives to a program, is in the table of package environ.
 func TestEnvironment(t *testing.T) {
-	all := map[string]bool{}
+	all, direct := map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		name = filepath.ToSlash(name)
 		switch {
@@ -213,6 +226,12 @@ func TestEnvironment(t *testing.T) {
 		found, faults := environmentReads(t, name, nil)
 		for _, v := range found {
 			all[v] = true
+			if row, _ := environ.Find(v); row.May == environ.Direct {
+				direct[name] = true
+				if forPackages[name] == "" {
+					t.Errorf("%s reads %s, which a project's entry may set for a server without a launcher: say in forPackages why it does not act on such a server, or change its row", name, v)
+				}
+			}
 		}
 		for _, f := range faults {
 			t.Error(f)
@@ -221,6 +240,11 @@ func TestEnvironment(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for name := range forPackages {
+		if !direct[name] {
+			t.Errorf("%s is in forPackages, and reads no such variable", name)
+		}
 	}
 	for _, named := range []map[string]string{wholeEnvironment, variableByName} {
 		for name := range named {
@@ -286,7 +310,7 @@ func TestEnvironmentPage(t *testing.T) {
 		for _, r := range row.Readers {
 			readers = append(readers, string(r))
 		}
-		who := map[environ.Setter]string{environ.Nobody: "nobody", environ.User: "user", environ.Project: "project"}[row.May]
+		who := map[environ.Setter]string{environ.Nobody: "nobody", environ.User: "user", environ.Direct: "project, without a launcher or preset", environ.Project: "project"}[row.May]
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.Join(row.Names, "`, `"), strings.Join(readers, ", "), row.For, who)
 	}
 	if want := begin + "-args -update -->\n" + b.String() + "<!-- /environ -->" + end; want != string(text) {

@@ -150,7 +150,7 @@ func (s Start) Brings() (what []string) {
 	}
 	// With a variable such as NODE_OPTIONS the entry can have any interpreter load code.
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if loads(name, s.Env[name]) && !slices.Contains(what, name) {
+		if Loads(name, s.Env[name]) && !slices.Contains(what, name) {
 			what = append(what, name)
 		}
 	}
@@ -158,12 +158,12 @@ func (s Start) Brings() (what []string) {
 }
 
 func ofLine(line runline.Line) (what []string) {
-	if loads("NODE_OPTIONS", line.NodeOptions) {
+	if Loads("NODE_OPTIONS", line.NodeOptions) {
 		what = append(what, "--node-options")
 	}
 	for _, a := range line.Env {
 		// PATH decides which node runs the package.
-		if (loads(a.Name, a.Value) || a.Name == "PATH") && !slices.Contains(what, a.Name) {
+		if (Loads(a.Name, a.Value) || a.Name == "PATH") && !slices.Contains(what, a.Name) {
 			what = append(what, a.Name)
 		}
 	}
@@ -242,9 +242,13 @@ var harmless = map[string][]string{
 	"":       {"-e", "-u", "-eu"},
 }
 
-func loads(name, value string) bool {
+// Loads reports whether a variable with a value can make a server load code.
+func Loads(name, value string) bool {
 	if value == "" || !environ.Loads(name) {
 		return false
+	}
+	if name == "PYTHONWARNINGS" {
+		return strings.Contains(value, ".") // a category with a module is imported
 	}
 	return name != "NODE_OPTIONS" || slices.ContainsFunc(strings.Fields(value), func(word string) bool { return !harmlessNode(word) })
 }

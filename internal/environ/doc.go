@@ -4,7 +4,8 @@
 //   - [Build] makes the environment of a program from the table. A program gets the variables of
 //     its reader, and no others.
 //   - [MaySet] reports whether an entry of a client's file may set a variable: the client gives it
-//     to mcp-jail too, and not to the server alone. A project may have brought the file.
+//     to mcp-jail too, and not to the server alone. A project may have brought the file. What acts
+//     only on fetching packages does not act on a line for which mcp-jail fetches none.
 //   - [Loads] reports whether a variable brings code into a server, which a preset is not for.
 //   - [Rows] is the table, for docs/reference.md.
 //

@@ -9,30 +9,33 @@ import (
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
-// TestMaySet tests three kinds of variables: those that load code or move mcp-jail's own files, which
-// no entry may set; those that steer programs outside of a jail, which a project's entry may not set;
-// and those that only a server reads, which every entry may set.
+// TestMaySet tests four kinds of variables: those that move mcp-jail's own files, which no entry may
+// set; those that act on every start, which a project's entry may not set; those that act on packages
+// that mcp-jail fetches, and on presets; and those that only a server reads.
 func TestMaySet(t *testing.T) {
 	for _, c := range []struct {
-		names         string
-		user, project bool
+		names                 string
+		user, direct, project bool
 	}{
-		{"LD_PRELOAD ld_preload DYLD_INSERT_LIBRARIES BASH_ENV ENV GCONV_PATH HOME USERPROFILE XDG_CONFIG_HOME XDG_STATE_HOME XDG_NEW MCP_JAIL_CALLER", false, false},
-		{"PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME PYENV_VERSION RBENV_VERSION PREFIX DESTDIR", true, false},
-		{"npm_config_registry NPM_CONFIG_REGISTRY npm_config_@a:registry npm-config-userconfig NODE_OPTIONS NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC", true, false},
-		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG GIT_SSH_COMMAND PYTHONPATH CARGO_HOME GOPATH FPATH BASH_FUNC_x%%", true, false},
-		{"A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false},
-		{"HTTPS_PROXY=http://e/ A=B = =A \x00 A\x00 \ufeffHTTPS_PROXY HTTPS_PROXY\ufeff \u212AEY \x7f", false, false},
-		{"ProgramFiles(x86) A1 _ a", true, true},
-		{"API_KEY GITHUB_TOKEN NODE_ENV PYTHONUNBUFFERED NO_COLOR LANG LC_ALL TZ HOMEPAGE PATHS EN", true, true},
+		{"LD_PRELOAD ld_preload DYLD_INSERT_LIBRARIES BASH_ENV ENV GCONV_PATH HOME USERPROFILE XDG_CONFIG_HOME XDG_STATE_HOME XDG_NEW MCP_JAIL_CALLER", false, false, false},
+		{"PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME npm_config_cache PIP_CACHE_DIR UV_CACHE_DIR", true, false, false},
+		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG CARGO_HOME GOPATH FPATH TMPDIR USER IFS APPDATA BASH_FUNC_x%%", true, false, false},
+		{"npm_config_@a:registry npm-config-userconfig A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false, false},
+		{"npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC PREFIX DESTDIR", true, true, false},
+		{"PYENV_VERSION RBENV_VERSION NVM_BIN GIT_SSH_COMMAND YARN_X UV_PROJECT VIRTUAL_ENV REQUESTS_CA_BUNDLE PYTHON_NEW NODE_NEW CODEX_HOME", true, true, false},
+		{"HTTPS_PROXY=http://e/ A=B = =A \x00 A\x00 \ufeffHTTPS_PROXY HTTPS_PROXY\ufeff \u212AEY \x7f", false, false, false},
+		{"ProgramFiles(x86) A1 _ a", true, true, true},
+		{"NODE_OPTIONS PYTHONPATH OPENSSL_CONF NODE_TLS_REJECT_UNAUTHORIZED npm_config_loglevel PYTHONHASHSEED GIT_AUTHOR_NAME", true, true, true},
+		{"API_KEY GITHUB_TOKEN NODE_ENV PYTHONUNBUFFERED NO_COLOR LANG LC_ALL TZ HOMEPAGE PATHS EN", true, true, true},
 	} {
 		names := strings.Fields(c.names)
 		if !c.user {
 			names = append(names, "", "HTTPS_PROXY ", "A\n")
 		}
 		for _, name := range names {
-			if user, project := environ.MaySet(name, false), environ.MaySet(name, true); user != c.user || project != c.project {
-				t.Errorf("%s: the user's entry may set it: %v, a project's: %v; want %v, %v", name, user, project, c.user, c.project)
+			user, direct, project := environ.MaySet(name, environ.User), environ.MaySet(name, environ.Direct), environ.MaySet(name, environ.Project)
+			if user != c.user || direct != c.direct || project != c.project {
+				t.Errorf("%s: the user's entry may set it: %v, a project's without a launcher: %v, a project's: %v; want %v, %v, %v", name, user, direct, project, c.user, c.direct, c.project)
 			}
 		}
 	}
@@ -70,7 +73,7 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s is found in the row of %s", name, got.Names[0])
 			}
 		}
-		if row.May == environ.Nobody && row.Reads(environ.Loader) && len(row.Readers) > 1 {
+		if row.Reads(environ.Loader) && (row.May == environ.Nobody || row.May == environ.Project) && len(row.Readers) > 1 {
 			t.Errorf("a program gets %s", row.Names)
 		}
 		if len(row.Readers) == 0 || row.For == "" || strings.Contains(row.For, "|") {
@@ -91,7 +94,7 @@ func TestPresets(t *testing.T) {
 		for _, v := range p.Variables {
 			seen[v.Name] = true
 			row, _ := environ.Find(v.Name)
-			if !row.Reads(environ.Presets) || !environ.Steers(v.Name) || !environ.MaySet(v.Name, true) {
+			if !row.Reads(environ.Presets) || !environ.Steers(v.Name) || !environ.MaySet(v.Name, environ.Project) {
 				t.Errorf("preset %s: the table of presets lacks %s", name, v.Name)
 			}
 		}

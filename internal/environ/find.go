@@ -58,27 +58,19 @@ func IsName(name string, project bool) bool {
 // ofWindows are the names of Windows that have other characters. Nothing reads them outside.
 var ofWindows = []string{"ProgramFiles(x86)", "CommonProgramFiles(x86)"}
 
-// MaySet reports whether an entry may set a variable: an entry of a project's file, or else one of
-// the user's own.
-func MaySet(name string, project bool) bool {
+// MaySet reports whether an entry may set a variable: of the user's own file (User), of a project's
+// (Project), or of a project's whose line starts no package and no preset's program (Direct).
+func MaySet(name string, entry Setter) bool {
 	row, known := Find(name)
-	switch {
-	case !IsName(name, project):
-		return false
-	case !known:
-		return true
-	case project:
-		return row.May == Project
-	}
-	return row.May != Nobody
+	return IsName(name, entry != User) && (!known || row.May >= entry)
 }
 
-// Steers reports whether a variable acts on a server of the user's configuration outside of its jail:
-// on the command of a secret, or on the rules of a preset, which send secrets to the hosts that
-// variables name. So an entry of a project's file that starts such a server may not set it.
+// Steers reports whether a variable acts on a server of the user's configuration: on the command of a
+// secret, on the rules of a preset, which send secrets to the hosts that variables name, or on the
+// code that the server loads. So an entry of a project's file that starts such a server may not set it.
 func Steers(name string) bool {
 	row, known := Find(name)
-	return known && (row.Reads(Secret) || row.Reads(Presets))
+	return known && (row.Reads(Secret) || row.Reads(Presets) || row.Reads(Loader))
 }
 
 // Loads reports whether a variable can make a program load code, or start other code than it would

@@ -22,7 +22,8 @@ type Setter int
 const (
 	Nobody  Setter = iota
 	User           // an entry of the user's own file
-	Project        // an entry of a project's file too
+	Direct         // an entry of a project's file too, if mcp-jail fetches no package for its line and no preset grants it anything
+	Project        // every entry of a project's file
 )
 
 // A Row is a line of the table.
@@ -72,35 +73,40 @@ func Rows() []Row {
 		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},
 		{names("BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "IFS", "CDPATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "GETCONF_DIR", "MALLOC_*", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR", "TERMINFO*", "TERMCAP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT"), readers(Loader), User, "settings of the loader, the C library and shells. No command gets them"},
 
-		{names("NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"), readers(Loader), User, "code that node and Python load into a server. A [preset](#presets) does not hold beside it"},
+		{names("NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NODE_COMPILE_CACHE", "BUN_OPTIONS", "DENO_DIR", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHON_PRESITE", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"), readers(Loader), Project, "code that node and Python load into a server. A [preset](#presets) does not hold beside it"},
 
-		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), User, "the version that a version manager would start"},
+		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), Direct, "the version that a version manager would start"},
 		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"), readers(Jail), User, "what version managers installed"},
 		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
-		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), User, "version managers, which mcp-jail does not start"},
+		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), Direct, "version managers, which mcp-jail does not start"},
 
-		{names("NPM_*"), readers(Jail), User, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
-		{names("NPM_CONFIG_REGISTRY", "NPM_CONFIG_@*:REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_PREFIX"), readers(Jail, Lock), User, "the registry of npm's packages, or of a scope, and files that name one"},
-		{names("NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), User, "programs that npm starts, and another file of its configuration"},
-		{names("NODE_EXTRA_CA_CERTS"), readers(Jail), User, "authorities of npm's registries"},
-		{names("NODE_ENV"), readers(Refused), Project, "node's libraries"},
-		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), User, "node and the launchers beside npm"},
+		{names("NPM_CONFIG_CACHE", "PIP_CACHE_DIR"), readers(Jail), User, "caches of packages, which are [protected](protected.md) there too"},
+		{names("NPM_CONFIG_LOGLEVEL", "NPM_CONFIG_YES", "NPM_CONFIG_UPDATE_NOTIFIER", "NPM_CONFIG_FUND", "NPM_CONFIG_AUDIT", "NPM_CONFIG_PROGRESS", "NPM_CONFIG_COLOR"), readers(Refused), Project, "what npm prints and asks"},
+		{names("NPM_*"), readers(Jail), Direct, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
+		{names("NPM_CONFIG_REGISTRY", "NPM_CONFIG_@*:REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_PREFIX"), readers(Jail, Lock), Direct, "the registry of npm's packages, or of a scope, and files that name one"},
+		{names("NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), Direct, "programs that npm starts, and another file of its configuration"},
+		{names("NODE_EXTRA_CA_CERTS"), readers(Jail), Direct, "authorities of npm's registries"},
+		{names("NODE_ENV", "NODE_DEBUG", "NODE_NO_WARNINGS", "NODE_PENDING_DEPRECATION", "NODE_DISABLE_COLORS", "NODE_TLS_REJECT_UNAUTHORIZED", "NODE_USE_ENV_PROXY", "NODE_USE_SYSTEM_CA"), readers(Refused), Project, "node and its libraries"},
+		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), Direct, "node and the launchers beside npm"},
 
-		{names("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail, Lock), User, "the same for uv's packages"},
-		{names("UV_INDEX_*", "UV_INSECURE_HOST", "UV_PRERELEASE"), readers(Jail), User, "logins and other settings of uv"},
-		{names("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CONFIG_FILE"), readers(Jail, Lock), User, "the same for pip's packages"},
-		{names("PIP_*", "NETRC"), readers(Jail), User, "other settings of pip, and logins"},
-		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), User, "programs that pip starts, and files that it writes"},
-		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), User, "Python and its installers"},
-		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"), readers(Refused), Project, "Python's output"},
-		{names("GIT_*"), readers(Refused), User, "git"},
+		{names("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail, Lock), Direct, "the same for uv's packages"},
+		{names("UV_INDEX_*", "UV_INSECURE_HOST", "UV_PRERELEASE"), readers(Jail), Direct, "logins and other settings of uv"},
+		{names("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CONFIG_FILE"), readers(Jail, Lock), Direct, "the same for pip's packages"},
+		{names("PIP_*", "NETRC"), readers(Jail), Direct, "other settings of pip, and logins"},
+		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), Direct, "programs that pip starts, and files that it writes"},
+		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*"), readers(Refused), Direct, "Python and its installers"},
+		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE", "PYTHONHASHSEED", "PYTHONFAULTHANDLER", "PYTHONDEVMODE", "PYTHONTRACEMALLOC", "PYTHONMALLOC", "PYTHONASYNCIODEBUG", "PYTHONVERBOSE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONLEGACYWINDOWSSTDIO", "PYTHON_COLORS"), readers(Refused), Project, "how Python runs and what it prints"},
+		{names("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), Direct, "authorities of a server's own libraries"},
+		{names("GIT_*"), readers(Refused), Direct, "git"},
+		{names("GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_TERMINAL_PROMPT"), readers(Refused), Project, "who commits with git"},
 
 		{names("SHELL", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_TTY"), readers(Secret), Project, "asking the user, and the keys of the session"},
 		{names("GNUPGHOME", "GPG_*", "PINENTRY_*", "PASSWORD_STORE_*", "GOPASS_*", "OP_*", "BW_*", "BWS_*", "KEEPASS*", "LPASS_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "VAULT_*", "BAO_*", "GH_*", "GITHUB_*", "GITLAB_*", "DOPPLER_*", "INFISICAL_*", "SOPS_*", "AGE_*", "KUBECONFIG", "DOCKER_CONFIG"), readers(Secret, Presets), Project, "keepers of secrets, and [presets](presets.md) of their services. An entry of a project's file that starts a server of your configuration may not set them"},
 
 		{names(ofPresets...), readers(Presets), Project, "hosts, files and secrets of a server with a [preset](presets.md), and what it is told. An entry of a project's file that starts a server of your configuration may not set them"},
 
-		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_HOME", "QWEN_CODE_SYSTEM_*", "APPDATA", "LOCALAPPDATA"), readers(Files), User, "the files of clients"},
+		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_HOME", "QWEN_CODE_SYSTEM_*"), readers(Files), Direct, "the files of clients"},
+		{names("APPDATA", "LOCALAPPDATA"), readers(Files), User, "the same on Windows"},
 	}
 }
 

@@ -18,12 +18,20 @@ func Parse(argv []string) (Line, error) {
 	if isWrapper(name) && relative(argv[0]) {
 		return Line{}, ErrNotLauncher
 	}
-	switch name {
+	if !Starts(argv[0]) {
+		return Line{}, ErrNotLauncher
+	}
+	return parse(name, argv)
+}
+
+// Starts reports whether a program can be a launcher, or start one, by the words after it.
+func Starts(program string) bool {
+	switch programName(program) {
 	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
 		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd", "docker", "podman", "nerdctl":
-		return parse(name, argv)
+		return true
 	}
-	return Line{}, ErrNotLauncher
+	return false
 }
 
 func parse(name string, argv []string) (Line, error) {

@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -33,23 +32,6 @@ const (
 	RefusedFlags clients.Reason = "has flags that mcp-jail does not accept"
 )
 
-// OddName is the reason why an entry is left whose variable has one name for some programs, and
-// another one for others.
-const OddName clients.Reason = "has a variable whose name programs read in different ways"
-
-func forbidden(names []string, project bool) (why clients.Reason, detail string) {
-	var odd []string
-	for _, name := range names {
-		if !environ.IsName(name, project) {
-			odd = append(odd, strconv.Quote(policy.Abbreviate(name)))
-		}
-	}
-	if len(odd) > 0 {
-		return OddName, listed(odd) + `: give it a name of letters, digits and "_", or take it out`
-	}
-	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
-}
-
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
 	flags, why := j.flags(line)
 	if why != "" {
@@ -64,7 +46,7 @@ func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
 			return why
 		}
 	}
-	return judgeNames(e, line, flags, fromFile)
+	return j.judgeNames(e, line, flags, fromFile)
 }
 
 // runsCommand returns why a client that reads a project's entry runs a command of the project, outside
@@ -117,21 +99,28 @@ func (j judge) flags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
 // judgeNames returns why the variables that a project's entry sets leave it unclear what it does, or
 // "". Its own server gets them, by its flags. A server of the user's configuration gets none from a
 // project: the variables of a preset choose hosts for the user's secrets, and files.
-func judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags, fromFile []string) clients.Reason {
-	names := fromFile
+func (j judge) judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags, fromFile []string) clients.Reason {
+	values := map[string]string{}
+	names := slices.Clone(fromFile)
+	for _, name := range fromFile {
+		values[name] = "of " + e.EnvFile
+	}
 	for _, v := range e.Env {
-		if line.Argv == nil || !v.Unset {
+		if values[v.Name] = v.Value; line.Argv == nil || !v.Unset && !j.file.isUnchanged(v, j.host) {
 			names = append(names, v.Name)
 		}
 	}
 	for _, name := range names {
 		row, known := environ.Find(name)
+		shown := policy.Abbreviate(name)
 		switch {
 		case line.Argv == nil && (!known || environ.Steers(name)):
-			return clients.Reason("sets " + policy.Abbreviate(name) + " for a server of your configuration: the project would choose what that server does")
-		case known && row.May == environ.Project, line.Argv == nil, slices.Contains(fromFile, name), grants(flags, name):
+			return clients.Reason("sets " + shown + " for a server of your configuration: the project would choose what that server does")
+		case line.Argv != nil && loadsCode(name, values[name]) && grants(flags, name) && !strings.Contains(line.Name, e.ownHash()):
+			return clients.Reason("sets " + shown + ", which loads code, for a server whose name and private HOME another file may share: unwrap it, and wrap it again")
+		case known && row.May == environ.Project && !environ.Loads(name), line.Argv == nil, slices.Contains(fromFile, name), grants(flags, name):
 		default:
-			return clients.Reason("sets " + policy.Abbreviate(name) + ", which its server does not get: it needs --env " + policy.Abbreviate(name))
+			return clients.Reason("sets " + shown + ", which its server does not get: it needs --env " + shown)
 		}
 	}
 	return ""

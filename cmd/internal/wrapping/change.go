@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // ServerChange says what becomes of one server.
@@ -129,8 +130,10 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	f := j.file
 	host := f.within(j.host)
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
+	_, named := presets.Named(s.start(host, nil))
+	may := f.setter(s.Argv(), named, j.host)
 	for _, s := range s.asRead() {
-		names, err := j.steering(s)
+		names, err := j.steering(s, may)
 		switch {
 		case names != nil:
 			why, detail := forbidden(names, f.IsProject())

@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
-	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
@@ -41,7 +40,7 @@ type File struct {
 
 	ofUser, ofProject bool // see addScope
 
-	env      func(string) string
+	host     clients.Host // as its clients are thought to see it
 	readings []reading
 	at       map[string]int // the indexes of Entries by Key
 	own      *ownfile.File
@@ -131,7 +130,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		if !ok {
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ") + "; or change its entries by hand: the command mcp-jail, and before the arguments run, --, and the command of before"}
 		}
-		f := read(host.Env, c, place, path)
+		f := read(host, c, place, path)
 		// The other clients that read the file count, too: what is written must suit all of them.
 		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
 			if f.addScope(p.Scope, path); len(sel.Clients) == 0 {
@@ -179,7 +178,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 					f.add(c, p, path)
 					continue
 				}
-				known[key] = read(host.Env, c, p, path)
+				known[key] = read(host, c, p, path)
 				files = append(files, known[key])
 			}
 		}
@@ -248,9 +247,9 @@ func checkServers(files []*File, names []string) error {
 	return nil
 }
 
-// read reads a file and its servers. env is the environment that its clients are thought to have.
-func read(env func(string) string, c clients.Client, p clients.Place, path string) *File {
-	f := &File{Client: c, Place: p, Path: path, env: env, readings: []reading{{c, p}}}
+// read reads a file and its servers. host is what its clients are thought to see.
+func read(host clients.Host, c clients.Client, p clients.Place, path string) *File {
+	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{{c, p}}}
 	f.own, f.Err = ownfile.Read(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
 		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, below)
@@ -292,27 +291,7 @@ func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
 	if _, err := runline.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
-	if names := slices.DeleteFunc(setNames(e.Entry), func(name string) bool { return environ.MaySet(name, e.isProject()) }); len(names) > 0 {
-		return forbidden(names, e.isProject())
-	}
 	return "", ""
-}
-
-// Environment is the reason why an entry is left whose variables would act on mcp-jail: the
-// client gives them to mcp-jail too, and not to the server alone.
-const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
-
-// ServerEnv returns the variables that an entry of the file sets for its server. It leaves out
-// those because of which wrap leaves an entry. In the values, the client's references to the home
-// directory are replaced.
-func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
-	for _, v := range e.Env {
-		if !v.Unset && environ.MaySet(v.Name, e.isProject()) {
-			v.Value = replacedValue(e.by.client, v.Value, clients.Host{Home: home})
-			env = append(env, v)
-		}
-	}
-	return env
 }
 
 // Started returns words of an entry as its client gives them to the server that it starts.

@@ -1,15 +1,9 @@
 package wrapping
 
 import (
-	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
-	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 )
 
 // Verdict says how an entry starts its server.
@@ -110,73 +104,6 @@ func (s Entry) left() clients.Reason {
 		return s.Left + " (" + clients.Reason(s.Detail) + ")"
 	}
 	return s.Left
-}
-
-func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
-	project := j.file.IsProject()
-	if why := j.sharedVariable(line.Argv == nil); why != "" {
-		return why
-	}
-	if names, err := j.steering(e); names != nil {
-		if why, detail := forbidden(names, project); why == OddName {
-			return why + ": " + clients.Reason(detail)
-		}
-		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: " + takeOut(names))
-	} else if err != nil && project {
-		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
-	}
-	return ""
-}
-
-// steering returns the variables of an entry that it may not set, because they act outside of the
-// jail. The error says that the entry may set further variables.
-func (j judge) steering(e Entry) (names []string, err error) {
-	project := j.file.IsProject()
-	fromFile, _, err := e.fileNames(e.by.client, j.file.within(j.host))
-	var named []string
-	// npm replaces ${NAME} in the user's .npmrc: a project that sets NAME chooses a registry.
-	if project {
-		named = npm.References(userSettings(j.host.Home))
-	}
-	for _, name := range append(setNames(e.Entry), fromFile...) {
-		if (!environ.MaySet(name, project) || slices.Contains(named, name)) && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, err
-}
-
-func takeOut(names []string) string {
-	them := "it"
-	if len(names) > 1 {
-		them = "them"
-	}
-	return "take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client"
-}
-
-func listed(names []string) string {
-	const most = 5
-	if more := len(names) - most; more > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(names, ", ")
-}
-
-func setNames(e clients.Entry) (names []string) {
-	for _, v := range e.Env {
-		names = append(names, v.Name)
-	}
-	return append(names, e.Names...)
-}
-
-// userSettings returns the text of the user's own .npmrc, or "". npm replaces the variables that it
-// names, so they can choose a registry.
-func userSettings(home string) string {
-	file, err := ownfile.Read(filepath.Join(home, ".npmrc"))
-	if err != nil {
-		return ""
-	}
-	return string(file.Data)
 }
 
 // within returns the host as the file sees it: one of the user has no project.

@@ -61,7 +61,7 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 				continue
 			}
 			known[real] = true
-			all = append(all, read(host.Env, c, p, path))
+			all = append(all, read(host, c, p, path))
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -36,9 +37,12 @@ func NewNames(files []*File, kept map[string][]string) *Names {
 func (n *Names) nameFor(f *File, s Entry) string {
 	id := identity(s.Argv())
 	base := clients.JailName(s.Server)
-	if _, err := runline.Parse(s.Argv()); err != nil && (s.isProject() || s.For != "") {
+	if len(base) > 60 { // a hash and the name of a client follow
+		base = base[:40] + "-" + policy.ShortHash(s.Server)
+	}
+	if _, err := runline.Parse(s.Argv()); (err != nil || s.isProject() && s.setsCode()) && (s.isProject() || s.For != "") {
 		// "node server.js" is another program in each project.
-		base += "-" + policy.ShortHash(f.Path+" "+s.For)
+		base += "-" + s.ownHash()
 	}
 	// Two clients that start the same program share its data.
 	for _, name := range []string{base, base + "-" + s.by.client.Name} {
@@ -47,7 +51,11 @@ func (n *Names) nameFor(f *File, s Entry) string {
 			return name
 		}
 	}
-	return clients.JailName(strings.Join([]string{s.Server, f.Path, id}, " ")) // with a hash
+	return base + "-" + policy.ShortHash(f.Path+" "+id)
+}
+
+func (s Entry) setsCode() bool {
+	return s.EnvFile != "" || slices.ContainsFunc(s.Env, func(v clients.Variable) bool { return loadsCode(v.Name, v.Value) })
 }
 
 // identity tells programs apart: the packages of a launcher's line, or else the command line. A line

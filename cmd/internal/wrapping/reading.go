@@ -54,7 +54,7 @@ func (f *File) addScope(scope clients.Scope, path string) {
 }
 
 func (f *File) again() *File {
-	after := read(f.env, f.Client, f.Place, f.Path)
+	after := read(f.host, f.Client, f.Place, f.Path)
 	for _, r := range f.readings {
 		after.add(r.client, r.place, f.Path)
 	}
@@ -185,6 +185,7 @@ func (f *File) checkReplaced(c clients.Client) error {
 	if !c.AsText {
 		return nil
 	}
+	env := f.host.Env
 	var opens []string
 	for _, form := range c.Forms {
 		opens = append(opens, form.Open)
@@ -200,7 +201,7 @@ func (f *File) checkReplaced(c clients.Client) error {
 			switch {
 			case namesDirectory(name):
 				return c.Title + " puts the name of a directory in its place before it looks for keys and values, and that can have quotes"
-			case f.env != nil && strings.ContainsFunc(f.env(name), func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }):
+			case env != nil && strings.ContainsFunc(env(name), func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }):
 				return c.Title + " puts the value of " + policy.Abbreviate(name) + " in its place before it looks for keys and values, and that has a quote, a backslash or a control character"
 			}
 			return ""

@@ -138,7 +138,7 @@ func TestLinkHidesNothing(t *testing.T) {
 	write(t, theirs, `{"servers": {"theirs": {"command": "x", "env": {"PATH": "/p"}}}}`)
 	must(t, os.Remove(user))
 	must(t, os.Symlink(theirs, user))
-	if files, err = Find(h, Selection{}); err != nil || len(files) != 1 || files[0].Entries[0].Left != Environment || !files[0].IsProject() {
+	if files, err = Find(h, Selection{}); err != nil || len(files) != 1 || !files[0].IsProject() || !strings.HasPrefix(string(files[0].Judge(files[0].Entries[0], Program{Path: program}, h).Why), string(Environment)) {
 		t.Errorf("a link of the user's to a project's file: %q, %v", found(t, h, Selection{}), err)
 	}
 }

@@ -23,11 +23,14 @@ func (j judge) sharedVariable(configured bool) clients.Reason {
 				}
 				for _, name := range names {
 					// A variable from the user's own file may do more than one of a project.
-					project := shared.Place.Scope == clients.Project
+					project, may := shared.Place.Scope == clients.Project, environ.User
+					if project {
+						may = environ.Project
+					}
 					if project && configured && environ.Steers(name) {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
 					}
-					if !environ.MaySet(name, project) {
+					if !environ.MaySet(name, may) || project && environ.Loads(name) {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside of the jail")
 					}
 				}

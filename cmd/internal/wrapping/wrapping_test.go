@@ -277,23 +277,6 @@ func TestInherited(t *testing.T) {
 // hashed matches the hash of a project in a name.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
-// TestEnvironment: an entry whose variables would act on mcp-jail is left.
-func TestEnvironment(t *testing.T) {
-	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "https_proxy": {false, true}, "TOKEN": {false, false}} {
-		h := newHost(t)
-		text := `{"mcpServers": {"a": {"command": "x", "env": {"` + name + `": "y"}}}}`
-		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), text)
-		write(t, filepath.Join(h.Project, ".cursor/mcp.json"), text)
-		files, err := Find(h, Selection{})
-		must(t, err)
-		for i, f := range files {
-			if left := f.Entries[0].Left == Environment; left != want[i] {
-				t.Errorf("%s in the %s's file: left %t", name, f.Place.Scope, left)
-			}
-		}
-	}
-}
-
 // TestCompare tests which changes of a client since wrap are found.
 func TestCompare(t *testing.T) {
 	h := newHost(t)
