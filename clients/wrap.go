@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Edit is a change of one entry, for an editor of its file: it removes Drop words from the
-// start of the command line, and then puts Words there. Every other word keeps its place, and
+// Edit is a change of one entry, for an editor of its file: it removes Drop words of the command
+// line, from the word At on, and then puts Words there. Every other word keeps its place, and
 // is moved as it is spelt in the file, with its quotes and escapes. Nothing else changes.
 //
 // The command line is the value at Shape.Command followed by the list at Shape.Args, or the
@@ -19,6 +19,7 @@ import (
 type Edit struct {
 	Path  []string // of the entry
 	Shape Shape    // the keys of the entry
+	At    int
 	Drop  int
 	Words []string
 }
@@ -100,7 +101,8 @@ func (e Entry) Repair(program string) (Edit, error) {
 
 // Apply returns the command line that an edit makes of another one.
 func (d Edit) Apply(argv []string) []string {
-	return slices.Concat(d.Words, argv[min(d.Drop, len(argv)):])
+	at := min(d.At, len(argv))
+	return slices.Concat(argv[:at], d.Words, argv[min(at+d.Drop, len(argv)):])
 }
 
 // ParseWrapped takes apart a command line that starts mcp-jail. It reports false for every other

@@ -29,7 +29,7 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 			h.Grant = c.Writer.TOML(wanted)
 		}
 		flags, ok := c.Writer.Flags(wanted)
-		h.Flags = flags
+		h.Flags, h.Words = flags, c.Writer.GrantWords(wanted)
 		switch {
 		case c.Writer.NoTable:
 			fixes = append(fixes, "its tools are listed under the default policy, which no table changes: set stateful = true and declare access for the whole server")

@@ -11,10 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/diff"
 )
 
-// A Change replaces the first Drop words of a server's command line with Words. At least
-// one word must be left.
+// A Change replaces Drop words of a server's command line with Words, from the word At on. At least
+// one word must be left. If At is not 0, it is the index of an argument that is not the first, and a
+// word must be left after those that go.
 type Change struct {
 	Server Server // from [File.Servers] of the same file
+	At     int
 	Drop   int
 	Words  []string
 }
@@ -86,7 +88,7 @@ func (f *File) verifyInverse(result []byte, changes []Change) error {
 		if err != nil {
 			return changes[i].refuse(0, err.Error(), "")
 		}
-		back[i] = Change{Server: s, Drop: len(changes[i].Words)}
+		back[i] = Change{Server: s, At: changes[i].At, Drop: len(changes[i].Words)}
 	}
 	original, err := g.Apply(back...)
 	if err != nil {
@@ -124,9 +126,11 @@ func (c *Change) check(f *File) *RefusedError {
 		return s.Refused
 	case s.Ambiguous != nil && len(c.Words) > 0:
 		return c.refuse(s.Ambiguous.Line, s.Ambiguous.Reason, s.Ambiguous.Fix)
-	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
+	case c.At < 0 || c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
 		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
-	case len(c.Words) > 0 && c.Words[0] == "":
+	case c.At != 0 && (c.At < 2 || c.At+c.Drop >= len(s.Words)):
+		return c.refuse(s.Line, fmt.Sprintf("%d words from word %d of its command line on cannot be replaced", c.Drop, c.At+1), "")
+	case c.At == 0 && len(c.Words) > 0 && c.Words[0] == "":
 		return c.refuse(s.Line, "the new program has no name", "")
 	}
 	for _, word := range c.Words {

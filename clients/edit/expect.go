@@ -114,17 +114,17 @@ func expectEntry(entry any, c *Change, removed bool) (any, error) {
 	} else if !s.List {
 		words = append([]any{program}, arguments...)
 	}
-	if len(words) != len(s.Words) || c.Drop > len(words) {
+	if len(words) != len(s.Words) || c.At+c.Drop > len(words) {
 		return nil, errors.New("one of them finds another command line")
 	}
 	if first, isText := words[0].(string); !isText && !s.List || isText && first != s.Words[0] {
 		return nil, errors.New("one of them finds another program")
 	}
-	var changed []any
+	changed := slices.Clone(words[:c.At])
 	for _, word := range c.Words {
 		changed = append(changed, word)
 	}
-	changed = append(changed, words[c.Drop:]...)
+	changed = append(changed, words[c.At+c.Drop:]...)
 	switch {
 	case s.List:
 		return with(entry, s.table.Command, changed, ""), nil

@@ -50,7 +50,12 @@ func (p *splicer) words() *RefusedError {
 			texts = append(texts, p.file.quote(word))
 		}
 	}
-	if s.List {
+	switch {
+	case c.At > 0 && s.List:
+		return p.replaceWithin(program, c.At, texts)
+	case c.At > 0:
+		return p.replaceWithin(s.args.value, c.At-1, texts)
+	case s.List:
 		return p.replaceHead(program, c.Drop, texts)
 	}
 	drop := c.Drop

@@ -8,6 +8,7 @@
 //
 //   - wrapcmd: wrap, unwrap and status. wrap and unwrap write the files of clients, with copies
 //     and records of them.
+//   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
 //     what is kept of servers.
 //   - inspect: check, plan, doctor and why. check --probe starts servers.
@@ -29,6 +30,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
@@ -148,7 +150,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), inspect.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), inspect.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		// Without a function, the library would have the shell propose files.

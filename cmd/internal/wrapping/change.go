@@ -212,7 +212,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 			p.Left = "cannot be changed: " + s.words.Refused.Reason
 		default:
 			p.After = d.Apply(s.Argv())
-			edits, index = append(edits, edit.Change{Server: s.words, Drop: d.Drop, Words: d.Words}), append(index, len(c.Servers))
+			edits, index = append(edits, edit.Change{Server: s.words, At: d.At, Drop: d.Drop, Words: d.Words}), append(index, len(c.Servers))
 		}
 		c.Servers = append(c.Servers, p)
 	}

@@ -38,6 +38,28 @@ func (w Writer) FlagWords(grants []Grant) (flags []string, ok bool) {
 			break
 		}
 	}
+	return w.words(grants)
+}
+
+// GrantWords returns the grants that have flags as words for mcp-jail grant, which itself keeps the
+// workspace. It does not matter how the server was given.
+func (w Writer) GrantWords(grants []Grant) (flags []string) {
+	if w.NoTable {
+		return nil
+	}
+	grants = MergeGrants(grants)
+	if words, ok := w.words(w.mergeNested(grants)); ok {
+		return words
+	}
+	for _, n := range grants {
+		if words, ok := w.words([]Grant{n}); ok {
+			flags = append(flags, words...)
+		}
+	}
+	return flags
+}
+
+func (w Writer) words(grants []Grant) (flags []string, ok bool) {
 	for i := 0; i < len(grants); i++ { // it grows: a companion follows its grant
 		n := grants[i]
 		if n.With != "" {

@@ -37,6 +37,7 @@ type Diagnosis struct {
 	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
 	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what the failure most likely needs of Hints
 	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
+	Words   []string        `json:"words,omitempty"`       // the same grants as flags for mcp-jail grant, not quoted, and without what keeps the workspace
 
 	// For a server given on the command line, Line is the new command line of the client.
 	// If no flag exists for a grant, Declare holds the lines that declare the server,
@@ -83,6 +84,7 @@ type Hint struct {
 	Warning     string      `json:"warning,omitempty"` // what granting it would expose
 	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
 	Flags       []string    `json:"flags,omitempty"`   // the same grant as flags of `mcp-jail run`
+	Words       []string    `json:"words,omitempty"`   // as in Diagnosis
 }
 
 // Stage tells how far a server had come when it failed.

@@ -149,6 +149,14 @@ func (r Record) Text(lists ...ClientList) string {
 	return b.String()
 }
 
+// Lacks reports whether a flag grants something that the last session with a failure lacked.
+func (r Record) Lacks() bool {
+	if len(r.Diagnoses) == 0 && r.Failed != nil {
+		return r.Failed.Lacks()
+	}
+	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words)+len(d.Flags) > 0 })
+}
+
 func (r Record) heading() string {
 	text := "server " + show.Quote(r.Server)
 	if r.Tool != "" {

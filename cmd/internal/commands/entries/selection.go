@@ -24,9 +24,14 @@ import (
 type Choice struct{ wrapping.Selection }
 
 func (s *Choice) AddFlags(cmd *cobra.Command) {
+	s.AddFileFlags(cmd)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, s.proposeEntries)
+}
+
+// AddFileFlags adds the flags that choose files, and not the one that chooses servers.
+func (s *Choice) AddFileFlags(cmd *cobra.Command) {
 	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."}, proposeClients)
 	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, s.proposeEntries)
 }
 
 func (s *Choice) Everything() bool {

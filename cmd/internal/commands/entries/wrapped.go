@@ -149,6 +149,30 @@ func (w *WrappedServer) Place() string {
 	return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(w.File.Path, w.home)), w.Entry.Line)
 }
 
+// Jailed returns the server of an entry that [wrapping.File.Judge] calls jailed.
+func Jailed(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostfs.Host) *WrappedServer {
+	line.Flags, line.Argv = f.Started(e, line.Flags, ClientsHost(host)), f.Started(e, line.Argv, ClientsHost(host))
+	return &WrappedServer{f, e, line, host.Home}
+}
+
+// KeptName returns the name under which mcp-jail keeps the server of a wrapped entry.
+func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostfs.Host) string {
+	if line.Name != "" || line.Argv == nil {
+		return line.Name
+	}
+	return cmdline.DefaultName(line.Argv, f.StartDir(e, ClientsHost(host)))
+}
+
+// Line returns the command line of the server, with the values of the client's variables.
+func (w *WrappedServer) Line() clients.Wrapped { return w.line }
+
+// WithFlags returns the server with other flags of mcp-jail run.
+func (w *WrappedServer) WithFlags(flags []string) *WrappedServer {
+	other := *w
+	other.line.Flags = flags
+	return &other
+}
+
 // Load loads the policy that the server gets from its client. It sets the variables of the entry
 // in the environment of this process.
 func (w *WrappedServer) Load(waive []string) (*session.Target, error) {

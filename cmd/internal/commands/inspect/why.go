@@ -112,7 +112,29 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
+	if line := grantLine(host, record, s); line != "" {
+		c.Printf("\n%s\n", line)
+	}
 	return nil
+}
+
+// grantLine returns the command that grants what a record lacks, or "" if no flag does, or if no file of
+// a client has the server.
+func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
+	_, files, err := (&entries.Choice{}).Find()
+	if err != nil || !r.Lacks() {
+		return ""
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if w, wrapped := clients.ParseWrapped(e.Argv()); wrapped && w.Argv != nil && entries.KeptName(f, e, w, host) == s.Server {
+				if line, ok := show.TypedOK("mcp-jail grant", s.Server); ok {
+					return line + " --last"
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -26,7 +27,7 @@ func (w *wrapCmd) offerLogins(c terminal.Console) error {
 			continue
 		}
 		found = true
-		ask := fmt.Sprintf("%s has a login of before in your %s. Copy it into its private HOME? Else it asks for a login.", serverTitle(s.Entry), logins.Dirs())
+		ask := fmt.Sprintf("%s has a login of before in your %s. Copy it into its private HOME? Else it asks for a login.", entries.ServerTitle(s.Entry), logins.Dirs())
 		switch {
 		case w.logins, !w.yes && c.Asks() && cli.AskYes(c, ask):
 			told, err := logins.Copy()
@@ -35,7 +36,7 @@ func (w *wrapCmd) offerLogins(c terminal.Console) error {
 			}
 			failed = append(failed, err)
 		default:
-			c.Printf("%s has a login of before in your %s. To copy it into its private HOME: mcp-jail wrap --logins\n", serverTitle(s.Entry), logins.Dirs())
+			c.Printf("%s has a login of before in your %s. To copy it into its private HOME: mcp-jail wrap --logins\n", entries.ServerTitle(s.Entry), logins.Dirs())
 		}
 	}
 	if w.logins && !found && errors.Join(failed...) == nil {

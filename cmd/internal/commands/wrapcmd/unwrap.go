@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -58,7 +59,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
 	printDiffering(c, host, written)
-	printReload(c, written)
+	entries.PrintReload(c, written)
 	printOwnFiles(c, host, written)
 	return errors.Join(err, forgetWrites(host, written), unread(files, host.Home))
 }

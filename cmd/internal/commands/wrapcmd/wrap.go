@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
@@ -122,7 +120,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		err = program.Refresh(c, host.Home)
 	}
 	if len(written) > 0 {
-		printReload(c, written)
+		entries.PrintReload(c, written)
 		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
 	}
 	left := unread(files, host.Home)
@@ -140,7 +138,7 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 			if s.Withheld == "" {
 				continue
 			}
-			question := fmt.Sprintf("%s brings code of its own: %s. Wrap it without the preset %s?", serverTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
+			question := fmt.Sprintf("%s brings code of its own: %s. Wrap it without the preset %s?", entries.ServerTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
 			if !cli.AskYes(c, question) {
 				ch.File.Leave(s.Key(), wrapping.Declined)
 				left = true
@@ -185,7 +183,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	for _, ch := range changes {
 		if len(ch.Changed()) > 0 {
 			todo = append(todo, ch)
-			c.Printf("\n%s", diffText(c, ch))
+			c.Printf("\n%s", entries.DiffText(c, ch))
 		}
 	}
 	if todo == nil && len(changes) > 0 {
@@ -212,25 +210,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	if err := prepare(); err != nil {
 		return nil, err
 	}
-	written = []*wrapping.Change{}
-	var failed []error
-	for _, ch := range todo {
-		backup, err := ch.Write(host.StateDir, time.Now())
-		var notRecorded *wrapping.BackupError
-		switch {
-		case errors.As(err, &notRecorded):
-			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
-		case errors.Is(err, ownfile.ErrChanged):
-			failed = append(failed, fmt.Errorf("%s was changed meanwhile, by its client or by you, and was left as it is: run the command again", ch.File.Path))
-			continue
-		case err != nil:
-			failed = append(failed, err)
-			continue
-		}
-		written = append(written, ch)
-		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(ch.File.Path, host.Home)), cli.Plural(len(ch.Changed()), "server"), show.Line(cli.ShortPath(backup, host.Home))))
-	}
-	return written, errors.Join(failed...)
+	return entries.Write(c, host, todo)
 }
 
 // question asks for all changes of some files at once.

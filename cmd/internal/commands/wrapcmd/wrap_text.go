@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -74,7 +75,7 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 	width := 0
 	for _, s := range ch.Servers {
-		width = max(width, len([]rune(serverTitle(s.Entry))))
+		width = max(width, len([]rune(entries.ServerTitle(s.Entry))))
 	}
 	width = min(width, 24)
 	indent := strings.Repeat(" ", width+4)
@@ -82,7 +83,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Left == string(wrapping.NotWrapped) {
 			continue
 		}
-		title := fmt.Sprintf("  %-*s  ", width, serverTitle(s.Entry))
+		title := fmt.Sprintf("  %-*s  ", width, entries.ServerTitle(s.Entry))
 		if s.Left != "" {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
 			continue
@@ -136,57 +137,5 @@ func printList(c terminal.Console, indent, code, label string, lines []string, n
 			text = ""
 		}
 		c.Printf("%s%s%s  %s\n", indent, c.Paint(code, text), strings.Repeat(" ", max(0, 9-len(text))), l)
-	}
-}
-
-func serverTitle(e wrapping.Entry) string {
-	if e.Server == "" {
-		return "(no name)"
-	}
-	return show.Name(e.Server)
-}
-
-// longLine is the length of a line above which a diff is hard to read.
-const longLine = 400
-
-// diffText returns the diff of a file in colours. If the file has several servers in one long
-// line, it has the command lines of the servers instead.
-func diffText(c terminal.Console, ch *wrapping.Change) string {
-	diff := ch.Diff()
-	// A whole file in one line would be one line of the difference.
-	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
-		path := show.Name(ch.File.Path)
-		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
-		for _, s := range ch.Changed() {
-			diff += "-" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
-		}
-	}
-	var b strings.Builder
-	for line := range strings.Lines(diff) {
-		line = show.Line(cli.Clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))
-		switch {
-		case strings.HasPrefix(line, "+"):
-			line = c.Paint(terminal.Green, line)
-		case strings.HasPrefix(line, "-"):
-			line = c.Paint(terminal.Red, line)
-		}
-		b.WriteString(line + "\n")
-	}
-	return b.String()
-}
-
-func printReload(c terminal.Console, written []*wrapping.Change) {
-	var said []string
-	for _, ch := range written {
-		for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
-			if client.Reload == "" || slices.Contains(said, client.Name) {
-				continue
-			}
-			if said == nil {
-				c.Printf("\nTo use it:\n")
-			}
-			said = append(said, client.Name)
-			c.PrintText(fmt.Sprintf("  %s: %s\n", client.Title, client.Reload))
-		}
 	}
 }

@@ -1,0 +1,202 @@
+package grantcmd
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// place is an entry of a client's file, which has the policy of a server in its flags.
+type place struct {
+	*entries.WrappedServer
+	clients clients.Host
+	raw     []string // its flags, as the file has them
+	kept    string   // the name under which mcp-jail keeps the records of the server
+	dir     string   // where the client starts the server; "" if only the client knows
+}
+
+// title names the place in a line of text.
+func (p place) title() string {
+	title := p.File.Client.Title
+	for _, also := range p.File.Also {
+		title += ", " + also.Title
+	}
+	title += " (" + p.Place() + ")"
+	if p.Entry.For != "" {
+		title += ", for " + show.Line(p.Entry.For)
+	}
+	return title
+}
+
+// found are the entries of a name.
+type found struct {
+	jailed []place
+	others []string // those that start no server in this mcp-jail, each with what to do
+}
+
+// places returns the entries that the name of the server means.
+func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
+	_, files, err := g.Find()
+	if err != nil {
+		return nil, err
+	}
+	program, err := entries.FindProgram(host)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	match := func(name string) (all found) {
+		for _, f := range files {
+			for _, e := range f.Entries {
+				line, wrapped := clients.ParseWrapped(e.Argv())
+				if names = append(names, e.Server); e.Server == name || wrapped && entries.KeptName(f, e, line, host) == name {
+					all.add(g, f, e, f.Judge(e, program.Program, entries.ClientsHost(host)), host)
+				}
+			}
+		}
+		return all
+	}
+	all := match(g.server)
+	if len(all.jailed)+len(all.others) == 0 { // the name that mcp-jail keeps it under, or the beginning of that
+		if known, err := stored.Known(host); err == nil {
+			if of, err := known.Find(g.server); err == nil {
+				all = match(of.Name)
+			}
+		}
+	}
+	switch {
+	case len(all.jailed) > 0:
+		return all.jailed, nil
+	case len(all.others) > 0:
+		return nil, exit.UsageErrorf("%s", strings.Join(all.others, "\n"))
+	}
+	return nil, g.unknown(host, names)
+}
+
+func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, host hostfs.Host) {
+	if g.project != "" && !g.isOf(e) {
+		return
+	}
+	w := entries.Jailed(f, e, v.Line, host)
+	where := fmt.Sprintf("%s of %s (%s)", entries.ServerTitle(e), f.Client.Title, w.Place())
+	switch {
+	case v.Jailed && v.Line.Argv == nil:
+		a.others = append(a.others, fmt.Sprintf("%s starts the server %s of mcp-jail's configuration, whose table has its policy: add the grant there", where, show.Name(v.Line.Name)))
+	case v.Jailed:
+		raw, _ := clients.ParseWrapped(e.Argv())
+		as := entries.ClientsHost(host)
+		a.jailed = append(a.jailed, place{w, as, raw.Flags, entries.KeptName(f, e, w.Line(), host), f.StartDir(e, as)})
+	case v.Unclear:
+		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s", where, v.Why))
+	case v.Why != "":
+		a.others = append(a.others, fmt.Sprintf("%s starts without a jail, and can reach what you can: it %s", where, v.Why))
+	default:
+		a.others = append(a.others, fmt.Sprintf("%s starts without a jail, and can reach what you can: put mcp-jail in front first, with  %s", where, show.Typed("mcp-jail wrap --server", e.Server)))
+	}
+}
+
+func (g *grantCmd) isOf(e wrapping.Entry) bool {
+	if g.project == "none" {
+		return e.For == ""
+	}
+	dir, err := session.AbsolutePath(g.project)
+	return err == nil && e.For != "" && filepath.Clean(e.For) == dir
+}
+
+// unknown returns the error about a name that no entry has.
+func (g *grantCmd) unknown(host hostfs.Host, names []string) error {
+	if cfg, _, err := session.LoadTrusted(config.LoadOptions{}, host); err == nil && cfg.Servers[g.server] != nil {
+		return exit.UsageErrorf("the policy of %s is in its table of the configuration (%s): add the grant there", g.server, show.Line(cfg.Servers[g.server].Where))
+	}
+	switch near := config.Suggest(g.server, names); {
+	case near != "":
+		return exit.UsageErrorf("there is no server %q; did you mean %q?", g.server, near)
+	case len(names) == 0:
+		return exit.UsageErrorf("there is no server %q: no client has servers; the flags of a command that you type yourself belong on its line", g.server)
+	}
+	return exit.UsageErrorf("there is no server %q; `mcp-jail status` shows the servers of clients", g.server)
+}
+
+// choose returns the place that is meant. Of several, flags or the user choose one.
+func (g *grantCmd) choose(c terminal.Console, places []place) (place, error) {
+	if len(places) == 1 {
+		return places[0], nil
+	}
+	var lines []string
+	for i, p := range places {
+		lines = append(lines, fmt.Sprintf("  %d  %s", i+1, p.title()))
+	}
+	if g.yes || !c.Asks() {
+		text := fmt.Sprintf("%s is in %d places; choose one:", g.server, len(places))
+		for i, p := range places {
+			text += "\n" + lines[i] + "\n     " + g.command(g.selectors(p, places)...)
+		}
+		return place{}, exit.UsageErrorf("%s", text)
+	}
+	c.PrintText(fmt.Sprintf("%s is in %d places:\n%s\n", show.Name(g.server), len(places), strings.Join(lines, "\n")))
+	c.Sayf("which one? Its number:")
+	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
+	n, err := strconv.Atoi(strings.TrimSpace(answer))
+	if err != nil || n < 1 || n > len(places) {
+		return place{}, fmt.Errorf("nothing was changed: the answer was no number of the list")
+	}
+	return places[n-1], nil
+}
+
+// selectors returns the flags that choose one of some places.
+func (g *grantCmd) selectors(p place, all []place) (flags []string) {
+	alone := func(has func(place) bool) bool {
+		return !slices.ContainsFunc(all, func(o place) bool { return has(o) && !o.is(p) })
+	}
+	sameClient := func(o place) bool { return o.File.Client.Name == p.File.Client.Name }
+	sameFile := func(o place) bool { return o.File.Path == p.File.Path }
+	switch {
+	case alone(sameClient):
+		return []string{"--client", p.File.Client.Name}
+	case alone(sameFile):
+		return []string{"--file", cli.ShortPath(p.File.Path, g.home)}
+	case p.Entry.For != "":
+		return []string{"--file", cli.ShortPath(p.File.Path, g.home), "--project", cli.ShortPath(p.Entry.For, g.home)}
+	}
+	return []string{"--file", cli.ShortPath(p.File.Path, g.home), "--project", "none"}
+}
+
+func (p place) is(o place) bool { return p.File.Path == o.File.Path && p.Entry.Key() == o.Entry.Key() }
+
+// command returns this command with more flags, for a shell.
+func (g *grantCmd) command(more ...string) string {
+	words := g.PolicyFlags.Words()
+	if g.last {
+		words = append(words, "--last")
+	}
+	if g.remove {
+		words = append([]string{"--remove"}, words...)
+	}
+	return commandOf(g.server, append(words, more...))
+}
+
+// commandOf returns a command line of grant, for a shell.
+func commandOf(server string, words []string) string {
+	line := show.Typed("mcp-jail grant", server)
+	for _, w := range words {
+		word, _ := show.Path(w)
+		line += " " + word
+	}
+	return show.Line(line)
+}
