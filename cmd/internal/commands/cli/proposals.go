@@ -79,7 +79,7 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	switch f.Name {
 	case "config", "read", "write", "execute", "deny", "log-file":
 		return nil
-	case "workspace":
+	case "workspace", "project":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case "waive":
 		return words(strings.Split(cmdline.Axes(), ", "))

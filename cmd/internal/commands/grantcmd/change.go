@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -39,7 +38,7 @@ func (p *plan) say(label, format string, args ...any) {
 
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
-	p, now, err := g.read(host, at)
+	p, now, err := g.read(at)
 	if err != nil {
 		return err
 	}
@@ -62,12 +61,7 @@ func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted
 }
 
 // read loads the policy that a place has now.
-func (g *grantCmd) read(host hostfs.Host, at place) (p *plan, now *checked, err error) {
-	if at.dir == "" { // that of the last session
-		if of := records.ReadAbout(host, at.kept).Configuration; of != nil {
-			at.dir = of.Workspace
-		}
-	}
+func (g *grantCmd) read(at place) (p *plan, now *checked, err error) {
 	p = &plan{place: at, why: map[string]string{}, before: granting.Split(at.raw), after: granting.Split(at.raw)}
 	if now, err = p.check(at.Line().Flags); err != nil {
 		return nil, nil, err

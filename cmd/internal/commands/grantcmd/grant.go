@@ -62,7 +62,7 @@ changed; 2: a mistake, or the server could not start with it.`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Grant what the last failure of the server lacked: see mcp-jail why.")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
 	g.AddFileFlags(cmd)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; none for the entry for all."}, nil)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; none for the entry for all."})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing.")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Change the file without asking, for scripts.")
 	cmd.ValidArgsFunction = proposeServers

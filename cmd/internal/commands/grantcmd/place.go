@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -101,7 +102,14 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	case v.Jailed:
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
-		a.jailed = append(a.jailed, place{w, as, raw.Flags, entries.KeptName(f, e, w.Line(), host), f.StartDir(e, as)})
+		p := place{w, as, raw.Flags, entries.KeptName(f, e, w.Line(), host), ""}
+		if !f.IsProject() && e.For == "" {
+			as.Project = "" // it is for all projects, and not for the one where the user is
+		}
+		if dir := f.StartDir(e, as); isDir(dir) {
+			p.dir = dir
+		}
+		a.jailed = append(a.jailed, p)
 	case v.Unclear:
 		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s", where, v.Why))
 	case v.Why != "":
@@ -109,6 +117,11 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	default:
 		a.others = append(a.others, fmt.Sprintf("%s starts without a jail, and can reach what you can: put mcp-jail in front first, with  %s", where, show.Typed("mcp-jail wrap --server", e.Server)))
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (g *grantCmd) isOf(e wrapping.Entry) bool {
