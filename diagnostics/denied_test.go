@@ -26,6 +26,8 @@ func TestUserDenial(t *testing.T) {
 		{"a flag, the directory", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, scandir '/home/u/work/sub'", "leave out --deny sub", ""},
 		{"a flag, removing it", "--deny sub", true, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: inside}, "it failed", "leave out --deny sub", ""},
 		{"a rule, reading below", "c.toml:7: path = \"sub\"", false, policy.Denial{}, "EACCES: permission denied, open '" + inside + "'", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub/f\" read = true"},
+		{"a rule, the directory", "c.toml:7: path = \"sub\"", false, policy.Denial{}, "EACCES: permission denied, scandir '/home/u/work/sub'", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub\" read = true"},
+		{"a rule, removing a file below", "c.toml:7: path = \"sub\"", false, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: inside}, "it failed", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub\" read = true write = true"},
 		{"a rule, making below", "c.toml:7: path = \"sub\"", false, policy.Denial{}, "EACCES: permission denied, mkdir '/home/u/work/sub/new'", "c.toml:7: path = \"sub\" refuses everything there", "[[servers.github.access.fs]] path = \"sub/new/\" read = true write = true"},
 		{"a rule, removing it", "c.toml:7: path = \"sub\"", false, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: "/home/u/work/sub"}, "it failed", "the path of a rule stays in its place: leave out c.toml:7", ""},
 	} {

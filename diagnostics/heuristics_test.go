@@ -131,7 +131,8 @@ func TestCrossDeviceOfRepositories(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"OSError: [Errno 18] Invalid cross-device link: 'a' -> 'lib/one/a'":              {`"lib/one"`, `"lib/two"`},
 		"EXDEV: cross-device link not permitted, rename '/home/u/work/lib/two/x' -> 'y'": {`"lib/two"`, `"lib/one"`},
-		"Invalid cross-device link": {`"lib/one", "lib/two"`, `"."`},
+		"Invalid cross-device link":                                        {`"lib/one", "lib/two"`, `"."`},
+		"rename /home/u/work/lib/one/x /data/y: invalid cross-device link": {`"lib/one"`, `"lib/two"`},
 	} {
 		ev := evidence(text)
 		for _, dir := range []string{"/home/u/work/lib/one", "/home/u/work/lib/two"} {

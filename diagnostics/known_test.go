@@ -179,6 +179,21 @@ func TestKnownTold(t *testing.T) {
 		{"a moved script, node", "Error: Cannot find module '/home/u/.local/state/mcp-jail/homes/github/src/lib.rs'", moved("src/lib.rs"), Likely, "--write ~/work"},
 		{"a moved argument", "", moved("--config=src/lib.rs"), Possible, "--write ~/work"},
 		{"a moved argument that is nowhere", "", moved("src/none.rs"), None, ""},
+		{"a moved argument, in the whole home", "", func(ev *Evidence) { moved("notes/a.md")(ev); ev.StartDir = "/home/u" }, Possible, ""},
+		{"a moved argument in a call", "could not load the configuration", func(ev *Evidence) {
+			moved("src/lib.rs")(ev)
+			ev.Stage, ev.Tool, ev.Method, ev.Exit = StageCall, "x", "tools/call", nil
+		}, None, ""},
+		{"the whole home, and no words of a file", "", ends("/home/u"), None, ""},
+		{"the whole home, and words of a file", "could not open the database", args("/home/u"), Likely, ""},
+		{"a call that names the variable", `could not load the file "settings" of THING_PATH`, variable("THING_PATH", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
+		{"a directory without a slash", "", moved("src"), None, ""},
+		{"a relative path, and the HOME is the user's", "", func(ev *Evidence) { moved("src/lib.rs")(ev); ev.Profile.HomePrivate = false }, None, ""},
+		{"a relative path, and the server has another directory", "", func(ev *Evidence) { moved("src/lib.rs")(ev); ev.Profile.Dir = "/srv" }, None, ""},
+		{"a relative path that is in the private HOME, too", "", func(ev *Evidence) {
+			moved("src/lib.rs")(ev)
+			ev.Exists = func(p string) bool { return p == ev.Profile.Home+"/src/lib.rs" || someHost.exists(p) }
+		}, None, ""},
 		{"a script in a workspace", "boom", func(ev *Evidence) { started(ev); withArgs(ev, "src/lib.rs"); ev.StartDir = "/home/u/work" }, None, ""},
 		// A withheld variable.
 		{"the ssh agent", "Could not open a connection to your authentication agent.", plain, Likely, "--env SSH_AUTH_SOCK"},

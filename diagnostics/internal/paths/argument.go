@@ -72,7 +72,7 @@ func Moved(c *facts.Case) (all []MovedPath) {
 			continue
 		}
 		m := MovedPath{word, filepath.Join(from, word), filepath.Join(c.Profile.Dir, word)}
-		if m.Path != from && c.Exists(m.Path) == facts.Present && c.Exists(m.Inside) == facts.Absent {
+		if c.Exists(m.Path) == facts.Present && c.Exists(m.Inside) == facts.Absent {
 			all = append(all, m)
 		}
 	}
