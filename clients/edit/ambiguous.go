@@ -30,8 +30,12 @@ func (f *File) ambiguous(offset int, fix, format string, args ...any) *Ambiguous
 }
 
 func (f *File) position(offset int) (line, column int) {
-	begin := 1 + bytes.LastIndexByte(f.src[:offset], '\n')
-	return f.line(offset), 1 + utf8.RuneCount(f.src[begin:offset])
+	line, text := f.line(offset), f.src
+	if f.cuts != nil {
+		offset, text = f.inWhole(offset), f.whole
+	}
+	begin := 1 + bytes.LastIndexByte(text[:offset], '\n')
+	return line, 1 + utf8.RuneCount(text[begin:offset])
 }
 
 // checkText finds characters on which the parsers of clients differ.
@@ -43,6 +47,11 @@ func (f *File) position(offset int) (line, column int) {
 func (f *File) checkText() *AmbiguousError {
 	src, comment := f.src, 0 // the end of the last comment of JSON
 	for i := f.skipped(); i < len(src); {
+		// Most characters are none of those, and begin neither a string nor a comment.
+		if c := src[i]; c >= ' ' && c < 0x7f && c != '"' && c != '/' || c == '\n' || c == '\t' {
+			i++
+			continue
+		}
 		if f.format == JSON && i >= comment {
 			if src[i] == '"' {
 				i = endOfString(src, i)
@@ -62,7 +71,10 @@ func (f *File) checkText() *AmbiguousError {
 		}
 		i += size
 	}
-	if at := bytes.Index(append([]byte{'\n'}, f.text()...), []byte("\n%")); f.format == YAML && at >= 0 {
+	if f.format != YAML {
+		return nil
+	}
+	if at := bytes.Index(append([]byte{'\n'}, f.text()...), []byte("\n%")); at >= 0 {
 		return f.ambiguous(f.skipped()+at, "remove it", "a directive can choose another version of YAML")
 	}
 	return nil

@@ -25,44 +25,61 @@ type Change struct {
 // is, and the error is a [*RefusedError] for the first such server. The file f itself does
 // not change.
 func (f *File) Apply(changes ...Change) ([]byte, error) {
-	want, err := f.format.decode(f.src)
+	all, want, inverse, err := f.splicesOf(changes)
 	if err != nil {
-		return nil, f.syntax(lineOf(err), "%s", err)
+		return nil, err
 	}
-	var all []splice
-	inverse := true
+	if len(changes) > 0 {
+		result := splices(f.src, all)
+		if err := f.verify(result, want, changes); err != nil {
+			return nil, err
+		}
+		if inverse && len(all) > 0 {
+			if err := f.verifyInverse(result, changes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f.spliceWhole(all)
+}
+
+// splicesOf returns the splices of some changes, the values that the file has then, and whether the
+// changes only add words.
+func (f *File) splicesOf(changes []Change) (all []splice, want any, inverse bool, err error) {
+	if want, err = f.format.decode(f.src); err != nil {
+		return nil, nil, false, f.syntax(lineOf(err), "%s", err)
+	}
+	inverse = true
 	// want follows each change in the values of the second parser, the measure for the text.
 	for i := range changes {
 		c := &changes[i]
 		p := splicer{file: f, server: &c.Server}
 		if err := p.splice(c); err != nil {
-			return nil, err
+			return nil, nil, false, err
 		}
 		for _, s := range p.splices {
 			if slices.ContainsFunc(all, s.overlaps) {
-				return nil, c.refuse(0, "two changes name it", "")
+				return nil, nil, false, c.refuse(0, "two changes name it", "")
 			}
 		}
 		all = append(all, p.splices...)
 		if want, err = expect(want, c, p.removed); err != nil {
-			return nil, c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently: "+err.Error(), "change it by hand, and please report the file's form")
+			return nil, nil, false, c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently: "+err.Error(), "change it by hand, and please report the file's form")
 		}
 		// What only adds words must be undone to the byte by removing them.
 		inverse = inverse && c.Drop == 0
 	}
-	result := splices(f.src, all)
-	if len(changes) == 0 {
-		return result, nil
+	return all, want, inverse, nil
+}
+
+// Diff returns the unified diff of the changes, or "" if they cannot be made; see the function
+// [Diff]. What a large file has outside of its tables of servers is shown as empty values.
+func (f *File) Diff(name string, context int, changes ...Change) string {
+	all, _, _, err := f.splicesOf(changes)
+	if err != nil {
+		return ""
 	}
-	if err := f.verify(result, want, changes); err != nil {
-		return nil, err
-	}
-	if inverse && len(all) > 0 {
-		if err := f.verifyInverse(result, changes); err != nil {
-			return nil, err
-		}
-	}
-	return result, nil
+	return diff.Format{Context: context, Skipped: f.cutLines}.Unified(name, f.src, splices(f.src, all))
 }
 
 func (f *File) verify(result []byte, want any, changes []Change) error {
@@ -78,7 +95,8 @@ func (f *File) verify(result []byte, want any, changes []Change) error {
 }
 
 func (f *File) verifyInverse(result []byte, changes []Change) error {
-	g, err := Parse(f.format, result)
+	g := &File{format: f.format, src: result}
+	err := g.parse()
 	if err != nil {
 		return changes[0].refuse(0, "the changed file could not be read again: "+err.Error(), "")
 	}
@@ -159,7 +177,11 @@ func splices(src []byte, all []splice) []byte {
 		}
 		return a.end - b.end
 	})
-	var out []byte
+	size := len(src)
+	for _, s := range all {
+		size += len(s.text)
+	}
+	out := make([]byte, 0, size)
 	at := 0
 	for _, s := range all {
 		out = append(append(out, src[at:s.start]...), s.text...)

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize is the size of the largest file that Parse reads, in bytes.
+// MaxSize is the size of the largest file that Parse reads, in bytes, and of the largest outline that
+// ParseLarge makes.
 const MaxSize = 5 << 20
 
 // maxDepth bounds the nesting of values. The parsers recurse.
@@ -52,8 +53,11 @@ func (f Format) String() string {
 // A File is a parsed configuration file.
 type File struct {
 	format Format
-	src    []byte
-	root   *node // nil if the file holds no value
+	src    []byte // its text, or its outline
+	root   *node  // nil if the file holds no value
+
+	whole []byte // its text, if src is its outline
+	cuts  []cut  // what the outline leaves out, in order
 }
 
 // A SyntaxError reports a file that is not in its format.
@@ -74,10 +78,19 @@ const byteOrderMark = "\ufeff"
 
 // Parse reads a file. It keeps src, which must not change afterwards. An empty file has no
 // servers. The error is a [*SyntaxError] or an [*AmbiguousError].
-func Parse(format Format, src []byte) (*File, error) {
+func Parse(format Format, src []byte) (*File, error) { return ParseLarge(format, src, nil) }
+
+// ParseLarge reads a file as Parse does. Of a JSON file of more than MaxSize bytes it looks only at the
+// tables at some paths, in which "*" stands for every key: other values seem to be empty if they are
+// long. The time and memory for the rest of the file are those of reading its bytes.
+func ParseLarge(format Format, src []byte, tables [][]string) (*File, error) {
+	return parseUpTo(MaxSize, format, src, tables)
+}
+
+func parseUpTo(most int, format Format, src []byte, tables [][]string) (*File, error) {
 	f := &File{format: format, src: src}
-	if len(src) > MaxSize {
-		return nil, f.syntax(0, "it has %d bytes, and mcp-jail edits files of at most %d", len(src), MaxSize)
+	if len(src) > most && (format != JSON || tables == nil) {
+		return nil, f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(src), format, most)
 	}
 	if !utf8.Valid(src) {
 		return nil, f.syntax(f.line(validPrefix(src)), "it has bytes that are not UTF-8")
@@ -88,8 +101,22 @@ func Parse(format Format, src []byte) (*File, error) {
 	if doubt := f.checkText(); doubt != nil {
 		return nil, doubt
 	}
-	var err error
-	switch format {
+	if len(src) > most {
+		if err := f.outline(tables); err != nil {
+			return nil, err
+		}
+		if len(f.src) > most {
+			return nil, f.syntax(0, "its tables of servers and short values have %d bytes, and mcp-jail edits at most %d", len(f.src), most)
+		}
+	}
+	if err := f.parse(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) parse() (err error) {
+	switch f.format {
 	case JSON:
 		f.root, err = f.parseJSON()
 	case TOML:
@@ -99,10 +126,7 @@ func Parse(format Format, src []byte) (*File, error) {
 	default:
 		err = f.syntax(0, "the format is not known")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return err
 }
 
 func validPrefix(src []byte) int {
@@ -127,7 +151,13 @@ func (f *File) skipped() int {
 	return 0
 }
 
-func (f *File) line(offset int) int { return 1 + bytes.Count(f.src[:offset], []byte{'\n'}) }
+// IsOutline reports whether some values of the file were not looked at.
+func (f *File) IsOutline() bool { return f.cuts != nil }
+
+func (f *File) line(offset int) int {
+	c := lineCounter{src: f.src, cuts: f.cuts}
+	return c.at(offset)
+}
 
 func (f *File) syntax(line int, format string, args ...any) error {
 	return &SyntaxError{Format: f.format, Line: line, Reason: fmt.Sprintf(format, args...)}
@@ -136,12 +166,17 @@ func (f *File) syntax(line int, format string, args ...any) error {
 // A lineCounter turns offsets that mostly grow into line numbers.
 type lineCounter struct {
 	src          []byte
+	cuts         []cut
 	offset, line int
+	passed       int // the number of cuts before offset
 }
 
 func (c *lineCounter) at(offset int) int {
 	if offset < c.offset || c.line == 0 {
-		c.offset, c.line = 0, 1
+		c.offset, c.line, c.passed = 0, 1, 0
+	}
+	for ; c.passed < len(c.cuts) && c.cuts[c.passed].at < offset; c.passed++ {
+		c.line += c.cuts[c.passed].lines
 	}
 	c.line += bytes.Count(c.src[c.offset:offset], []byte{'\n'})
 	c.offset = offset

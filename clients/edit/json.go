@@ -20,7 +20,7 @@ func (f *File) parseJSON() (*node, error) {
 		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column)
 		return nil, f.syntax(line, "%s", errors.Unwrap(err))
 	}
-	b := &jsonBuilder{skipped: f.skipped(), lines: lineCounter{src: f.src}}
+	b := &jsonBuilder{skipped: f.skipped(), lines: lineCounter{src: f.src, cuts: f.cuts}}
 	root := b.node(&v)
 	// The second parser must accept the file, too.
 	if _, err := decodeJSON(f.src); err != nil {

@@ -1,6 +1,7 @@
 package ownfile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,8 +11,12 @@ import (
 	"path/filepath"
 )
 
-// MaxSize is the size of the largest file that Read reads, in bytes.
-const MaxSize = 5 << 20
+// MaxSize is the size of the largest file that Read reads, in bytes, and MaxLarge that of the largest
+// which ReadLarge reads.
+const (
+	MaxSize  = 5 << 20
+	MaxLarge = 512 << 20
+)
 
 // maxLinks bounds the symbolic links between a name and its file, as Linux does.
 const maxLinks = 40
@@ -22,6 +27,7 @@ type File struct {
 	Real string // its path without symbolic links
 	Data []byte
 
+	max  int64
 	info fs.FileInfo
 	hash [sha256.Size]byte
 }
@@ -49,31 +55,49 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Read reads a file. The error is a [*RefusedError], or that of the system:
 // errors.Is(err, fs.ErrNotExist) tells that there is no file.
-func Read(name string) (*File, error) {
-	f := &File{Name: name}
-	var err error
-	if f.Real, err = resolve(name); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(f.Real, os.O_RDONLY|openFlags, 0)
+func Read(name string) (*File, error) { return readUpTo(name, MaxSize) }
+
+// ReadLarge reads a file as Read does, and may take as much memory as MaxLarge.
+func ReadLarge(name string) (*File, error) { return readUpTo(name, MaxLarge) }
+
+func readUpTo(name string, most int64) (*File, error) {
+	f, file, err := look(name, most)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if f.info, err = file.Stat(); err != nil {
+	// A buffer that grows by itself would take the memory of the file several times.
+	buffer := bytes.NewBuffer(make([]byte, 0, f.info.Size()+bytes.MinRead))
+	if _, err := buffer.ReadFrom(io.LimitReader(file, most+1)); err != nil {
 		return nil, err
 	}
-	if err := f.checkKind(); err != nil {
-		return nil, err
-	}
-	if f.Data, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
-		return nil, err
-	}
-	if len(f.Data) > MaxSize {
+	f.Data = buffer.Bytes()
+	if int64(len(f.Data)) > most {
 		return nil, f.tooLarge(int64(len(f.Data)))
 	}
 	f.hash = sha256.Sum256(f.Data)
 	return f, nil
+}
+
+// look opens a file for reading.
+func look(name string, most int64) (*File, *os.File, error) {
+	f := &File{Name: name, max: most}
+	var err error
+	if f.Real, err = resolve(name); err != nil {
+		return nil, nil, err
+	}
+	file, err := os.OpenFile(f.Real, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.info, err = file.Stat(); err == nil {
+		err = f.checkKind()
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return f, file, nil
 }
 
 func resolve(name string) (string, error) {
@@ -119,14 +143,14 @@ func (f *File) checkKind() error {
 		return f.refuse("it is no regular file ("+mode.Type().String()+")", "")
 	case owner(f.info) != self():
 		return f.refuse(fmt.Sprintf("it belongs to user %d, and you are user %d", owner(f.info), self()), "run mcp-jail as that user")
-	case f.info.Size() > MaxSize:
+	case f.info.Size() > f.max:
 		return f.tooLarge(f.info.Size())
 	}
 	return nil
 }
 
 func (f *File) tooLarge(size int64) error {
-	return f.refuse(fmt.Sprintf("it has %d bytes, and mcp-jail changes files of at most %d", size, MaxSize), "")
+	return f.refuse(fmt.Sprintf("it has %d bytes, and mcp-jail changes such files of at most %d MB", size, f.max>>20), "make it smaller with the program that writes it, or change its entries by hand")
 }
 
 func (f *File) refuse(reason, fix string) error {
@@ -140,7 +164,13 @@ func (f *File) refuse(reason, fix string) error {
 // Unchanged returns nil if the file is still as Read saw it. The error matches [ErrChanged] if the
 // file has changed or is gone.
 func (f *File) Unchanged() error {
-	now, err := Read(f.Name)
+	now, file, err := look(f.Name, f.max)
+	if err == nil {
+		defer file.Close()
+		hash := sha256.New()
+		_, err = io.Copy(hash, io.LimitReader(file, f.max+1))
+		hash.Sum(now.hash[:0])
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f.changed("it is gone")

@@ -18,7 +18,7 @@ var ErrBusy = errors.New("another mcp-jail is changing it")
 // Replace puts data in the place of the file, and f becomes the new file. The error is a
 // [*RefusedError], or that of the system; with an error, the file stays as it was.
 func (f *File) Replace(data []byte) error {
-	if len(data) > MaxSize {
+	if int64(len(data)) > f.max {
 		return f.tooLarge(int64(len(data)))
 	}
 	if err := f.Replaceable(); err != nil {

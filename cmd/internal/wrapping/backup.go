@@ -39,7 +39,7 @@ func (s Entry) Key() string { return strings.Join(s.Path, "/") }
 
 const (
 	wrappedDir    = "wrapped" // in the state directory
-	largestBackup = 16 << 20  // a file of clients has at most 5 MB
+	largestBackup = 16 << 20
 )
 
 func backupName(file string) string {

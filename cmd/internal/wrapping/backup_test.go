@@ -33,7 +33,7 @@ func TestBackups(t *testing.T) {
 		if want := "-config.toml.20261123T010203Z" + number + ".mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want …%s", got, want)
 		}
-		if b, err := copied(state, got); err != nil || string(b) != string(f.own.Data) {
+		if b, err := os.ReadFile(got); err != nil || string(b) != string(f.own.Data) {
 			t.Errorf("%q, %v", b, err)
 		}
 		if info, err := os.Lstat(got); err != nil || info.Mode() != 0o600 {
@@ -43,7 +43,7 @@ func TestBackups(t *testing.T) {
 	if info, err := os.Lstat(state); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := copied(state, path); err == nil {
+	if _, err := openCopy(state, path); err == nil {
 		t.Error("a file that is no copy is read as one")
 	}
 }

@@ -33,6 +33,8 @@ type Change struct {
 	File    *File
 	Servers []ServerChange // that were selected, in the order of the file
 	After   []byte         // the whole file
+
+	edits []edit.Change // that make it
 }
 
 // Changed returns the servers that change.
@@ -48,7 +50,12 @@ func (c *Change) Changed() (all []ServerChange) {
 // Diff returns the unified diff of the file, or "". It has no lines around the changes. It has
 // "***" in place of the values of variables and of probable secrets in command lines.
 func (c *Change) Diff() string {
-	diff := edit.Diff(show.Name(c.File.Path), c.File.own.Data, c.After, 0)
+	var diff string
+	if name := show.Name(c.File.Path); c.edits != nil {
+		diff = c.File.parsed.Diff(name, 0, c.edits...)
+	} else {
+		diff = edit.Diff(name, c.File.own.Data, c.After, 0)
+	}
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
@@ -220,7 +227,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 	for len(edits) > 0 {
 		after, err := f.parsed.Apply(edits...)
 		if err == nil {
-			c.After = after
+			c.After, c.edits = after, edits
 			break
 		}
 		i := refusedEdit(edits, err)

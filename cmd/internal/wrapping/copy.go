@@ -1,14 +1,14 @@
 package wrapping
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
@@ -37,12 +37,17 @@ func (f *File) keepCopy(dir string, now time.Time) (string, error) {
 	return filepath.Join(dir, backupsDir, name), err
 }
 
-func copied(dir, name string) ([]byte, error) {
+func openCopy(dir, name string) (*os.File, error) {
 	below, err := filepath.Rel(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	return private.ReadFile(dir, below, ownfile.MaxSize)
+	d, err := private.Open(dir, filepath.Dir(below))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.OpenFile(filepath.Base(below), os.O_RDONLY, 0)
 }
 
 // Original returns the path of the copy of the file from before mcp-jail first wrote it, which a
@@ -51,9 +56,11 @@ func (f *File) Original(dir string, r *Backup) string {
 	if r == nil {
 		return ""
 	}
-	if _, err := copied(dir, r.First); err != nil {
+	file, err := openCopy(dir, r.First)
+	if err != nil {
 		return ""
 	}
+	file.Close()
 	return r.First
 }
 
@@ -64,6 +71,12 @@ func (c *Change) Differs(dir, original string) bool {
 	if original == "" || after.Err != nil || after.hasWrapped() {
 		return false
 	}
-	before, err := copied(dir, original)
-	return err == nil && !bytes.Equal(before, after.own.Data)
+	before, err := openCopy(dir, original)
+	if err != nil {
+		return false
+	}
+	defer before.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, before)
+	return err == nil && sha256.Sum256(after.own.Data) != [sha256.Size]byte(hash.Sum(nil))
 }

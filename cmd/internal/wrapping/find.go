@@ -99,7 +99,7 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 	if len(sel.Files) > 0 {
 		files, err = named(host, sel, all)
 	} else {
-		files = lookFor(host, all)
+		files = lookFor(host, all, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -160,7 +160,17 @@ func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, 
 	return clients.Place{}, false
 }
 
-func lookFor(host clients.Host, all []clients.Client) (files []*File) {
+// Others returns the files that Find returns without a selection, without those that were found.
+func Others(host clients.Host, found []*File) []*File {
+	known := map[string]bool{}
+	for _, f := range found {
+		known[f.Real()] = true
+	}
+	return slices.DeleteFunc(lookFor(host, clients.All(), known), func(f *File) bool { return len(f.Entries) == 0 })
+}
+
+// lookFor returns the files of some clients, without those whose paths without links are known.
+func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (files []*File) {
 	known := map[string]*File{}
 	for _, c := range all {
 		for _, p := range c.Places {
@@ -171,6 +181,9 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 				real, err := filepath.EvalSymlinks(path)
 				if err != nil {
 					real = path
+				}
+				if skipped[real] {
+					continue
 				}
 				// Links to one file are one file, read once for all its clients.
 				key := fmt.Sprint(editFormat(p.Format), real)
@@ -250,7 +263,12 @@ func checkServers(files []*File, names []string) error {
 // read reads a file and its servers. host is what its clients are thought to see.
 func read(host clients.Host, c clients.Client, p clients.Place, path string) *File {
 	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{{c, p}}}
-	f.own, f.Err = ownfile.Read(path)
+	// A client may keep much else in its user's file. No project needs a large one.
+	look := ownfile.Read
+	if editFormat(p.Format) == edit.JSON && p.Scope != clients.Project {
+		look = ownfile.ReadLarge
+	}
+	f.own, f.Err = look(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
 		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, below)
 	}
@@ -261,7 +279,7 @@ func read(host clients.Host, c clients.Client, p clients.Place, path string) *Fi
 }
 
 func (f *File) parse() {
-	if f.parsed, f.Err = edit.Parse(editFormat(f.Place.Format), f.own.Data); f.Err != nil {
+	if f.parsed, f.Err = edit.ParseLarge(editFormat(f.Place.Format), f.own.Data, allTables()); f.Err != nil {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
 		return
 	}
@@ -269,6 +287,24 @@ func (f *File) parse() {
 	for _, r := range f.readings {
 		f.find(r)
 	}
+}
+
+// allTables returns the paths at which some client has servers in a JSON file.
+func allTables() (paths [][]string) {
+	for _, c := range clients.All() {
+		for _, p := range c.Places {
+			if editFormat(p.Format) != edit.JSON {
+				continue
+			}
+			for _, t := range p.Tables {
+				paths = append(paths, t.Path)
+			}
+			if p.Line != nil {
+				paths = append(paths, p.Line)
+			}
+		}
+	}
+	return paths
 }
 
 // maxServers bounds the servers of a file. A person has some ten. A project may come with a file

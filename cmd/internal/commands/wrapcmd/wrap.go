@@ -89,9 +89,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	// Names must differ from those in files that are not selected, too.
 	all := files
 	if !w.Everything() {
-		if all, err = wrapping.Find(entries.ClientsHost(host), wrapping.Selection{}); err != nil {
-			return err
-		}
+		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
 	}
 	taken, err := storedCommands(host)
 	if err != nil {
