@@ -31,6 +31,7 @@ var wholeEnvironment = map[string]string{
 	"packages/install/fetch_python_config.go":   "variables that begin with PIP_",
 	"packages/jail/jail.go":                     "the variables of a small jail are added, and its policy has these by name",
 	"packages/installed/key.go":                 "environ.Build",
+	"cmd/internal/commands/doctorcmd/path.go":   "it is replaced: the login shell gets what a login gives it",
 	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
 	"confine/egress/tlsworker/find.go":          "environ.Build",

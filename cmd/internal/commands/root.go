@@ -11,7 +11,8 @@
 //   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
 //     what is kept of servers.
-//   - inspect: check, plan, doctor and why. check --probe starts servers.
+//   - inspect: check, plan and why. check --probe starts servers.
+//   - doctorcmd: doctor. It builds jails, and asks the login shell and other programs in them.
 //   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
 //   - configcmd: preset, import, trust, untrust and schema. trust and untrust write the trust store.
 //
@@ -30,6 +31,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/doctorcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
@@ -150,7 +152,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), inspect.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		// Without a function, the library would have the shell propose files.

@@ -1,5 +1,5 @@
-// Package inspect has the commands that explain and change nothing: check, plan, doctor and
-// why. Only check --probe starts servers, which write their private HOMEs.
+// Package inspect has the commands that explain and change nothing: check, plan and why. Only check
+// --probe starts servers, which write their private HOMEs.
 package inspect
 
 import (

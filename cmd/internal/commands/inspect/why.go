@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -65,7 +64,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	sessions := listRecords(host)
 	if w.format != "json" {
-		noteConfiguration(c, host)
+		w.noteConfiguration(c, host)
 	}
 	if w.list {
 		if w.server != "" {
@@ -139,16 +138,32 @@ func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
 
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not
 // start then, and have no record of that.
-func noteConfiguration(c terminal.Console, host hostfs.Host) {
-	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{Workspace: host.Dir}, host)
-	if err == nil && ignored == nil {
-		err = session.LayPresets(cfg, host)
+func (w *whyCmd) noteConfiguration(c terminal.Console, host hostfs.Host) {
+	_, files, err := (&entries.Choice{}).Find()
+	if err != nil {
+		files = nil
 	}
-	switch {
-	case err != nil:
-		c.Notef("%s the configuration has an error, and the servers that it declares do not start:\n%s", c.Paint(terminal.Yellow, "warning:"), show.Lines(err.Error()))
-	case ignored != nil:
-		c.Notef("%s %s is not trusted, and the servers that it or the configuration declares do not start in its directory: `mcp-jail trust` shows it and asks", c.Paint(terminal.Yellow, "warning:"), show.Name(ignored.File))
+	program, err := entries.FindProgram(host)
+	if err != nil {
+		files = nil
+	}
+	all := entries.ConfigurationProblems(host, files, program.Program)
+	// Those of the server's own configuration come first.
+	slices.SortStableFunc(all, func(a, b entries.ConfigurationProblem) int {
+		return cmp.Compare(cli.FalseFirst(a.Entries == nil), cli.FalseFirst(b.Entries == nil))
+	})
+	effect := ""
+	for _, p := range all {
+		switch word := c.Paint(terminal.Yellow, "warning:"); {
+		case w.server != "" && p.Entries != nil && !slices.Contains(p.Entries, w.server):
+		case p.Fix != "":
+			c.Notef("%s %s", word, p.Warning())
+		case p.Effect == effect: // more of the same
+			c.Notef("%s", show.Lines(p.What))
+		default:
+			effect = p.Effect
+			c.Notef("%s the configuration has an error, and %s:\n%s", word, effect, show.Lines(p.What))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -63,7 +64,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	if all.ConfigErr != nil {
-		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: `mcp-jail check` says why", c.Paint(terminal.Yellow, "warning:"))
+		c.Notef("%s the configuration has an error, so servers that only it names may be missing: %s", c.Paint(terminal.Yellow, "warning:"), exit.OneLine(all.ConfigErr))
 	}
 	if all.Untrusted != nil {
 		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -125,6 +124,8 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	for _, f := range files {
 		status = append(status, s.fileStatus(c, host, f, all, program.Program))
 	}
+	problems := entries.ConfigurationProblems(host, files, program.Program)
+	noteChosen(status, problems)
 	unread := []unreadFile{}
 	for _, b := range wrapping.Unread(entries.ClientsHost(host), s.Selection) {
 		unread = append(unread, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Client.Title + "  " + show.Name(cli.ShortPath(b.Path, host.Home))})
@@ -144,7 +145,25 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	}
 	s.print(c, status)
 	printUnread(c, unread)
+	for _, p := range problems {
+		if p.Entries == nil && p.Fix != "" {
+			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), p.Warning())
+		}
+	}
 	return broken
+}
+
+// noteChosen notes at each server what is wrong with the configuration that its entry chooses.
+func noteChosen(status []fileStatus, problems []entries.ConfigurationProblem) {
+	for _, f := range status {
+		for i, s := range f.Servers {
+			for _, p := range problems {
+				if (s.Wrapped || s.Unclear) && s.Problem == "" && s.Kept != "" && slices.Contains(p.Entries, s.Name) {
+					f.Servers[i].Problem = p.What
+				}
+			}
+		}
+	}
 }
 
 // unreadFile is a file from which a client takes servers, and which mcp-jail does not read.
@@ -254,7 +273,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	}
 	// A configured server: its name may mean that of a project.
 	if w.Argv == nil {
-		out.Kept, _ = stored.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
+		out.Kept, _ = stored.Here(host, entries.ConfigDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
 	}
 	at := slices.IndexFunc(all.Servers, func(s *stored.Server) bool { return s.Name == out.Kept })
 	if at < 0 {
@@ -274,26 +293,6 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	}
 	out.LastFailure = s.Failure
 	return out
-}
-
-// configDir returns the directory in which the start of an entry looks for a project's file, or "" if it
-// reads none or only the client knows.
-func configDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.Host) string {
-	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
-	if err != nil || len(flags.Config) > 0 {
-		return ""
-	}
-	dir := f.StartDir(e, host)
-	switch w := flags.Workspace; {
-	case w == "":
-		return dir
-	case filepath.IsAbs(w) || w == "~" || strings.HasPrefix(w, "~/"):
-		return w
-	case dir == "":
-		return ""
-	default:
-		return filepath.Join(dir, w)
-	}
 }
 
 // checkFlags returns the error with which each start of a wrapped server ends because of its

@@ -2,6 +2,7 @@ package wrapcmd
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -62,7 +63,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	}
 	c.Printf("%s", cli.Columns(rows, c.TextColumns(), map[int]int{0: cli.NameWidth, 2: 30, 3: cli.OtherWidth, 4: cli.OtherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
-		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(n)))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.ShortHome(show.Line(n), os.Getenv("HOME"))))
 	}
 	return bare
 }

@@ -1,0 +1,265 @@
+package doctorcmd
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// ourModule is the module that Go records in each program of mcp-jail.
+const ourModule = "github.com/mcp-jail/mcp-jail"
+
+// A build is what Go recorded in a program. It is read, and the program is not run: another user
+// or a clone may have put it there.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+func (b build) String() string {
+	if b.Commit == "" || strings.Contains(b.Version, b.Commit[:min(12, len(b.Commit))]) {
+		return b.Version
+	}
+	rest := ""
+	if strings.HasSuffix(b.Commit, " (modified)") {
+		rest = ", modified"
+	}
+	return b.Version + " (" + b.Commit[:min(8, len(b.Commit))] + rest + ")"
+}
+
+// maxProgram bounds the size of a program that is looked at, in bytes.
+const maxProgram = 256 << 20
+
+var errNotOurs = errors.New("it is not a program of mcp-jail")
+
+// readBuild reads what Go recorded in a program of mcp-jail.
+func readBuild(file string) (b build, err error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if err != nil {
+		return b, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return b, err
+	case !info.Mode().IsRegular() || info.Size() > maxProgram:
+		return b, errNotOurs
+	}
+	return readBuildOf(f)
+}
+
+func readBuildOf(r io.ReaderAt) (b build, err error) {
+	defer func() {
+		if recover() != nil { // debug/elf may panic on a file that was made for that
+			b, err = build{}, errNotOurs
+		}
+	}()
+	recorded, err := buildinfo.Read(r)
+	if err != nil || recorded.Main.Path != ourModule {
+		return b, errNotOurs
+	}
+	b.Version = strings.TrimPrefix(recorded.Main.Version, "v")
+	if b.Version == "" || b.Version == "(devel)" {
+		b.Version = "development"
+	}
+	changed := false
+	for _, s := range recorded.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			changed = s.Value == "true"
+		}
+	}
+	if changed {
+		b.Commit += " (modified)"
+	}
+	return b, nil
+}
+
+// A program is a copy of mcp-jail.
+type program struct {
+	Path  string   `json:"path"` // without links
+	Named []string `json:"named,omitempty"`
+	build
+	This    bool     `json:"this"`              // the copy of this command
+	Clients []string `json:"clients,omitempty"` // the entries that start it
+	Missing []string `json:"missing,omitempty"` // of the programs that belong beside it
+	Other   []string `json:"other,omitempty"`   // those that are of another build
+
+	first bool // the one that a shell starts
+}
+
+// tlsProgram is optional: only rules about requests need it.
+const tlsProgram = "mcp-jail-tls"
+
+// lookCopies finds the copies of mcp-jail.
+func (i *installation) lookCopies() {
+	add := func(path string) *program {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil
+		}
+		if strings.HasSuffix(real, ".js") {
+			real = behindLauncher(real)
+		}
+		at := slices.IndexFunc(i.copies, func(p *program) bool { return p.Path == real })
+		if at < 0 {
+			b, err := readBuild(real)
+			if err != nil {
+				return nil
+			}
+			at = len(i.copies)
+			i.copies = append(i.copies, &program{Path: real, build: b})
+			i.copies[at].lookBeside()
+		}
+		p := i.copies[at]
+		if path != real && !slices.Contains(p.Named, path) {
+			p.Named = append(p.Named, path)
+		}
+		return p
+	}
+	if p := add(i.self); p != nil {
+		p.This = true
+	}
+	first := true
+	for _, dir := range i.searchPath() {
+		if p := add(filepath.Join(dir, programs.Main)); p != nil && first {
+			p.first, first = true, false
+		}
+	}
+	for _, dir := range i.usualDirs() {
+		add(filepath.Join(dir, programs.Main))
+	}
+	for _, s := range i.starts {
+		if s.jail == "" {
+			continue
+		}
+		if p := add(s.jail); p != nil {
+			p.Clients = append(p.Clients, s.name())
+		}
+	}
+}
+
+// searchPath returns the absolute directories of PATH.
+func (i *installation) searchPath() (dirs []string) {
+	value, _ := i.host.Getenv("PATH")
+	for _, dir := range filepath.SplitList(value) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, filepath.Clean(dir))
+		}
+	}
+	return dirs
+}
+
+// usualDirs returns where the ways of docs/install.md put mcp-jail.
+func (i *installation) usualDirs() []string {
+	dirs := []string{
+		"/usr/local/bin", "/usr/bin", filepath.Dir(entries.CopyPath(i.host)), filepath.Join(i.host.Home, "go/bin"), filepath.Join(i.host.Home, ".local/bin"),
+		"/home/linuxbrew/.linuxbrew/bin", filepath.Join(i.host.Home, ".linuxbrew/bin"), filepath.Join(i.host.Home, ".npm-global/bin"),
+	}
+	gobin, _ := i.host.Getenv("GOBIN")
+	gopath, _ := i.host.Getenv("GOPATH")
+	for _, dir := range []string{gobin, filepath.Join(gopath, "bin")} {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !i.mayLook(dir) })
+}
+
+// mayLook reports whether a directory is one of this machine. Tests look at those of their own.
+func (i *installation) mayLook(dir string) bool {
+	return i.root == "" || strings.HasPrefix(dir, i.root)
+}
+
+// behindLauncher returns the program that npm's launcher in JavaScript starts, or "".
+func behindLauncher(script string) string {
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	below := filepath.Join("@mcp-jail", runtime.GOOS+"-"+arch, "bin", programs.Main)
+	for dir := filepath.Dir(script); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(filepath.Join(dir, "node_modules", below)); err == nil {
+			return real
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+func (p *program) lookBeside() {
+	for _, name := range []string{programs.Companion, tlsProgram} {
+		b, err := readBuild(filepath.Join(filepath.Dir(p.Path), name))
+		switch {
+		case err != nil:
+			p.Missing = append(p.Missing, name)
+		case b != p.build:
+			p.Other = append(p.Other, name+" "+b.String())
+		}
+	}
+}
+
+const oneBuild = "install all three programs from one build: `make build` in a clone, or your package again"
+
+func (i *installation) checkCopies() (all []finding) {
+	versions := map[string]bool{}
+	var first, this *program
+	var shown []string
+	for _, p := range i.copies {
+		versions[p.String()] = true
+		shown = append(shown, p.String()+" in "+i.short(filepath.Dir(p.Path)))
+		if p.first {
+			first = p
+		}
+		if p.This {
+			this = p
+		}
+		if p.This || p.first || len(p.Clients) > 0 {
+			all = append(all, i.checkBeside(p)...)
+		}
+	}
+	if first != nil && this != nil && first != this {
+		all = append(all, finding{What: "the command mcp-jail is another copy, " + i.short(first.Path) + " " + first.String() + ": it is the first in PATH", Why: "This one is " + i.short(this.Path) + " " + this.String(),
+			Fix: "remove one of the two, or change their order in PATH"})
+	}
+	if len(versions) > 1 {
+		all = append(all, finding{What: fmt.Sprintf("%d copies of mcp-jail are of different builds: %s", len(i.copies), strings.Join(shown, ", ")),
+			Why: "What one of them knows, another may not: flags, presets", Fix: "keep the newest and remove the others, as the page on installation says for each way; then `mcp-jail wrap`"})
+	}
+	for at := range all {
+		all[at].Check = "copies"
+	}
+	return all
+}
+
+// checkBeside checks the programs beside a copy.
+func (i *installation) checkBeside(p *program) (all []finding) {
+	for _, name := range p.Missing {
+		f := finding{Stops: true, What: name + " is missing beside " + i.short(p.Path), Why: "mcp-jail needs it for every command but run, and to fetch packages", Fix: oneBuild}
+		if name == tlsProgram {
+			f.Stops, f.Why = false, "mcp-jail needs it for rules about requests: paths, methods, secrets"
+		}
+		if name != tlsProgram || !p.This { // for this one, the features say so
+			all = append(all, f)
+		}
+	}
+	for _, other := range p.Other {
+		name, build, _ := strings.Cut(other, " ")
+		all = append(all, finding{Stops: true, What: fmt.Sprintf("%s is %s, and %s beside it is %s", i.short(p.Path), p.String(), name, build), Why: "Programs of two builds refuse to work together", Fix: oneBuild})
+	}
+	return all
+}

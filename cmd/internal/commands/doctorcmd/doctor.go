@@ -1,0 +1,136 @@
+package doctorcmd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/spf13/cobra"
+)
+
+type doctorCmd struct {
+	format   string
+	apparmor bool
+	verbose  bool
+}
+
+func Doctor(line *cli.CommandLine) *cobra.Command {
+	d := &doctorCmd{}
+	cmd := line.Command("doctor [flags]", "Build a jail to test this host, and check the installation.", 0, false, func([]string) error { return d.Run(line.Console) })
+	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
+program in it. Then it checks the installation, and says of each fault what it is,
+what is concerned and what to do:
+
+    copies         of mcp-jail, their versions, and the programs beside each
+    path           whether the next shell that you log in to finds mcp-jail
+    directories    whether mcp-jail can write in its own, and how much room there is
+    programs       node, npm, python, uv, pip and docker, where an entry needs them
+    clients        what their entries name and is gone; what each of them starts
+    configuration  errors, with file and line; files of projects that are not trusted
+
+It runs nothing outside of a jail. Versions of mcp-jail are read from its files. Your
+login shell says its PATH in a jail, in which it can write nothing.
+
+At the end it says how much is kept of servers: packages, private HOMEs, leftovers
+of interrupted work.
+
+Exit status 0: no problem (notes do not count); 1: a problem with what is installed
+or with an entry of a client; 2: with the configuration, or with mcp-jail's flags in
+an entry; 3: no jail can be built, or mcp-jail cannot write in its state directory.
+
+With --format json, problems is a list of faults: check (a name of the list above),
+stops (false for a note), what, of, why, fix, file, line. copies, login, programs
+and starts say what was found. New members may be added.
+
+If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
+mcp-jail alone:
+
+    mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
+    sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
+	cli.AddFlags(cmd, cli.FormatFlag(&d.format))
+	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "List all features, and what each is for.")
+	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print the AppArmor profile that allows this program to create user namespaces.")
+	return cmd
+}
+
+func (d *doctorCmd) Run(c terminal.Console) error {
+	if d.apparmor {
+		return printApparmorProfile(c)
+	}
+	host, err := hostfs.LocalHost()
+	var owner *hostfs.OwnerError
+	if errors.As(err, &owner) {
+		return err // other errors are part of the report
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	features := confine.Probe()
+	trial, egress := session.TryJail(confine.Launcher{}), tryEgress()
+	var dirs []ownDir
+	var all []finding
+	if err == nil {
+		dirs, all = checkOwnDirs(host)
+	}
+	i := &installation{}
+	if err == nil {
+		if i, err = lookInstallation(ctx, host); err == nil {
+			all = append(all, i.check()...)
+		}
+	}
+	if err != nil && trial == nil {
+		all = append(all, finding{Check: "clients", Stops: true, What: "what is installed cannot be told: " + err.Error()})
+	}
+	all = sortFindings(all)
+	if d.format == "json" {
+		d.printJSON(c, features, egress, trial, dirs, all, i)
+	} else {
+		d.report(c, features, egress, trial)
+		printFindings(c, all)
+		i.print(c)
+		lookStored().print(c)
+		d.printEnd(c)
+	}
+	if trial != nil {
+		return exit.ReportedStatus(exit.Host)
+	}
+	return statusOf(all)
+}
+
+func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, egress confine.Feature, trial error, dirs []ownDir, all []finding, i *installation) {
+	out := struct {
+		Features confine.Features `json:"features"`
+		Egress   confine.Feature  `json:"egress"`   // allow-lists of hosts
+		Requests confine.Feature  `json:"requests"` // rules about paths, methods and secrets
+		Jail     string           `json:"jail"`
+		Holds    bool             `json:"holds"`
+		Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
+		Gaps     []confine.Gap    `json:"gaps,omitempty"`
+		Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
+		Kept     storedSizes      `json:"kept"`                 // the sizes on the disk of what is kept of servers
+		Problems []finding        `json:"problems"`             // of the installation, those that stop something first
+		Copies   []*program       `json:"copies"`               // of mcp-jail
+		Login    loginPath        `json:"login"`                // PATH after the next login
+		Programs []tool           `json:"programs"`             // that servers need
+		Starts   []*start         `json:"starts"`               // by clients
+	}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, dirs, lookStored(),
+		cli.NonNil(all), cli.NonNil(i.copies), i.login, cli.NonNil(i.tools), cli.NonNil(i.starts)}
+	if trial != nil {
+		out.Jail = trial.Error()
+		out.Waive, out.Gaps = tryHostNamespaces(trial)
+	}
+	cli.PrintJSON(c, out)
+}
+
+func (d *doctorCmd) printEnd(c terminal.Console) {
+	if !d.verbose {
+		c.Printf("\n%s\n", c.Paint(terminal.Dim, "--verbose lists all features, and what each is for"))
+	}
+}

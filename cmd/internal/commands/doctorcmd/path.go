@@ -1,0 +1,184 @@
+package doctorcmd
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// A loginPath is what the user's login shell makes of PATH. A nil list is not known.
+type loginPath struct {
+	Shell    string   `json:"shell,omitempty"`
+	Terminal []string `json:"terminal,omitempty"` // of a shell after the next login
+	Desktop  []string `json:"desktop,omitempty"`  // of programs that are started from the desktop
+	Unknown  string   `json:"unknown,omitempty"`  // why that is not known
+}
+
+const (
+	shellPatience = 3 * time.Second // for the files of a login shell
+	maxAnswer     = 64 << 10
+)
+
+// askLoginShell asks the user's login shell for PATH. Its files can start anything, so it runs in a
+// jail: it reads the user's home directory, writes nothing, reaches no network, and all that it has
+// started ends with it.
+func askLoginShell(ctx context.Context, host hostfs.Host) (l loginPath) {
+	if l.Shell = loginShell(host); l.Shell == "" {
+		l.Unknown = "the login shell is not known"
+		return l
+	}
+	for _, ask := range []struct {
+		to    *[]string
+		flags string
+	}{{&l.Terminal, "-lic"}, {&l.Desktop, "-lc"}} {
+		if filepath.Base(l.Shell) == "dash" || filepath.Base(l.Shell) == "sh" {
+			ask.flags = "-lc" // its interactive form asks for a terminal
+		}
+		path, err := askShell(ctx, host, l.Shell, ask.flags)
+		if err != nil {
+			l.Unknown = err.Error()
+			return l
+		}
+		*ask.to = path
+	}
+	return l
+}
+
+// loginShell returns the shell that the user database has, or else that of SHELL.
+func loginShell(host hostfs.Host) string {
+	text, err := host.ReadHead("/etc/passwd", 1<<20)
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Split(strings.TrimSpace(line), ":")
+			if len(fields) == 7 && fields[2] == strconv.Itoa(host.UID) && filepath.IsAbs(fields[6]) {
+				return fields[6]
+			}
+		}
+	}
+	if shell, _ := host.Getenv("SHELL"); filepath.IsAbs(shell) {
+		return shell
+	}
+	return ""
+}
+
+func askShell(ctx context.Context, host hostfs.Host, shell, flags string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, shellPatience)
+	defer cancel()
+	read := []string{"/etc"}
+	for _, dir := range []string{host.Home, "/opt", "/nix", "/snap", "/home/linuxbrew"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && dir != "/" {
+			read = append(read, dir)
+		}
+	}
+	mark := rand.Text() + "="
+	command := []string{shell, flags, `printf '\n` + mark + `%s\n' "$PATH"`}
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: command, Name: "doctor", Home: "real", Read: read, Execute: read[1:]})
+	if err != nil {
+		return nil, err
+	}
+	host.Dir = "/"
+	host.Environ = []string{"HOME=" + host.Home, "USER=" + host.User, "LOGNAME=" + host.User, "SHELL=" + shell, "TERM=dumb", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"}
+	profile, _, err := resolve.Resolve(p, host)
+	if err != nil {
+		return nil, err
+	}
+	answer, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	process, err := (&confine.Launcher{}).Start(ctx, profile, confine.Stdio{Out: out})
+	out.Close()
+	if err != nil {
+		return nil, errors.New("the login shell is asked in a jail, and none can be built here")
+	}
+	stop := context.AfterFunc(ctx, func() { process.Kill() })
+	defer stop()
+	path := ""
+	for lines := bufio.NewScanner(io.LimitReader(answer, maxAnswer)); lines.Scan(); {
+		// What the files have started may keep the pipe open: do not wait for its end.
+		if rest, ok := strings.CutPrefix(lines.Text(), mark); ok {
+			path = rest
+			break
+		}
+	}
+	process.Kill() // with all that the files have started
+	process.Wait()
+	if path != "" {
+		return filepath.SplitList(path), nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s did not say its PATH within %v: its files wait for something", shell, shellPatience)
+	}
+	return nil, fmt.Errorf("%s did not say its PATH in a jail", shell)
+}
+
+// checkPath checks that a shell finds mcp-jail after the next login.
+func (i *installation) checkPath() []finding {
+	if entries.InLauncherCache(i.self) {
+		return nil // npx finds it
+	}
+	dir := filepath.Dir(i.self)
+	isHere := func(dirs []string) bool {
+		found := findProgram(dirs, programs.Main)
+		return found != ""
+	}
+	switch now := isHere(i.searchPath()); {
+	case i.login.Terminal == nil && now:
+		return nil
+	case i.login.Terminal == nil || isHere(i.login.Terminal):
+		if now {
+			return nil
+		}
+		return []finding{{Check: "path", What: "mcp-jail is not in PATH of this shell", Fix: i.lasting(dir)}}
+	case now:
+		return []finding{{Check: "path", What: "mcp-jail is in PATH of this shell, and not of the next one that you log in to", Fix: i.lasting(dir)}}
+	}
+	return []finding{{Check: "path", What: "mcp-jail is not in PATH: a shell finds it only by its path " + i.short(i.self), Fix: i.lasting(dir)}}
+}
+
+// lasting returns how a directory comes into PATH for good.
+func (i *installation) lasting(dir string) string {
+	var line string
+	switch shell := filepath.Base(i.login.Shell); shell {
+	case "fish":
+		line = "fish_add_path " + dir
+	case "zsh":
+		line = "echo 'export PATH=\"" + dir + ":$PATH\"' >>~/.zshrc"
+	default:
+		file := "~/.profile"
+		for _, name := range []string{".bash_profile", ".bash_login"} { // bash reads the first of the three
+			if _, err := os.Stat(filepath.Join(i.host.Home, name)); err == nil && shell == "bash" {
+				file = "~/" + name
+				break
+			}
+		}
+		line = "echo 'export PATH=\"" + dir + ":$PATH\"' >>" + file
+	}
+	text := "type `" + line + "`, and log in again"
+	if isClone(dir) {
+		text += "; or install it for all shells: `sudo install " + filepath.Join(dir, "mcp-jail*") + " /usr/local/bin`, and then `mcp-jail wrap`"
+	}
+	return text
+}
+
+// isClone reports whether a directory is the bin directory of a clone.
+func isClone(dir string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,150 @@
+package entries
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// A ConfigurationProblem is a fault of the configuration because of which servers do not start.
+type ConfigurationProblem struct {
+	File    string
+	Line    int      // 0 if the whole file is meant
+	What    string   // with file and line
+	Effect  string   // which servers do not start, as a part of a sentence
+	Fix     string   // "" if What says it
+	Entries []string // the entries of clients that choose the file; nil if each server of the configuration reads it
+}
+
+// ConfigurationProblems returns the faults of the configuration in the working directory, and of the
+// configurations that the entries of clients choose by --config, --workspace or their directory.
+func ConfigurationProblems(host hostfs.Host, files []*wrapping.File, program wrapping.Program) []ConfigurationProblem {
+	var all []ConfigurationProblem
+	looked := map[string][]ConfigurationProblem{}
+	look := func(o config.LoadOptions, name string) {
+		key := o.Workspace + "\x00" + strings.Join(o.Files, "\x00")
+		found, ok := looked[key]
+		if !ok {
+			found = problemsOf(o, host)
+			looked[key] = found
+		}
+		for _, p := range found {
+			at := slices.IndexFunc(all, func(o ConfigurationProblem) bool { return o.What == p.What })
+			switch {
+			case at < 0 && name != "":
+				p.Entries = []string{name}
+				fallthrough
+			case at < 0:
+				all = append(all, p)
+			case all[at].Entries != nil && !slices.Contains(all[at].Entries, name):
+				all[at].Entries = append(all[at].Entries, name)
+			}
+		}
+	}
+	look(config.LoadOptions{Workspace: host.Dir}, "")
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if o, ok := chosenConfiguration(host, f, e, program); ok {
+				look(o, e.Server)
+			}
+		}
+	}
+	return all
+}
+
+// Warning returns the problem as a warning of its own, for one with a Fix.
+func (p ConfigurationProblem) Warning() string {
+	return show.Line(p.What) + ", and " + p.Effect + ": " + p.Fix
+}
+
+// chosenConfiguration returns which configuration an entry reads that starts a server of it by name.
+func chosenConfiguration(host hostfs.Host, f *wrapping.File, e wrapping.Entry, program wrapping.Program) (o config.LoadOptions, ok bool) {
+	v := f.Judge(e, program, ClientsHost(host))
+	if !v.Jailed && !v.Unclear || v.Line.Argv != nil {
+		return o, false // a command after -- reads the usual files
+	}
+	given := f.Started(e, v.Line.Flags, ClientsHost(host))
+	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
+	if err != nil || slices.ContainsFunc(given, f.References) {
+		return o, false
+	}
+	if len(flags.Config) > 0 {
+		o.Files, ok = absoluteFrom(f.StartDir(e, ClientsHost(host)), host.Home, flags.Config)
+		return o, ok
+	}
+	o.Workspace = ConfigDir(f, e, given, ClientsHost(host))
+	return o, o.Workspace != ""
+}
+
+func absoluteFrom(dir, home string, names []string) (paths []string, ok bool) {
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			name = filepath.Join(home, rest)
+		}
+		if !filepath.IsAbs(name) {
+			if dir == "" {
+				return nil, false
+			}
+			name = filepath.Join(dir, name)
+		}
+		paths = append(paths, name)
+	}
+	return paths, true
+}
+
+// ConfigDir returns the directory in which the start of an entry looks for a project's file, or "" if it
+// reads none or only the client knows.
+func ConfigDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.Host) string {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
+	if err != nil || len(flags.Config) > 0 {
+		return ""
+	}
+	dir := f.StartDir(e, host)
+	switch w := flags.Workspace; {
+	case w == "":
+		return dir
+	case filepath.IsAbs(w) || w == "~" || strings.HasPrefix(w, "~/"):
+		return w
+	case dir == "":
+		return ""
+	default:
+		return filepath.Join(dir, w)
+	}
+}
+
+func problemsOf(o config.LoadOptions, host hostfs.Host) (all []ConfigurationProblem) {
+	_, ignored, err := session.LoadTrusted(o, host)
+	if ignored != nil {
+		why := " is not trusted"
+		if ignored.Changed {
+			why = " has changed since it was trusted"
+		}
+		all = append(all, ConfigurationProblem{File: ignored.File, What: ignored.File + why,
+			Effect: "the servers that it or the configuration declares do not start in its directory", Fix: "`" + show.Typed("mcp-jail trust", ignored.File) + "` shows it and asks"})
+	}
+	effect := "the servers that the configuration declares do not start"
+	if len(o.Files) > 0 {
+		effect = "the servers that it declares do not start"
+	}
+	var problems policy.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &problems):
+		for _, p := range problems {
+			all = append(all, ConfigurationProblem{File: p.File, Line: p.Line, What: p.Error(), Effect: effect})
+		}
+	default:
+		all = append(all, ConfigurationProblem{What: err.Error(), Effect: effect})
+	}
+	return all
+}
