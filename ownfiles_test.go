@@ -55,7 +55,7 @@ var openFiles = map[string]string{
 	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem,
-	"policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
+	"policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/egress/tlsworker": ofJail,
 	"confine/internal/cgroup": ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,

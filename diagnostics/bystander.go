@@ -124,16 +124,19 @@ func isHarmless(d policy.Denial) bool {
 	switch d.Axis {
 	case policy.AxisNet:
 		host, _, _, _ := said.SplitEndpoint(d.Target)
-		return isPublicResolver(host)
+		return isPublicResolver(host) || isOfBrowser(host)
 	case policy.AxisFs:
 		writes := said.RightsOf(d.Operation)&policy.Write != 0
 		return policy.Within(d.Target, "/proc") || policy.Within(d.Target, "/sys") ||
-			writes && (hasPart(d.Target, "__pycache__") || strings.HasSuffix(d.Target, ".pyc") || hasPart(d.Target, "fontconfig") || strings.HasPrefix(path.Base(d.Target), ".uuid"))
+			writes && (policy.Within(d.Target, "/var/cache") || hasPart(d.Target, "__pycache__") || strings.HasSuffix(d.Target, ".pyc") || hasPart(d.Target, "fontconfig") || strings.HasPrefix(path.Base(d.Target), ".uuid"))
 	}
 	return false
 }
 
 func harmlessText(d policy.Denial) string {
+	if host, _, _, _ := said.SplitEndpoint(d.Target); d.Axis == policy.AxisNet && isOfBrowser(host) {
+		return "no line is proposed for it: browsers ask it for updates and reports of their own, and do without"
+	}
 	if d.Axis == policy.AxisNet {
 		return "no line is proposed for it: programs connect to a public DNS server to learn their own address, and do without"
 	}
@@ -155,6 +158,15 @@ func isPublicResolver(host string) bool {
 	return err == nil && slices.Contains(publicResolvers, addr.Unmap().String())
 }
 
+// browserHosts are hosts that a browser asks for itself, whatever page is open.
+var browserHosts = []string{
+	"update.googleapis.com", "clients1.google.com", "clients2.google.com", "clients4.google.com", "clientservices.googleapis.com", "android.clients.google.com", "mtalk.google.com",
+	"safebrowsing.googleapis.com", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com", "edgedl.me.gvt1.com", "redirector.gvt1.com",
+	"detectportal.firefox.com", "push.services.mozilla.com", "firefox.settings.services.mozilla.com", "content-signature-2.cdn.mozilla.net",
+}
+
+func isOfBrowser(host string) bool { return slices.Contains(browserHosts, strings.ToLower(host)) }
+
 // isHabitual reports whether a host is one that programs ask beside their work: for their own
 // updates, or to count and report.
 func isHabitual(host string) bool {
@@ -165,5 +177,5 @@ func isHabitual(host string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"dl.deno.land", "bun.sh", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com", "clients2.google.com", "edgedl.me.gvt1.com"}, strings.ToLower(host))
+	return slices.Contains([]string{"dl.deno.land", "bun.sh"}, strings.ToLower(host))
 }

@@ -17,6 +17,8 @@ func bystanders() map[string]policy.Denial {
 	return map[string]policy.Denial{
 		"compiled files": refusals("mkdir /home/u/app/.venv/lib/weather/__pycache__")[0],
 		"a cache":        refusals("create /var/cache/fontconfig/4c59.cache-8")[0],
+		"cache folder":   refusals("mkdir /var/cache")[0],
+		"a browser's":    hostRefusal("resolve", "update.googleapis.com"),
 		"a probe":        refusals("open /proc/sys/kernel/core_pattern")[0],
 		"a lock":         refusals("create /usr/share/app/index.lock")[0],
 		"updates":        hostRefusal("resolve", "dl.deno.land"),

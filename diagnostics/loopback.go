@@ -15,13 +15,14 @@ import (
 func addLoopback(c *facts.Case, likely candidates, lines []string, own int, cleared bool) (all candidates, absent *facts.Finding) {
 	found, old := network.Unanswered(c)
 	named := slices.ContainsFunc(likely, func(f candidate) bool { return f.distance < own })
+	host := slices.ContainsFunc(likely, func(f candidate) bool { return f.distance < own && f.Grant.Host != "" })
 	words := failureWords(c, lines, own)
 	connection, other := network.About(words)
 	connection = connection || c.Evidence.Timeout > 0
 	for i, f := range found {
 		known := slices.ContainsFunc(likely, func(l candidate) bool { return network.SamePort(l.Finding, f) })
 		switch {
-		case known, !connection && (other || old[i]), cleared:
+		case known, !connection && (other || old[i]), cleared, host: // the words say what was not reached
 		case !f.Refused:
 			if connection && !named && absent == nil {
 				absent = &f

@@ -49,6 +49,7 @@ func (p *Preset) check(add func(key, format string, args ...any)) {
 		a.check(key, add)
 	}
 	p.checkLogin(add)
+	p.checkJail(add)
 }
 
 func count(all ...bool) (n int) {

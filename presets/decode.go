@@ -31,6 +31,8 @@ type firstPart struct {
 		Login     Login      `toml:"login"`
 		Variables []Variable `toml:"variables"`
 		Arguments []Argument `toml:"arguments"`
+		Jail      Jail       `toml:"jail"`
+		Each      []Each     `toml:"each"`
 	} `toml:"preset"`
 }
 
@@ -52,7 +54,8 @@ func Decode(name string, data []byte, file string) (*Preset, error) {
 	p := &Preset{
 		Name: name, Title: f.Preset.Title, Text: data, Config: second, Server: server,
 		Variables: f.Preset.Variables, Arguments: f.Preset.Arguments, Programs: f.Preset.Programs,
-		Login: f.Preset.Login, ReadOnly: f.Preset.ReadOnly, Notes: f.Preset.Notes, Sources: f.Preset.Sources,
+		Login: f.Preset.Login, Jail: f.Preset.Jail, Each: f.Preset.Each,
+		ReadOnly: f.Preset.ReadOnly, Notes: f.Preset.Notes, Sources: f.Preset.Sources,
 	}
 	var ps policy.Problems
 	add := func(key, format string, args ...any) {

@@ -37,6 +37,20 @@
 //	kind = "directory"                # see Kind
 //	read = true                       # the rights; beside = true: in the directory around a file
 //
+//	[[preset.each]]                   # each directory that a pattern matches, and not what is around it
+//	paths = ["~/.cache/app/browser-[0-9]*"]
+//	read = true
+//
+//	[preset.jail]                     # what the server gets because it is in a jail; see Jail
+//	variables = { APP_SANDBOX = "false" }
+//	arguments = ["--headless"]
+//	unless = ["--remote"]             # flags and variables of an entry with which it gets none of it
+//
+//	[preset.jail.program]             # a program that hosts have in other places too
+//	own = ["/opt/app/browser"]        # where the server finds it
+//	also = ["/usr/bin/browser"]
+//	given = "APP_BROWSER"             # the variable or flag that names it
+//
 //	[preset.login]                    # see Login; an argument of the kind "inbound" names the port
 //	of = ["1"]
 //	files = [".app/LOGIN_tokens.json"]

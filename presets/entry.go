@@ -17,6 +17,9 @@ import (
 type Entry struct {
 	Env  map[string]string
 	Args []string
+	// Glob finds what the host has for a pattern, as hostfs.Glob does; nil finds nothing.
+	Glob func(pattern string) []string
+	Home string // what "~" is in what Glob found
 }
 
 // An Applied preset is the server of a preset, made to fit an entry.
@@ -27,6 +30,9 @@ type Applied struct {
 	Unknown []string
 	// Open is what the user must decide, as it could not be read from the entry.
 	Open []Open
+	// Env and Args are what the server gets besides the entry's own, since it runs in a jail.
+	Env  map[string]string
+	Args []string
 }
 
 // An Open is a variable, flag or position of an entry whose value names something that no
@@ -40,6 +46,7 @@ type Open struct{ Name, Why string }
 // server.
 func (p *Preset) For(e Entry) Applied {
 	m := &maker{preset: p, entry: e, server: clone(p.Server), named: map[string][]int{}}
+	m.env, m.args = p.inJail(e)
 	given := p.arguments(e.Args)
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		if v, ok := p.Variable(name); ok {
@@ -58,7 +65,9 @@ func (p *Preset) For(e Entry) Applied {
 	}
 	m.dropReplacedHosts()
 	m.inbound(given)
-	return Applied{m.server, m.unknown, m.open}
+	m.each()
+	m.program()
+	return Applied{m.server, m.unknown, m.open, m.env, m.args}
 }
 
 // A maker collects the rules of one entry.
@@ -70,6 +79,8 @@ type maker struct {
 	replaced []string         // hosts of the preset that hosts of the entry replace
 	unknown  []string
 	open     []Open
+	env      map[string]string
+	args     []string
 }
 
 // variable forwards a variable, or makes it a secret of net rules. It removes a required variable

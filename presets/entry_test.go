@@ -89,7 +89,7 @@ func TestFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := printApplied(t, Applied{Server: p.Server})
-		got := printApplied(t, p.For(Entry{c.env, c.args}))
+		got := printApplied(t, p.For(Entry{Env: c.env, Args: c.args}))
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s %v %v: no %q in\n%s", c.preset, c.env, c.args, want, got)
@@ -130,7 +130,7 @@ func FuzzFor(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Entry{map[string]string{}, []string{first, second}}
+		e := Entry{Env: map[string]string{}, Args: []string{first, second}}
 		for _, v := range p.Variables {
 			e.Env[v.Name] = value
 			if v.Secret && v.Kind == PlainText {

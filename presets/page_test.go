@@ -137,6 +137,11 @@ func filesCell(p *Preset) string {
 			lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
 		}
 	}
+	for _, d := range p.Each {
+		for _, pattern := range d.Paths {
+			lines = append(lines, fmt.Sprintf("`%s` %s", pattern, d.rights()))
+		}
+	}
 	for _, v := range p.Variables {
 		if v.Kind == File || v.Kind == Directory {
 			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rights()))

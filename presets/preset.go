@@ -23,6 +23,8 @@ type Preset struct {
 	Notes     []string
 	Sources   []string
 	Login     Login
+	Jail      Jail
+	Each      []Each
 }
 
 // Ecosystem is where the name of a package has its meaning.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -138,6 +139,29 @@ func (t *Target) layPreset(name string) error {
 	return nil
 }
 
+// inJail is what a preset adds to the start of a server because it runs in a jail.
+type inJail struct{ env, args []string }
+
+// findInJail finds what the preset of a target adds to the line of the user. A client's file does not have
+// it: unwrapped, the server does not get it either.
+func findInJail(t *Target) (j inJail) {
+	p, err := presets.Find(t.Preset())
+	if err != nil {
+		return j
+	}
+	applied := p.For(entryOf(p, t.given, t.Host))
+	j.args = applied.Args
+	for _, name := range slices.Sorted(maps.Keys(applied.Env)) {
+		j.env = append(j.env, name+"="+applied.Env[name])
+	}
+	return j
+}
+
+func (j inJail) use(p *policy.Policy) {
+	p.Arguments = slices.Concat(p.Arguments, j.args)
+	p.Packages.Env = slices.Concat(p.Packages.Env, j.env)
+}
+
 // Preset returns the name of the preset that is below the server of a target, or "".
 func (t *Target) Preset() string {
 	if t.Config == nil {
@@ -153,7 +177,7 @@ func (t *Target) Preset() string {
 // leaves out variables that the preset does not name, and those without a value.
 func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 	words, set := serverWords(argv)
-	e := presets.Entry{Args: words, Env: map[string]string{}}
+	e := presets.Entry{Args: words, Env: map[string]string{}, Glob: hostfs.Glob(host.Home), Home: host.Home}
 	for _, v := range p.Variables {
 		value, _ := host.Getenv(v.Name)
 		for _, a := range set {

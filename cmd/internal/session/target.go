@@ -53,6 +53,7 @@ type Target struct {
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
 	given       []string                  // the command before a program of a package replaced it
+	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
 }
@@ -231,7 +232,9 @@ func (t *Target) Resolve() (err error) {
 	if err := t.findPackage(context.Background()); err != nil {
 		return err
 	}
+	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
+	t.inJail.use(t.Policy)
 	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
 		return err
 	}
@@ -253,6 +256,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 			p.Noted = t.Policy.Noted
 		}
 		t.Package.use(p)
+		t.inJail.use(p)
 		return p, nil
 	}
 }

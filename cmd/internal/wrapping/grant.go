@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -47,7 +48,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.script = path
 		}
 	}
-	e := presets.Entry{Env: s.values(c, host), Args: replacedAll(c, args, host)}
+	e := presets.Entry{Env: s.values(c, host), Args: replacedAll(c, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
 	names := s.EnvNames()
 	if note != "" {
 		g.Notes = append(g.Notes, note)

@@ -1,0 +1,202 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// devServer answers on ports of the loopback, as the servers of a user do at work: some tools listen
+// at ::1 alone. It ends with its parent.
+const devServer = `
+import { createServer } from "node:http";
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || process.exit(), 100);
+for (const [host, port] of [["127.0.0.1", 3000], ["::1", 5173], ["127.0.0.1", 8123]])
+  createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Page of " + port + "</title><h1>hello</h1>")).listen(port, host);
+`
+
+// browserServer is a server that starts a browser, with its tools.
+type browserServer struct {
+	preset, npm    string
+	args           []string // of the whole line
+	open, opened   string   // the tool that opens a page, and what it says then; "" for the title
+	shoot, picture string   // the tool that takes a picture, and its argument
+}
+
+var browserServers = map[string]browserServer{
+	"playwright":      {preset: "playwright", npm: playwright, args: []string{"--ignore-https-errors"}, open: "browser_navigate", shoot: "browser_take_screenshot"},
+	"chrome-devtools": {preset: "chrome-devtools", npm: "chrome-devtools-mcp", args: []string{"--acceptInsecureCerts"}, open: "new_page", shoot: "take_screenshot", picture: "pageId"},
+	"puppeteer":       {preset: "puppeteer", npm: "@modelcontextprotocol/server-puppeteer", open: "puppeteer_navigate", opened: "Navigated to", shoot: "puppeteer_screenshot", picture: "name"},
+}
+
+// browserLayouts are the places in which people have the browser, below HOME or absolute. The last one
+// is Debian's own.
+var browserLayouts = map[string]string{
+	"Chrome":       "/opt/google/chrome",
+	"Playwright's": ".cache/ms-playwright/chromium-1247/chrome-linux64",
+	"Puppeteer's":  ".cache/puppeteer/chrome/linux-131.0.6778.204/chrome-linux64",
+	"Debian's":     "",
+}
+
+// TestPresetBrowsers starts servers with the flags that wrap writes and no others, and the browser is
+// where people have it. The first call opens a page of the user's own server, and a picture can be
+// taken. A port and a site that are not granted are refused, and what is proposed for them works.
+func TestPresetBrowsers(t *testing.T) {
+	need(t, "npm", "chromium")
+	t.Parallel()
+	for _, c := range []struct {
+		server, layout string
+		all            bool // not in the short form
+	}{
+		{"playwright", "Chrome", false}, {"playwright", "Playwright's", true}, {"chrome-devtools", "Debian's", true}, {"puppeteer", "Puppeteer's", true},
+	} {
+		t.Run(c.server+" "+c.layout, func(t *testing.T) {
+			if c.all {
+				testkit.NeedsAll(t)
+				need(t, "presets")
+			}
+			testPresetBrowser(t, browserServers[c.server], browserLayouts[c.layout])
+		})
+	}
+}
+
+func testPresetBrowser(t *testing.T, c browserServer, layout string) {
+	w := newWorld(t)
+	n := newHosts(t, w, "none", []string{"shop.example.com", "other.example.com"})
+	script := `node "$0" & exec "$@"`
+	switch {
+	case filepath.IsAbs(layout):
+		layBrowser(t, filepath.Join(w.base, "opt", layout))
+		script = fmt.Sprintf("mount --bind %q /opt && ", filepath.Join(w.base, "opt", "opt")) + script
+	case layout != "":
+		layBrowser(t, filepath.Join(w.home, layout))
+	}
+	w.plant(t, w.base, map[string]string{"dev/server.mjs": devServer})
+	w.around = func(cmd *exec.Cmd) *exec.Cmd {
+		cmd.Args = append([]string{"sh", "-c", script, filepath.Join(w.base, "dev", "server.mjs"), cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+		return n.around(cmd)
+	}
+	s := c.start(t, w)
+	c.opens(t, s, "http://localhost:3000/", "Page of 3000")
+	c.shoots(t, s)
+	c.opens(t, s, "http://[::1]:5173/", "Page of 5173")
+	c.refuses(t, s, "http://localhost:8123/", "--net localhost:8123")
+	c.refuses(t, s, "https://shop.example.com/", "--net shop.example.com")
+	s.close()
+	if said := s.stderr.String(); strings.Contains(said, "googleapis.com") || strings.Contains(said, "fontconfig") {
+		t.Errorf("what browsers do beside their work is told: %s", said)
+	}
+	s = c.start(t, w, "--net", "localhost:8123", "--net", "shop.example.com")
+	c.opens(t, s, "http://127.0.0.1:8123/", "Page of 8123")
+	if c.args != nil {
+		c.opens(t, s, "https://shop.example.com/", "")
+	}
+	c.refuses(t, s, "https://other.example.com/", "--net other.example.com")
+	s.close()
+}
+
+func (c browserServer) start(t *testing.T, w *world, flags ...string) *clientSession {
+	t.Helper()
+	line := []string{"node", module(playwright, "cli.js")}
+	if c.npm != playwright {
+		line = presetServer{npm: c.npm}.command(t)
+	}
+	words := slices.Concat([]string{"--name", "browser", "--preset", c.preset}, flags, []string{"--"}, line, c.args)
+	return open(t, w.jail(words...), nil)
+}
+
+func (c browserServer) opens(t *testing.T, s *clientSession, url, title string) {
+	t.Helper()
+	if c.opened != "" {
+		title = c.opened
+	}
+	if r := s.tool(c.open, map[string]any{"url": url}); r.IsError || !strings.Contains(r.texts(), title) {
+		t.Errorf("%s: %s", url, r.raw)
+	}
+}
+
+// proposed matches a flag that a text proposes.
+var proposed = regexp.MustCompile(`--(?:net|read|write|execute|env|inbound) [^\s"\\]+`)
+
+// refuses tests that a page does not open, and that one flag alone is proposed.
+func (c browserServer) refuses(t *testing.T, s *clientSession, url, proposal string) {
+	t.Helper()
+	r := s.tool(c.open, map[string]any{"url": url})
+	var flags []string
+	for _, flag := range proposed.FindAllString(r.texts(), -1) {
+		if flag = strings.TrimRight(flag, "."); !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+	}
+	if !strings.Contains(r.texts(), "net::ERR_") || !slices.Equal(flags, []string{proposal}) {
+		t.Errorf("%s: %q is proposed, want %q: %s", url, flags, proposal, r.raw)
+	}
+}
+
+func (c browserServer) shoots(t *testing.T, s *clientSession) {
+	t.Helper()
+	arguments := map[string]any{}
+	switch c.picture {
+	case "pageId":
+		arguments["pageId"] = 2
+	case "name":
+		arguments["name"] = "x"
+	}
+	if r := s.tool(c.shoot, arguments); r.IsError || !strings.Contains(string(r.raw), `"type":"image"`) {
+		t.Errorf("a picture: %s", r.raw)
+	}
+}
+
+// layBrowser lays the browser of this machine out as Chrome.
+func layBrowser(t *testing.T, dir string) {
+	t.Helper()
+	layBrowserFiles(t, "/usr/lib/chromium", dir)
+	layBrowserFiles(t, "/usr/lib/chromium/locales", filepath.Join(dir, "locales"))
+}
+
+func layBrowserFiles(t *testing.T, from, dir string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o755))
+	files, err := os.ReadDir(from)
+	must(t, err)
+	program := filepath.Base(chromium())
+	for _, f := range files {
+		name := f.Name()
+		switch {
+		case !f.Type().IsRegular(), strings.HasPrefix(name, "libVkLayer"), strings.HasPrefix(name, "chromium") && name != program:
+			continue
+		case name == program:
+			name = "chrome"
+		}
+		copyBrowserFile(t, filepath.Join(from, f.Name()), filepath.Join(dir, name))
+	}
+}
+
+func copyBrowserFile(t *testing.T, from, to string) {
+	t.Helper()
+	if os.Link(from, to) == nil {
+		return
+	}
+	in, err := os.Open(from)
+	must(t, err)
+	defer in.Close()
+	info, err := in.Stat()
+	must(t, err)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, info.Mode().Perm())
+	must(t, err)
+	_, err = io.Copy(out, in)
+	must(t, err)
+	must(t, out.Close())
+}

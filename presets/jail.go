@@ -1,0 +1,164 @@
+package presets
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A Jail is what a server gets because it runs in a jail. An entry that has one of the flags or
+// variables in Unless gets nothing of it.
+type Jail struct {
+	Variables map[string]string `toml:"variables"` // unless the entry sets them
+	Arguments []string          `toml:"arguments"` // after those of the entry, unless it has the flag or its --no- form
+	Unless    []string          `toml:"unless"`
+	Program   Elsewhere         `toml:"program"`
+}
+
+// Elsewhere is a program that the server starts, and that a host may have in another place than the
+// server looks in.
+type Elsewhere struct {
+	Own    []string `toml:"own"`    // where the server finds it by itself
+	Also   []string `toml:"also"`   // other places, the best first; each can be a pattern
+	Given  string   `toml:"given"`  // the variable or flag that names it to the server
+	Unless []string `toml:"unless"` // flags and variables of an entry that name the program
+}
+
+// Each grants the directories that patterns match, each by itself: what is around them stays the
+// server's own where HOME is private, and its other directories stay the user's.
+type Each struct {
+	Paths []string `toml:"paths"`
+	Value
+}
+
+func (p *Preset) checkJail(add func(key, format string, args ...any)) {
+	known := func(label string) bool {
+		_, ok := p.Variable(label)
+		return ok || strings.HasPrefix(label, "-")
+	}
+	for _, label := range slices.Sorted(maps.Keys(p.Jail.Variables)) {
+		if !known(label) {
+			add("preset.jail.variables", "sets %s, which the preset does not have", label)
+		}
+	}
+	program := p.Jail.Program
+	for _, label := range slices.Concat(p.Jail.Unless, program.Unless) {
+		if !known(label) {
+			add("preset.jail", "names the variable %s, which the preset does not have", label)
+		}
+	}
+	if (program.Given == "") != (len(program.Also) == 0) {
+		add("preset.jail.program", "must say in which other places it is, and how the server is told")
+	} else if program.Given != "" && p.valueOf(program.Given).Kind != File {
+		add("preset.jail.program", "names the program by %s, which is no variable or argument with a file", program.Given)
+	}
+	patterns := slices.Concat(program.Own, program.Also)
+	for _, d := range p.Each {
+		patterns = append(patterns, d.Paths...)
+		if r := d.rule("x"); d.Kind != "" || r.Create || r.Update || r.Delete {
+			add("preset.each", "may be read and executed, and nothing else")
+		}
+	}
+	for _, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil || !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~/") {
+			add("preset.jail", "has the pattern %q, which is no absolute path or one below ~", pattern)
+		}
+	}
+}
+
+func (e Entry) glob(pattern string) []string {
+	if e.Glob == nil {
+		return nil
+	}
+	return e.Glob(pattern)
+}
+
+// names reports whether an entry sets one of some variables, or has one of some flags.
+func (e Entry) names(labels []string) bool {
+	return slices.ContainsFunc(labels, func(label string) bool { return e.Env[label] != "" || e.hasFlag(label) })
+}
+
+func (e Entry) hasFlag(flag string) bool {
+	off := "--no-" + strings.TrimPrefix(flag, "--")
+	return slices.ContainsFunc(e.Args, func(word string) bool {
+		word, _, _ = strings.Cut(word, "=")
+		return word == flag || word == off
+	})
+}
+
+// inJail returns the variables and arguments that the server gets besides those of an entry.
+func (p *Preset) inJail(e Entry) (env map[string]string, args []string) {
+	env = map[string]string{}
+	if e.names(p.Jail.Unless) {
+		return env, nil
+	}
+	for name, value := range p.Jail.Variables {
+		if e.Env[name] == "" {
+			env[name] = value
+		}
+	}
+	for _, word := range p.Jail.Arguments {
+		if flag, _, _ := strings.Cut(word, "="); !e.hasFlag(flag) {
+			args = append(args, word)
+		}
+	}
+	return env, args
+}
+
+// program tells the server where the program is, and grants it.
+func (m *maker) program() {
+	program := m.preset.Jail.Program
+	found := program.find(m.entry)
+	if found == "" || m.entry.names(m.preset.Jail.Unless) {
+		return
+	}
+	if !slices.ContainsFunc(m.access().Fs, func(r policy.FsRule) bool { return r.Read && r.Execute && policy.Within(found, r.Path) }) {
+		r := m.preset.valueOf(program.Given).rule(found)
+		r.Where = m.place(program.Given)
+		m.access().Fs = append(m.access().Fs, r)
+	}
+	if below, ok := strings.CutPrefix(found, "~/"); ok {
+		found = path.Join(m.entry.Home, below)
+	}
+	if strings.HasPrefix(program.Given, "-") {
+		m.args = append(m.args, program.Given+"="+found)
+	} else {
+		m.env[program.Given] = found
+	}
+}
+
+// find returns the path of the program, if the server would not find it by itself.
+func (p Elsewhere) find(e Entry) string {
+	if p.Given == "" || e.names(append([]string{p.Given}, p.Unless...)) {
+		return ""
+	}
+	for _, pattern := range p.Own {
+		if len(e.glob(pattern)) > 0 {
+			return ""
+		}
+	}
+	for _, pattern := range p.Also {
+		if found := e.glob(pattern); len(found) > 0 {
+			return found[len(found)-1]
+		}
+	}
+	return ""
+}
+
+func (m *maker) each() {
+	for _, d := range m.preset.Each {
+		for _, pattern := range d.Paths {
+			for _, name := range m.entry.glob(pattern + "/") {
+				if policy.CheckPath(name) != nil {
+					continue
+				}
+				r := d.rule(name)
+				r.Optional, r.Where = true, m.place(pattern)
+				m.access().Fs = append(m.access().Fs, r)
+			}
+		}
+	}
+}
