@@ -26,12 +26,19 @@ type document struct {
 	faults   []Fault
 	found    map[FaultKind]int // faults of each kind
 	line     int
+	all      []Expression
 }
 
 // Parse returns the tree of a document, which may begin with a byte order mark, and its faults in
 // the order in which they were found. Values may be nested depth deep, and a key may have as many
 // parts. Parse never panics.
 func Parse(data []byte, depth int) (*Node, []Fault) {
+	root, _, faults := Layout(data, depth)
+	return root, faults
+}
+
+// Layout is Parse, and also returns the headers and keys of the document in their order.
+func Layout(data []byte, depth int) (*Node, []Expression, []Fault) {
 	d := &document{data: data, depth: depth, line: 1, found: map[FaultKind]int{}}
 	root := newTable(1, Place{})
 	root.header = true
@@ -48,7 +55,7 @@ func Parse(data []byte, depth int) (*Node, []Fault) {
 	} else {
 		d.parse(root)
 	}
-	return root, d.faults
+	return root, d.all, d.faults
 }
 
 func invalidUTF8(data []byte) int {
@@ -91,9 +98,12 @@ func (d *document) parse(root *Node) {
 			current = nil // after a bad header its keys have no place
 			if ok {
 				current = d.open(root, parts, places, e.Kind == unstable.ArrayTable)
+				d.addHeader(parts, places, current)
 			}
 		case unstable.KeyValue:
-			d.keyValue(current, e, path, 1)
+			parts := d.keyValue(current, e, path, 1)
+			start, end := d.place(e.Raw)
+			d.all = append(d.all, Expression{Key: parts, Start: start, End: start + len(bytes.TrimRight(d.data[start:end], " \t")), Table: current})
 		}
 	}
 	if err := p.Error(); err != nil {
@@ -122,6 +132,19 @@ func (d *document) key(it unstable.Iterator, prefix []string) (parts []string, p
 		}
 	}
 	return parts, places, true
+}
+
+func (d *document) addHeader(parts []string, places []Place, opened *Node) {
+	start := bytes.LastIndexByte(d.data[:places[0].Start], '[')
+	end := places[len(places)-1].NameEnd
+	for end < len(d.data) && bytes.IndexByte([]byte(" \t]"), d.data[end]) >= 0 { // nothing else can follow but a comment
+		end++
+	}
+	end = start + len(bytes.TrimRight(d.data[start:end], " \t"))
+	if start > 0 && d.data[start-1] == '[' {
+		start--
+	}
+	d.all = append(d.all, Expression{Header: true, Key: parts, Start: start, End: end, Table: opened})
 }
 
 func (d *document) place(r unstable.Range) (start, end int) {
@@ -170,11 +193,11 @@ func (d *document) open(root *Node, parts []string, places []Place, array bool) 
 }
 
 // keyValue adds a key, which may be dotted, and its value to a table. The table is nil after a
-// bad header. depth is that of the value.
-func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int) {
+// bad header. depth is that of the value. It returns the key.
+func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int) []string {
 	parts, places, ok := d.key(e.Key(), path)
 	if !ok || at == nil {
-		return
+		return parts
 	}
 	whole, end := d.place(e.Raw)
 	last := places[len(places)-1]
@@ -195,16 +218,33 @@ func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int
 			at.put(part, next)
 		case next.Kind != Table || next.Inline || next.header:
 			d.add(Fault{What: NotExtendable, Key: full, At: len(path) + i + 1, Node: next})
-			return
+			return parts
 		}
 		at = next
 	}
 	name := parts[len(parts)-1]
 	if before := at.Table[name]; before != nil {
 		d.add(Fault{What: KeyTwice, Key: full, At: len(full), Node: before, Begins: last.Line})
-		return
+		return parts
 	}
 	at.put(name, value)
+	return parts
+}
+
+// skip returns the place after blanks, commas, comments and line ends.
+func (d *document) skip(at int) int {
+	for ; at < len(d.data); at++ {
+		switch d.data[at] {
+		case ' ', '\t', '\r', '\n', ',':
+		case '#':
+			if i := bytes.IndexByte(d.data[at:], '\n'); i >= 0 {
+				at += i
+			}
+		default:
+			return at
+		}
+	}
+	return at
 }
 
 func (d *document) value(n *unstable.Node, path []string, start, end, depth int) *Node {
@@ -237,20 +277,26 @@ func (d *document) value(n *unstable.Node, path []string, start, end, depth int)
 		v.Kind, v.Text = Float, string(n.Data)
 	case unstable.Array:
 		v.Kind, v.Inline = Array, true
+		at := start + 1
 		for it := n.Children(); it.Next(); {
 			start, end := d.place(it.Node().Raw)
-			if it.Node().Kind == unstable.Array {
-				start, end = -1, -1
+			if k := it.Node().Kind; k == unstable.Array || k == unstable.InlineTable { // of these the parser tells no end
+				start, end = d.skip(at), -1
 			}
-			v.Items = append(v.Items, d.value(it.Node(), path, start, end, depth+1))
+			item := d.value(it.Node(), path, start, end, depth+1)
+			v.Items, at = append(v.Items, item), max(at, item.End)
 		}
+		v.End = d.skip(at) + 1
 	case unstable.InlineTable:
 		v.Kind, v.Table = Table, map[string]*Node{}
+		at := start + 1
 		for it := n.Children(); it.Next(); {
 			if it.Node().Kind == unstable.KeyValue {
 				d.keyValue(v, it.Node(), path, depth+1)
+				_, at = d.place(it.Node().Raw)
 			}
 		}
+		v.End = d.skip(at) + 1
 		v.Inline = true // only now, so that its own dotted keys may extend it
 	default:
 		v.Kind, v.Text = Date, string(n.Data)

@@ -15,7 +15,7 @@ type Node struct {
 	Tables bool // an array whose tables have headers
 	Inline bool // a table or an array that is written as one value, and may not be extended
 	// Start and End are the value's place in the document. End is -1 for a table or an array
-	// that is not one value, and for an array in an array, whose place the parser does not tell.
+	// that is not one value.
 	Start, End int
 	Key        Place // the key that first named the value; of no use for an item of an array
 
@@ -67,6 +67,20 @@ func newTable(line int, key Place) *Node {
 func (n *Node) put(name string, value *Node) {
 	n.Keys = append(n.Keys, name)
 	n.Table[name] = value
+}
+
+// Dotted reports whether a table was made by a dotted key, so that no header may extend it.
+func (n *Node) Dotted() bool { return n.dotted }
+
+// Opened reports whether a table has a header.
+func (n *Node) Opened() bool { return n.header }
+
+// An Expression is a header, or a key with its value that is not part of another value.
+type Expression struct {
+	Header     bool
+	Key        []string // as it is written: the key of a header is whole
+	Start, End int      // its place, without a comment
+	Table      *Node    // that the header opens, or that the key is added to; nil after a bad header
 }
 
 // A Fault is what is wrong with a document at one place.

@@ -33,7 +33,7 @@ type ServerChange struct {
 // file alone. Presets have been laid below both. placed returns a policy as it is on this host.
 func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []ServerChange, err error) {
 	if placed == nil {
-		placed = asWritten
+		placed = AsWritten
 	}
 	for _, name := range after.ServerNames() {
 		s := after.Servers[name]

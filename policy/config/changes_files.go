@@ -15,8 +15,8 @@ type Placed struct {
 	Paths  []string
 }
 
-// asWritten is Placed without a host: the paths are those of the rules.
-func asWritten(p *policy.Policy) Placed {
+// AsWritten returns a policy as it is without a host: the paths are those of the rules.
+func AsWritten(p *policy.Policy) Placed {
 	out := Placed{Policy: p}
 	for _, r := range p.Fs {
 		out.Paths = append(out.Paths, path.Join(r.Base, r.Path))
@@ -24,9 +24,9 @@ func asWritten(p *policy.Policy) Placed {
 	return out
 }
 
-// rightsAt returns the rights that the rules give at a path: the nearest rule decides, the last one
+// RightsAt returns the rights that the rules give at a path: the nearest rule decides, the last one
 // of one path.
-func (p Placed) rightsAt(at string) policy.Rights {
+func (p Placed) RightsAt(at string) policy.Rights {
 	for ; ; at = path.Dir(at) {
 		for i := len(p.Paths) - 1; i >= 0; i-- {
 			if p.Paths[i] == at {
@@ -45,7 +45,7 @@ func (p Placed) rightsAt(at string) policy.Rights {
 func filesChanged(before, after Placed, changes []Change) []Change {
 	for i, r := range before.Policy.Fs {
 		text := "no longer: " + rightsText(r.Path, r.Rights())
-		if r.Rights() != 0 && r.Where != policy.DefaultSource && before.rightsAt(before.Paths[i])&^after.rightsAt(before.Paths[i]) == 0 {
+		if r.Rights() != 0 && r.Where != policy.DefaultSource && before.RightsAt(before.Paths[i])&^after.RightsAt(before.Paths[i]) == 0 {
 			changes = slices.DeleteFunc(changes, func(c Change) bool { return c.Text == text })
 		}
 	}
@@ -64,7 +64,7 @@ func filesChanged(before, after Placed, changes []Change) []Change {
 	for _, p := range []Placed{after, before} {
 		for i, r := range p.Policy.Fs {
 			at := p.Paths[i]
-			gained := after.rightsAt(at) &^ before.rightsAt(at)
+			gained := after.RightsAt(at) &^ before.RightsAt(at)
 			c := Change{rightsText(r.Path, gained), true}
 			if gained != 0 && !says(at) && !slices.Contains(changes, c) {
 				changes = append(changes, c)

@@ -59,6 +59,16 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	return p, p.Validate()
 }
 
+// Table returns the table of a server that grants what the flags do. It has neither command nor name.
+func (o CommandLineOptions) Table() (*Server, error) {
+	o.Command, o.Name = []string{"-"}, "-"
+	s, err := o.server()
+	if err == nil {
+		s.Command, s.Arguments, s.Name, s.Where = "", nil, "", ""
+	}
+	return s, err
+}
+
 // Declaration returns the lines of a configuration that declare the same server, with the
 // same name and policy.
 func (o CommandLineOptions) Declaration() []string {

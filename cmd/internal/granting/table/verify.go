@@ -1,0 +1,184 @@
+package table
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// wanted returns the table of the server as the file should have it.
+func (w *work) wanted() *config.Server {
+	if w.want.Servers == nil {
+		w.want.Servers = map[string]*config.Server{}
+	}
+	s := w.want.Servers[w.Change.Server]
+	if s == nil {
+		s = &config.Server{Name: w.Change.Server}
+		w.want.Servers[w.Change.Server] = s
+	}
+	return s
+}
+
+// wantedAccess returns the table that grants something to the process, as the file should have it.
+func (w *work) wantedAccess() *config.Access {
+	s := w.wanted()
+	if w.Tool == "" {
+		if s.Access == nil {
+			s.Access = &config.Access{}
+		}
+		return s.Access
+	}
+	if s.Tools == nil {
+		s.Tools = map[string]*config.Tool{}
+	}
+	t := s.Tools[w.Tool]
+	if t == nil {
+		t = &config.Tool{Name: w.Tool}
+		s.Tools[w.Tool] = t
+	}
+	if t.Access == nil {
+		t.Access = &config.Access{}
+	}
+	return t.Access
+}
+
+// faultError reports that a change did not do what it should.
+type faultError struct{ reason string }
+
+func (e *faultError) Error() string { return e.reason }
+
+// verify compares the tables and the policy before and after the change.
+func (w *work) verify(g *config.Server) error {
+	got, err := config.DecodeLayer(w.text, w.File)
+	if err != nil {
+		return &faultError{"the file could not be read any more: " + err.Error()}
+	}
+	if config.Digest(w.plain(got)) != config.Digest(w.plain(w.want)) {
+		return &faultError{"the file would not say what it should"}
+	}
+	now, err := w.Policy(w.text)
+	if err != nil {
+		return &faultError{"the server would not start: " + err.Error()}
+	}
+	if now.Project != w.was.Project {
+		return &faultError{"a project's file that passes a variable or names a preset declares a server of its own, which loses what your configuration grants"}
+	}
+	if now.Default != w.was.Default && !w.kept && !w.Unshared {
+		return &faultError{"the default policy would be replaced"}
+	}
+	less, more := w.was, now
+	if w.Remove {
+		less, more = now, w.was
+	}
+	return w.compare(less, more, w.accessOfGrant(g).Fs)
+}
+
+// plain removes what differs between equal tables: lists without items, and tables without rules.
+func (w *work) plain(c *config.Config) *config.Config {
+	s := c.Servers[w.Change.Server]
+	if s == nil {
+		return c
+	}
+	if len(s.Variables) == 0 {
+		s.Variables = nil
+	}
+	s.Access = plainAccess(s.Access)
+	if t := s.Tools[w.Tool]; t != nil {
+		if t.Access = plainAccess(t.Access); t.Access == nil && t.Warm == nil {
+			delete(s.Tools, w.Tool)
+		}
+	}
+	if len(s.Tools) == 0 {
+		s.Tools = nil
+	}
+	return c
+}
+
+func plainAccess(a *config.Access) *config.Access {
+	if a == nil {
+		return nil
+	}
+	if len(a.Fs) == 0 {
+		a.Fs = nil
+	}
+	if len(a.Net) == 0 {
+		a.Net = nil
+	}
+	if len(a.Inbound) == 0 {
+		a.Inbound = nil
+	}
+	if len(a.Env) == 0 {
+		a.Env = nil
+	}
+	if a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil && len(a.Merge) == 0 {
+		return nil
+	}
+	return a
+}
+
+// compare returns an error unless the policy more has all that less has. What the grant refuses does
+// not count.
+func (w *work) compare(less, more *policy.Policy, grant []policy.FsRule) error {
+	a, b := w.rules(less), w.rules(more)
+	for _, p := range slices.Concat(a.Paths, b.Paths) {
+		refused := slices.ContainsFunc(grant, func(r policy.FsRule) bool { return r.Rights() == 0 && policy.Within(p, w.placed(r.Path)) })
+		if lost := a.RightsAt(p) &^ b.RightsAt(p); lost != 0 && !refused {
+			return &faultError{fmt.Sprintf("the rights at %s would not be those that they should be (%s)", p, lost)}
+		}
+	}
+	switch {
+	case missing(less.Net, more.Net, func(r policy.NetRule) string { return strings.Join(r.TOMLFields(), ", ") }):
+		return &faultError{"the hosts would not be those that they should be"}
+	case missing(less.Env, more.Env, func(r policy.EnvRule) string { return strings.Join(r.TOMLFields(), ", ") }):
+		return &faultError{"the variables would not be those that they should be"}
+	case missing(less.Inbound, more.Inbound, func(r policy.InboundRule) string { return strings.Join(r.TOMLFields(), ", ") }):
+		return &faultError{"the ports would not be those that they should be"}
+	case (less.Commands == nil) != (more.Commands == nil), missing(less.Commands, more.Commands, func(r policy.CommandRule) string { return path.Join(append([]string{r.Name}, r.TOMLFields()...)...) }):
+		return &faultError{"the programs would not be those that they should be"}
+	}
+	return nil
+}
+
+// missing reports whether a rule of less is not among those of more.
+func missing[T any](less, more []T, text func(T) string) bool {
+	return slices.ContainsFunc(less, func(r T) bool {
+		return !slices.ContainsFunc(more, func(o T) bool { return text(o) == text(r) })
+	})
+}
+
+// byHand returns the error that says what to write by hand.
+func (w *work) byHand(g *config.Server, err error) error {
+	line := 0
+	if s := w.before.Servers[w.Change.Server]; s != nil {
+		_, line = policy.SplitPosition(s.Where)
+	}
+	var all []string
+	a := w.accessOfGrant(g)
+	table := spelled(w.access(""))
+	table = strings.TrimSuffix(table, `.""`)
+	for _, r := range a.Fs {
+		all = append(all, strings.Join(r.TOML(table), ", "))
+	}
+	for _, r := range a.Net {
+		all = append(all, strings.Join(r.TOML(table), ", "))
+	}
+	for _, r := range a.Env {
+		all = append(all, strings.Join(r.TOML(table), ", "))
+	}
+	for _, r := range a.Inbound {
+		all = append(all, "[["+table+".inbound]], "+strings.Join(r.TOMLFields(), ", "))
+	}
+	for _, name := range w.variablesOfGrant(g) {
+		all = append(all, "variables = [\""+name+"\"]")
+	}
+	for _, s := range settings(g) {
+		if s.value != "" {
+			all = append(all, s.key+" = "+s.value)
+		}
+	}
+	return &ByHandError{w.File, line, strings.Join(all, "; "), err}
+}
