@@ -34,6 +34,9 @@ type LoadOptions struct {
 	// Pasted are lines that the user is about to paste at the end of the file Into. Load reads that
 	// file as if it had them. Without Into, they are a last file of their own.
 	Pasted, Into string
+	// Written is what the user is about to write, by the path of the file. It takes the place of the
+	// file's content.
+	Written map[string][]byte
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
@@ -50,6 +53,9 @@ func Load(o LoadOptions) (*Config, error) {
 	var problems policy.Problems
 	for _, l := range layers {
 		data, err := o.read(l)
+		if text, ok := o.Written[l.path]; ok && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+			data, err = text, nil
+		}
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !l.explicit {
 				continue
@@ -61,7 +67,7 @@ func Load(o LoadOptions) (*Config, error) {
 			problems = append(problems, ps...)
 			continue
 		}
-		if l.project && o.Project == nil {
+		if l.project && o.Project == nil && o.Written[l.path] == nil {
 			// The bytes that were hashed are the bytes that are decoded.
 			if err := (trust.TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
 				return nil, err
@@ -102,6 +108,21 @@ func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "c
 type layer struct {
 	path              string
 	explicit, project bool
+}
+
+// Layer is a file of a configuration, which may be missing.
+type Layer struct {
+	Path    string
+	Project bool // it is the project's file, which needs trust
+}
+
+// Layers returns the files that Load reads, first layer first.
+func (o LoadOptions) Layers() (all []Layer, err error) {
+	layers, err := o.layers()
+	for _, l := range layers {
+		all = append(all, Layer{l.path, l.project})
+	}
+	return all, err
 }
 
 func (o *LoadOptions) layers() ([]layer, error) {

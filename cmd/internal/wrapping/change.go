@@ -283,7 +283,7 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
 	}
 	defer records.Close()
-	backup, err = c.File.keepCopy(dir, now)
+	backup, err = KeepCopy(dir, own, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
 	}

@@ -18,18 +18,18 @@ const backupsDir = "backups"
 // maxBackups bounds the copies of a file in one second.
 const maxBackups = 1000
 
-// keepCopy keeps a copy of a file as it was read, with mode 0600, and returns its path. The name has
-// the time and a hash of the file's path.
-func (f *File) keepCopy(dir string, now time.Time) (string, error) {
+// KeepCopy keeps a copy of a file as it was read, with mode 0600, and returns its path. The name has
+// the time and a hash of the file's path. dir is the state directory.
+func KeepCopy(dir string, own *ownfile.File, now time.Time) (string, error) {
 	backups, err := private.Make(dir, backupsDir)
 	if err != nil {
 		return "", err
 	}
 	defer backups.Close()
 	// The hash tells files of one name apart.
-	hash := sha256.Sum256([]byte(f.own.Real))
-	stem := hex.EncodeToString(hash[:4]) + "-" + filepath.Base(f.own.Real) + "." + now.UTC().Format("20060102T150405Z")
-	name, err := backups.Create(f.own.Data, private.How{Sync: true}, func(yield func(string) bool) {
+	hash := sha256.Sum256([]byte(own.Real))
+	stem := hex.EncodeToString(hash[:4]) + "-" + filepath.Base(own.Real) + "." + now.UTC().Format("20060102T150405Z")
+	name, err := backups.Create(own.Data, private.How{Sync: true}, func(yield func(string) bool) {
 		for i, number := 1, ""; i < maxBackups && yield(stem+number+".mcp-jail-backup"); i++ {
 			number = fmt.Sprintf("-%d", i+1)
 		}

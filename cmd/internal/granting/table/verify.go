@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -73,6 +74,8 @@ func (w *work) verify(g *config.Server) error {
 	less, more := w.was, now
 	if w.Remove {
 		less, more = now, w.was
+	} else if what := w.lacks(now, g); what != "" {
+		return &faultError{what + " would not be granted: other files of the configuration, or the project, decide about it"}
 	}
 	return w.compare(less, more, w.accessOfGrant(g).Fs)
 }
@@ -141,6 +144,44 @@ func (w *work) compare(less, more *policy.Policy, grant []policy.FsRule) error {
 		return &faultError{"the programs would not be those that they should be"}
 	}
 	return nil
+}
+
+// lacks returns a part of the grant that a policy does not have, or "".
+func (w *work) lacks(now *policy.Policy, g *config.Server) string {
+	a, rules := w.accessOfGrant(g), w.rules(now)
+	for _, r := range a.Fs {
+		if !rules.RightsAt(w.placed(r.Path)).Has(r.Rights()) {
+			return "the path " + show.Name(r.Path)
+		}
+	}
+	after := *w
+	after.was = now
+	for _, r := range a.Net {
+		if _, ok := after.hasNet(r); !ok {
+			return "the host " + show.Name(r.Host)
+		}
+	}
+	for _, r := range slices.Concat(a.Env, g.Variables) {
+		if _, ok := after.hasEnv(r); !ok {
+			return "the variable " + show.Name(r.Name)
+		}
+	}
+	for _, r := range a.Inbound {
+		if !slices.Contains(now.InboundPorts(), r.Port) {
+			return fmt.Sprintf("the port %d", r.Port)
+		}
+	}
+	for name := range a.Commands {
+		if now.Commands != nil && !slices.ContainsFunc(now.Commands, func(r policy.CommandRule) bool { return r.Name == name }) {
+			return "the program " + show.Name(name)
+		}
+	}
+	for _, s := range settings(g) {
+		if s.value != "" && !slices.ContainsFunc(now.Settings, func(o policy.Setting) bool { return o.Key == s.key && o.Value == s.value }) && slices.ContainsFunc(now.Settings, func(o policy.Setting) bool { return o.Key == s.key }) {
+			return s.key + " = " + s.value
+		}
+	}
+	return ""
 }
 
 // missing reports whether a rule of less is not among those of more.

@@ -1,0 +1,177 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// A Place is a file of the configuration that has a table of a server.
+type Place struct {
+	Path string
+	Line int // of the table
+	// Project says that the file is the project's, and that the user trusts what it has. A Write trusts
+	// what it writes.
+	Project bool
+	// Closed is why the file cannot be changed by this user; nil if it can.
+	Closed error
+
+	server  string
+	options config.LoadOptions
+	host    hostfs.Host // its Dir is where the server starts; "" for not known
+	file    *ownfile.File
+}
+
+// Find returns the files with a table of a server, first layer first. The options are those of its
+// start. The host has the directory in which it starts, or "" if that is not known.
+func Find(o config.LoadOptions, host hostfs.Host, server string) (all []*Place, err error) {
+	layers, err := o.Layers()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range layers {
+		p := &Place{Path: l.Path, Project: l.Project, server: server, options: o, host: host}
+		data, err := config.ReadConfigFile(l.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		layer, err := config.DecodeLayer(data, l.Path)
+		if err != nil {
+			return nil, err
+		}
+		if s := layer.Servers[server]; s != nil {
+			_, p.Line = policy.SplitPosition(s.Where)
+			p.Closed = p.open()
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// open reads the file for a change.
+func (p *Place) open() (err error) {
+	if p.file, err = ownfile.Read(p.Path); err != nil {
+		return err
+	}
+	if err := p.file.Replaceable(); err != nil || !p.Project {
+		return err
+	}
+	// The servers of the project may have made a link.
+	dir, err := filepath.EvalSymlinks(filepath.Dir(p.Path))
+	if err != nil {
+		return err
+	}
+	if own := filepath.Join(dir, filepath.Base(p.Path)); own != p.file.Real {
+		return fmt.Errorf("%s is a symbolic link to %s: change that file by hand, and trust it again", show.Line(p.Path), show.Line(p.file.Real))
+	}
+	return p.trusted(p.file.Data)
+}
+
+// trusted returns an error unless the user trusts a content of the project's file.
+func (p *Place) trusted(data []byte) error {
+	err := config.TrustStore{Path: p.options.Trust}.Check(p.Path, data)
+	var untrusted *config.UntrustedError
+	if errors.As(err, &untrusted) {
+		what := "is not trusted"
+		if untrusted.Changed {
+			what = "has changed since you trusted it"
+		}
+		return fmt.Errorf("%s %s: read it and trust it first, with  %s", show.Line(p.Path), what, show.Typed("mcp-jail trust", p.Path))
+	}
+	return err
+}
+
+// Edit is a change of a file that has not been written.
+type Edit struct {
+	Result
+	Before []byte
+	place  *Place
+}
+
+// Edit returns what a change makes of the file. It takes the server, the file and what is known of the
+// host from the place.
+func (p *Place) Edit(c Change) (*Edit, error) {
+	if p.Closed != nil {
+		return nil, p.Closed
+	}
+	was, err := p.policy(p.file.Data, c.Tool)
+	if err != nil {
+		return nil, err
+	}
+	c.File, c.Server, c.Home = p.Path, p.server, p.host.Home
+	c.Policy = func(text []byte) (*policy.Policy, error) { return p.policy(text, c.Tool) }
+	c.Workspace = p.host.Dir
+	if was.Workspace != "" {
+		c.Workspace = c.placed(was.Workspace)
+	}
+	c.Hidden = func(path string) bool {
+		at := c.placed(path)
+		return filepath.IsAbs(at) && (resolve.Sensitive(&p.host, was, at) != "" || resolve.Guarded(&p.host, at, true) != "")
+	}
+	c.Unshared = was.Default && p.host.Dir+was.Workspace != "" && !p.sharesWorkspace(was)
+	result, err := c.Apply(p.file.Data)
+	if err != nil {
+		return nil, err
+	}
+	return &Edit{result, p.file.Data, p}, nil
+}
+
+// policy returns the policy of a process if the file has a text.
+func (p *Place) policy(text []byte, tool string) (*policy.Policy, error) {
+	o := p.options
+	o.Written = map[string][]byte{p.Path: text}
+	cfg, _, err := session.LoadTrusted(o, p.host)
+	if err != nil {
+		return nil, err
+	}
+	return cfg.Policy(p.server, tool)
+}
+
+// sharesWorkspace reports whether the default policy gives the server its workspace.
+func (p *Place) sharesWorkspace(was *policy.Policy) bool {
+	placed, _, _ := resolve.CheckFiles(was, p.host)
+	for _, r := range placed {
+		if r.Where == policy.DefaultSource {
+			return true
+		}
+	}
+	return false
+}
+
+// Write keeps a copy of the file in the state directory dir, and puts the new text in the place of the
+// old one. Of a project's file it trusts exactly that text, if the user trusted the old one. It returns
+// the path of the copy. The error is ownfile.ErrChanged if the file is not as it was any more.
+func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
+	p := e.place
+	if p.Project {
+		if err := p.trusted(e.Before); err != nil {
+			return "", err
+		}
+	}
+	if err := p.file.Unchanged(); err != nil {
+		return "", err
+	}
+	if backup, err = wrapping.KeepCopy(dir, p.file, now); err != nil {
+		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
+	}
+	if err := p.file.Replace(e.Text); err != nil || !p.Project {
+		return backup, err
+	}
+	if err := (config.TrustStore{Path: p.options.Trust}).Trust(p.Path, e.Text); err != nil {
+		return backup, fmt.Errorf("the file was changed, but it is not trusted any more: %w", err)
+	}
+	return backup, nil
+}
