@@ -39,6 +39,16 @@ func Shown(argv []string) []string {
 // ShownLine returns a command line as Shown does, as a line for a shell.
 func ShownLine(argv []string) string { return show.Spelled(Shown(argv)) }
 
+// Hide returns a text without the probable secrets of a command line.
+func Hide(text string, argv []string) string {
+	for _, word := range secretWords(argv) {
+		if len(word) >= shortestSecret {
+			text = strings.ReplaceAll(text, word, hidden)
+		}
+	}
+	return text
+}
+
 // ShowsSecret reports whether the command line of an entry has a word that Shown changes, or the
 // value of a variable of the entry.
 func (e Entry) ShowsSecret() bool {

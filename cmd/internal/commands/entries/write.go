@@ -72,6 +72,11 @@ func DiffText(c terminal.Console, ch *wrapping.Change) string {
 			diff += "-" + ServerTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + ServerTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
 		}
 	}
+	return PaintDiff(c, diff)
+}
+
+// PaintDiff returns a diff in colours.
+func PaintDiff(c terminal.Console, diff string) string {
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
 		line = show.Line(cli.Clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))

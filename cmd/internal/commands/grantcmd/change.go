@@ -38,6 +38,12 @@ func (p *plan) say(label, format string, args ...any) {
 
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
+	switch {
+	case at.table != nil:
+		return g.changeTable(c, host, at, wanted)
+	case g.tool != "":
+		return exit.UsageErrorf("%s has one policy for all its tools, in the flags of its entry (%s): --tool is for a server of the configuration with stateful = false", show.Name(g.server), at.Place())
+	}
 	p, now, err := g.read(at)
 	if err != nil {
 		return err
@@ -191,7 +197,7 @@ func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
 	// The question may wait for long, and a signal must still end it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := cli.Confirm(ctx, c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.File.Path, g.home)+"?")
+	err := cli.Confirm(ctx, c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.path(), g.home)+"?")
 	if ctx.Err() != nil {
 		return errors.New("interrupted: nothing was changed")
 	}

@@ -21,11 +21,11 @@ import (
 type grantCmd struct {
 	entries.Choice
 	cmdline.PolicyFlags
-	server, project string
-	last, remove    bool
-	dryRun, yes     bool
-	home            string // of the user
-	dir             string // where the command was typed
+	server, project, tool string
+	last, remove          bool
+	dryRun, yes           bool
+	home                  string // of the user
+	dir                   string // where the command was typed
 }
 
 // Grant returns the command grant.
@@ -63,6 +63,7 @@ changed; 2: a mistake, or the server could not start with it.`
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
 	g.AddFileFlags(cmd)
 	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; none for the entry for all."})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: "For this tool of a server with stateful = false, each of whose tools has a table; \"*\" for all that have none of their own."})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing.")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Change the file without asking, for scripts.")
 	cmd.ValidArgsFunction = proposeServers

@@ -62,7 +62,7 @@ func lastFailure(host hostfs.Host, p *plan) (r diagnostics.Record, err error) {
 	switch {
 	case len(r.Diagnoses) == 0:
 		return r, fmt.Errorf("there is no failure of server %q on record", p.kept)
-	case p.File.IsProject() && !slices.Equal(about.Command, p.Line().Argv):
+	case p.isProject() && !slices.Equal(about.Command, p.Line().Argv):
 		return r, errors.New("the last session under the name " + show.Quote(p.kept) + " had another command line than the entry in " + p.Place() + ", which others may have written: name the grants yourself")
 	}
 	return r, nil
@@ -116,7 +116,7 @@ func hintOf(d diagnostics.Diagnosis, f granting.Flag) lacked {
 func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) granting.Flag {
 	of := records.ReadAbout(host, p.kept).Configuration
 	relative := f.IsPath() && f.Value != "." && !strings.HasPrefix(f.Value, "/") && !strings.HasPrefix(f.Value, "~")
-	if !relative || of == nil || p.File.IsProject() {
+	if !relative || of == nil || p.isProject() {
 		return f
 	}
 	if path, err := (granting.Person{Home: g.home, Dir: of.Workspace}).Path(f.Value); err == nil {
@@ -177,6 +177,9 @@ func (g *grantCmd) files() (words []string) {
 	}
 	if g.project != "" {
 		words = append(words, "--project", g.project)
+	}
+	if g.tool != "" {
+		words = append(words, "--tool", g.tool)
 	}
 	return words
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -30,10 +31,16 @@ type place struct {
 	raw     []string // its flags, as the file has them
 	kept    string   // the name under which mcp-jail keeps the records of the server
 	dir     string   // where the client starts the server; "" if only the client knows
+
+	table    *table.Place // of a server of the configuration; there is no entry then
+	starters []clients.Client
 }
 
 // title names the place in a line of text.
 func (p place) title() string {
+	if p.table != nil {
+		return fmt.Sprintf("table of the configuration (%s)", p.where())
+	}
 	title := p.File.Client.Title
 	for _, also := range p.File.Also {
 		title += ", " + also.Title
@@ -45,6 +52,25 @@ func (p place) title() string {
 	return title
 }
 
+// where returns the file with a line, for a line of text.
+func (p place) where() string {
+	if p.table != nil {
+		return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(p.table.Path, p.table.Home())), p.table.Line)
+	}
+	return p.Place()
+}
+
+// path returns the path of the file.
+func (p place) path() string {
+	if p.table != nil {
+		return p.table.Path
+	}
+	return p.File.Path
+}
+
+// isProject reports whether others may have written the file.
+func (p place) isProject() bool { return p.table == nil && p.File.IsProject() }
+
 // found are the entries of a name.
 type found struct {
 	jailed []place
@@ -53,7 +79,15 @@ type found struct {
 
 // places returns the entries that the name of the server means.
 func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
-	_, files, err := g.Find()
+	var own found // the tables of the configuration that holds here
+	wrong := own.addTables(host, g.server, host.Dir, nil, nil)
+	choice := g.Choice
+	if chosen, rest := own.in(g.Files); len(chosen) > 0 && len(rest) == 0 {
+		return chosen, nil
+	} else if !g.Everything() {
+		own.jailed, choice.Files = chosen, rest
+	}
+	_, files, err := choice.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +115,16 @@ func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 			}
 		}
 	}
+	for _, p := range own.jailed {
+		if !slices.ContainsFunc(all.jailed, func(o place) bool { return o.path() == p.path() }) && len(all.others) == 0 {
+			all.jailed = append(all.jailed, p)
+		}
+	}
 	switch {
 	case len(all.jailed) > 0:
 		return all.jailed, nil
+	case wrong != nil:
+		return nil, wrong
 	case len(all.others) > 0:
 		return nil, exit.UsageErrorf("%s", strings.Join(all.others, "\n"))
 	}
@@ -98,11 +139,13 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	where := fmt.Sprintf("%s of %s (%s)", entries.ServerTitle(e), f.Client.Title, w.Place())
 	switch {
 	case v.Jailed && v.Line.Argv == nil:
-		a.others = append(a.others, fmt.Sprintf("%s starts the server %s of mcp-jail's configuration, whose table has its policy: add the grant there", where, show.Name(v.Line.Name)))
+		if err := a.addTables(host, v.Line.Name, f.StartDir(e, entries.ClientsHost(host)), v.Line.Flags, append([]clients.Client{f.Client}, f.Also...)); err != nil {
+			a.others = append(a.others, fmt.Sprintf("%s starts the server %s of mcp-jail's configuration: %s", where, show.Name(v.Line.Name), exit.OneLine(err)))
+		}
 	case v.Jailed:
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
-		p := place{w, as, raw.Flags, entries.KeptName(f, e, w.Line(), host), ""}
+		p := place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host)}
 		if !f.IsProject() && e.For == "" {
 			as.Project = "" // it is for all projects, and not for the one where the user is
 		}
@@ -134,9 +177,6 @@ func (g *grantCmd) isOf(e wrapping.Entry) bool {
 
 // unknown returns the error about a name that no entry has.
 func (g *grantCmd) unknown(host hostfs.Host, names []string) error {
-	if cfg, _, err := session.LoadTrusted(config.LoadOptions{}, host); err == nil && cfg.Servers[g.server] != nil {
-		return exit.UsageErrorf("the policy of %s is in its table of the configuration (%s): add the grant there", g.server, show.Line(cfg.Servers[g.server].Where))
-	}
 	switch near := config.Suggest(g.server, names); {
 	case near != "":
 		return exit.UsageErrorf("there is no server %q; did you mean %q?", g.server, near)
@@ -177,9 +217,11 @@ func (g *grantCmd) selectors(p place, all []place) (flags []string) {
 	alone := func(has func(place) bool) bool {
 		return !slices.ContainsFunc(all, func(o place) bool { return has(o) && !o.is(p) })
 	}
-	sameClient := func(o place) bool { return o.File.Client.Name == p.File.Client.Name }
-	sameFile := func(o place) bool { return o.File.Path == p.File.Path }
+	sameClient := func(o place) bool { return o.table == nil && o.File.Client.Name == p.File.Client.Name }
+	sameFile := func(o place) bool { return o.path() == p.path() }
 	switch {
+	case p.table != nil:
+		return []string{"--file", cli.ShortPath(p.path(), g.home)}
 	case alone(sameClient):
 		return []string{"--client", p.File.Client.Name}
 	case alone(sameFile):
@@ -190,7 +232,9 @@ func (g *grantCmd) selectors(p place, all []place) (flags []string) {
 	return []string{"--file", cli.ShortPath(p.File.Path, g.home), "--project", "none"}
 }
 
-func (p place) is(o place) bool { return p.File.Path == o.File.Path && p.Entry.Key() == o.Entry.Key() }
+func (p place) is(o place) bool {
+	return p.path() == o.path() && (p.table != nil || p.Entry.Key() == o.Entry.Key())
+}
 
 // command returns this command with more flags, for a shell.
 func (g *grantCmd) command(more ...string) string {
@@ -200,6 +244,9 @@ func (g *grantCmd) command(more ...string) string {
 	}
 	if g.remove {
 		words = append([]string{"--remove"}, words...)
+	}
+	if g.tool != "" {
+		words = append(words, "--tool", g.tool)
 	}
 	return commandOf(g.server, append(words, more...))
 }

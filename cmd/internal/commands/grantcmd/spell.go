@@ -35,10 +35,13 @@ func (g *grantCmd) path(p *plan, person granting.Person, f granting.Flag, typed 
 	isHome := g.home != "" && policy.Within(g.home, whole)
 	switch {
 	// mcp-jail proposes it beside other flags, and means the workspace.
-	case f.Value == "." && f.Name == "--write" && granting.IsDefault(p.before) && len(typed) > 1:
+	case f.Value == "." && f.Name == "--write" && p.table == nil && granting.IsDefault(p.before) && len(typed) > 1:
 		return f, nil
 	case isHome && !slices.Contains([]string{"/", "~", "~/"}, f.Value) && f.Value != g.home && f.Name != "--deny":
 		return f, exit.UsageErrorf("%s is the whole home directory here, or more. To grant that, write it as %s; the workspace of the server needs no flag", f, path)
+	}
+	if p.table != nil {
+		return granting.NewFlag(f.Name, p.tablePath(whole, path)), nil
 	}
 	if shared := p.Entry.InProject(whole, p.clients); shared != "" {
 		return granting.NewFlag(f.Name, shared), nil
@@ -49,7 +52,7 @@ func (g *grantCmd) path(p *plan, person granting.Person, f granting.Flag, typed 
 
 // stays returns an error if a client would replace a part of a flag.
 func (p *plan) stays(f granting.Flag) error {
-	if !p.File.References(f.Value) {
+	if p.table != nil || !p.File.References(f.Value) {
 		return nil
 	}
 	return exit.UsageErrorf("%s cannot be written into %s: %s would replace a part of it", f, p.Place(), p.File.Client.Title)

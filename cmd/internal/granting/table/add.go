@@ -131,9 +131,9 @@ func (w *work) addRule(axis string, fields []string) error {
 }
 
 // keep adds the rule that keeps the workspace, where a table of access would take away the default
-// policy.
+// policy. In a home directory and the like the rule grants as little as that policy does.
 func (w *work) keep() error {
-	if !w.was.Default || w.kept || w.Unshared {
+	if !w.was.Default || w.kept {
 		return nil
 	}
 	w.kept = true

@@ -26,8 +26,6 @@ type Change struct {
 	Policy func(text []byte) (*policy.Policy, error)
 	// Home and Workspace are where "~/" and relative paths lead; "" for not known.
 	Home, Workspace string
-	// Unshared says that the default policy gives this server no workspace, so that none is kept.
-	Unshared bool
 	// Hidden reports whether a rule around a path does not reach it, because it is a sensitive path; nil
 	// for never.
 	Hidden func(path string) bool

@@ -142,7 +142,11 @@ func (d *document) addBlock(header string, path, fields []string, comment string
 		end = d.lineEnd(last.End)
 		indent, _ = d.indent(d.all[i].Start)
 		inner, _ = d.indent(last.Start)
-		if above := d.before(d.all[i].Start); above > 0 && !d.isBlank(above) && shared(d.all[i].Key, path) == len(path) {
+		above := d.before(d.all[i].Start)
+		for above > 0 && strings.HasPrefix(strings.TrimSpace(string(d.text[d.lineStart(above):above])), "#") {
+			above = d.before(above)
+		}
+		if above > 0 && !d.isBlank(above) && shared(d.all[i].Key, path) == len(path) {
 			gap = "" // the tables of the list follow each other without a blank line
 		}
 	}

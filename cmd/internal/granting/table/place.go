@@ -94,11 +94,16 @@ func (p *Place) trusted(data []byte) error {
 	return err
 }
 
+// Text returns the content of the file.
+func (p *Place) Text() []byte { return p.file.Data }
+
+// Home returns the home directory of the user.
+func (p *Place) Home() string { return p.host.Home }
+
 // Edit is a change of a file that has not been written.
 type Edit struct {
 	Result
-	Before []byte
-	place  *Place
+	place *Place
 }
 
 // Edit returns what a change makes of the file. It takes the server, the file and what is known of the
@@ -107,12 +112,12 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 	if p.Closed != nil {
 		return nil, p.Closed
 	}
-	was, err := p.policy(p.file.Data, c.Tool)
+	was, err := p.Policy(p.file.Data, c.Tool)
 	if err != nil {
 		return nil, err
 	}
 	c.File, c.Server, c.Home = p.Path, p.server, p.host.Home
-	c.Policy = func(text []byte) (*policy.Policy, error) { return p.policy(text, c.Tool) }
+	c.Policy = func(text []byte) (*policy.Policy, error) { return p.Policy(text, c.Tool) }
 	c.Workspace = p.host.Dir
 	if was.Workspace != "" {
 		c.Workspace = c.placed(was.Workspace)
@@ -121,16 +126,15 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 		at := c.placed(path)
 		return filepath.IsAbs(at) && (resolve.Sensitive(&p.host, was, at) != "" || resolve.Guarded(&p.host, at, true) != "")
 	}
-	c.Unshared = was.Default && p.host.Dir+was.Workspace != "" && !p.sharesWorkspace(was)
 	result, err := c.Apply(p.file.Data)
 	if err != nil {
 		return nil, err
 	}
-	return &Edit{result, p.file.Data, p}, nil
+	return &Edit{result, p}, nil
 }
 
-// policy returns the policy of a process if the file has a text.
-func (p *Place) policy(text []byte, tool string) (*policy.Policy, error) {
+// Policy returns the policy of a process if the file has a text.
+func (p *Place) Policy(text []byte, tool string) (*policy.Policy, error) {
 	o := p.options
 	o.Written = map[string][]byte{p.Path: text}
 	cfg, _, err := session.LoadTrusted(o, p.host)
@@ -140,24 +144,13 @@ func (p *Place) policy(text []byte, tool string) (*policy.Policy, error) {
 	return cfg.Policy(p.server, tool)
 }
 
-// sharesWorkspace reports whether the default policy gives the server its workspace.
-func (p *Place) sharesWorkspace(was *policy.Policy) bool {
-	placed, _, _ := resolve.CheckFiles(was, p.host)
-	for _, r := range placed {
-		if r.Where == policy.DefaultSource {
-			return true
-		}
-	}
-	return false
-}
-
 // Write keeps a copy of the file in the state directory dir, and puts the new text in the place of the
 // old one. Of a project's file it trusts exactly that text, if the user trusted the old one. It returns
 // the path of the copy. The error is ownfile.ErrChanged if the file is not as it was any more.
 func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
 	p := e.place
 	if p.Project {
-		if err := p.trusted(e.Before); err != nil {
+		if err := p.trusted(p.file.Data); err != nil {
 			return "", err
 		}
 	}

@@ -68,7 +68,7 @@ func (w *work) verify(g *config.Server) error {
 	if now.Project != w.was.Project {
 		return &faultError{"a project's file that passes a variable or names a preset declares a server of its own, which loses what your configuration grants"}
 	}
-	if now.Default != w.was.Default && !w.kept && !w.Unshared {
+	if now.Default != w.was.Default && !w.kept {
 		return &faultError{"the default policy would be replaced"}
 	}
 	less, more := w.was, now
