@@ -31,7 +31,7 @@ type grantCmd struct {
 // Grant returns the command grant.
 func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
-	cmd := line.Command("grant [flags] SERVER", "Let a server reach more, or take that back: change its flags in the file of its client.", 1, false, func(args []string) error {
+	cmd := line.Command("grant [flags] SERVER", "Let a server reach more, or take that back: change its flags in its client's file, or its table.", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
 		return g.Run(line.Console)
 	})
@@ -39,10 +39,13 @@ func Grant(line *cli.CommandLine) *cobra.Command {
 or the name that mcp-jail why shows. A server without mcp-jail in front needs mcp-jail wrap
 first.
 
-grant shows the difference and asks. It changes the flags in the entry of the server and no
-other byte of the file, keeps a copy of the file, and writes nothing that the server could
-not start with. Relative paths start at your working directory. A grant that is there
-already changes nothing.
+grant shows the difference and asks. It changes the flags in the entry of the server, or the
+server's table in a file of the configuration, and no other byte of the file. It keeps a copy
+of the file, and writes nothing that the server could not start with. Relative paths start at
+your working directory. A grant that is there already changes nothing.
+
+A project's .mcp-jail.toml must be trusted before, and is trusted again with the change. A
+server with stateful = false has a table for each tool: --tool names it.
 
 The flags are those of mcp-jail run about what a server gets. It takes no --waive, which is
 no grant but does without a part of the jail, and no --name, which the private HOME belongs
