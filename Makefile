@@ -4,9 +4,11 @@ export CGO_ENABLED = 0
 .PHONY: build demo test test-all test-long bench lint
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
+	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
 	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
+	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
 	go run ./examples/demo
 
 test: ## install what the tests need; every package, as the user who runs it

@@ -64,6 +64,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh = log, followed.Refresh
 	t.Package.PinTools(&session)
+	tellTyping(c, &session)
 	record := records.New(t.Host, t.Policy.KeptName())
 	record.Project, record.File = t.Policy.Project, t.File()
 	record.About = t.About
@@ -79,6 +80,14 @@ func run(args []string, c terminal.Console) confine.Exit {
 		log.Error().Err(err).Msg("start failed")
 	}
 	return exit
+}
+
+// tellTyping tells a person who started a session in a terminal what it waits for.
+func tellTyping(c terminal.Console, s *lifecycle.Session) {
+	if c.InputIsTerminal() {
+		c.Sayf("waiting for an MCP client on standard input; Ctrl-C ends it")
+		s.Typed = "that line is not an MCP message: a client writes JSON here, one message a line; Ctrl-C ends mcp-jail"
+	}
 }
 
 func refuse(c terminal.Console, t *session.Target, name string, err error) confine.Exit {

@@ -12,22 +12,29 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // ttyMain runs a program with a terminal as its standard input, output and error, and copies
 // the output of the terminal to stdout:
 //
-//	tty [-type TEXT -after TEXT] PROGRAM [ARG...]
+//	tty [-columns N] [-after TEXT -type TEXT]... PROGRAM [ARG...]
 //
-// It types the text of -type, with \n for Enter, after the terminal has shown that of -after.
+// It types the text of each -type, with \n for Enter, after the terminal has shown that of its
+// -after. Without -columns the terminal does not know its width.
 func ttyMain() {
-	keys := flag.String("type", "", "what to type; ^C and ^D stand for those keys")
-	after := flag.String("after", "", "wait until the terminal shows this")
+	columns := flag.Int("columns", 0, "the width of the terminal")
+	var keys, after []string
+	flag.Func("type", "what to type; ^C and ^D stand for those keys", func(s string) error {
+		keys = append(keys, strings.NewReplacer("^C", "\x03", "^D", "\x04", `\n`, "\n").Replace(s))
+		return nil
+	})
+	flag.Func("after", "wait until the terminal shows this", func(s string) error { after = append(after, s); return nil })
 	flag.Parse()
-	err := inTTY(strings.NewReplacer("^C", "\x03", "^D", "\x04", `\n`, "\n").Replace(*keys), *after, flag.Args())
+	err := errors.New("each -type needs its -after")
+	if len(keys) == len(after) {
+		err = inTTY(*columns, keys, after, flag.Args())
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		os.Exit(statusAfter(exit.ProcessState))
@@ -38,23 +45,12 @@ func ttyMain() {
 	}
 }
 
-func inTTY(keys, after string, args []string) error {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+func inTTY(columns int, keys, after, args []string) error {
+	master, slave, err := testkit.Terminal(columns, 0)
 	if err != nil {
 		return err
 	}
 	defer master.Close()
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		return err
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		return err
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return err
-	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -62,21 +58,18 @@ func inTTY(keys, after string, args []string) error {
 		return err
 	}
 	slave.Close()
-	screen := &screen{wanted: after, ready: make(chan struct{})}
+	screen := &screen{}
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
 		io.Copy(screen, master) // fails with EIO after the last close of the other end
 	}()
-	if keys != "" {
-		select {
-		case <-screen.ready:
-			master.WriteString(keys)
-		case <-shown:
-		case <-time.After(testkit.Patience):
+	for i, text := range after {
+		if err = screen.wait(text, shown); err != nil {
 			cmd.Process.Kill()
-			err = fmt.Errorf("the terminal never showed %q", after)
+			break
 		}
+		master.WriteString(keys[i])
 	}
 	start := time.Now()
 	ended := cmd.Wait()
@@ -87,16 +80,36 @@ func inTTY(keys, after string, args []string) error {
 
 // screen copies the output of a terminal and notes when a text has appeared.
 type screen struct {
-	wanted string
-	ready  chan struct{}
-	once   sync.Once
-	all    strings.Builder
+	mu  sync.Mutex
+	all strings.Builder // since the last text that was waited for
+}
+
+// wait waits until the terminal has shown a text since the last one, or shows no more.
+func (s *screen) wait(text string, ended <-chan struct{}) error {
+	for deadline := time.Now().Add(testkit.Patience); ; {
+		s.mu.Lock()
+		seen := strings.Contains(s.all.String(), text)
+		if seen {
+			s.all.Reset()
+		}
+		s.mu.Unlock()
+		if seen {
+			return nil
+		}
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the terminal never showed %q", text)
+		}
+	}
 }
 
 func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
 	s.all.Write(p)
-	if strings.Contains(s.all.String(), s.wanted) {
-		s.once.Do(func() { close(s.ready) })
-	}
+	s.mu.Unlock()
 	return os.Stdout.Write(p)
 }

@@ -36,6 +36,7 @@ func (p programs) build(ctx context.Context, dir string) (programs, error) {
 		if runtime.GOOS == "windows" {
 			*program.path += ".exe"
 		}
+		fmt.Fprintf(os.Stderr, "demo: building %s\n", program.pkg) // Go is silent, the first time for a minute
 		command := exec.CommandContext(ctx, "go", "build", "-o", *program.path, module+"/"+program.pkg)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {

@@ -63,7 +63,7 @@ func Rows() []Row {
 		{names("TMPDIR"), readers(Jail, Secret), User, "long messages, and without user namespaces the server's `TMPDIR`"},
 		{names("TMP", "TEMP"), readers(Jail), User, "the same on Windows"},
 		{names("NO_COLOR", "TERM"), readers(Jail, Secret), Project, "colours"},
-		{names("COLUMNS"), readers(Jail), Project, "the width of text, 100 by default: a large number keeps each message on one line"},
+		{names("COLUMNS"), readers(Jail), Project, "the width of text and tables, in place of that of the terminal: a large number keeps each message on one line"},
 		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
 		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
 		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret), User, "authorities of `mcp-jail-tls`, unless a server could write them, and of registries"},

@@ -43,7 +43,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 			page, _ := explain.Find(name)
 			rows = append(rows, [2]string{"  " + name, page.Title})
 		}
-		c.Printf("`mcp-jail explain NAME` prints one of these pages.\n%s", cli.Table("Pages", rows))
+		c.Printf("`mcp-jail explain NAME` prints one of these pages.\n%s", cli.Table("Pages", rows, c.Width()))
 		return nil
 	}
 	page, ok := explain.Find(pageName(e.name))
@@ -54,7 +54,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 		}
 		return exit.UsageErrorf("there is no page %q%s\n`mcp-jail explain` lists all pages", e.name, near)
 	}
-	c.Printf("%s", page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
+	c.PrintText(page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil
 }
 

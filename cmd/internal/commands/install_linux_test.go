@@ -253,7 +253,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	}})
 	u := newNPMUser(t, site)
 	u.types(0, []string{"install", "--", "npx", "-y", "@s/files", "one"}, "ready: @s/files 1.0.0, ")
-	u.types(0, []string{"check"}, "no server is configured: no configuration file was found\na server that a client starts in mcp-jail: mcp-jail check NAME, with its name in mcp-jail status\n")
+	u.types(0, []string{"check"}, "no server is configured: no configuration file was found\na server that a client starts in mcp-jail: `mcp-jail check NAME`, with its name in `mcp-jail status`\n")
 	u.configure("[servers.o]\ncommand = \"npx\"\narguments = [\"-y\", \"other\"]\n")
 	said := u.types(0, []string{"install"}, "ready: other 1.0.0, ", "ready already: @s/files 1.0.0, ")
 	if strings.Count(said, "@s/files 1.0.0, ") != 1 || strings.Count(said, "other 1.0.0, ") != 1 {

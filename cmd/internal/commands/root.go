@@ -146,7 +146,9 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetErr(line.Console.ErrWriter())
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.CompletionOptions.DisableDefaultCmd = true // complete.go has one
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { line.Console.Printf("%s", cli.HelpText(cmd)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		line.Console.Printf("%s", cli.HelpText(cmd, line.Console.Width()))
+	})
 	help := &cobra.Command{Use: "help [COMMAND]", Short: "Show the help of a command."}
 	help.ValidArgsFunction = cli.ProposeOne(cmdline.Commands())
 	root.SetHelpCommand(help)
@@ -170,33 +172,38 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
 	if i < 0 {
-		line.Console.Printf("%s", programHelp(root))
+		line.Console.Printf("%s", programHelp(root, line.Console.Width()))
 		return exit.OK
 	}
 	cmd, err := find(root, args[i])
 	if err != nil {
 		return session.Misuse(line.Console, args[i:], cmdline.Server{}, err)
 	}
-	line.Console.Printf("%s", cli.HelpText(cmd))
+	line.Console.Printf("%s", cli.HelpText(cmd, line.Console.Width()))
 	return exit.OK
 }
 
-func programHelp(root *cobra.Command) string {
+func programHelp(root *cobra.Command, width int) string {
 	var rows [][2]string
 	for _, name := range cmdline.Commands() {
 		if cmd, err := find(root, name); err == nil {
 			rows = append(rows, [2]string{"  " + name, cmd.Short})
 		}
 	}
-	return "Usage: mcp-jail <command>\n\n" + programDescription + "\n" +
-		cli.Table("Flags", cli.FlagRows(root)) + cli.Table("Commands", rows) +
-		"\nRun \"mcp-jail <command> --help\" for more information on a command.\n"
+	return "Usage: mcp-jail <command>\n\n" + cli.Reflow(programDescription, width) + "\n" +
+		cli.Table("Flags", cli.FlagRows(root), width) + cli.Table("Commands", rows, width) +
+		"\n" + cli.Reflow("Run `mcp-jail <command> --help` for more information on a command.", width) + "\n"
 }
 
 const programDescription = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
 
-In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
-by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`
+In a client's configuration, replace
+
+    "command": "npx", "args": ["-y", "PACKAGE"]
+
+by
+
+    "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"]`
 
 // run returns the command run for its help and for completion: mcp-jail itself runs it.
 func runCommand(line *cli.CommandLine) *cobra.Command {

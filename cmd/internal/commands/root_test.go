@@ -49,7 +49,7 @@ func TestCommands(t *testing.T) {
 	var names []string
 	for _, cmd := range root.Commands() {
 		names = append(names, cmd.Name())
-		text := cli.HelpText(cmd)
+		text := cli.HelpText(cmd, 80)
 		for line := range strings.Lines(text) {
 			if len(line) > 100 {
 				t.Errorf("%s: a line has %d bytes: %s", cmd.Name(), len(line), line)

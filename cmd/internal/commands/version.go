@@ -34,7 +34,12 @@ func (v *versionCmd) Run(c terminal.Console) {
 		})
 		return
 	}
-	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
+	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	width := c.TableColumns()
+	if width == 0 {
+		width = len(kernel) + 9 // scripts read the line
+	}
+	c.Printf("%s\n", terminal.Hang("kernel   ", "         ", kernel, width))
 }
 
 func kernelSummary() string {

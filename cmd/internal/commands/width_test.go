@@ -26,18 +26,7 @@ methods = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"]
 // TestWidth: what the commands print for people has lines of at most terminal.TextWidth
 // characters, but for words that are longer.
 func TestWidth(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_STATE_HOME", "")
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Chdir(home)
-	config := filepath.Join(home, ".config", "mcp-jail", "config.toml")
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, []byte(widthConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	home := widthHome(t)
 	lines := [][]string{{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"list"}, {"preset"}}
 	for _, name := range cmdline.Commands() {
 		lines = append(lines, []string{name, "--help"})
@@ -71,6 +60,24 @@ func TestWidth(t *testing.T) {
 	if text := printed(t, []string{"plan", "--verbose", "notes"}); !strings.Contains(text, "PATH=") {
 		t.Errorf("the whole plan:\n%s", text)
 	}
+}
+
+// widthHome makes a HOME with a configuration and goes there.
+func widthHome(t *testing.T) string {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("COLUMNS", "")
+	t.Chdir(home)
+	config := filepath.Join(home, ".config", "mcp-jail", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(widthConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
 }
 
 // printed returns what a command prints to standard output.

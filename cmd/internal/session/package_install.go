@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -19,11 +21,12 @@ import (
 
 // InstallMessage is one line of JSON that the companion prints while it installs for a session.
 type InstallMessage struct {
-	Step  string `json:"step,omitempty"`
-	Files int    `json:"files,omitempty"`
-	Bytes int64  `json:"bytes,omitempty"`
-	Ready string `json:"ready,omitempty"` // name@version
-	Error string `json:"error,omitempty"`
+	Step     string `json:"step,omitempty"`
+	Files    int    `json:"files,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"`
+	Ready    string `json:"ready,omitempty"`    // name and version
+	Packages int    `json:"packages,omitempty"` // with Ready: it and what it needs
+	Error    string `json:"error,omitempty"`
 }
 
 // installError reports that the package of a server could not be installed, or cannot be used.
@@ -73,11 +76,17 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	if err := json.NewEncoder(alive).Encode(reach); err != nil && !errors.Is(err, syscall.EPIPE) { // if it has ended, it says why
 		return err
 	}
+	broken := make(chan os.Signal, 1) // a client that has closed our stderr still wants the server
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	c.Sayf("%s: fetching it once", p.notInstalled())
 	in, stdout, _ := c.Raw()
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(in), out: stdout, begin: time.Now(), name: name, asked: p.asked}
+	w := waiter{client: newClientPeek(in), out: stdout, console: c, begin: time.Now(), name: name, asked: p.asked}
+	if c.Spins() {
+		w.spinner = c.Spinner()
+	}
 	// A companion whose client has left must not wait for a reader.
 	if err = w.wait(messages); w.left {
 		out.Close()
@@ -149,78 +158,5 @@ func readMessages(from io.Reader, to chan<- InstallMessage) {
 	}
 }
 
-// waiter waits for an installation in front of a client.
-type waiter struct {
-	client *clientPeek
-	out    io.Writer
-	begin  time.Time
-	name   string
-	asked  string // the arguments of mcp-jail install for this server
-	last   InstallMessage
-	steps  int
-	left   bool // the client can wait no longer
-}
-
 // AfterClient is how long an installation goes on at most after the client has left.
 const AfterClient = 2 * time.Minute
-
-// reportEvery is the time between two notifications to the client.
-const reportEvery = time.Second
-
-func (w *waiter) wait(messages <-chan InstallMessage) error {
-	tick := time.NewTicker(reportEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case m, ok := <-messages:
-			switch {
-			case !ok:
-				return nil // the exit status tells
-			case m.Error != "":
-				return &installError{w.name, m.Error}
-			case m.Ready != "":
-				return nil
-			}
-			if m.Files == 0 && m.Bytes == 0 {
-				m.Files, m.Bytes = w.last.Files, w.last.Bytes // those of the step before
-			}
-			w.last = m
-		case <-tick.C:
-			w.client.look()
-			if w.client.impatient() {
-				w.left = true
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
-			}
-			w.notify()
-		}
-	}
-}
-
-func (w *waiter) progress() string {
-	if w.last.Files == 0 && w.last.Bytes == 0 {
-		step := w.last.Step
-		if step == "waiting" {
-			step = "waiting for another installation of it"
-		}
-		return fmt.Sprintf("%s, after %d s", step, int(time.Since(w.begin).Seconds()))
-	}
-	files := "files"
-	if w.last.Files == 1 {
-		files = "file"
-	}
-	return fmt.Sprintf("%s, %d %s, %.1f MB after %d s", w.last.Step, w.last.Files, files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
-}
-
-func (w *waiter) notify() {
-	if w.client.token == nil {
-		return
-	}
-	w.steps++
-	text, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "method": "notifications/progress",
-		"params": map[string]any{"progressToken": w.client.token, "progress": w.steps, "message": "mcp-jail fetches " + w.name + ": " + w.progress()},
-	})
-	if err == nil {
-		w.out.Write(append(text, '\n'))
-	}
-}

@@ -46,7 +46,7 @@ func (e *AmbiguousError) Error() string {
 func (a *All) Find(name string) (*Server, error) {
 	for _, matches := range []func(*Server) bool{
 		func(s *Server) bool { return s.Name == name },
-		func(s *Server) bool { return withoutHash(s.Name) == name },
+		func(s *Server) bool { return WithoutHash(s.Name) == name },
 		func(s *Server) bool { return s.isPackage(name) },
 		func(s *Server) bool { return strings.HasPrefix(s.Name, name) },
 	} {
@@ -102,7 +102,7 @@ func (a *All) near(name string) (near []string) {
 	candidates := map[string]string{} // the server of each
 	var words []string
 	for _, s := range a.Servers {
-		for _, word := range []string{s.Name, withoutHash(s.Name)} {
+		for _, word := range []string{s.Name, WithoutHash(s.Name)} {
 			if candidates[word] == "" {
 				candidates[word] = s.Name
 				words = append(words, word)
@@ -128,7 +128,8 @@ func (a *All) near(name string) (near []string) {
 // hashDigits is the length of the hash in the name of a server on the command line.
 const hashDigits = 16
 
-func withoutHash(name string) string {
+// WithoutHash returns the name of a server without the hash that a command line has given it.
+func WithoutHash(name string) string {
 	at := len(name) - hashDigits - 1
 	if at <= 0 || name[at] != '-' || strings.Trim(name[at+1:], "0123456789abcdef") != "" {
 		return name
@@ -139,7 +140,7 @@ func withoutHash(name string) string {
 // ShortName returns a short name by which Find finds a server: without the hash, or with as much
 // of it as is necessary.
 func (a *All) ShortName(s *Server) string {
-	short := withoutHash(s.Name)
+	short := WithoutHash(s.Name)
 	for n := len(short); n < len(s.Name); n += 5 {
 		if found, err := a.Find(s.Name[:n]); err == nil && found == s {
 			return s.Name[:n]

@@ -42,18 +42,23 @@ func Fold(text string, width int) string {
 func foldLine(line string, width int) string {
 	body := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(body)]
+	return Hang(indent, indent+"    ", body, width)
+}
+
+// Hang breaks one line as Fold does. The line begins with first, and each further one with rest.
+func Hang(first, rest, body string, width int) string {
 	var b strings.Builder
-	open, length := []byte(indent), len(indent)
+	open, length := []byte(first), visible(first)
 	for i, word := range unbroken(body) {
 		n := visible(word)
 		switch {
 		case i == 0:
 			open, length = append(open, word...), length+n
 		// A word that is longer than a line stays where it is: a new line would not help.
-		case length+1+n > width && (word == "" || len(indent)+4+n <= width):
+		case length+1+n > width && (word == "" || len(rest)+n <= width):
 			b.Write(bytes.TrimRight(open, " "))
 			b.WriteByte('\n')
-			open, length = append(append(open[:0], indent+"    "...), word...), len(indent)+4+n
+			open, length = append(append(open[:0], rest...), word...), len(rest)+n
 		default:
 			open, length = append(append(open, ' '), word...), length+1+n
 		}
@@ -165,10 +170,18 @@ func visible(line string) int { return utf8.RuneCountInString(escape().ReplaceAl
 // TextColumns returns the width of text for people: COLUMNS if it is large enough, else
 // TextWidth.
 func TextColumns() int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= minWidth {
+	if n := givenColumns(); n > 0 {
 		return n
 	}
 	return TextWidth
+}
+
+// givenColumns returns COLUMNS, or 0 if it is not set to a width that is large enough.
+func givenColumns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= minWidth {
+		return n
+	}
+	return 0
 }
 
 // TextColumns returns the width of text for Out: that of its terminal, but at most TextWidth. If
@@ -176,10 +189,19 @@ func TextColumns() int {
 func (c Console) TextColumns() int { return textColumns(c.out) }
 
 func textColumns(f *os.File) int {
-	if n := columns(f); n > 0 && os.Getenv("COLUMNS") == "" {
+	if n := columns(f); n > 0 && givenColumns() == 0 {
 		return max(minWidth, min(n, TextWidth))
 	}
 	return TextColumns()
+}
+
+// TableColumns returns how wide a table for Out may be: as wide as its terminal, or COLUMNS. It
+// returns 0 for a pipe or a file, where no cell is cut.
+func (c Console) TableColumns() int {
+	if n := givenColumns(); n > 0 {
+		return n
+	}
+	return columns(c.out)
 }
 
 // PrintText prints text for people to Out, folded.

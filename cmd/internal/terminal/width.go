@@ -3,15 +3,14 @@ package terminal
 // Bounds of the width of text, in characters.
 const (
 	minWidth   = 40
-	plainWidth = 80  // of output that is not for a terminal
-	maxWidth   = 100 // longer lines are hard to read
+	plainWidth = 80 // of help in a pipe
 )
 
-// Width returns how many characters a line of Out may have: the width of the terminal within
-// bounds, and 80 if there is none.
+// Width returns how many characters a line of help may have: as TextColumns, but 80 if Out is no
+// terminal.
 func (c Console) Width() int {
-	if n := columns(c.out); n > 0 {
-		return max(minWidth, min(n, maxWidth))
+	if columns(c.out) == 0 && givenColumns() == 0 {
+		return plainWidth
 	}
-	return plainWidth
+	return c.TextColumns()
 }

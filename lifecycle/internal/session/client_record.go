@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // Warn says a line once on stderr and adds it to the record.
@@ -41,6 +42,13 @@ func (c *Client) SayOnce(line string) {
 	c.RecordMu.Unlock()
 	if !known {
 		c.Stderr.SayLine(line)
+	}
+}
+
+// ExplainTyped prints Typed if f is not an MCP message.
+func (c *Client) ExplainTyped(f *mcpproxy.Frame) {
+	if c.Config.Typed != "" && f.NonMessage() {
+		c.SayOnce(c.Config.Typed)
 	}
 }
 

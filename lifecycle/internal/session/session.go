@@ -81,6 +81,10 @@ type Session struct {
 	// may call it. It may be nil.
 	Refresh func() Refreshed
 
+	// Typed is printed once to Err when the client sends a line that is not an MCP message: a
+	// person at a terminal may have typed it. "" prints nothing.
+	Typed string
+
 	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
 	Fold func(text string) string
 

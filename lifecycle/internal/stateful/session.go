@@ -41,6 +41,9 @@ func newStatefulSession(s session.Session) *statefulSession {
 	if r.client.Tools != nil {
 		r.client.Tools.Redact = r.server.Redact
 	}
+	if s.Typed != "" {
+		r.upstream.onFrame = r.client.ExplainTyped
+	}
 	r.upstream.onRefused = func(d diagnostics.Diagnosis) {
 		r.client.RefuseAll(d)
 		select {

@@ -16,6 +16,7 @@ type upstream struct {
 	server    atomic.Pointer[mcpproxy.Conn]
 	guard     discoverGuard
 	failed    atomic.Pointer[diagnostics.Diagnosis]
+	onFrame   func(*mcpproxy.Frame)       // called for each frame; may be nil
 	onRefused func(diagnostics.Diagnosis) // called for each frame after failed is set
 
 	sendsBegun, sendsDone atomic.Int64 // frames for the server: see sendStalled
@@ -38,6 +39,9 @@ func (u *upstream) fail(d diagnostics.Diagnosis) {
 // Send implements mcpproxy.Upstream. It never fails: a server that no longer reads is
 // about to end, and then every open request is answered.
 func (u *upstream) Send(f *mcpproxy.Frame) error {
+	if u.onFrame != nil {
+		u.onFrame(f)
+	}
 	if d := u.failed.Load(); d != nil {
 		u.onRefused(*d)
 		return nil

@@ -40,6 +40,7 @@ func (dp *dispatcher) readClient(ctx context.Context) error {
 // dispatch passes on a frame of the client. It waits for no process: a cancellation must
 // not wait for the call that it cancels.
 func (dp *dispatcher) dispatch(ctx context.Context, f *mcpproxy.Frame) {
+	dp.client.ExplainTyped(f)
 	switch {
 	case f.Blank():
 	case f.NonMessage():

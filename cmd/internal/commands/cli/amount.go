@@ -22,17 +22,14 @@ func SizeText(n int64) string {
 
 // AgoText returns how long before now the time t was. A time in the future, of another clock, is
 // "just now". The zero time is "never".
-func AgoText(now, t time.Time) string { return Ago(now, t).Text }
-
-// Ago returns AgoText as a cell, whose short form leaves out "ago".
-func Ago(now, t time.Time) Cell {
+func AgoText(now, t time.Time) string {
 	d := now.Sub(t)
 	for _, unit := range []struct {
 		length, upTo time.Duration
 		name         string
 	}{
-		{time.Minute, time.Hour, "minute"},
-		{time.Hour, 24 * time.Hour, "hour"},
+		{time.Minute, time.Hour, "min"},
+		{time.Hour, 24 * time.Hour, "h"},
 		{Day, 14 * Day, "day"},
 		{7 * Day, 60 * Day, "week"},
 		{30 * Day, 365 * Day, "month"},
@@ -41,13 +38,15 @@ func Ago(now, t time.Time) Cell {
 		switch n := int(d / unit.length); {
 		case d >= unit.upTo:
 		case n < 1:
-			return Cell{Text: "just now"}
+			return "just now"
 		default:
-			span := Plural(n, unit.name)
-			return Cell{span + " ago", span}
+			if unit.length < Day {
+				return fmt.Sprintf("%d %s ago", n, unit.name)
+			}
+			return Plural(n, unit.name) + " ago"
 		}
 	}
-	return Cell{Text: "never"}
+	return "never"
 }
 
 // Plural returns a number of things.

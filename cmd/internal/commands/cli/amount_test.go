@@ -16,7 +16,7 @@ func TestSizeText(t *testing.T) {
 func TestAgoText(t *testing.T) {
 	now := time.Now()
 	for d, want := range map[time.Duration]string{
-		-time.Hour: "just now", 59 * time.Second: "just now", time.Minute: "1 minute ago", 59 * time.Minute: "59 minutes ago", time.Hour: "1 hour ago", 23 * time.Hour: "23 hours ago",
+		-time.Hour: "just now", 59 * time.Second: "just now", time.Minute: "1 min ago", 59 * time.Minute: "59 min ago", time.Hour: "1 h ago", 23 * time.Hour: "23 h ago",
 		Day: "1 day ago", 3 * Day: "3 days ago", 13 * Day: "13 days ago", 14 * Day: "2 weeks ago", 59 * Day: "8 weeks ago", 60 * Day: "2 months ago", 364 * Day: "12 months ago", 365 * Day: "1 year ago", 800 * Day: "2 years ago",
 	} {
 		if got := AgoText(now, now.Add(-d)); got != want {

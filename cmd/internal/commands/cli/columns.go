@@ -8,9 +8,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// A Cell is a text in a table. If the column is too narrow, the cell has Short in place of Text, and
-// then the beginning of that.
-type Cell struct{ Text, Short string }
+// A Cell is a text in a table. If the column is too narrow, the cell has Short in place of Text. It
+// goes on in the next lines where there are blanks, unless it is whole, and what is still too long is
+// cut, with "…".
+type Cell struct {
+	Text, Short string
+	whole       bool
+}
 
 // Words returns a cell with a text that others may have written, or with "-" for none. Its short form
 // is the name of a package without its scope.
@@ -22,6 +26,28 @@ func Words(text string) Cell {
 	return c
 }
 
+// parts divides a text where a line may end: after blanks, and in a word that is wider than a line,
+// after "/" and "-".
+func parts(text string, width int) (all []string) {
+	for word := range strings.SplitAfterSeq(text, " ") {
+		if utf8.RuneCountInString(word) <= width {
+			all = append(all, word)
+			continue
+		}
+		for len(word) > 0 {
+			end := 1 + strings.IndexAny(word[1:], "/-")
+			if end == 0 || end+1 >= len(word) {
+				end = len(word) - 1
+			}
+			all, word = append(all, word[:end+1]), word[end+1:]
+		}
+	}
+	return all
+}
+
+// Whole returns a cell with a time or a size, which stays on one line.
+func Whole(text string) Cell { return Cell{Text: text, whole: true} }
+
 // Heading returns the first row of a table.
 func Heading(names ...string) (row []Cell) {
 	for _, name := range names {
@@ -30,55 +56,132 @@ func Heading(names ...string) (row []Cell) {
 	return row
 }
 
-func (c Cell) in(width int) string {
+// cellLines is how many lines a cell may have: the rest of a long command line is cut.
+const cellLines = 3
+
+// lines returns the lines of a cell in a column.
+func (c Cell) lines(width int) []string {
 	text := c.Text
 	if utf8.RuneCountInString(text) > width {
 		text = cmp.Or(c.Short, text)
 	}
-	return Clip(text, width)
+	if utf8.RuneCountInString(text) <= width {
+		return []string{text}
+	}
+	if c.whole {
+		return []string{Clip(text, width)}
+	}
+	var lines []string
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	for i, part := range parts(strings.TrimSpace(text), width) {
+		if i == 0 {
+			part = indent + part
+		}
+		n := len(lines)
+		if n > 0 && utf8.RuneCountInString(strings.TrimRight(lines[n-1]+part, " ")) <= width {
+			lines[n-1] += part
+			continue
+		}
+		if n == cellLines {
+			lines[n-1] += part + "…" // for all that follows; it is cut below
+			break
+		}
+		lines = append(lines, part)
+	}
+	for i := range lines {
+		lines[i] = Clip(strings.TrimRight(lines[i], " "), width)
+	}
+	return lines
 }
 
-// Columns aligns rows. If a line is too long, columns shrink in the given order, each at most to
-// its least width. If that is not enough, the columns without a least width show the short forms of
-// their cells, and then the least widths are halved.
+// Columns aligns rows. If a line is wider than width, columns shrink in the given order, each at
+// most to its least width, and then the others to their longest words. If that is not enough, the
+// widest column shrinks again and again: at first those with a least width, to the half of it. With
+// width 0 nothing shrinks.
 func Columns(rows [][]Cell, width int, least map[int]int, order []int) string {
 	widths := widthsOf(rows)
-	shrink := func(i, to int) {
-		total := -2
-		for _, w := range widths {
-			total += w + 2
-		}
-		if less := min(total-width, widths[i]-to); less > 0 {
-			widths[i] -= less
+	if width > 0 {
+		shrink(widths, rows, width, least, order)
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		writeRow(&b, r, widths)
+	}
+	return b.String()
+}
+
+func shrink(widths []int, rows [][]Cell, width int, least map[int]int, order []int) {
+	excess := 2*(len(widths)-1) - width
+	for _, w := range widths {
+		excess += w
+	}
+	to := func(i, floor int) {
+		if less := min(excess, widths[i]-floor); less > 0 {
+			widths[i], excess = widths[i]-less, excess-less
 		}
 	}
 	// Names first: their beginnings say most.
 	for _, i := range order {
-		shrink(i, least[i])
+		to(i, least[i])
 	}
-	// Then times, which keep their figures.
 	for i := range widths {
 		if least[i] == 0 {
-			shrink(i, shortWidth(rows, i))
+			to(i, longestWord(rows, i))
 		}
 	}
-	for _, i := range order {
-		shrink(i, least[i]/2)
+	for _, floor := range []func(i int) int{
+		func(i int) int { return least[i] / 2 },
+		func(i int) int { return min(least[i], leastColumn) },
+	} {
+		toWidest(widths, to, func(i int) bool { return least[i] > 0 && widths[i] > floor(i) })
 	}
-	var b strings.Builder
-	for _, r := range rows {
+	toWidest(widths, to, func(i int) bool { return widths[i] > leastColumn })
+}
+
+// leastColumn is the width below which a column says nothing.
+const leastColumn = 6
+
+// toWidest makes the widest of some columns narrower by one letter, as long as there is one.
+func toWidest(widths []int, to func(i, floor int), may func(i int) bool) {
+	for changed := true; changed; {
+		widest := -1
+		for i := range widths {
+			if may(i) && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		changed = false
+		if widest >= 0 {
+			before := widths[widest]
+			to(widest, before-1)
+			changed = widths[widest] < before
+		}
+	}
+}
+
+// writeRow writes a row in as many lines as its longest cell has. The last column has sizes, which
+// are aligned to the right.
+func writeRow(b *strings.Builder, row []Cell, widths []int) {
+	cells, height := make([][]string, len(row)), 0
+	for i, cell := range row {
+		cells[i] = cell.lines(widths[i])
+		height = max(height, len(cells[i]))
+	}
+	for at := range height {
 		line := ""
-		for i, cell := range r {
-			text := cell.in(widths[i])
+		for i, cell := range cells {
+			text := ""
+			if at < len(cell) {
+				text = cell[at]
+			}
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			if i == len(r)-1 { // sizes
+			if i == len(row)-1 {
 				text, pad = pad+text, ""
 			}
 			line += text + pad + "  "
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	return b.String()
 }
 
 func widthsOf(rows [][]Cell) []int {
@@ -91,9 +194,15 @@ func widthsOf(rows [][]Cell) []int {
 	return widths
 }
 
-func shortWidth(rows [][]Cell, column int) (width int) {
+func longestWord(rows [][]Cell, column int) (width int) {
 	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(cmp.Or(r[column].Short, r[column].Text)))
+		words := strings.Fields(cmp.Or(r[column].Short, r[column].Text))
+		if r[column].whole {
+			words = []string{r[column].Text}
+		}
+		for _, word := range words {
+			width = max(width, utf8.RuneCountInString(word))
+		}
 	}
 	return width
 }

@@ -39,18 +39,18 @@ func NonNil[T any](s []T) []T {
 	return s
 }
 
-// WriteWrapped writes items separated by commas, in lines of at most terminal.TextWidth bytes.
-func WriteWrapped(b *strings.Builder, indent string, items []string) {
+// WriteWrapped writes items separated by commas, in lines of at most width bytes.
+func WriteWrapped(b *strings.Builder, indent string, items []string, width int) {
 	room := 0
 	for i, item := range items {
 		item = show.Line(item)
 		switch {
-		case i == 0, room < len(item)+2:
+		case i == 0, room < len(item)+3: // with the comma after it
 			if i > 0 {
 				b.WriteString(",\n")
 			}
 			b.WriteString(indent + item)
-			room = terminal.TextWidth - len(indent) - len(item)
+			room = width - len(indent) - len(item)
 		default:
 			b.WriteString(", " + item)
 			room -= len(item) + 2

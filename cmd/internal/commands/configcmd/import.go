@@ -118,7 +118,7 @@ func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	if todo > 0 {
 		text += fmt.Sprintf(" %s to fill in.", pluralHas(todo, "line"))
 	}
-	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, show.Line(file))
+	c.Notef("%s\nRead it, add it to %s, and try it with `mcp-jail check`", text, show.Line(file))
 }
 
 func pluralHas(n int, noun string) string {

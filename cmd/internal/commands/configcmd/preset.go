@@ -33,7 +33,10 @@ where these facts come from. It grants nothing by its name. To use it, write
     command = "github-mcp-server"
     arguments = ["stdio"]
 
-or give it to a command:  mcp-jail run --preset github -- github-mcp-server stdio
+or give it to a command:
+
+    mcp-jail run --preset github -- github-mcp-server stdio
+
 Your own keys and flags come on top of it. A file or a host that the server's
 arguments or variables name is granted too. To change a preset, copy the part of
 its text that begins with [servers. into your configuration.
@@ -93,8 +96,23 @@ func (p *presetCmd) printNamed(c terminal.Console) error {
 		cli.PrintJSON(c, reportPreset(known))
 		return nil
 	}
-	c.Printf("%s", known.Text)
+	c.Printf("%s", factsFolded(c, string(known.Text)))
 	return nil
+}
+
+// factsFolded returns the text of a preset for a terminal, with its long facts folded. The part for a
+// configuration is as it is, and so is all of it in a pipe.
+func factsFolded(c terminal.Console, text string) string {
+	facts, table, ok := strings.Cut(text, "\n[servers.")
+	if c.TableColumns() == 0 || !ok {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(facts, "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		b.WriteString(terminal.Hang(indent, indent+"    ", line[len(indent):], c.TextColumns()) + "\n")
+	}
+	return b.String() + "[servers." + table
 }
 
 // presetNameWidth is the width of the column of names.
@@ -103,12 +121,16 @@ const presetNameWidth = 20
 func (r presetReport) text(c terminal.Console) string {
 	var b strings.Builder
 	name := fmt.Sprintf("%-*s", presetNameWidth-1, r.Name)
-	fmt.Fprintf(&b, "%s %s\n", c.Paint(terminal.Bold, name), r.Title)
+	indent := strings.Repeat(" ", presetNameWidth)
+	if c.TextColumns() < 80 {
+		indent = "    "
+	}
+	b.WriteString(terminal.Hang(c.Paint(terminal.Bold, name)+" ", indent, r.Title, c.TextColumns()) + "\n")
 	var names []string
 	for _, p := range r.Packages {
 		names = append(names, p.Ecosystem+" "+p.Name)
 	}
-	cli.WriteWrapped(&b, strings.Repeat(" ", presetNameWidth), names)
+	cli.WriteWrapped(&b, indent, names, c.TextColumns())
 	return b.String()
 }
 

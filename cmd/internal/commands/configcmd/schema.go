@@ -27,7 +27,7 @@ keep a copy beside the file, and write its name:
 
     #:schema ./mcp-jail.schema.json
 
-The schema says which keys and values there are. mcp-jail check says whether a
+The schema says which keys and values there are. ` + "`mcp-jail check`" + ` says whether a
 configuration is right.`
 	cmd.Example = `    mcp-jail schema >~/.config/mcp-jail/mcp-jail.schema.json`
 	return cmd

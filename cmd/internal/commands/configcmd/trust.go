@@ -253,7 +253,7 @@ func Untrust(line *cli.CommandLine) *cobra.Command {
 	cmd.Long = policyFileHelp + `
 
 After that, commands that would use the file fail again. See
-mcp-jail trust --help.`
+` + "`mcp-jail trust --help`" + `.`
 	return cmd
 }
 

@@ -45,7 +45,7 @@ func (i *installation) print(c terminal.Console) {
 	for _, s := range i.starts {
 		rows = append(rows, []cli.Cell{{Text: "  " + show.Line(s.title)}, cli.Words(s.Server), cli.Words(i.short(s.Starts)), cli.Words(i.short(s.Runs)), cli.Words(s.Jail)})
 	}
-	c.Printf("%s", cli.Columns(rows, c.TextColumns(), map[int]int{0: cli.OtherWidth, 1: cli.NameWidth, 2: cli.NameWidth, 3: cli.NameWidth}, []int{3, 2, 1, 0}))
+	c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.OtherWidth, 1: cli.NameWidth, 2: cli.NameWidth, 3: cli.NameWidth}, []int{3, 2, 1, 0}))
 }
 
 // remark says what a copy is to this command, to a shell and to clients.

@@ -69,10 +69,10 @@ func (s storedSizes) print(c terminal.Console) {
 		if size.Dir != "" {
 			where = "  " + size.Dir
 		}
-		c.Printf("%s\n", show.Line(fmt.Sprintf("%-14s %4d  %8s%s", what, size.Count, cli.SizeText(size.Bytes), where)))
+		c.PrintText(show.Line(fmt.Sprintf("%-14s %4d  %8s%s", what, size.Count, cli.SizeText(size.Bytes), where)) + "\n")
 	}
 	if s.Packages.Count+s.Homes.Count+s.Leftovers.Count > 0 {
-		c.Printf("\nkept of servers (mcp-jail list):\n")
+		c.Printf("\nkept of servers (`mcp-jail list`):\n")
 	}
 	line("packages", s.Packages)
 	line("private HOMEs", s.Homes)

@@ -42,7 +42,7 @@ func Check(line *cli.CommandLine) *cobra.Command {
 		return k.Run(line.Console)
 	})
 	cmd.Long = `FILEs are configuration files to check instead of the usual ones. SERVER is the name of one
-server to check: a configured one, or one that a client starts in mcp-jail (see mcp-jail status).
+server to check: a configured one, or one that a client starts in mcp-jail (see ` + "`mcp-jail status`" + `).
 
 Exit status 0: no error; 1: a server failed, or its program is missing; 2: the
 configuration has an error; 3: this host cannot enforce it. Warnings do not
@@ -196,7 +196,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 		c.Printf("no server is configured%s\n", configSources(files))
 		// Servers run, but no configuration has them: clients start them in mcp-jail.
 		if names := cli.StoredNames(); len(names) > 0 {
-			c.Printf("a server that a client starts in mcp-jail: mcp-jail check NAME, with its name in mcp-jail status\n")
+			c.PrintText("a server that a client starts in mcp-jail: `mcp-jail check NAME`, with its name in `mcp-jail status`\n")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (r serverReport) text(c terminal.Console) string {
 		fmt.Fprintf(&b, "    %s offers %d tool%s\n", show.Line(r.Probed), len(r.Tools), plural)
 	}
 	if !r.stateless {
-		cli.WriteWrapped(&b, "      ", toolNames(r.Tools))
+		cli.WriteWrapped(&b, "      ", toolNames(r.Tools), c.TextColumns())
 		return b.String()
 	}
 	if r.Probed == "" && len(r.Tools) > 0 {

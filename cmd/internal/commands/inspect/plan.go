@@ -36,7 +36,7 @@ func Plan(line *cli.CommandLine) *cobra.Command {
 		return p.Run(line.Console, line.Server)
 	})
 	cmd.Long = `SERVER is the name of a configured server, or of one that a client starts in mcp-jail (see
-mcp-jail status). Without it, give a command behind --.
+` + "`mcp-jail status`" + `). Without it, give a command behind --.
 The exit status is 3 if this host cannot enforce the plan.`
 	cmd.Example = `    mcp-jail plan github
     mcp-jail plan --read ~/notes -- notes-server ~/notes`

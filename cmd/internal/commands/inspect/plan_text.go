@@ -159,14 +159,14 @@ func (page *planPage) files() {
 		return
 	}
 	fmt.Fprintf(page, "  read execute, in every policy:\n")
-	cli.WriteWrapped(&page.Builder, "    ", runtime)
+	cli.WriteWrapped(&page.Builder, "    ", runtime, page.console.TextColumns())
 	if len(p.Links) > 0 {
 		var links []string
 		for _, l := range p.Links {
 			links = append(links, l.Path+" -> "+l.Target)
 		}
 		fmt.Fprintf(page, "  symbolic links:\n")
-		cli.WriteWrapped(&page.Builder, "    ", links)
+		cli.WriteWrapped(&page.Builder, "    ", links, page.console.TextColumns())
 	}
 }
 
@@ -194,7 +194,7 @@ func (page *planPage) environment() {
 		fmt.Fprintf(page, "  %s of yours withheld\n", cli.Plural(len(p.Withheld), "variable"))
 	} else if len(p.Withheld) > 0 {
 		fmt.Fprintf(page, "  withheld:\n")
-		cli.WriteWrapped(&page.Builder, "    ", p.Withheld)
+		cli.WriteWrapped(&page.Builder, "    ", p.Withheld, page.console.TextColumns())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -277,8 +276,7 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 	if len(all) == 0 {
 		c.Printf("no server was run yet\n")
 	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var rows [][]cli.Cell
 	for _, s := range all {
 		failed := "no failure on record"
 		if s.Failed != nil {
@@ -287,10 +285,11 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 		if s.Project != "" {
 			failed += ", of " + show.Line(s.Project)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(s.Server), s.Last.Local().Format(time.DateTime), failed)
+		rows = append(rows, []cli.Cell{cli.Words(show.Name(s.Server)), cli.Whole(s.Last.Local().Format(time.DateTime)), cli.Words(failed), {}})
 	}
-	t.Flush()
-	c.Printf("%s", b.String())
+	if len(rows) > 0 {
+		c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.NameWidth, 2: cli.OtherWidth}, []int{2, 0}))
+	}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func Install(line *cli.CommandLine) *cobra.Command {
 		return i.Run(line.Console)
 	})
 	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
-that mcp-jail list shows, or its package. A line of these may also stand behind --.
+that ` + "`mcp-jail list`" + ` shows, or its package. A line of these may also stand behind --.
 Without both, all such servers of the configuration and all pins are meant.
 
 npm, or the installer of the line, fetches the package in a jail that reaches the
@@ -335,7 +335,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(session.InstallMessage{Ready: r.Entry.Name + "@" + r.Entry.Version})
+			say(session.InstallMessage{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
@@ -19,10 +18,10 @@ type installProgress struct {
 	console terminal.Console
 	name    string
 
-	mu   sync.Mutex
-	bar  *progressbar.ProgressBar // on a terminal, while something is done
-	step string
-	said time.Time
+	mu      sync.Mutex
+	spinner *terminal.Spinner // on a terminal, while something is done
+	step    string
+	said    time.Time
 }
 
 // progressEvery is the least time between two lines of one step where there is no terminal.
@@ -34,10 +33,6 @@ func newInstallProgress(c terminal.Console, name string) *installProgress {
 
 // show shows the progress that package install reports. It may be called in another goroutine.
 func (p *installProgress) show(at install.Progress) {
-	text := map[install.Step]string{
-		install.Waiting: "waiting for another installation of", install.Fetching: "fetching",
-		install.Scripts: "running the install scripts of", install.Sealing: "hashing",
-	}[at.Step]
 	size := ""
 	if at.Bytes > 0 {
 		size = ": " + cli.SizeText(at.Bytes)
@@ -45,7 +40,7 @@ func (p *installProgress) show(at install.Progress) {
 			size = fmt.Sprintf(": %s, %s", cli.Plural(at.Files, "file"), cli.SizeText(at.Bytes))
 		}
 	}
-	p.print(text, size)
+	p.print(session.InstallStep(string(at.Step)), size)
 }
 
 func (p *installProgress) starting() { p.print("starting", "") }
@@ -53,7 +48,7 @@ func (p *installProgress) starting() { p.print("starting", "") }
 func (p *installProgress) print(step, size string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.console.ErrIsTerminal() {
+	if !p.console.Spins() {
 		if step != p.step || time.Since(p.said) >= progressEvery {
 			if step == p.step {
 				step += " " + p.name + size
@@ -66,20 +61,17 @@ func (p *installProgress) print(step, size string) {
 		}
 		return
 	}
-	if p.bar == nil {
-		_, _, errs := p.console.Raw()
-		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(errs), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSpinnerType(14), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth())
+	if p.spinner == nil {
+		p.spinner = p.console.Spinner()
 	}
-	p.bar.Describe(step + " " + p.name + size)
-	p.bar.Add(1)
+	p.spinner.Show(step + " " + p.name + size)
 }
 
 func (p *installProgress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		p.bar.Finish()
-		p.bar = nil
+	if p.spinner != nil {
+		p.spinner.Clear()
+		p.spinner = nil
 	}
 }

@@ -70,9 +70,13 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))
 	}
 	if len(all.Servers) == 0 {
-		c.Printf("nothing is kept: no server was run or installed, or all of it was removed\n")
+		c.PrintText("nothing is kept: no server was run or installed, or all of it was removed\n")
 	} else {
-		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
+		c.Printf("%s", serverTable(all, time.Now(), c.TableColumns()))
+	}
+	if text := namesText(all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text)
 	}
 	if text := projectText(host, all); text != "" {
 		c.Printf("\n")
@@ -83,7 +87,8 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.PrintText(text + "\n")
 	}
 	if text := unneededText(all); text != "" {
-		c.Printf("\n%s\n", text)
+		c.Printf("\n")
+		c.PrintText(text + "\n")
 	}
 	return nil
 }
@@ -155,17 +160,38 @@ func unneededText(all *stored.All) string {
 func serverTable(all *stored.All, now time.Time, width int) string {
 	rows := [][]cli.Cell{cli.Heading("NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE")}
 	for _, s := range all.Servers {
-		used, failed := cli.Ago(now, s.Used), cli.Words("")
+		used, failed := cli.Whole(cli.AgoText(now, s.Used)), cli.Words("")
 		if s.Running {
 			used = cli.Words("running")
 		}
 		if f := s.Failed(); f != nil {
-			failed = cli.Ago(now, f.Time)
+			failed = cli.Whole(cli.AgoText(now, f.Time))
 		}
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
-		rows = append(rows, []cli.Cell{cli.Words(show.Name(all.ShortName(s))), cli.Words(runsText(s)), cli.Words(s.Pinned()), cli.Words(client), used, failed, cli.Words(cli.SizeText(s.Bytes()))})
+		rows = append(rows, []cli.Cell{nameCell(all, s), cli.Words(runsText(s)), cli.Words(s.Pinned()), cli.Words(client), used, failed, cli.Whole(cli.SizeText(s.Bytes()))})
 	}
 	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
+}
+
+// nameCell returns the name of a server without the digits that its command line gave it, if it is
+// clear without them. Else it has all of them, or, in a narrow column, enough.
+func nameCell(all *stored.All, s *stored.Server) cli.Cell {
+	switch short := all.ShortName(s); short {
+	case stored.WithoutHash(s.Name), s.Name:
+		return cli.Words(show.Name(short))
+	default:
+		return cli.Cell{Text: show.Name(s.Name), Short: show.Name(short) + "…"}
+	}
+}
+
+// namesText explains the digits in names of the table, or returns "".
+func namesText(all *stored.All) string {
+	for _, s := range all.Servers {
+		if base := stored.WithoutHash(s.Name); all.ShortName(s) != base && s.Name != base {
+			return "another server is called " + show.Name(base) + ", too: the digits of " + show.Name(s.Name) + " belong to its command line; `mcp-jail run --name NAME -- COMMAND` gives it a name of your choice\n"
+		}
+	}
+	return ""
 }
 
 func runsText(s *stored.Server) string {

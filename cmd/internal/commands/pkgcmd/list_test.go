@@ -38,21 +38,24 @@ func TestServerTable(t *testing.T) {
 		{Name: "mended", Used: now, Failure: &stored.Failure{Time: now.Add(-40 * time.Minute), Past: true}},
 		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
-	for _, width := range []int{80, 90, 100} {
+	for _, width := range []int{60, 80, 90, 100, 120} {
 		for line := range strings.Lines(serverTable(all, now, width)) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("a line has %d characters: %s", n, line)
 			}
 		}
 	}
-	if got := serverTable(all, now, 80); !strings.Contains(got, " 50 minutes  ") || !strings.Contains(got, " 1 kB\n") {
+	if got := serverTable(all, now, 80); !strings.Contains(got, " 50 min ago  ") || !strings.Contains(got, " 1 kB\n") {
 		t.Errorf("narrow:\n%s", got)
 	}
+	if got := serverTable(all, now, 0); strings.Count(got, "\n") != 6 || strings.Contains(got, "…") || !strings.Contains(got, "@modelcontextprotocol/server-sequential-thinking") {
+		t.Errorf("in a pipe:\n%s", got)
+	}
 	got := serverTable(all, now, terminal.TextWidth)
-	if strings.Count(got, "\n") != 6 || strings.Contains(got, "\x1b") || strings.Contains(got, "40 minutes") {
+	if strings.Contains(got, "\x1b") || strings.Contains(got, "40 min") {
 		t.Errorf("%s", got)
 	}
-	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… ", " mcp-server-time…  no "} {
+	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 min ago ", " 1 kB\n", "  sequential-  ", "  mcp-server-  "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -32,14 +32,14 @@ func Rm(line *cli.CommandLine) *cobra.Command {
 		r.servers = args
 		return r.Run(line.Console)
 	})
-	cmd.Long = `NAME is a server as mcp-jail list shows it: its name, the beginning of its name,
+	cmd.Long = `NAME is a server as ` + "`mcp-jail list`" + ` shows it: its name, the beginning of its name,
 or its package. In the directory of a project, the name of the project's own
 server means that one, and elsewhere yours. rm shows what it is about to remove,
 with sizes, and asks.
 
     the private HOME   what the server has written for itself: its own data, which
                        nothing brings back
-    the records        of its sessions, which mcp-jail why shows, and what undo keeps:
+    the records        of its sessions, which ` + "`mcp-jail why`" + ` shows, and what undo keeps:
                        mcp-jail undo cannot put back anything afterwards
     the pin            its section of mcp-jail.lock, if no other server uses it
     the package        its files, if no other pin names them
@@ -51,7 +51,7 @@ removes packages that no pin names, such as those before an update, and what
 interrupted installations have left. --all removes all of that, for all servers.
 
 With --format json, rm does not ask. Without --yes it only tells what it would
-remove: an object with servers and leftovers as in mcp-jail list, and
+remove: an object with servers and leftovers as in ` + "`mcp-jail list`" + `, and
 
     pins       in mcp-jail.lock: ecosystem, name, version, spec
     packages   their files: ecosystem, name, version, bytes, path

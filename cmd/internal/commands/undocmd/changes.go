@@ -38,7 +38,7 @@ undo = "call". Default: all of them.
 
 For each session that is kept, changes lists what the server has made, changed,
 removed and renamed, and with undo = "call" what each call has. What it made and
-removed itself is left out. What mcp-jail undo has done is a session too.`
+removed itself is left out. What ` + "`mcp-jail undo`" + ` has done is a session too.`
 	cmd.Example = `    mcp-jail changes
     mcp-jail changes filesystem --diff
     mcp-jail changes filesystem --session 20261123-101845-7f15 --call 3`

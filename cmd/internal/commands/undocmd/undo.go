@@ -64,7 +64,7 @@ do: an object with session, steps, and done.`
     mcp-jail undo filesystem --call 3
     mcp-jail undo filesystem --session 20261123-101845-7f15 --yes`
 	f := cmd.Flags()
-	f.StringVar(&u.session, "session", "", "Undo this session. mcp-jail changes shows them.")
+	f.StringVar(&u.session, "session", "", "Undo this session. `mcp-jail changes` shows them.")
 	f.IntVar(&u.call, "call", 0, "Undo this call only: its number in the session.")
 	f.BoolVar(&u.others, "others", false, "Put back what others left between two changes of the server.")
 	f.BoolVar(&u.yes, "yes", false, "Do it without asking, for scripts.")

@@ -195,7 +195,7 @@ func firstProblem(err error) error {
 		return err
 	}
 	first := problems[0]
-	first.Message += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
+	first.Message += fmt.Sprintf(" (and %d more: `mcp-jail check`)", len(problems)-1)
 	return policy.Problems{first}
 }
 

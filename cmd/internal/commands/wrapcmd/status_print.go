@@ -40,10 +40,10 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		used, failed := cli.Words(""), cli.Words("")
 		if s.LastUsed != nil {
-			used = cli.Ago(now, *s.LastUsed)
+			used = cli.Whole(cli.AgoText(now, *s.LastUsed))
 		}
 		if s.LastFailure != nil && !s.LastFailure.Past {
-			failed = cli.Ago(now, s.LastFailure.Time)
+			failed = cli.Whole(cli.AgoText(now, s.LastFailure.Time))
 			notes = append(notes, show.Name(s.Name)+": "+s.LastFailure.Brief+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
 		if s.Problem != "" {
@@ -61,7 +61,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, key := range f.Removed {
 		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
 	}
-	c.Printf("%s", cli.Columns(rows, c.TextColumns(), map[int]int{0: cli.NameWidth, 2: 30, 3: cli.OtherWidth, 4: cli.OtherWidth}, []int{2, 3, 0, 4}))
+	c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.NameWidth, 2: 30, 3: cli.OtherWidth, 4: cli.OtherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.ShortHome(show.Line(n), os.Getenv("HOME"))))
 	}

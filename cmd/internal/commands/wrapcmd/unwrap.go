@@ -30,7 +30,7 @@ entry that starts a server of the configuration gets the command of its table. T
 rest of the file stays as it is, whatever has changed it since.
 
 What mcp-jail keeps of the servers stays, their own files among it: see
-mcp-jail list  and  mcp-jail rm.`
+` + "`mcp-jail list`" + ` and ` + "`mcp-jail rm`" + `.`
 	cmd.Example = `    mcp-jail unwrap --dry-run
     mcp-jail unwrap
     mcp-jail unwrap --client cursor --server github`

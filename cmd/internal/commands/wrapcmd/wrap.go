@@ -50,14 +50,14 @@ files in the working directory, such as .mcp.json and .vscode/mcp.json.
 wrap shows what each server starts, what it may reach in its jail, and what it
 loses. Then it shows the difference, and asks. It changes the command line of a
 server and no other byte of the file, keeps a copy of the file, and writes nothing
-if a client has changed the file meanwhile. mcp-jail unwrap  takes it back.
+if a client has changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes it back.
 
 An entry that starts a mcp-jail that does not exist any more, or another copy of it,
 is repaired: it gets the path of this program, and keeps its flags.
 
 A server gets what its entry shows: its variables, and the files and directories
 among its arguments and in its variables, to read. If there is a preset for its
-package, it gets what the preset says instead (mcp-jail preset lists them). Servers
+package, it gets what the preset says instead (` + "`mcp-jail preset`" + ` lists them). Servers
 that are reached by a URL, switched off, or confined by the client itself are left as they are.`
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
@@ -119,7 +119,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	if len(written) > 0 {
 		entries.PrintReload(c, written)
-		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
+		c.Printf("\nBack again: `mcp-jail unwrap`. How it goes: `mcp-jail status`\n")
 	}
 	left := unread(files, host.Home)
 	if w.dryRun || err != nil && len(written) == 0 {
@@ -245,10 +245,10 @@ func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*
 		return nil
 	case w.install:
 	case w.yes || !c.Asks():
-		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
+		c.Printf("The first start of each server fetches its package. Ahead of time: `mcp-jail wrap --install`\n")
 		return nil
 	case !cli.AskYes(c, fmt.Sprintf("Fetch and pin the packages of %s now? Else the first start does it, and the client may give up before.", cli.Plural(len(lines), "server"))):
-		c.Printf("Later: mcp-jail wrap --install\n")
+		c.Printf("Later: `mcp-jail wrap --install`\n")
 		return nil
 	}
 	var failed []error

@@ -88,12 +88,15 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
 			continue
 		}
-		room := c.TextColumns() - len([]rune(title))
 		line := s.Argv()
 		if w, is := clients.ParseWrapped(line); is && s.Repair != nil && w.Argv != nil {
 			line = w.Argv
 		}
-		c.Printf("%s%s\n", title, show.Line(cli.Clip(wrapping.ShownLine(line), room)))
+		started := show.Line(wrapping.ShownLine(line))
+		if c.TableColumns() > 0 {
+			started = strings.TrimPrefix(terminal.Hang(title, indent, started, c.TextColumns()), title)
+		}
+		c.Printf("%s%s\n", title, started)
 		if s.Repair != nil {
 			printRepair(c, indent, s, home)
 		}

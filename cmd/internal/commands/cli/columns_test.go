@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestColumns: a table is as wide as it may be. What does not fit goes on in the next line, a time or
+// a size never, and what has no room there ends in "…". In a pipe the cells are whole.
+func TestColumns(t *testing.T) {
+	rows := [][]Cell{
+		Heading("  NAME", "RUNS", "USED", "SIZE"),
+		{{Text: "  files"}, Words("@scope/server-filesystem"), Whole("14 min ago"), Whole("25 MB")},
+		{{Text: "  tool-ae8a96f461ab0d36", Short: "  tool-ae8a…"}, Words("node /home/me/projects/tool/index.js --with 'an option' and more of them"), Whole("just now"), Whole("3 kB")},
+		{{Text: "  ümläute"}, Words(strings.Repeat("x", 90)), Whole("running"), Whole("-")},
+	}
+	table := func(width int) string {
+		return Columns(rows, width, map[int]int{0: NameWidth, 1: RunsWidth}, []int{1, 0})
+	}
+	whole := table(0)
+	if strings.Count(whole, "\n") != len(rows) || strings.Contains(whole, "…") || !strings.Contains(whole, "and more of them") {
+		t.Errorf("in a pipe:\n%s", whole)
+	}
+	for _, width := range []int{30, 40, 60, 61, 80, 100, 120, 300} {
+		got := table(width)
+		for line := range strings.Lines(got) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d: a line has %d characters: %s", width, n, line)
+			}
+		}
+		for _, time := range []string{"14 min ago", "just now", "25 MB"} {
+			if width >= 60 && !strings.Contains(got, time) {
+				t.Errorf("%d: no %q in\n%s", width, time, got)
+			}
+		}
+	}
+	for width, want := range map[int][]string{
+		40:  {"  tool-ae…", " filesyst…"},
+		60:  {"  tool-ae8a96f461ab0d36", " server- ", " index.js --with…", " xxxxxxxxxxxxxxx… "},
+		300: {"  tool-ae8a96f461ab0d36", "@scope/server-filesystem"},
+	} {
+		got := strings.FieldsFunc(table(width), func(r rune) bool { return r == '\n' })
+		for _, w := range want {
+			if !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, w) }) {
+				t.Errorf("%d: no %q in\n%s", width, w, strings.Join(got, "\n"))
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
+)
+
+// HelpText returns the help of a command in lines of at most width characters. Examples stay whole:
+// users copy them.
+func HelpText(cmd *cobra.Command, width int) string {
+	text := "Usage: " + cmd.UseLine() + "\n\n" + Reflow(cmd.Short, width) + "\n"
+	if cmd.Long != "" {
+		text += "\n" + Reflow(cmd.Long, width) + "\n"
+	}
+	if cmd.Example != "" {
+		text += "\nExamples:\n" + cmd.Example + "\n"
+	}
+	return text + Table("Flags", FlagRows(cmd), width)
+}
+
+// FlagRows returns a row for each flag of a command, --help first.
+func FlagRows(cmd *cobra.Command) (rows [][2]string) {
+	rows = [][2]string{{"  -h, --help", "Show this help."}}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" || f.Hidden {
+			return
+		}
+		name := "      --" + f.Name
+		if f.NoOptDefVal == "" {
+			name += "=" + f.Value.Type()
+		}
+		rows = append(rows, [2]string{name, f.Usage})
+	})
+	return rows
+}
+
+// leastText is the width of a second column below which it gets lines of its own.
+const leastText = 28
+
+// Table returns a heading with rows of two columns below it.
+func Table(heading string, rows [][2]string, width int) string {
+	left := 0
+	for _, r := range rows {
+		left = max(left, utf8.RuneCountInString(r[0])+2)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s:\n", heading)
+	for _, r := range rows {
+		if width-left < leastText {
+			b.WriteString(r[0] + "\n" + hang("", strings.Repeat(" ", 10), r[1], width))
+		} else {
+			b.WriteString(hang(fmt.Sprintf("%-*s", left, r[0]), strings.Repeat(" ", left), r[1], width))
+		}
+	}
+	return b.String()
+}
+
+// item matches a line of a list in a help text: a word, two spaces or more, what it means.
+var item = lazy.Regexp(`^( +\S+(?: \S+)* {2,})(\S.*)$`)
+
+// Reflow fills the lines of a text anew. A line that is indented begins something else: an item of a
+// list, whose meaning goes on where the next lines have the same column, or else a line that users
+// copy, which stays whole.
+func Reflow(text string, width int) string {
+	var b strings.Builder
+	var first, words string // of the paragraph or the item that is being read
+	flush := func() {
+		if words != "" {
+			b.WriteString(hang(first, strings.Repeat(" ", utf8.RuneCountInString(first)), words, width))
+		}
+		first, words = "", ""
+	}
+	for _, line := range strings.Split(text, "\n") {
+		body := strings.TrimLeft(line, " ")
+		indent := len(line) - len(body)
+		switch m := item().FindStringSubmatch(line); {
+		case body == "":
+			flush()
+			b.WriteByte('\n')
+		case words != "" && indent == utf8.RuneCountInString(first):
+			words += " " + body
+		case indent == 0:
+			flush()
+			words = body
+		case m != nil:
+			flush()
+			first, words = m[1], m[2]
+		default:
+			flush()
+			b.WriteString(line + "\n")
+		}
+	}
+	flush()
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// hang writes a text in lines of at most width characters. The first begins with first, and all
+// others with rest. If both leave too little room, rest is shorter.
+func hang(first, rest, text string, width int) string {
+	if width-len(rest) < leastText {
+		rest = rest[:min(len(rest), 8)]
+	}
+	return strings.TrimRight(terminal.Hang(first, rest, text, width), " ") + "\n"
+}

@@ -1,0 +1,43 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+)
+
+// TestReports: a log gets a line at the first tick and at each fifth after it, with what is known.
+func TestReports(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	w := waiter{console: terminal.New(nil, nil, log), name: "files", begin: time.Now()}
+	for _, m := range []InstallMessage{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
+		w.last = m
+		for range sayEvery {
+			w.report()
+		}
+	}
+	w.ready(InstallMessage{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000})
+	got, err := os.ReadFile(log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := regexp.MustCompile(`\b[0-9]+ s\b`)
+	want := `mcp-jail: fetching files, after 0 s
+mcp-jail: fetching files: 7 kB, after 0 s
+mcp-jail: fetching files: 12 files, 2.3 MB, after 0 s
+mcp-jail: hashing files: 12 files, 2.3 MB, after 0 s
+mcp-jail: waiting for another installation of files, after 0 s
+mcp-jail: ready: files 1.0.0, 3 packages, 2.3 MB in 0 s; later starts need no network
+`
+	if after.ReplaceAllString(string(got), "0 s") != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
