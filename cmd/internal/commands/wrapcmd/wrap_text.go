@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
@@ -31,11 +32,35 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		printPlanned(c, changes[at], home)
 	}
 	printOpen(c, changes)
+	printPresets(c, changes)
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
 		return slices.ContainsFunc(ch.Changed(), func(s wrapping.ServerChange) bool { return s.Loses != nil && s.Preset == "" })
 	}) {
 		c.Printf("\n")
 		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
+	}
+}
+
+// printPresets prints what the presets that are used now have to say, each once: the first sentence of
+// each note.
+func printPresets(c terminal.Console, changes []*wrapping.Change) {
+	var said []string
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			p, err := presets.Find(s.Preset)
+			if err != nil || len(p.Notes) == 0 || slices.Contains(said, p.Name) {
+				continue
+			}
+			if said == nil {
+				c.PrintText("\nWhat to know about these presets; `mcp-jail preset NAME` says more:\n")
+			}
+			said = append(said, p.Name)
+			c.Printf("  %s\n", c.Paint(terminal.Bold, p.Name))
+			for _, note := range p.Notes {
+				first, _, _ := strings.Cut(note, ". ")
+				c.PrintText("    " + strings.TrimSuffix(first, ".") + ".\n")
+			}
+		}
 	}
 }
 
