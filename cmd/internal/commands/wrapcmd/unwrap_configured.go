@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -65,8 +66,12 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	// A relative script is looked for in the directory where the client starts the server.
 	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
 	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
+	arguments := p.Arguments
+	if line, err := runline.Parse(append([]string{command}, arguments...)); err == nil {
+		arguments = line.Args // without the package
+	}
 	switch {
-	case isRelative || p.Workspace != "" && (slices.ContainsFunc(p.Arguments, mayBeRelative) || !slices.ContainsFunc(p.Arguments, filepath.IsAbs)):
+	case isRelative || p.Workspace != "" && (slices.ContainsFunc(arguments, mayBeRelative) || !slices.ContainsFunc(arguments, filepath.IsAbs)):
 		return nil, errors.New("its files are relative to a workspace that the client does not know")
 	case slices.ContainsFunc(p.Arguments, f.References) || f.References(command):
 		return nil, errors.New("the client would replace a variable in its command line")
