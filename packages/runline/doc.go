@@ -10,7 +10,8 @@
 //   - A [Line]: the packages, the program and its arguments, for the words and variables of
 //     the line alone.
 //   - An error that matches [ErrNotLauncher]: the command starts a program directly. Parse
-//     finds this out without an allocation. A [*ContainerError] is such an error, too.
+//     finds this out without an allocation. An [*ElsewhereError] is such an error, too: the command
+//     has another process start the server.
 //   - A [*NotUnderstoodError]: the command is a launcher, and the error names the word whose
 //     meaning this package does not know for certain. The caller runs the line as it is given.
 //

@@ -18,17 +18,23 @@ func Parse(argv []string) (Line, error) {
 	if isWrapper(name) && relative(argv[0]) {
 		return Line{}, ErrNotLauncher
 	}
-	if !Starts(argv[0]) {
-		return Line{}, ErrNotLauncher
+	line, err := Line{}, ErrNotLauncher
+	if Starts(argv[0]) {
+		line, err = parse(name, argv)
 	}
-	return parse(name, argv)
+	if err != nil {
+		if away := elsewhere(argv, 0); away != nil {
+			return Line{}, away
+		}
+	}
+	return line, err
 }
 
 // Starts reports whether a program can be a launcher, or start one, by the words after it.
 func Starts(program string) bool {
 	switch programName(program) {
 	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
-		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd", "docker", "podman", "nerdctl":
+		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd":
 		return true
 	}
 	return false
@@ -39,8 +45,6 @@ func parse(name string, argv []string) (Line, error) {
 	p.starter(argv[0])
 	var err error
 	switch name {
-	case "docker", "podman", "nerdctl":
-		return Line{}, container(name, argv[1:])
 	case "env":
 		err = p.env()
 	case "sh", "bash", "dash", "zsh", "ksh":
@@ -219,16 +223,6 @@ func windowsPath(word string) bool {
 
 func absolute(word string) bool { return word[0] == '/' || windowsPath(word) }
 
-func container(program string, words []string) error {
-	for _, w := range words {
-		switch w {
-		case "run", "exec", "start", "create", "compose", "mcp":
-			return &ContainerError{Program: program, Command: w}
-		}
-	}
-	return ErrNotLauncher
-}
-
 // ErrNotLauncher says that a command starts a program directly, without fetching a package.
 var ErrNotLauncher = errors.New("the command is not a package launcher")
 
@@ -247,18 +241,3 @@ func (e *NotUnderstoodError) Error() string {
 	}
 	return text + e.Why + ". The line runs as it is given"
 }
-
-// ContainerError says that the command asks another process, such as the Docker daemon, to
-// start the server. The server is then no child of mcp-jail, and mcp-jail does not confine
-// it. The error matches ErrNotLauncher.
-type ContainerError struct {
-	Program string // docker, podman, nerdctl
-	Command string // run, exec, ...
-}
-
-func (e *ContainerError) Error() string {
-	return e.Program + " " + e.Command + " starts the server in a container: it is not confined by mcp-jail, which confines " + e.Program + " itself only"
-}
-
-// Is reports whether target is ErrNotLauncher.
-func (e *ContainerError) Is(target error) bool { return target == ErrNotLauncher }

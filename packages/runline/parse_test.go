@@ -317,7 +317,7 @@ func TestNotLauncher(t *testing.T) {
 	}
 	for _, line := range []string{"docker run -i --rm mcp/x", "/usr/bin/podman --log-level x run y", "docker.exe mcp gateway", "env A=1 docker run x", "sh -c docker_run_x"} {
 		_, err := Parse(strings.Split(strings.ReplaceAll(line, "docker_run_x", "docker run x"), " "))
-		var c *ContainerError
+		var c *ElsewhereError
 		if line[:2] == "sh" {
 			_, err = Parse([]string{"sh", "-c", "docker run x"})
 		}

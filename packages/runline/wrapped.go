@@ -16,8 +16,6 @@ func (p *parser) inside(words []string) error {
 	p.starter(words[0])
 	p.words = words[1:]
 	switch name {
-	case "docker", "podman", "nerdctl":
-		return container(name, p.words)
 	case "env":
 		return p.env()
 	case "sh", "bash", "dash", "zsh", "ksh":
@@ -150,7 +148,7 @@ func cmdPlain(r rune) bool {
 func mentions(text string) bool {
 	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r < 0x80 && strings.ContainsRune(" \t\n\r;&|(){}'\"`$=<>", r) }) {
 		switch programName(w) {
-		case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx", "docker", "podman", "nerdctl":
+		case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx":
 			return true
 		}
 	}

@@ -17,15 +17,15 @@ import (
 )
 
 // findPackage finds the installed program for the launcher's line of a target, and sets t.Package.
-// Without an error, t.Package is nil if the command is no launcher, or starts a container. Package.use
+// Without an error, t.Package is nil if the command is no launcher, or has the server started elsewhere. Package.use
 // puts the program into the policy.
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	line, err := runline.Parse(t.given)
-	var container *runline.ContainerError
+	var elsewhere *runline.ElsewhereError
 	switch {
-	case errors.As(err, &container):
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "container", Message: container.Error(), Where: t.Policy.Where})
+	case errors.As(err, &elsewhere):
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: elsewhere.Error(), Where: t.Policy.Where})
 		return nil
 	case errors.Is(err, runline.ErrNotLauncher):
 		return nil

@@ -272,11 +272,11 @@ func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 // preset makes rules of the words.
 func serverWords(argv []string) (words []string, set []runline.Assignment) {
 	line, err := runline.Parse(argv)
-	var container *runline.ContainerError
+	var elsewhere *runline.ElsewhereError
 	switch {
 	case err == nil:
 		return line.Args, line.Env
-	case errors.As(err, &container), !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0:
+	case errors.As(err, &elsewhere), !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0:
 		return nil, nil
 	}
 	program := path.Base(argv[0])

@@ -106,7 +106,7 @@ func (j judge) judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags
 		values[name] = "of " + e.EnvFile
 	}
 	for _, v := range e.Env {
-		if values[v.Name] = v.Value; line.Argv == nil || !v.Unset && !j.file.isUnchanged(v, j.host) {
+		if values[v.Name] = v.Value; line.Argv == nil || !v.Unset && !j.isUnchanged(v) {
 			names = append(names, v.Name)
 		}
 	}

@@ -138,7 +138,7 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	host := f.within(j.host)
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
 	_, named := presets.Named(s.start(host, nil))
-	may := f.setter(s.Argv(), named, j.host)
+	may := j.setter(s.Argv(), named)
 	for _, s := range s.asRead() {
 		names, err := j.steering(s, may)
 		switch {

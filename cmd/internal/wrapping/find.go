@@ -322,12 +322,23 @@ func editFormat(f clients.Format) edit.Format {
 }
 
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
-func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
-	var container *runline.ContainerError
-	if _, err := runline.Parse(e.Argv()); errors.As(err, &container) {
-		return Container, ""
+func (f *File) reasonToLeave(e Entry) clients.Reason {
+	line, _ := f.started(e.Argv(), f.host)
+	return carried(line)
+}
+
+// carried returns why no jail holds the server that a command line starts, or "".
+func carried(argv []string) clients.Reason {
+	var away *runline.ElsewhereError
+	switch _, err := runline.Parse(argv); {
+	case !errors.As(err, &away):
+		return ""
+	case away.Where == runline.AsOther:
+		return clients.Reason("starts its server as another user with " + away.Said() + ", which no program can do in a jail: take " + away.Program + " out to wrap it")
+	case slices.Contains([]string{"docker", "podman", "nerdctl", "docker-compose", "podman-compose"}, away.Program):
+		return Container
 	}
-	return "", ""
+	return clients.Reason("starts its server " + string(away.Where) + " with " + away.Said() + ", and a jail here would hold " + away.Program + " alone: put mcp-jail run -- in front of the server's own command there")
 }
 
 // Started returns words of an entry as its client gives them to the server that it starts.

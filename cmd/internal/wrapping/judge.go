@@ -80,6 +80,10 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 		rest = StartsAway
 	}
 	if rest == "" {
+		argv, _ := j.file.started(line.Argv, j.host)
+		rest = carried(argv)
+	}
+	if rest == "" {
 		rest = j.variables(e, line)
 	}
 	if rest == "" && j.file.IsProject() {

@@ -237,7 +237,7 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 	case e.words.Ambiguous != nil:
 		e.Left, e.Detail = clients.Ambiguous, e.words.Ambiguous.Error()
 	case e.Left == "":
-		e.Left, e.Detail = f.reasonToLeave(e)
+		e.Left = f.reasonToLeave(e)
 	}
 	return e
 }

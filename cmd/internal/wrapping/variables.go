@@ -28,28 +28,33 @@ const OddName clients.Reason = "has a variable whose name programs read in diffe
 // setter returns which variables an entry with a command line may set. What chooses packages and
 // interpreters acts only on a line for which mcp-jail fetches or finds them itself, and what chooses
 // authorities only on one with a preset. argv is nil for a server of the configuration.
-func (f *File) setter(argv []string, preset bool, host clients.Host) environ.Setter {
+func (j judge) setter(argv []string, preset bool) environ.Setter {
 	switch {
-	case !f.IsProject():
+	case !j.file.IsProject():
 		return environ.User
 	case len(argv) == 0, preset:
 		return environ.Project
 	}
-	known := true // as the client starts it
-	line := slices.Clone(argv)
-	for i, word := range argv {
-		value, ok := f.replaced(word, host)
-		if !ok && i == 0 {
-			return environ.Project
-		}
-		if known = known && ok; ok {
-			line[i] = value
-		}
-	}
-	if _, err := runline.Parse(line); !errors.Is(err, runline.ErrNotLauncher) || !known && runline.Starts(line[0]) {
+	line, unknown := j.file.started(argv, j.host)
+	_, err := runline.Parse(line)
+	if !errors.Is(err, runline.ErrNotLauncher) || unknown == 0 || unknown > 0 && runline.Starts(line[0]) {
 		return environ.Project
 	}
 	return environ.Direct
+}
+
+// started returns a command line as the clients of the file start it, and the index of the first word
+// of which that is not known here, or -1.
+func (f *File) started(argv []string, host clients.Host) (line []string, unknown int) {
+	line, unknown = slices.Clone(argv), -1
+	for i, word := range argv {
+		if value, ok := f.replaced(word, host); ok {
+			line[i] = value
+		} else if unknown < 0 {
+			unknown = i
+		}
+	}
+	return line, unknown
 }
 
 func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
@@ -58,7 +63,7 @@ func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 		return why
 	}
 	flags, why := j.flags(line)
-	may := j.file.setter(line.Argv, why != "" || flags.Preset != "", j.host)
+	may := j.setter(line.Argv, why != "" || flags.Preset != "")
 	if names, err := j.steering(e, may); names != nil {
 		if why, detail := forbidden(names, project); why == OddName {
 			return why + ": " + clients.Reason(detail)
@@ -81,7 +86,7 @@ func (j judge) steering(e Entry, may environ.Setter) (names []string, err error)
 	}
 	set := e.Names
 	for _, v := range e.Env {
-		if !j.file.isUnchanged(v, j.host) {
+		if !j.isUnchanged(v) {
 			set = append(set[:len(set):len(set)], v.Name)
 		}
 	}
@@ -96,14 +101,14 @@ func (j judge) steering(e Entry, may environ.Setter) (names []string, err error)
 // isUnchanged reports whether a variable of an entry has the value that mcp-jail has without the
 // entry: every client of the file passes on its own variable of that name, or it is HOME and names the
 // user's home directory.
-func (f *File) isUnchanged(v clients.Variable, host clients.Host) bool {
+func (j judge) isUnchanged(v clients.Variable) bool {
 	if v.Unset {
 		return false
 	}
-	if value, ok := f.replaced(v.Value, host); ok && v.Name == "HOME" && value == host.Home && value != "" {
+	if value, ok := j.file.replaced(v.Value, j.host); ok && v.Name == "HOME" && value == j.host.Home && value != "" {
 		return true
 	}
-	return !slices.ContainsFunc(f.clients(), func(c clients.Client) bool {
+	return !slices.ContainsFunc(j.file.clients(), func(c clients.Client) bool {
 		refs := c.References(v.Value)
 		return c.OnlyCmd || len(refs) != 1 || refs[0].Text != v.Value || refs[0].Kind != clients.FromEnv || refs[0].Name != v.Name || refs[0].Default != "" ||
 			strings.Contains(v.Value, ":-")
@@ -167,7 +172,7 @@ func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	if w, ok := clients.ParseWrapped(argv); ok {
 		argv, preset = w.Argv, slices.ContainsFunc(w.Flags, func(word string) bool { return strings.HasPrefix(word, "--preset") })
 	}
-	may := f.setter(argv, preset, f.host)
+	may := judge{file: f, host: f.host}.setter(argv, preset)
 	for _, v := range e.Env {
 		if !v.Unset && environ.MaySet(v.Name, may) {
 			v.Value = replacedValue(e.by.client, v.Value, clients.Host{Home: home})
