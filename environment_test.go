@@ -27,6 +27,7 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/programs/programs.go":         "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":    "names of variables for a shell to propose",
 	"cmd/internal/session/package_find.go":      "the variables that a launcher's line sets for its server are added",
+	"cmd/internal/wrapping/program.go":          "the variables that an entry sets are added, for what a start finds",
 	"packages/install/npmprogram.go":            "variables that begin with npm_config_",
 	"packages/install/fetch_python_config.go":   "variables that begin with PIP_",
 	"packages/jail/jail.go":                     "the variables of a small jail are added, and its policy has these by name",

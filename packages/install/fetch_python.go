@@ -328,6 +328,22 @@ func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
 	return installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Python)
 }
 
+// lookForPython returns an error if there is no file that could be a Python.
+func (i *Installer) lookForPython() error {
+	for _, dir := range i.searchPath() {
+		entries, _ := os.ReadDir(dir)
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return runtime.IsInterpreter(runtime.Python, e.Name()) }) {
+			return nil
+		}
+	}
+	for _, m := range i.Host.VersionManagers() {
+		if found, _ := filepath.Glob(filepath.Join(m.Versions, "*", m.Program)); m.Language == string(runtime.Python) && found != nil {
+			return nil
+		}
+	}
+	return errors.New("Python was not found in PATH" + i.ignoredPaths() + ", nor one of a version manager: it runs the packages of Python. Install python3, for example from your distribution")
+}
+
 func (i *Installer) pythonJail(dir string) *fetchJail {
 	return i.jail(dir, "installer", i.searchPath())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -33,12 +34,9 @@ type npmProgram struct {
 }
 
 func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
-	p, node := &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
-	switch {
-	case p.file == "":
-		return nil, errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
-	case node == "":
-		return nil, fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), p.file)
+	p, node, err := i.lookForNPM(paths)
+	if err != nil {
+		return nil, err
 	}
 	found, err := installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Node)
 	if err != nil {
@@ -62,6 +60,27 @@ func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, e
 		}
 	}
 	return p, nil
+}
+
+func (i *Installer) lookForNPM(paths []string) (p *npmProgram, node string, err error) {
+	p, node = &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
+	switch {
+	case p.file == "":
+		return nil, "", errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
+	case node == "":
+		return nil, "", fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), p.file)
+	}
+	return p, node, nil
+}
+
+// CanFetch returns an error if a program is missing without which no package of a line can be fetched
+// or run. It runs none.
+func (i *Installer) CanFetch(line *runline.Line) error {
+	if line.Ecosystem() == runline.NPM {
+		_, _, err := i.lookForNPM(i.searchPath())
+		return err
+	}
+	return i.lookForPython()
 }
 
 func (p *npmProgram) newEnough() error {

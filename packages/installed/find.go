@@ -118,17 +118,26 @@ func FinderFor(host *hostfs.Host) Finder {
 // Instead returns the file that the launcher of a line would run in place of its package, or "". If
 // the package is installed, that runs.
 func (f Finder) Instead(line *runline.Line) string {
-	shadow := f.shadow(line)
-	if shadow == "" || fromRegistry(line) != nil {
+	if shadow := f.shadow(line); shadow != "" && !f.Has(line) {
 		return shadow
 	}
-	if entry, err := f.entry(line); err == nil {
-		if tree, err := f.Store.Open(ID(entry)); err == nil {
-			tree.Close()
-			return ""
-		}
+	return ""
+}
+
+// Has reports whether the package of a line is pinned and installed.
+func (f Finder) Has(line *runline.Line) bool {
+	if fromRegistry(line) != nil {
+		return false
 	}
-	return shadow
+	entry, err := f.entry(line)
+	if err != nil {
+		return false
+	}
+	tree, err := f.Store.Open(ID(entry))
+	if err == nil {
+		tree.Close()
+	}
+	return err == nil
 }
 
 // ID returns the name of an entry's tree in the store.

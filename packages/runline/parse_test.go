@@ -106,6 +106,8 @@ func TestArguments(t *testing.T) {
 		{"bun x --bun pkg a", "pkg", "", "a"},
 		{"bun --bun x pkg +", "pkg", "", "+"},
 		{"pnpx pkg a -y -- -x --silent", "pkg", "", "a -y -- -x --silent"},
+		{"pnpx -y @s/server a", "@s/server", "", "a"},
+		{"pnpm dlx --yes pkg -y", "pkg", "", "-y"},
 		{"pnpm dlx pkg a -y -- -x --silent", "pkg", "", "a -y -- -x --silent"},
 		{"pnpm --silent dlx pkg a -y -- -x --silent", "pkg", "", "a -y -- -x --silent"},
 		{"pnpm dlx @s/server --package=x b", "@s/server", "", "--package=x b"},

@@ -41,6 +41,8 @@ func pnpmOption(name string) option {
 		return option{name: "package", use: pkg, value: true}
 	case "--silent", "-s":
 		return quiet("silent")
+	case "-y", "--yes": // the pnpx of pnpm 6 asks otherwise; later ones do not know it, and end
+		return option{name: "yes", use: yes}
 	case "--loglevel", "--reporter":
 		return quietWith(strings.TrimLeft(name, "-"))
 	case "--allow-build", "--registry":

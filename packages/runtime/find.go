@@ -177,7 +177,7 @@ func (s *search) fault(file string, at hostfs.ResolvedPath) string {
 			return why
 		}
 	}
-	if !isInterpreter(s.found.Language, path.Base(at.Path)) {
+	if !IsInterpreter(s.found.Language, path.Base(at.Path)) {
 		return "it is a stand-in: it leads to " + at.Path
 	}
 	if err := s.owners.CheckTrusted(file); err != nil {
@@ -186,7 +186,8 @@ func (s *search) fault(file string, at hostfs.ResolvedPath) string {
 	return ""
 }
 
-func isInterpreter(lang Language, name string) bool {
+// IsInterpreter reports whether a file has the name of an interpreter.
+func IsInterpreter(lang Language, name string) bool {
 	stems := []string{"nodejs", "node"}
 	if lang == Python {
 		stems = []string{"python", "pypy"}

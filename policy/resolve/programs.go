@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
@@ -26,6 +27,14 @@ func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
 		dirs = append(dirs, bin)
 	}
 	return &command.Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}}
+}
+
+// CheckProgram returns the *[CommandError] with which a start ends if the program of a command is not
+// there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
+func CheckProgram(name string, host hostfs.Host) error {
+	c := &command.Resolver{Paths: hostfs.NewLinkResolver(&host), H: &host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(&host), Shimmed: map[string]string{}}
+	_, err := c.Locate(name)
+	return err
 }
 
 func (b *resolver) listPrograms(c *command.Resolver, out *policy.Profile) {

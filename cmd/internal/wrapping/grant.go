@@ -3,7 +3,6 @@ package wrapping
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,16 +52,8 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	if note != "" {
 		g.Notes = append(g.Notes, note)
 	}
-	// mcp-jail starts the packages of launchers itself, without the launcher.
-	if program, ok := replaced(c, s.Command, host); ok && err != nil {
-		first, _, several := strings.Cut(program, " ")
-		switch {
-		case several && !strings.Contains(first, "/") && !isMissing(first, host):
-			g.Notes = append(g.Notes, program+" is a whole line in one word, and no program has that name: put its arguments into args before you wrap it")
-		case isMissing(program, host):
-			g.Notes = append(g.Notes, program+" was not found on this machine: the server cannot start, with a jail or without")
-		}
-	}
+	g.noteStart(c, s, host)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "HOME" }) // a server's is its own
 	for _, name := range fromFile {
 		if e.Env[name] = ""; !slices.Contains(names, name) {
 			names = append(names, name)
@@ -121,28 +112,6 @@ func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host)
 		}
 	}
 	return server, applied.Unknown
-}
-
-// isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.
-// It never reports a program with a relative path: clients start in different directories.
-func isMissing(program string, host clients.Host) bool {
-	var dirs []string
-	if host.Env != nil {
-		dirs = filepath.SplitList(host.Env("PATH"))
-	}
-	switch {
-	case host.OS == "windows":
-		return false // which endings a program may have, the client decides
-	case filepath.IsAbs(program):
-		dirs = []string{""}
-	case strings.ContainsRune(program, '/'):
-		return false
-	}
-	there := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, program))
-		return err == nil
-	}
-	return len(dirs) > 0 && !slices.ContainsFunc(dirs, there)
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,109 @@ func TestStatusAsWrap(t *testing.T) {
 		v := f.Judge(f.Entries[0], Program{Path: program}, h)
 		if (p.Left == "") != (v.Why == "") || !strings.Contains(p.Left, left) || (p.Left == "") != (left == "") {
 			t.Errorf("%s: left %q, judged %q; want %q", entry, p.Left, v.Why, left)
+		}
+	}
+}
+
+// TestCarried: an entry whose line has the server started elsewhere is left, with a reason that names
+// what does so. Status says the same of it, also where a person has put mcp-jail in front of it. The
+// control is a line that only has such a word.
+func TestCarried(t *testing.T) {
+	h := newHost(t)
+	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
+	write(t, ours.Path, "")
+	file := filepath.Join(h.Home, ".cursor/mcp.json")
+	for line, left := range map[string]string{
+		`"docker", "run", "-i", "x"`: string(Container), `"sh", "-c", "docker run -i x"`: string(Container), `"docker-compose", "run", "x"`: string(Container),
+		`"ssh", "host", "server"`:                   "starts its server on another machine with ssh, and a jail here would hold ssh alone",
+		`"timeout", "9", "ssh", "host"`:             "starts its server on another machine with ssh",
+		`"bash", "-lc", "exec ssh host server"`:     "starts its server on another machine with ssh",
+		`"kubectl", "-n", "a", "exec", "-i", "p"`:   "starts its server in a container with kubectl exec",
+		`"flatpak-spawn", "--host", "npx", "x"`:     "starts its server outside of the sandbox or container that the client is in with flatpak-spawn",
+		`"toolbox", "run", "x"`:                     "starts its server in a container with toolbox run",
+		`"systemd-run", "--user", "--pipe", "x"`:    "starts its server by a service of this machine with systemd-run",
+		`"wsl.exe", "bash", "-c", "node x"`:         "starts its server in another system of this machine with wsl",
+		`"sudo", "-n", "node", "x"`:                 "starts its server as another user with sudo, which no program can do in a jail: take sudo out",
+		`"${userHome}/bin/kubectl", "exec", "p"`:    "starts its server in a container with kubectl exec",
+		`"node", "ssh", "host"`:                     "",
+		`"npx", "-y", "docker-mcp", "run"`:          "",
+		`"bash", "-lc", "node x --with 'ssh host'"`: "",
+		`"docker", "ps", "run"`:                     "",
+		`"REPO/ssh", "host"`:                        "starts its server on another machine with ssh",
+		`"./ssh", "host"`:                           "",
+	} {
+		line = strings.ReplaceAll(line, "REPO", h.Project)
+		command, args, _ := strings.Cut(line, ", ")
+		write(t, file, `{"mcpServers": {"s": {"command": `+command+`, "args": [`+args+`]}, "by hand": {"command": "`+ours.Path+`", "args": ["run", "--name", "s", "--", `+line+`]}}}`)
+		f := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}})
+		c := f.Wrap(ours, Selection{}, h, NewNames(nil, nil))
+		for i, e := range f.Entries {
+			v, said := f.Judge(e, ours, h), c.Servers[i].Left
+			if e.Server == "by hand" && left == "" {
+				left = string(clients.Jailed)
+			}
+			if !strings.HasPrefix(said, left) || (said == "") != (left == "") {
+				t.Errorf("%s, %s: left %q, want %q", line, e.Server, said, left)
+			}
+			if v.Jailed != (left == string(clients.Jailed)) || !v.Jailed && (string(v.Why) != said || v.Unclear != (e.Server == "by hand")) {
+				t.Errorf("%s, %s: left %q, and judged %+v", line, e.Server, said, v)
+			}
+		}
+	}
+}
+
+// TestStartNotes: what is noted of programs that a start does not find, or that hide a package.
+func TestStartNotes(t *testing.T) {
+	const gone, hides, keeps = "was not found on this machine: the server cannot start", "so mcp-jail does not see the package", "runs in the jail, too, without its login"
+	h := newHost(t)
+	bin, fetches := filepath.Join(h.Home, "own"), filepath.Join(h.Home, "fetches")
+	for _, path := range []string{bin + "/node", bin + "/tool", bin + "/op", bin + "/timeout", fetches + "/node", fetches + "/npm", fetches + "/python3", h.Home + "/flat"} {
+		write(t, path, "#!/bin/sh\n")
+		must(t, os.Chmod(path, 0o700))
+	}
+	must(t, os.Chmod(h.Home+"/flat", 0o600))
+	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
+	file := filepath.Join(h.Home, ".cursor/mcp.json")
+	for entry, want := range map[string][]string{
+		`"tool"`: nil, `"` + bin + `/tool"`: nil, `"./gone"`: nil, `"${env:X}"`: nil, `"sh", "-c", "x"`: nil,
+		`"gone-tool"`:                        {gone},
+		`"/gone/tool"`:                       {gone},
+		`"HOME/flat"`:                        {"is not executable"},
+		`"gone-tool" PATH`:                   {gone},
+		`"npm-less" PATH`:                    {gone},
+		`"timeout", "9", "gone-tool"`:        {gone},
+		`"timeout", "9", "npx", "-y", "x"`:   {hides},
+		`"op", "run", "--", "npx", "x"`:      {hides, keeps},
+		`"op", "run", "--", "tool"`:          {keeps},
+		`"npx", "-y", "x"`:                   {"npm was not found in PATH"},
+		`"bunx", "x"`:                        {"npm was not found in PATH"},
+		`"npx", "-y", "x" PATH`:              nil,
+		`"cmd", "/c", "npx", "-y", "x" PATH`: nil,
+		`"bunx", "x" PATH`:                   nil,
+		`"pnpx", "-y", "x" PATH`:             nil,
+		`"pnpm", "dlx", "x" PATH`:            nil,
+		`"yarn", "dlx", "x" PATH`:            nil,
+		`"uvx", "x" PATH`:                    nil,
+		`"pipx", "run", "x" PATH`:            nil,
+		`"uvx", "--unknown", "x" PATH`:       {"uvx " + gone},
+		`"cmd", "/c", "node", "x" PATH`:      {"cmd " + gone},
+	} {
+		words, inPath := strings.CutSuffix(strings.ReplaceAll(entry, "HOME", h.Home), " PATH")
+		command, args, _ := strings.Cut(words, ", ")
+		text := `{"mcpServers": {"s": {"command": ` + command + `, "args": [` + args + `]`
+		if inPath {
+			text += `, "env": {"PATH": "` + fetches + `"}`
+		}
+		write(t, file, text+`}}}`)
+		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		said := strings.Join(p.Notes, "\n")
+		for _, text := range append(want, gone, hides, keeps, "cannot start") {
+			if wanted := slices.ContainsFunc(want, func(w string) bool {
+				return strings.Contains(w, text) || text == "cannot start" && !strings.HasPrefix(w, "so ") && !strings.HasPrefix(w, "runs ")
+			}); p.Left != "" || strings.Contains(said, text) != wanted {
+				t.Errorf("%s: left %q, notes %q, want %q", entry, p.Left, said, want)
+				break
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,12 +61,13 @@ func ServerTitle(e wrapping.Entry) string {
 // longLine is the length of a line above which a diff is hard to read.
 const longLine = 400
 
-// DiffText returns the diff of a file in colours. If the file has several servers in one long
-// line, it has the command lines of the servers instead.
+// DiffText returns the diff of a file in colours. If the file is a single line, or has several servers
+// in one long line, it has the command lines of the servers instead.
 func DiffText(c terminal.Console, ch *wrapping.Change) string {
 	diff := ch.Diff()
 	// A whole file in one line would be one line of the difference.
-	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
+	oneLine := !bytes.Contains(bytes.TrimSpace(ch.After), []byte{'\n'})
+	if oneLine || slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
 		path := show.Name(ch.File.Path)
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
 		for _, s := range ch.Changed() {

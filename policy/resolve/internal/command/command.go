@@ -85,9 +85,9 @@ func SearchPath(h *hostfs.Host) (dirs []string) {
 	return dirs
 }
 
-// locate finds the file of a command as execvp does, and resolves shims of version
+// Locate finds the file of a command as execvp does, and resolves shims of version
 // managers. The returned path is not canonical.
-func (c *Resolver) locate(command string) (string, error) {
+func (c *Resolver) Locate(command string) (string, error) {
 	if command == "" {
 		return "", &Error{Command: `""`, Reason: "the command is empty"}
 	}
@@ -210,7 +210,7 @@ const MaxChain = 5
 
 // Start resolves a command with its arguments and returns the canonical file.
 func (c *Resolver) Start(command string, args []string) (string, error) {
-	found, err := c.locate(command)
+	found, err := c.Locate(command)
 	if err != nil {
 		return "", err
 	}
@@ -313,7 +313,7 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 			return nil
 		}
 		chosen = chosen && strings.Contains(name, "/") // PATH is the user's
-		if found, err = c.locate(name); err != nil {
+		if found, err = c.Locate(name); err != nil {
 			if ce, ok := err.(*Error); ok {
 				ce.Command = command
 				ce.Reason = fmt.Sprintf("the interpreter %q of its #! line %s", name, ce.Reason)

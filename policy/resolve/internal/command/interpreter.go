@@ -100,7 +100,7 @@ func (c *Resolver) resolveArguments(name, found string, args []string, depth int
 	if name == "env" {
 		if program := EnvProgram(args); program != "" {
 			i := slices.Index(args, program)
-			if file, err := c.locate(program); err == nil && i >= 0 {
+			if file, err := c.Locate(program); err == nil && i >= 0 {
 				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports a missing program
 			}
 		}

@@ -28,7 +28,7 @@ func (c *Resolver) Starts(r policy.CommandRule, file string) []policy.Start {
 	}
 	var all []policy.Start
 	add := func(name string, lead []string) {
-		found, err := c.locate(name)
+		found, err := c.Locate(name)
 		if err != nil {
 			return
 		}
