@@ -27,7 +27,7 @@ func TestUnwrapConfigured(t *testing.T) {
 		{"a relative command without a dot", `"n"`, `command = "bin/x"`, "", "", "its command is relative"},
 		{"a relative command above", `"n"`, `command = "../x"`, "", "", "its command is relative"},
 		{"flags", `"--log-level", "info", "n"`, `command = "x"`, "", "", "its line has flags of mcp-jail; write its command by hand"},
-		{"a secret", `"n"`, "command = \"x\"\narguments = [\"--api-key\", \"sk-0123456789abcdef\"]", "", `"sk-0123456789abcdef"`, `"***"`},
+		{"a secret", `"n"`, "command = \"x\"\narguments = [\"--api-key\", \"sk-0123456789abcdef\"]", "", `"sk-0123456789abcdef"`, `--api-key '***'`},
 		{"a file of a project", `"n"`, `command = "x"`, "project", "", "others may have written the entry"},
 		{"a workspace", `"n"`, "command = \"x\"\nworkspace = \"~/w\"", "", "", "relative to a workspace"},
 		{"a workspace, and an argument in it", `"n"`, "command = \"x\"\narguments = [\"/srv/w\", \"notes\"]\nworkspace = \"/srv/w\"", "", "", "relative to a workspace"},

@@ -50,8 +50,8 @@ func (i *installation) lookTools(ctx context.Context) {
 	}
 	var docker []string
 	for _, s := range i.starts {
-		var container *runline.ContainerError
-		if _, err := runline.Parse(s.argv); len(s.argv) > 0 && errors.As(err, &container) {
+		var away *runline.ElsewhereError
+		if _, err := runline.Parse(s.argv); errors.As(err, &away) && strings.HasPrefix(away.Program, "docker") {
 			docker = append(docker, s.Server)
 		}
 	}
