@@ -70,7 +70,7 @@ func (s *Scope) grantsPath(f Flag) string {
 	case !ok || !rule.Rights().Has(f.rights()):
 		return ""
 	// What is hidden or protected in a grant, only a rule that names it grants.
-	case rule.At != path && (resolve.Sensitive(&s.host, s.policy, path) != "" || policy.HasProtectedName(path) || f.Name == "--write" && resolve.Guarded(&s.host, path, true) != ""):
+	case rule.At != path && (resolve.Sensitive(&s.host, s.policy, path) != "" || f.Name == "--write" && (policy.HasProtectedName(path) || resolve.Guarded(&s.host, path, true) != "")):
 		return ""
 	}
 	return rule.Where

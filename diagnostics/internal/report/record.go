@@ -157,6 +157,17 @@ func (r Record) Lacks() bool {
 	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words)+len(d.Flags) > 0 })
 }
 
+// LacksHost reports whether the last session with a failure lacked a host whose name the jail did not
+// learn: without a network it does not.
+func (r Record) LacksHost() bool {
+	if len(r.Diagnoses) == 0 && r.Failed != nil {
+		return r.Failed.LacksHost()
+	}
+	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool {
+		return slices.ContainsFunc(d.Hints, func(h Hint) bool { return h.Axis == policy.AxisNet && h.Target == "" })
+	})
+}
+
 func (r Record) heading() string {
 	text := "server " + show.Quote(r.Server)
 	if r.Tool != "" {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -142,7 +141,9 @@ func (p *plan) mayHaveWorkspace() bool {
 // write shows the difference, asks and writes the file.
 func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *checked) error {
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
-	c.PrintText(strings.Join(p.lines, "\n") + "\n")
+	for _, l := range p.lines {
+		c.PrintText(l + "\n")
+	}
 	words := granting.Words(p.after)
 	if slices.Equal(words, p.raw) {
 		return g.nothing(c, p)

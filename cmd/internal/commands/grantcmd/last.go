@@ -31,8 +31,11 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 		return nil, err
 	}
 	items, none := lackedIn(r)
-	if len(items) == 0 && len(none) == 0 {
+	if len(items) == 0 && len(none) == 0 && !r.LacksHost() {
 		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", p.kept))
+	}
+	if r.LacksHost() {
+		p.left = append(p.left, "a host: the jail did not learn its name, since the server has no network. If you know it:  "+commandOf(g.server, append([]string{"--net", "HOST"}, g.files()...)))
 	}
 	for _, what := range none {
 		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.kept)+" says what does")

@@ -120,14 +120,17 @@ func (w *whyCmd) Run(c terminal.Console) error {
 // a client has the server.
 func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
 	_, files, err := (&entries.Choice{}).Find()
-	if err != nil || !r.Lacks() {
+	what := " --last"
+	if err == nil && !r.Lacks() && r.LacksHost() {
+		what = " --net HOST"
+	} else if err != nil || !r.Lacks() {
 		return ""
 	}
 	for _, f := range files {
 		for _, e := range f.Entries {
 			if w, wrapped := clients.ParseWrapped(e.Argv()); wrapped && w.Argv != nil && entries.KeptName(f, e, w, host) == s.Server {
 				if line, ok := show.TypedOK("mcp-jail grant", s.Server); ok {
-					return line + " --last"
+					return line + what
 				}
 			}
 		}
