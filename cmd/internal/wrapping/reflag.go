@@ -56,8 +56,11 @@ func (e Entry) InProject(path string, host clients.Host) string {
 		}
 		relative = relative && (c.Dir == clients.DirProject || c.Dir == clients.DirOpen)
 	}
-	if relative && !f.References(rel) {
-		return "./" + rel
+	switch {
+	case !relative || f.References(rel):
+		return ""
+	case rel == ".":
+		return rel
 	}
-	return ""
+	return "./" + rel
 }

@@ -79,7 +79,7 @@ func (g *grantCmd) taken() []cmdline.Flag {
 }
 
 // tries bounds how often grant begins again because the file was changed meanwhile.
-const tries = 10
+const tries = 30
 
 // Run finds the server, shows what changes, asks, and writes it. If the file is changed meanwhile,
 // it begins again with the new one.
@@ -105,9 +105,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		if again := errors.Is(err, ownfile.ErrChanged) || errors.Is(err, ownfile.ErrBusy); !again || n == tries {
 			return err
 		}
-		if !g.yes {
-			c.Notef("the file was changed meanwhile: this is what changes in it now")
-		}
+		c.Notef("the file was changed meanwhile: this is what changes in it now")
 	}
 }
 

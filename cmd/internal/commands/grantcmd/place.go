@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
@@ -145,14 +146,7 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	case v.Jailed:
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
-		p := place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host)}
-		if !f.IsProject() && e.For == "" {
-			as.Project = "" // it is for all projects, and not for the one where the user is
-		}
-		if dir := f.StartDir(e, as); isDir(dir) {
-			p.dir = dir
-		}
-		a.jailed = append(a.jailed, p)
+		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as)})
 	case v.Unclear:
 		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s", where, v.Why))
 	case v.Why != "":
@@ -160,6 +154,29 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	default:
 		a.others = append(a.others, fmt.Sprintf("%s starts without a jail, and can reach what you can: put mcp-jail in front first, with  %s", where, show.Typed("mcp-jail wrap --server", e.Server)))
 	}
+}
+
+// startDir returns the directory that the relative paths of an entry start from, or "" if it is not
+// known. An entry for all projects has one in each of them, and not where the user is.
+func startDir(w *entries.WrappedServer, host clients.Host) string {
+	f, e := w.File, w.Entry
+	for _, flag := range granting.Split(w.Line().Flags) {
+		if flag.Name == "--workspace" && filepath.IsAbs(flag.Value) && isDir(flag.Value) {
+			return flag.Value
+		}
+	}
+	everywhere := !f.IsProject() && e.For == ""
+	elsewhere := slices.ContainsFunc(append([]clients.Client{f.Client}, f.Also...), func(c clients.Client) bool { return c.Dir != clients.DirProject && c.Dir != clients.DirOpen })
+	if e.Cwd == "" && (everywhere || elsewhere) {
+		return ""
+	}
+	if everywhere {
+		host.Project = ""
+	}
+	if dir := f.StartDir(e, host); isDir(dir) {
+		return dir
+	}
+	return ""
 }
 
 func isDir(path string) bool {
