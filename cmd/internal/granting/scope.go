@@ -76,6 +76,9 @@ func (s *Scope) grantsPath(f Flag) string {
 	return rule.Where
 }
 
+// IsStateful reports whether one process has the policy for all tools.
+func (s *Scope) IsStateful() bool { return s.policy != nil && s.policy.Stateful }
+
 // HasWorkspace reports whether the scope is the default policy, and grants the workspace. That policy
 // grants no home directory, and nothing around one.
 func (s *Scope) HasWorkspace() bool {

@@ -17,12 +17,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // plan is what becomes of the flags of a place.
 type plan struct {
 	place
+	was    *policy.Policy  // of a table
 	scope  *granting.Scope // of the flags that it has now
 	before []granting.Flag // as the file has them
 	after  []granting.Flag

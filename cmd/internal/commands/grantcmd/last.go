@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -28,6 +29,9 @@ type lacked struct {
 func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags []granting.Flag, err error) {
 	r, err := lastFailure(host, p)
 	if err != nil {
+		return nil, err
+	}
+	if r, err = g.ofTool(host, p, r); err != nil {
 		return nil, err
 	}
 	items, none := lackedIn(r)
@@ -68,6 +72,35 @@ func lastFailure(host hostfs.Host, p *plan) (r diagnostics.Record, err error) {
 	case p.isProject() && !slices.Equal(about.Command, p.Line().Argv):
 		return r, errors.New("the last session under the name " + show.Quote(p.kept) + " had another command line than the entry in " + p.Place() + ", which others may have written: name the grants yourself")
 	}
+	return r, nil
+}
+
+// ofTool returns a record with the failures of one process alone: each tool of a per-call server has
+// its own.
+func (g *grantCmd) ofTool(host hostfs.Host, p *plan, r diagnostics.Record) (diagnostics.Record, error) {
+	if p.table == nil || p.scope.IsStateful() {
+		return r, nil
+	}
+	var tools []string
+	for _, d := range r.Diagnoses {
+		if !slices.Contains(tools, d.Tool) {
+			tools = append(tools, d.Tool)
+		}
+	}
+	switch {
+	case g.tool == "" && len(tools) > 1:
+		text := "several tools of " + g.server + " failed, and each has a table: choose one"
+		for _, tool := range tools {
+			text += "\n  " + g.command("--tool", tool)
+		}
+		return r, exit.UsageErrorf("%s", text)
+	case g.tool == "":
+		g.tool = tools[0]
+		if err := g.scopeOf(host, p); err != nil {
+			return r, err
+		}
+	}
+	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	return r, nil
 }
 

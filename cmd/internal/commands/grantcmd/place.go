@@ -117,7 +117,7 @@ func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 		}
 	}
 	for _, p := range own.jailed {
-		if !slices.ContainsFunc(all.jailed, func(o place) bool { return o.path() == p.path() }) && len(all.others) == 0 {
+		if !slices.ContainsFunc(all.jailed, func(o place) bool { return o.path() == p.path() }) {
 			all.jailed = append(all.jailed, p)
 		}
 	}

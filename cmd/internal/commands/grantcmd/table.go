@@ -2,6 +2,7 @@ package grantcmd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,25 +30,40 @@ import (
 )
 
 // addTables adds the tables of a server of the configuration, which an entry starts with some flags in
-// a directory. Its records have the name of the server too.
+// a directory, where a project's file is looked for.
 func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, of []clients.Client) error {
 	run, err := cmdline.ParseRun(append([]string{"run"}, flags...))
 	if err != nil {
 		return err
 	}
-	host.Dir = dir
-	o := config.LoadOptions{Files: run.Config, Workspace: run.Workspace}
+	files, err := session.ExpandHome(run.Config)
+	if err != nil {
+		return err
+	}
+	o := config.LoadOptions{Files: files, Workspace: run.Workspace}
+	// The user's own server starts in each project, and not where the user is.
+	host.Dir = ""
 	if o.Workspace == "" {
 		o.Workspace = dir
+	} else if filepath.IsAbs(o.Workspace) {
+		host.Dir = o.Workspace
 	}
 	places, err := table.Find(o, host, server)
-	for _, t := range places {
+	for i, t := range places {
+		if t.Project {
+			host.Dir = filepath.Dir(t.Path)
+			again, err := table.Find(o, host, server)
+			if err != nil || len(again) != len(places) {
+				return cmp.Or(err, ownfile.ErrChanged)
+			}
+			t = again[i]
+		}
 		same := func(p place) bool { return p.table != nil && p.table.Path == t.Path }
 		if i := slices.IndexFunc(a.jailed, same); i >= 0 {
 			a.jailed[i].starters = append(a.jailed[i].starters, of...)
 			continue
 		}
-		a.jailed = append(a.jailed, place{table: t, kept: server, dir: dir, starters: of})
+		a.jailed = append(a.jailed, place{table: t, kept: server, dir: host.Dir, starters: of})
 	}
 	return err
 }
@@ -71,12 +87,11 @@ func (g *grantCmd) changeTable(c terminal.Console, host hostfs.Host, at place, w
 	if at.table.Closed != nil {
 		return exit.UsageErrorf("nothing was changed: %s", at.table.Closed)
 	}
-	was, err := at.table.Policy(at.table.Text(), g.tool)
+	host.Dir = at.dir
+	err := g.scopeOf(host, p)
 	if err != nil {
 		return err
 	}
-	host.Dir, p.kept = at.dir, was.KeptName()
-	p.scope = granting.NewScope(was, host, nil)
 	if g.last {
 		wanted, err = g.lastOf(c, host, p)
 	} else {
@@ -92,7 +107,16 @@ func (g *grantCmd) changeTable(c terminal.Console, host hostfs.Host, at place, w
 	case err != nil:
 		return exit.UsageErrorf("nothing was changed: %s", err)
 	}
-	return g.writeTable(c, host, p, edit, was)
+	return g.writeTable(c, host, p, edit)
+}
+
+// scopeOf finds the policy of the table, or that of its tool.
+func (g *grantCmd) scopeOf(host hostfs.Host, p *plan) (err error) {
+	if p.was, err = p.table.Policy(p.table.Text(), g.tool); err != nil {
+		return err
+	}
+	p.kept, p.scope = p.was.KeptName(), granting.NewScope(p.was, host, nil)
+	return nil
 }
 
 // editOf returns what flags make of the file of a table, and says it in words.
@@ -130,7 +154,8 @@ func (g *grantCmd) editOf(p *plan, wanted []granting.Flag) (e *table.Edit, err e
 }
 
 // writeTable shows the difference, asks and writes the file of a table.
-func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *table.Edit, was *policy.Policy) error {
+func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *table.Edit) error {
+	was := p.was
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
 	for _, line := range p.lines {
 		c.PrintText(line + "\n")

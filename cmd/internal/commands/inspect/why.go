@@ -116,28 +116,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// grantLine returns the command that grants what a record lacks, or "" if no flag does, or if no file of
-// a client has the server.
-func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
-	_, files, err := (&entries.Choice{}).Find()
-	what := " --last"
-	if err == nil && !r.Lacks() && r.LacksHost() {
-		what = " --net HOST"
-	} else if err != nil || !r.Lacks() {
-		return ""
-	}
-	for _, f := range files {
-		for _, e := range f.Entries {
-			if w, wrapped := clients.ParseWrapped(e.Argv()); wrapped && w.Argv != nil && entries.KeptName(f, e, w, host) == s.Server {
-				if line, ok := show.TypedOK("mcp-jail grant", s.Server); ok {
-					return line + what
-				}
-			}
-		}
-	}
-	return ""
-}
-
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not
 // start then, and have no record of that.
 func (w *whyCmd) noteConfiguration(c terminal.Console, host hostfs.Host) {
