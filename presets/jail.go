@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // A Jail is what a server gets because it runs in a jail. An entry that has one of the flags or
@@ -161,4 +162,20 @@ func (m *maker) each() {
 			}
 		}
 	}
+}
+
+// Narrow makes a rule for a part of writing in the server's directory one for reading, and reports
+// whether there was one. In one of the jail's private places, such as /tmp, no such rule can be held: the
+// server may write everything around the directory, and what takes writing away there takes all of it.
+func Narrow(s *config.Server) (narrowed bool) {
+	if s.Access == nil {
+		return false
+	}
+	for i, r := range s.Access.Fs {
+		if writes := r.Create || r.Update || r.Delete; r.Path == "." && writes && !(r.Create && r.Update && r.Delete) {
+			r.Create, r.Update, r.Delete = false, false, false
+			s.Access.Fs[i], narrowed = r, true
+		}
+	}
+	return narrowed
 }

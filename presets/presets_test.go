@@ -94,8 +94,7 @@ func TestRules(t *testing.T) {
 			for _, r := range p.Server.Access.Fs {
 				own := p.Name == "google-calendar" && r.Path == "~/.config/google-calendar-mcp" // no other program's
 				browser := r.Path == "/opt/google/chrome"
-				output := p.Name == "playwright" && r.Path == ".playwright-mcp/"
-				if r.Path != "." && !output && (!strings.HasPrefix(r.Path, "~/.") && !browser || (r.Create || r.Update || r.Delete) && !own) {
+				if r.Path != "." && (!strings.HasPrefix(r.Path, "~/.") && !browser || (r.Create || r.Update || r.Delete) && !own) {
 					t.Errorf("%s grants %s", p.Name, r.Path)
 				}
 			}

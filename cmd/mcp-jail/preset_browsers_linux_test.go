@@ -71,6 +71,31 @@ func TestPresetBrowsers(t *testing.T) {
 	}
 }
 
+// TestPresetBelowTmp starts a server whose preset grants a part of writing, in a directory of /tmp.
+func TestPresetBelowTmp(t *testing.T) {
+	need(t, "npm", "chromium")
+	t.Parallel()
+	w := newWorld(t)
+	work, err := os.MkdirTemp("/tmp", "mcp-jail-real-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(work) })
+	w.work = work
+	w.plant(t, work, map[string]string{"page.html": "<title>Jailed</title>"})
+	c := browserServers["playwright"]
+	c.args = append(slices.Clip(c.args), "--allow-unrestricted-file-access")
+	s := c.start(t, w)
+	c.opens(t, s, "file://"+work+"/page.html", "Jailed")
+	if r := s.tool(c.shoot, map[string]any{"filename": "page.png"}); !r.IsError || !strings.Contains(r.texts(), "--write .") {
+		t.Errorf("a picture beside the page: %s", r.raw)
+	}
+	s.close()
+	s = c.start(t, w, "--write", ".")
+	if r := s.tool(c.shoot, map[string]any{"filename": "page.png"}); r.IsError {
+		t.Errorf("a picture beside the page, granted: %s", r.raw)
+	}
+	s.close()
+}
+
 func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	w := newWorld(t)
 	n := newHosts(t, w, "none", []string{"shop.example.com", "other.example.com"})

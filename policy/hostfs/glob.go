@@ -15,7 +15,10 @@ func Glob(home string) func(pattern string) []string {
 	return func(pattern string) []string {
 		pattern, dirs := strings.CutSuffix(pattern, "/")
 		below, inHome := strings.CutPrefix(pattern, "~/")
-		if inHome {
+		switch {
+		case inHome && home == "":
+			return nil
+		case inHome:
 			pattern = filepath.Join(home, below)
 		}
 		found, _ := filepath.Glob(pattern)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -103,6 +104,9 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		}
 		warn(open.String())
 	}
+	if dir := expand(s.Workspace, host); inPrivateDir(dir) && presets.Narrow(applied.Server) && !writesAll(s) {
+		warn("the server may only read " + show.Line(dir) + ": below /tmp and /dev/shm, which a jail has for itself, one kind of writing cannot be granted without the others. --write . grants all, or move the directory")
+	}
 	if !s.IsStateful() {
 		if p.Stateful {
 			warn("its calls may depend on one another, which stateful = false takes away")
@@ -110,6 +114,19 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		f.Server = forTools(f.Server, append(declared, p.ReadOnly...))
 	}
 	return f, nil
+}
+
+// inPrivateDir reports whether a directory lies below one that every jail has for itself.
+func inPrivateDir(dir string) bool {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir != "/tmp" && policy.Within(dir, "/tmp") || dir != "/dev/shm" && policy.Within(dir, "/dev/shm")
+}
+
+// writesAll reports whether a rule of the server's own grants writing in its directory.
+func writesAll(s *config.Server) bool {
+	return s.Access != nil && slices.ContainsFunc(s.Access.Fs, func(r policy.FsRule) bool { return r.Path == "." && r.Create && r.Update && r.Delete })
 }
 
 func forTools(s *config.Server, tools []string) *config.Server {
@@ -130,7 +147,11 @@ func (t *Target) layPreset(name string) error {
 		return nil
 	}
 	argv := t.commandLine.Command
-	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
+	s := &config.Server{Preset: name, Command: argv[0], Arguments: argv[1:], Workspace: t.commandLine.Workspace}
+	if slices.Contains(t.commandLine.Write, ".") {
+		s.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Create: true, Update: true, Delete: true}}}
+	}
+	f, err := FitPreset(s, nil, t.Host)
 	if err != nil {
 		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
