@@ -69,6 +69,16 @@ func (n *Node) put(name string, value *Node) {
 	n.Table[name] = value
 }
 
+// Find returns the value at a path below a table, or the last value on the way to it and the rest of
+// the path.
+func (n *Node) Find(path []string) (at *Node, rest []string) {
+	at = n
+	for len(path) > 0 && at.Table[path[0]] != nil {
+		at, path = at.Table[path[0]], path[1:]
+	}
+	return at, path
+}
+
 // Dotted reports whether a table was made by a dotted key, so that no header may extend it.
 func (n *Node) Dotted() bool { return n.dotted }
 

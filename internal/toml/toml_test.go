@@ -73,9 +73,58 @@ func TestTOMLSuite(t *testing.T) {
 		if fault := unlikeSuite(root, want); fault != "" {
 			t.Errorf("%s: %s", name, fault)
 		}
+		checkPlaces(t, name, data, root)
 	}
 	if valid < 200 || invalid < 400 {
 		t.Errorf("only %d valid and %d invalid documents were tried", valid, invalid)
+	}
+}
+
+// checkPlaces tests that what a document has at the place of a value is the value.
+func checkPlaces(t *testing.T, name string, data []byte, n *Node) {
+	t.Helper()
+	all := n.Items
+	for _, key := range n.Keys {
+		all = append(all, n.Table[key])
+	}
+	for _, v := range all {
+		if v.End >= 0 {
+			again, faults := Parse(append([]byte("k = "), data[v.Start:v.End]...), 16)
+			if got := again.Table["k"]; len(faults) > 0 || got == nil || !slices.Equal(got.Keys, v.Keys) || len(got.Items) != len(v.Items) || got.tagged() != v.tagged() {
+				t.Errorf("%s: %q is at the place of %+v", name, data[v.Start:v.End], v)
+			}
+		} else if v.Inline {
+			t.Errorf("%s: %+v has no place", name, v)
+		}
+		checkPlaces(t, name, data, v)
+	}
+}
+
+// TestLayout tests the places of headers and keys.
+func TestLayout(t *testing.T) {
+	const text = "\ufeff a . 'b' = [ # c\n 1,\n] # d\n [ x.\"y\" ] # e\n k = 1\r\n\t[[z]]#f\n[[ z . u]]\nl={m=[{}, ] }"
+	root, all, faults := Layout([]byte(text), 16)
+	var got []string
+	for _, e := range all {
+		got = append(got, fmt.Sprintf("%v %q %q", e.Header, e.Key, text[e.Start:e.End]))
+	}
+	want := []string{
+		`false ["a" "b"] "a . 'b' = [ # c\n 1,\n]"`, `true ["x" "y"] "[ x.\"y\" ]"`, `false ["k"] "k = 1"`,
+		`true ["z"] "[[z]]"`, `true ["z" "u"] "[[ z . u]]"`, `false ["l"] "l={m=[{}, ] }"`,
+	}
+	if !slices.Equal(got, want) || len(faults) > 0 {
+		t.Errorf("%s\nwant\n%s\n%v", strings.Join(got, "\n"), strings.Join(want, "\n"), faults)
+	}
+	for path, wanted := range map[string]string{"a b": "", "a b c": "c", "x y z": "z", "x q": "q", "z": "", "": ""} {
+		if _, rest := root.Find(strings.Fields(path)); strings.Join(rest, " ") != wanted {
+			t.Errorf("%s: %q is not found", path, rest)
+		}
+	}
+	if a, _ := root.Find([]string{"a"}); !a.Dotted() || a.Opened() {
+		t.Error("a is made by a dotted key")
+	}
+	if y, _ := root.Find([]string{"x", "y"}); y.Dotted() || !y.Opened() {
+		t.Error("x.y has a header")
 	}
 }
 

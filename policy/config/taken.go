@@ -28,10 +28,9 @@ func TakenBy(file []byte, lines string) (t Taken, ok bool) {
 	default:
 		return t, false
 	}
-	at, name, rest := f.Node, f.Key[f.At-1], f.Key[f.At:]
-	for len(rest) > 0 && at.Table[rest[0]] != nil { // the value has a part of it
-		at, name, rest = at.Table[rest[0]], rest[0], rest[1:]
-	}
+	// The value may have a part of the rest.
+	at, rest := f.Node.Find(f.Key[f.At:])
+	name := f.Key[len(f.Key)-len(rest)-1]
 	t.Name, t.Line, t.List, t.Rest = name, at.Line, at.Kind == toml.Array, rest
 	return t, true
 }

@@ -39,16 +39,20 @@ type Result struct {
 	Already, Still []string
 }
 
-// ByHandError reports a grant that cannot be written into a file, and what to write.
+// ByHandError reports a grant that cannot be written into a file or taken out of it, and what to do.
 type ByHandError struct {
-	File string
-	Line int // of the table of the server; 0 if the file has none
-	Text string
-	Err  error
+	Where  string // the table of the server
+	Text   string // of the grant
+	Remove bool
+	Err    error
 }
 
 func (e *ByHandError) Error() string {
-	return fmt.Sprintf("cannot be added by itself: %s: add `%s` (%s)", policy.Position(e.File, max(e.Line, 1)), e.Text, e.Err)
+	done, do := "added", "add"
+	if e.Remove {
+		done, do = "taken back", "remove"
+	}
+	return fmt.Sprintf("it cannot be %s by itself: %s: %s `%s` (%s)", done, e.Where, do, e.Text, e.Err)
 }
 
 func (e *ByHandError) Unwrap() error { return e.Err }
@@ -122,7 +126,6 @@ type work struct {
 	original []byte
 
 	already, still []string
-	stays          bool // an empty table stays where nothing is left
 	kept           bool // the rule that keeps the workspace was added, or removed
 }
 
@@ -179,9 +182,9 @@ func (w *work) accessOf(c *config.Config) *config.Access {
 // placed returns the place that a path of a rule means, as far as that is known.
 func (c Change) placed(p string) string {
 	switch rest, below := strings.CutPrefix(p, "~/"); {
-	case p == "~", below:
+	case below, p == "~":
 		if c.Home == "" {
-			return "~/" + path.Clean("/" + rest)[1:]
+			return path.Join("/~", rest)
 		}
 		return path.Join(c.Home, rest)
 	case !path.IsAbs(p) && c.Workspace != "":

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -92,14 +93,18 @@ func (f form) whole() string { return strings.ReplaceAll(f.text, "[it", "[server
 // TestRoundTrip grants each kind in each form, and takes it back: the file is the same again. What Apply
 // verifies by itself is not repeated.
 func TestRoundTrip(t *testing.T) {
-	changed := 0
-	for _, f := range forms {
-		for _, e := range edges {
+	changed, tried := 0, 0
+	for i, f := range forms {
+		for k, e := range edges {
+			if k > 0 && (i+k)%len(edges) != 0 && !testkit.All() {
+				continue // each edge with a part of the forms
+			}
 			before := e.in(f.whole())
 			if _, err := config.Decode([]byte(before), "c.toml"); err != nil {
 				t.Fatalf("%s, %s: %v\n%s", f.name, e.name, err, before)
 			}
 			for _, flags := range grants {
+				tried++
 				name := f.name + ", " + e.name + ", " + strings.Join(flags, " ")
 				c := Change{File: "c.toml", Server: "x", Tool: f.tool, Flags: flags}
 				if f.tool != "" && strings.Contains(name, "--workspace") {
@@ -132,7 +137,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	if changed < len(forms)*len(edges)*len(grants)*8/10 {
-		t.Errorf("only %d changes", changed)
+	if changed < tried*8/10 {
+		t.Errorf("only %d changes of %d", changed, tried)
 	}
 }

@@ -63,23 +63,10 @@ type splice struct {
 	text       string
 }
 
-// find returns the value at a path, or the last table on the way to it and the rest of the path.
-func (d *document) find(path []string) (at *toml.Node, rest []string) {
-	at = d.root
-	for ; len(path) > 0; path = path[1:] {
-		next := at.Table[path[0]]
-		if next == nil {
-			break
-		}
-		at = next
-	}
-	return at, path
-}
-
 // list returns the list at a path, which may be the value of { strategy, value }. It is nil if there is
 // none.
 func (d *document) list(path []string) *toml.Node {
-	at, rest := d.find(path)
+	at, rest := d.root.Find(path)
 	if len(rest) > 0 {
 		return nil
 	}

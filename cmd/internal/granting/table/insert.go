@@ -40,13 +40,13 @@ func (d *document) addText(path []string, word string) error {
 
 // takesHeader reports whether the table or list at a path, which is not there, can have a header.
 func (d *document) takesHeader(path []string) bool {
-	at, _ := d.find(path)
+	at, _ := d.root.Find(path)
 	return at.Kind == toml.Table && !at.Inline && !at.Dotted()
 }
 
 // addKey adds a key with a value, and the tables around it that are not there.
 func (d *document) addKey(path []string, value string) error {
-	at, rest := d.find(path)
+	at, rest := d.root.Find(path)
 	if len(rest) == 0 || at.Kind != toml.Table {
 		return errForm
 	}
@@ -112,7 +112,7 @@ func (d *document) addDotted(path []string, value string) error {
 		}
 		base, depth = at, i+1
 	}
-	at, rest := d.find(path)
+	at, rest := d.root.Find(path)
 	key := path[depth : len(path)-len(rest)]
 	last := -1
 	for i, e := range d.all {

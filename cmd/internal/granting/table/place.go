@@ -122,9 +122,15 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 	if was.Workspace != "" {
 		c.Workspace = c.placed(was.Workspace)
 	}
+	known := map[string]bool{}
 	c.Hidden = func(path string) bool {
 		at := c.placed(path)
-		return filepath.IsAbs(at) && (resolve.Sensitive(&p.host, was, at) != "" || resolve.Guarded(&p.host, at, true) != "")
+		hidden, ok := known[at]
+		if !ok && filepath.IsAbs(at) {
+			hidden = resolve.Sensitive(&p.host, was, at) != "" || resolve.Guarded(&p.host, at, true) != ""
+			known[at] = hidden
+		}
+		return hidden
 	}
 	result, err := c.Apply(p.file.Data)
 	if err != nil {
@@ -141,7 +147,11 @@ func (p *Place) Policy(text []byte, tool string) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cfg.Policy(p.server, tool)
+	of, err := cfg.Policy(p.server, tool)
+	if err == nil && of.Lower != nil {
+		of = resolve.WithoutRefused(of, p.host)
+	}
+	return of, err
 }
 
 // Write keeps a copy of the file in the state directory dir, and puts the new text in the place of the
@@ -149,13 +159,13 @@ func (p *Place) Policy(text []byte, tool string) (*policy.Policy, error) {
 // the path of the copy. The error is ownfile.ErrChanged if the file is not as it was any more.
 func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
 	p := e.place
+	if err := p.file.Unchanged(); err != nil {
+		return "", err
+	}
 	if p.Project {
 		if err := p.trusted(p.file.Data); err != nil {
 			return "", err
 		}
-	}
-	if err := p.file.Unchanged(); err != nil {
-		return "", err
 	}
 	if backup, err = wrapping.KeepCopy(dir, p.file, now); err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)

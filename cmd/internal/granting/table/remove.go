@@ -7,22 +7,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/toml"
 )
 
-// removeItem removes an item of the list at a path. If that was the last one, it removes the list too
-// where grant made it, and vanish allows that.
-func (d *document) removeItem(path []string, i int, comment string, vanish bool) error {
+// removeItem removes an item of the list at a path, and a comment before it. If that was the last one,
+// it removes the list too where grant made it.
+func (d *document) removeItem(path []string, i int, comment string) error {
 	list := d.list(path)
 	switch {
 	case list == nil || list.Kind != toml.Array || i >= len(list.Items):
 		return errForm
 	case list.Tables:
-		return d.removeBlock(path, list.Items[i], comment, vanish || len(list.Items) > 1)
+		return d.removeBlock(list.Items[i], comment)
 	case list.Start < 0 || list.Items[i].Start < 0 || list.Items[i].End < 0:
 		return errForm
 	}
 	item := list.Items[i]
 	if len(list.Items) == 1 {
 		made := string(d.text[list.Start:list.End]) == "[ "+string(d.text[item.Start:item.End])+" ]"
-		if at, rest := d.find(path); made && vanish && len(rest) == 0 && at == list {
+		if at, rest := d.root.Find(path); made && len(rest) == 0 && at == list {
 			return d.removeKey(path)
 		}
 		end := item.End
@@ -68,9 +68,8 @@ func (d *document) next(list *toml.Node, i int) int {
 	return list.End - 1
 }
 
-// removeBlock removes a table with its header, and a comment before it. Unless vanish, an empty table
-// around it stays in its place.
-func (d *document) removeBlock(path []string, table *toml.Node, comment string, vanish bool) error {
+// removeBlock removes a table with its header, and a comment before it.
+func (d *document) removeBlock(table *toml.Node, comment string) error {
 	i := d.header(table)
 	if i < 0 {
 		return errForm
@@ -79,10 +78,6 @@ func (d *document) removeBlock(path []string, table *toml.Node, comment string, 
 	from := d.before(first.Start)
 	if from > 0 && comment != "" && strings.TrimSpace(string(d.text[d.lineStart(from):from])) == comment {
 		from = d.before(from)
-	}
-	if !vanish {
-		indent, _ := d.indent(first.Start)
-		return d.change(splice{d.lineStart(first.Start), d.lineEnd(last.End), indent + "[" + spelled(path[:len(path)-1]) + "]"})
 	}
 	if from > 0 && d.isBlank(from) {
 		from = d.before(from)
@@ -95,8 +90,8 @@ func (d *document) removeBlock(path []string, table *toml.Node, comment string, 
 
 // removeKey removes the key at a path with its value.
 func (d *document) removeKey(path []string) error {
-	at, rest := d.find(path)
-	around, _ := d.find(path[:len(path)-1])
+	at, rest := d.root.Find(path)
+	around, _ := d.root.Find(path[:len(path)-1])
 	if len(rest) > 0 || at.Start < 0 || at.End < 0 || at.Tables {
 		return errForm
 	}

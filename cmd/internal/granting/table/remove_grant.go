@@ -13,11 +13,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// remove takes back a grant. Where nothing of the table would be left, and the default policy would come
-// into force again, an empty table stays.
+// remove takes back a grant. Where the default policy would come into force again, a list without
+// rules keeps it away: the server must not get more.
 func (w *work) remove(g *config.Server) error {
-	again := *w
-	again.stays = true
 	if err := w.takeBack(g); err != nil {
 		return err
 	}
@@ -25,15 +23,7 @@ func (w *work) remove(g *config.Server) error {
 	if err != nil || !now.Default || w.was.Default || w.kept {
 		return err
 	}
-	if again.document, err = parse(w.original); err != nil {
-		return err
-	}
-	again.want, err = config.DecodeLayer(w.original, w.File)
-	if err == nil {
-		err = again.takeBack(g)
-	}
-	*w = again
-	return err
+	return w.addKey(w.access("fs"), "[]")
 }
 
 func (w *work) takeBack(g *config.Server) error {
@@ -50,7 +40,7 @@ func (w *work) takeBack(g *config.Server) error {
 			}
 			continue
 		}
-		if err := w.removeItem(w.server("variables"), i, "", true); err != nil {
+		if err := w.removeItem(w.server("variables"), i, ""); err != nil {
 			return err
 		}
 		w.wanted().Variables = slices.Delete(own, i, i+1)
@@ -86,7 +76,7 @@ func removeRules[T any](w *work, axis string, rules []T, of func(*config.Access)
 			}
 			continue
 		}
-		if err := w.removeItem(w.access(axis), i, "", !w.stays); err != nil {
+		if err := w.removeItem(w.access(axis), i, ""); err != nil {
 			return err
 		}
 		own := of(w.accessOf(w.want))
@@ -138,12 +128,12 @@ func (w *work) removeCommand(name string) error {
 		return w.notGranted("the program " + show.Name(name))
 	}
 	at := append(w.access("commands"), name)
-	node, _ := w.find(at)
+	node, _ := w.root.Find(at)
 	delete(a.Commands, name)
 	if node.Inline {
 		return w.removeKey(at)
 	}
-	return w.removeBlock(at, node, "", true)
+	return w.removeBlock(node, "")
 }
 
 // removeFs takes back rights at a path.
@@ -185,7 +175,7 @@ func (w *work) removeFs(r policy.FsRule) error {
 	if names != nil {
 		return w.removeFields(i, names)
 	}
-	if err := w.removeItem(w.access("fs"), i, "", !w.stays); err != nil {
+	if err := w.removeItem(w.access("fs"), i, ""); err != nil {
 		return err
 	}
 	own.Fs = slices.Delete(own.Fs, i, i+1)
@@ -211,7 +201,7 @@ func takenKeys(item *toml.Node, rights policy.Rights) (names []string, whole boo
 	}
 	all := rightsOf(item)
 	if len(names) > 0 || isNew(all) {
-		return names, len(names) == 0
+		return names, len(names) == 0 || len(names) == len(all)
 	}
 	for k, name := range all {
 		if !within(name) || k > 0 && !isNew(all[k-1:k+1]) {
@@ -275,7 +265,7 @@ func (w *work) removeKept() error {
 		return nil
 	}
 	w.kept = true
-	if err := w.removeItem(w.access("fs"), i, keptComment, true); err != nil {
+	if err := w.removeItem(w.access("fs"), i, keptComment); err != nil {
 		return err
 	}
 	a.Fs = nil
@@ -286,38 +276,13 @@ func (w *work) removeKept() error {
 // they were made for it.
 func (w *work) removeBraces(path []string) error {
 	for ; len(path) > 3; path = path[:len(path)-1] {
-		at, rest := w.find(path[:len(path)-1])
+		at, rest := w.root.Find(path[:len(path)-1])
 		if len(rest) > 0 || !at.Inline || len(at.Keys) > 0 {
 			break
 		}
 		if err := w.removeKey(path[:len(path)-1]); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (w *work) removeSettings(g *config.Server) error {
-	own := w.wanted()
-	has := settings(own)
-	for i, s := range settings(g) {
-		switch {
-		case s.value == "":
-			continue
-		case has[i].value != s.value:
-			return w.notGranted(s.key + " = " + s.value)
-		}
-		path := w.server(strings.Split(s.key, ".")...)
-		at, _ := w.find(path[:len(path)-1])
-		block := w.header(at)
-		if block >= 0 && strings.HasPrefix(s.key, "limits.") && len(at.Keys) == 1 {
-			if err := w.removeBlock(path[:len(path)-1], at, "", true); err != nil {
-				return err
-			}
-		} else if err := errors.Join(w.removeKey(path), w.removeBraces(path)); err != nil {
-			return err
-		}
-		s.take(own, &config.Server{})
 	}
 	return nil
 }

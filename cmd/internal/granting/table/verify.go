@@ -68,10 +68,15 @@ func (w *work) verify(g *config.Server) error {
 	if now.Project != w.was.Project {
 		return &faultError{"a project's file that passes a variable or names a preset declares a server of its own, which loses what your configuration grants"}
 	}
-	if now.Default != w.was.Default && !w.kept {
+	if now.Default != w.was.Default && !w.kept && (g.Preset == "" || w.Remove) {
 		return &faultError{"the default policy would be replaced"}
 	}
 	less, more := w.was, now
+	if g.Preset != "" && !w.Remove { // its table takes the place of the default policy
+		asked := *less
+		asked.Fs = slices.DeleteFunc(slices.Clone(less.Fs), func(r policy.FsRule) bool { return r.Where == policy.DefaultSource })
+		less = &asked
+	}
 	if w.Remove {
 		less, more = now, w.was
 	} else if what := w.lacks(now, g); what != "" {
@@ -129,8 +134,17 @@ func (w *work) compare(less, more *policy.Policy, grant []policy.FsRule) error {
 	a, b := w.rules(less), w.rules(more)
 	for _, p := range slices.Concat(a.Paths, b.Paths) {
 		refused := slices.ContainsFunc(grant, func(r policy.FsRule) bool { return r.Rights() == 0 && policy.Within(p, w.placed(r.Path)) })
-		if lost := a.RightsAt(p) &^ b.RightsAt(p); lost != 0 && !refused {
-			return &faultError{fmt.Sprintf("the rights at %s would not be those that they should be (%s)", p, lost)}
+		lost := a.RightsAt(p) &^ b.RightsAt(p)
+		switch {
+		case w.Hidden != nil && w.Hidden(p):
+			lost = 0 // a rule around it gave nothing there
+		case policy.HasProtectedName(p):
+			lost &^= policy.Write
+		}
+		if lost != 0 && !refused && w.Remove {
+			return &faultError{fmt.Sprintf("without it, a rule around %s would give more there: %s", show.Name(p), lost)}
+		} else if lost != 0 && !refused {
+			return &faultError{fmt.Sprintf("the server would lose rights at %s: %s", show.Name(p), lost)}
 		}
 	}
 	switch {
@@ -193,9 +207,9 @@ func missing[T any](less, more []T, text func(T) string) bool {
 
 // byHand returns the error that says what to write by hand.
 func (w *work) byHand(g *config.Server, err error) error {
-	line := 0
+	where := w.File
 	if s := w.before.Servers[w.Change.Server]; s != nil {
-		_, line = policy.SplitPosition(s.Where)
+		where = s.Where
 	}
 	var all []string
 	a := w.accessOfGrant(g)
@@ -221,5 +235,5 @@ func (w *work) byHand(g *config.Server, err error) error {
 			all = append(all, s.key+" = "+s.value)
 		}
 	}
-	return &ByHandError{w.File, line, strings.Join(all, "; "), err}
+	return &ByHandError{where, strings.Join(all, "; "), w.Remove, err}
 }
