@@ -13,6 +13,7 @@
 //     what is kept of servers.
 //   - inspect: check, plan and why. check --probe starts servers.
 //   - doctorcmd: doctor. It builds jails, and asks the login shell and other programs in them.
+//   - callcmd: call, which starts a server.
 //   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
 //   - configcmd: preset, import, trust, untrust and schema. trust and untrust write the trust store.
 //
@@ -29,6 +30,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/doctorcmd"
@@ -154,7 +156,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		// Without a function, the library would have the shell propose files.

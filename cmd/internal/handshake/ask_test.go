@@ -127,7 +127,7 @@ func TestAskFails(t *testing.T) {
 	talks, in := io.Pipe()
 	go io.Copy(io.Discard, talks)
 	_, err := Ask(t.Context(), "test", endlessly{}, in)
-	if err == nil || err.Error() != "the server said more than 64 MiB before it had listed its tools" {
+	if err == nil || err.Error() != "the server said more than 64 MiB before it answered initialize" {
 		t.Errorf("a server that never stops: %v", err)
 	}
 }

@@ -3,34 +3,39 @@ package handshake
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (
-	maxBytes  = 64 << 20 // that a server may say
+	maxBytes  = 64 << 20 // that a server may say, unless a client allows more
 	maxUnread = 256      // messages that a server may leave unread
 )
 
 // server is the other end of a connection. It answers one request at a time.
 type server struct {
-	ctx   context.Context
-	out   chan []byte // what the server is sent
-	lines chan []byte // closed when the server has said its last; tooMuch is set before
-	stop  context.CancelFunc
+	ctx    context.Context
+	client Client
+	out    chan []byte // what the server is sent
+	lines  chan []byte // closed when the server has said its last; tooMuch is set before
+	stop   context.CancelFunc
 
 	lastID  int64
 	tooMuch bool
 }
 
-func newServer(ctx context.Context, from io.Reader, to io.Writer) *server {
+func newServer(ctx context.Context, client Client, from io.Reader, to io.Writer) *server {
 	ctx, stop := context.WithCancel(ctx)
-	s := &server{ctx: ctx, out: make(chan []byte, maxUnread), lines: make(chan []byte), stop: stop}
+	client.Limit = cmp.Or(client.Limit, maxBytes)
+	s := &server{ctx: ctx, client: client, out: make(chan []byte, maxUnread), lines: make(chan []byte), stop: stop}
 	go s.read(from)
 	go s.write(to)
 	return s
@@ -52,7 +57,7 @@ func (s *server) write(to io.Writer) {
 // read sends the lines of the server to s.lines, until stop.
 func (s *server) read(from io.Reader) {
 	defer close(s.lines)
-	limited := &io.LimitedReader{R: from, N: maxBytes}
+	limited := &io.LimitedReader{R: from, N: s.client.Limit}
 	r := bufio.NewReader(limited)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -70,14 +75,16 @@ func (s *server) read(from io.Reader) {
 
 // message is a message of the server. Members are read as they are, for a pin covers all.
 type message struct {
-	ID     json.RawMessage          `json:"id"`
-	Method *string                  `json:"method"`
-	Result json.RawMessage          `json:"result"`
-	Error  *mcp.JSONRPCErrorDetails `json:"error"`
+	ID     json.RawMessage `json:"id"`
+	Method *string         `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *ServerError    `json:"error"`
 }
 
 // request returns the result of a request. Meanwhile, requests of the server are answered: a ping
-// as it must be, others by an error, because the handshake declares no capability.
+// as it must be, that for the roots if the client has one, and others by an error, because the
+// handshake declares no other capability.
 func (s *server) request(method mcp.MCPMethod, params any) ([]byte, error) {
 	s.lastID++
 	id := mcp.NewRequestId(s.lastID)
@@ -90,10 +97,13 @@ func (s *server) request(method mcp.MCPMethod, params any) ([]byte, error) {
 		switch {
 		case m.Method != nil && m.ID != nil:
 			err = s.answer(m)
-		// A notification, or a late answer: wait for the next line.
+		case m.Method != nil && *m.Method == methodProgress:
+			s.progress(m)
+		// Another notification, or a late answer: wait for the next line.
 		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID):
 		case m.Error != nil:
-			return nil, fmt.Errorf("the server answered %s with an error: %q", method, m.Error.Message)
+			m.Error.Method = string(method)
+			return nil, m.Error
 		default:
 			return m.Result, nil
 		}
@@ -114,7 +124,7 @@ func (s *server) next(method mcp.MCPMethod) (m message, err error) {
 					return m, nil
 				}
 			case s.tooMuch:
-				return m, fmt.Errorf("the server said more than %d MiB before it had listed its tools", maxBytes>>20)
+				return m, fmt.Errorf("the server said more than %d MiB before it answered %s", s.client.Limit>>20, method)
 			default:
 				return m, errors.New("the server ended before it answered " + string(method))
 			}
@@ -127,11 +137,29 @@ func (s *server) answer(m message) error {
 	if json.Unmarshal(m.ID, &id) != nil {
 		return nil
 	}
-	if *m.Method == string(mcp.MethodPing) {
+	switch {
+	case *m.Method == string(mcp.MethodPing):
 		return s.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: struct{}{}})
+	case *m.Method == string(mcp.MethodListRoots) && s.client.Root != "":
+		at := url.URL{Scheme: "file", Path: filepath.ToSlash(s.client.Root)}
+		roots := mcp.ListRootsResult{Roots: []mcp.Root{{URI: at.String(), Name: filepath.Base(s.client.Root)}}}
+		return s.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: roots})
 	}
 	details := mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "Method not found"}
 	return s.send(mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: details})
+}
+
+// methodProgress is a notification about a call that the server works on.
+const methodProgress = "notifications/progress"
+
+func (s *server) progress(m message) {
+	var said struct {
+		Token any `json:"progressToken"`
+		Progress
+	}
+	if s.client.Progress != nil && json.Unmarshal(m.Params, &said) == nil && said.Token == progressToken {
+		s.client.Progress(said.Progress)
+	}
 }
 
 func (s *server) notify(method mcp.MCPMethod) error {

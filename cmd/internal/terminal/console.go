@@ -8,12 +8,14 @@
 package terminal
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -147,3 +149,48 @@ func (c Console) Errorf(format string, args ...any) {
 		fmt.Fprintln(c.err, Fold(line, textColumns(c.err)))
 	}
 }
+
+// WriteText writes a text of a server to Out, with a line end: to a terminal what the screen may show,
+// and else the text itself.
+func (c Console) WriteText(text string) {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if IsTerminal(c.out) {
+		text = show.Screen(text)
+	}
+	if _, err := io.WriteString(c.out, text); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
+		*c.WriteErr = err
+	}
+}
+
+// AskText prints a question to Err, and returns the line that the user types. If hidden is set, what
+// is typed is not shown. Callers ask Asks before.
+func (c Console) AskText(question string, hidden bool) (text string, err error) {
+	fmt.Fprint(c.err, show.Line(question))
+	conn, err := c.in.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	read := func(fd uintptr) {
+		var line []byte
+		if hidden {
+			line, err = term.ReadPassword(int(fd))
+			fmt.Fprintln(c.err)
+		} else {
+			text, err = bufio.NewReader(io.LimitReader(c.in, maxTyped)).ReadString('\n')
+			return
+		}
+		text = string(line)
+	}
+	if failed := conn.Control(read); failed != nil {
+		return "", failed
+	}
+	if err != nil {
+		return "", fmt.Errorf("the answer could not be read: %w", err)
+	}
+	return strings.TrimRight(text, "\r\n"), nil
+}
+
+// maxTyped bounds the bytes of an answer.
+const maxTyped = 64 << 10

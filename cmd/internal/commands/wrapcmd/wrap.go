@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -91,7 +90,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if !w.Everything() {
 		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
 	}
-	taken, err := storedCommands(host)
+	taken, err := stored.Commands(host)
 	if err != nil {
 		return err
 	}
@@ -144,17 +143,6 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 		}
 	}
 	return left
-}
-
-func storedCommands(host hostfs.Host) (map[string][]string, error) {
-	commands := map[string][]string{}
-	names, err := stored.Names(host)
-	for _, name := range names {
-		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
-			commands[name] = about.Command
-		}
-	}
-	return commands, err
 }
 
 func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {

@@ -1,0 +1,176 @@
+package callcmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// maxArguments bounds the bytes of the arguments of a tool.
+const maxArguments = 64 << 20
+
+// readArguments reads the arguments from the command line or from stdin.
+func (k *callCmd) readArguments(c terminal.Console) (a arguments, err error) {
+	words := k.words
+	switch {
+	case k.tool == "":
+		return a, nil
+	case len(words) == 1 && words[0] == "-", len(words) == 0 && !c.InputIsTerminal():
+		text, err := io.ReadAll(io.LimitReader(c.Input(), maxArguments+1))
+		if err != nil {
+			return a, fmt.Errorf("the arguments of the tool cannot be read from stdin: %w", err)
+		}
+		if len(text) > maxArguments {
+			return a, exit.UsageErrorf("the arguments of the tool have more than %d MiB", maxArguments>>20)
+		}
+		if len(words) == 0 && len(bytes.TrimSpace(text)) == 0 { // as of a job without input
+			text = []byte("{}")
+		}
+		a.json, err = object(text, "stdin")
+		return a, err
+	case len(words) == 0:
+		a.json = json.RawMessage("{}")
+	case strings.HasPrefix(strings.TrimSpace(words[0]), "{") || len(words) == 1 && !strings.Contains(words[0], "="):
+		if len(words) > 1 {
+			return a, exit.UsageErrorf("unexpected argument %s: the JSON is one argument, so put it in single quotation marks", show.Name(words[1]))
+		}
+		a.json, err = object([]byte(words[0]), "the arguments")
+	default:
+		for _, w := range words {
+			if name, _, ok := strings.Cut(w, "="); !ok || name == "" {
+				return a, exit.UsageErrorf("%s is not NAME=VALUE: give one JSON object, or NAME=VALUE for each argument of the tool", show.Name(w))
+			}
+		}
+		a.pairs = words
+	}
+	return a, err
+}
+
+// object checks that a text is one JSON object, and returns it. place says where it is from.
+func object(text []byte, place string) (json.RawMessage, error) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
+	var value json.RawMessage
+	err := json.Unmarshal(text, &value)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, exit.UsageErrorf("%s: no JSON: %s", position(text, syntax.Offset, place), strings.TrimPrefix(syntax.Error(), "json: "))
+	case err != nil:
+		return nil, exit.UsageErrorf("%s: no JSON: %s", place, err)
+	case !utf8.Valid(text):
+		return nil, exit.UsageErrorf("%s: no JSON: it is not UTF-8", place)
+	case len(value) == 0 || value[0] != '{':
+		return nil, exit.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is %s", place, kindOf(value))
+	}
+	var flat bytes.Buffer // a message is one line
+	if err := json.Compact(&flat, value); err != nil {
+		return nil, err
+	}
+	return flat.Bytes(), nil
+}
+
+func kindOf(value []byte) string {
+	switch {
+	case len(value) == 0 || value[0] == 'n':
+		return "null"
+	case value[0] == '[':
+		return "a list"
+	case value[0] == '"':
+		return "a text"
+	case value[0] == 't' || value[0] == 'f':
+		return string(value)
+	}
+	return "a number"
+}
+
+// position says where in a text a fault is, with the words before it.
+func position(text []byte, offset int64, place string) string {
+	before := text[:min(max(offset-1, 0), int64(len(text)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	last := before[bytes.LastIndexByte(before, '\n')+1:]
+	at := fmt.Sprintf("%s, character %d", place, 1+utf8.RuneCount(last))
+	if bytes.ContainsRune(text, '\n') {
+		at = fmt.Sprintf("%s, line %d, character %d", place, line, 1+utf8.RuneCount(last))
+	}
+	if near := strings.ToValidUTF8(string(last[max(0, len(last)-30):]), ""); near != "" {
+		at += ", after " + show.Quote(near)
+	}
+	return at
+}
+
+// schema is what a tool says of its arguments.
+type schema struct {
+	Required   []string                   `json:"required"`
+	Properties map[string]json.RawMessage `json:"properties"`
+	order      []string                   // the names of Properties as the tool has them
+}
+
+// types returns the JSON types that an argument may have, as far as the tool says so.
+func (s *schema) types(name string) (types []string) {
+	var p struct {
+		Type any `json:"type"`
+	}
+	if s == nil || json.Unmarshal(s.Properties[name], &p) != nil {
+		return nil
+	}
+	switch t := p.Type.(type) {
+	case string:
+		types = []string{t}
+	case []any:
+		for _, one := range t {
+			if text, ok := one.(string); ok {
+				types = append(types, text)
+			}
+		}
+	}
+	return types
+}
+
+// missing returns the arguments that a tool wants and that an object does not have.
+func (s *schema) missing(object json.RawMessage) (names []string) {
+	var given map[string]json.RawMessage
+	if s == nil || json.Unmarshal(object, &given) != nil {
+		return nil
+	}
+	for _, name := range s.Required {
+		if _, ok := given[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// object returns the arguments as a JSON object. Of NAME=VALUE, the value is text if the tool wants
+// text, and else JSON if it is that.
+func (a arguments) object(s *schema) (json.RawMessage, error) {
+	if a.pairs == nil {
+		return a.json, nil
+	}
+	all := map[string]any{}
+	for _, pair := range a.pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if _, twice := all[name]; twice {
+			return nil, exit.UsageErrorf("%s is given twice", show.Name(name))
+		}
+		types := s.types(name)
+		var parsed json.RawMessage
+		switch isText := slices.Contains(types, "string"); {
+		case !isText && json.Unmarshal([]byte(value), &parsed) == nil:
+			all[name] = parsed
+		case !isText && len(types) > 0:
+			return nil, exit.UsageErrorf("%s: the tool wants %s, and %s is none", show.Name(name), strings.Join(types, " or "), show.Quote(value))
+		default:
+			all[name] = value
+		}
+	}
+	return json.Marshal(all)
+}

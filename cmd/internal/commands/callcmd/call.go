@@ -1,0 +1,245 @@
+// Package callcmd has the command call: it is a client of one server for the time of one call.
+//
+// The server starts as its client starts it, in a child process: mcp-jail run with the flags of its
+// entry. So its jail, its private HOME, its records and what undo keeps are those of the sessions of
+// the client, beside which this is one session more.
+//
+//   - choose.go finds the entry that a name means, and what run is given for it.
+//   - inputs.go has the values that the client would ask its user for.
+//   - arguments.go reads the arguments of the tool.
+//   - child.go starts the session, and ends it.
+//   - result.go and tools.go write what the server answered.
+package callcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+type callCmd struct {
+	entries.Choice
+	config  []string
+	inputs  []string
+	format  string
+	timeout time.Duration
+	verbose bool
+	yes     bool
+
+	server, tool string
+	words        []string // the arguments of the tool as they were typed
+}
+
+// maxAnswer bounds the bytes that a server may send in one call.
+const maxAnswer = 1 << 30
+
+// Call returns the command.
+func Call(line *cli.CommandLine) *cobra.Command {
+	k := &callCmd{timeout: 5 * time.Minute}
+	cmd := line.Command("call [flags] SERVER [TOOL [JSON | NAME=VALUE...]]", "Start a server in its jail as its client does, and call one of its tools, or list them.", cli.AnyNumber, false, func(words []string) error {
+		if len(words) == 0 {
+			return exit.UsageErrorf("which server? mcp-jail status lists those of your clients. Then: mcp-jail call SERVER")
+		}
+		k.server, k.words = words[0], words[1:]
+		if len(k.words) > 0 {
+			k.tool, k.words = k.words[0], k.words[1:]
+		}
+		return k.Run(line.Console)
+	})
+	cmd.Long = `SERVER is the name of a server in the file of a client (see mcp-jail status), or of a
+configured one. The server gets the flags, the variables and the directory that its
+client gives it. One that is not wrapped gets the jail that wrap would give it.
+
+Without TOOL, call lists the tools. The arguments of a tool are a JSON object, or
+NAME=VALUE for each; "-", or a stdin that is no terminal, reads the JSON from there.
+What is typed as NAME=VALUE is text where the tool wants text, and JSON elsewhere.
+
+The result goes to stdout, and a failed result to stderr. Then comes what the jail
+refused, with the command that grants it. So a grant can be tried without a new
+session of the client.
+
+Exit status 0: a result; 1: the tool failed, or there was no answer; 2: a mistake on
+the command line or in the configuration; 3: this host cannot enforce the policy.`
+	cmd.Example = `    mcp-jail call memory
+    mcp-jail call filesystem read_text_file path=/home/me/notes/today.md
+    mcp-jail call github search_issues '{"q": "is:open", "perPage": 5}'
+    mcp-jail call --client cursor notes search --format json < query.json`
+	k.addFlags(cmd)
+	cmd.ValidArgsFunction = propose(line, k)
+	return cmd
+}
+
+func (k *callCmd) addFlags(cmd *cobra.Command) {
+	k.AddFileFlags(cmd)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
+	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for the start and the call together. Default: 5m.")
+	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
+	cmd.Flags().BoolVar(&k.verbose, "verbose", false, "Show what the server writes to its stderr.")
+	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file without asking, for scripts.")
+}
+
+// Run calls the tool, and writes the result and what was refused.
+func (k *callCmd) Run(c terminal.Console) error {
+	r, err := k.call(c)
+	if err == nil && r.list != nil {
+		return r.printTools(c, k.format)
+	}
+	var quiet exit.ReportedStatus
+	if k.format == "json" && !errors.As(err, &quiet) {
+		if r == nil {
+			r = &outcome{Server: k.server, Tool: k.tool}
+		}
+		return r.printJSON(c, err)
+	}
+	if err != nil || r == nil {
+		return err
+	}
+	return r.print(c)
+}
+
+func (k *callCmd) call(c terminal.Console) (*outcome, error) {
+	if k.timeout <= 0 {
+		return nil, exit.UsageErrorf("--timeout %s: it must be positive, such as 30s or 2m", k.timeout)
+	}
+	// A mistake in the arguments is told before anything is started.
+	arguments, err := k.readArguments(c)
+	if err != nil {
+		return nil, err
+	}
+	interrupted := cli.Interrupts()
+	defer signal.Stop(interrupted)
+	t, err := k.choose(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.confirm(c, k.yes); err != nil {
+		return nil, err
+	}
+	for _, note := range t.notes {
+		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case s := <-interrupted:
+			stop(&signalError{s})
+		case <-ctx.Done():
+		}
+	}()
+	r, err := k.talk(ctx, c, t, arguments)
+	var by *signalError
+	if errors.As(context.Cause(ctx), &by) {
+		c.Errorf("interrupted: %s was ended", show.Name(k.server))
+		return nil, cli.Interrupted(by.Signal)
+	}
+	return r, err
+}
+
+// signalError says that a signal ended the call.
+type signalError struct{ os.Signal }
+
+func (e *signalError) Error() string { return "signal: " + e.String() }
+
+// talk starts the server, asks it, and waits for its end.
+func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, arguments arguments) (*outcome, error) {
+	session, err := start(ctx, c, t, k.verbose)
+	if err != nil {
+		return nil, err
+	}
+	r := &outcome{Server: k.server, Tool: k.tool, Name: t.stored, Wrapped: t.wrapped, Client: t.client, File: t.file, grant: t.grantLine(k)}
+	failed := k.ask(ctx, c, t, session, r, arguments)
+	session.end()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
+		failed = fmt.Errorf("%s did not answer within %v (--timeout)", show.Name(k.server), k.timeout)
+	}
+	r.learn(session, t, failed)
+	var usage *exit.UsageError
+	if errors.As(failed, &usage) {
+		return nil, failed
+	}
+	return r, nil
+}
+
+// ask makes the handshake, lists the tools, and calls the tool.
+func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *child, r *outcome, a arguments) error {
+	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.server) })
+	defer slow.Stop()
+	client := handshake.Client{Name: "mcp-jail call", Root: t.root, Limit: maxAnswer}
+	if c.ErrIsTerminal() {
+		client.Progress = func(p handshake.Progress) { c.Sayf("%s", progressText(k.tool, p)) }
+	}
+	conn, err := handshake.Open(ctx, client, s.out, s.in)
+	slow.Stop()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	r.About = strings.TrimSpace(conn.Name + " " + conn.Version)
+	pages, err := conn.Tools()
+	if k.tool == "" {
+		if err == nil {
+			r.list, err = toolsOf(pages)
+		}
+		return err
+	}
+	// A server that does not list may still answer.
+	tools, listErr := toolsOf(pages)
+	at := slices.IndexFunc(tools, func(o tool) bool { return o.Name == k.tool })
+	if err == nil && listErr == nil && at < 0 {
+		return unknownTool(k.server, k.tool, tools)
+	}
+	var schema *schema
+	if at >= 0 {
+		schema = tools[at].schema()
+	}
+	object, err := a.object(schema)
+	if err != nil {
+		return err
+	}
+	for _, missing := range schema.missing(object) {
+		c.Notef("%s the tool wants %s, which the arguments do not have", c.Paint(terminal.Yellow, "note:"), show.Name(missing))
+	}
+	s.hold()
+	waiting := time.AfterFunc(5*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
+	defer waiting.Stop()
+	r.Result, err = conn.Call(k.tool, object)
+	return err
+}
+
+func progressText(tool string, p handshake.Progress) string {
+	text := fmt.Sprintf("%s: %v", tool, p.Progress)
+	if p.Total > 0 {
+		text += fmt.Sprintf(" of %v", p.Total)
+	}
+	if p.Message != "" {
+		text += ": " + p.Message
+	}
+	return text
+}
+
+// arguments are those of a tool, as they were given.
+type arguments struct {
+	json  json.RawMessage
+	pairs []string // NAME=VALUE
+}

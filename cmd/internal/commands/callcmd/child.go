@@ -1,0 +1,128 @@
+package callcmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+)
+
+// child is mcp-jail run with the server, of which this process is the client.
+type child struct {
+	in  io.WriteCloser
+	out io.Reader
+
+	began   time.Time
+	cmd     *exec.Cmd
+	done    chan struct{} // closed when all of stderr was read
+	console terminal.Console
+	verbose bool
+
+	mu   sync.Mutex
+	held bool     // lines of mcp-jail's own are kept for later
+	own  []string // lines of mcp-jail's own, without their prefix, that are not shown yet
+	// Those that were shown.
+	shown []string
+}
+
+// ownPrefix begins the lines of mcp-jail's own. What a server writes does not begin so: a session
+// quotes such a line.
+const ownPrefix = "mcp-jail: "
+
+// endAfter is how long a session may take to end after it was told to.
+const endAfter = 15 * time.Second
+
+// start starts the session. When ctx ends, so does the session.
+func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*child, error) {
+	program, err := programs.Beside(programs.Main)
+	if err != nil {
+		return nil, err
+	}
+	s := &child{began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
+	s.cmd = exec.CommandContext(ctx, program, t.argv...)
+	s.cmd.Args[0] = programs.Main
+	s.cmd.Dir, s.cmd.Env = t.dir, environment(os.Environ(), t)
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if s.out, err = s.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	errs, err := s.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd.Cancel = func() error {
+		return errors.Join(s.in.Close(), s.cmd.Process.Signal(syscall.SIGTERM))
+	}
+	s.cmd.WaitDelay = endAfter
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go s.read(errs)
+	return s, nil
+}
+
+// environment returns the environment of the session: that of this process, with what the client of
+// the entry sets.
+func environment(environ []string, t *target) []string {
+	for _, v := range t.env {
+		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
+		if !v.Unset {
+			environ = append(environ, v.Name+"="+v.Value)
+		}
+	}
+	return environ
+}
+
+// read shows what the session says on stderr: lines of mcp-jail's own at once until hold is called,
+// and lines of the server if they were asked for.
+func (s *child) read(from io.Reader) {
+	defer close(s.done)
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		text := strings.TrimRight(line, "\r\n")
+		own, isOwn := strings.CutPrefix(text, ownPrefix)
+		s.mu.Lock()
+		switch {
+		case text == "":
+		case isOwn && s.held:
+			s.own = append(s.own, own)
+		case isOwn:
+			s.shown = append(s.shown, own)
+			s.console.Notef("%s%s", ownPrefix, own)
+		case s.verbose:
+			s.console.Notef("%s", text)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold keeps lines of mcp-jail's own until the result was shown.
+func (s *child) hold() {
+	s.mu.Lock()
+	s.held = true
+	s.mu.Unlock()
+}
+
+// end closes the input of the session, and waits for its end.
+func (s *child) end() {
+	s.in.Close()
+	go io.Copy(io.Discard, s.out) // a session that cannot write would not end
+	<-s.done
+	s.cmd.Wait() // the answers tell how it ended
+}

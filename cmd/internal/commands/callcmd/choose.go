@@ -1,0 +1,351 @@
+package callcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// target is the server of a call, and how it is started.
+type target struct {
+	argv []string           // of mcp-jail, from run on
+	env  []clients.Variable // that the client of the entry sets
+	dir  string
+	root string // the directory of the project that the entry belongs to, or ""
+
+	stored  string // the name under which mcp-jail keeps what belongs to the server
+	client  string // whose entry it is, or "" for a server of the configuration alone
+	file    string
+	place   string // the same in words
+	wrapped bool   // it starts in mcp-jail without call, too
+	project bool   // others may have written the entry
+	choice  []string
+	notes   []string
+}
+
+// found is an entry that a name means.
+type found struct {
+	file    *wrapping.File
+	entry   wrapping.Entry
+	verdict wrapping.Verdict
+}
+
+// choose finds the server.
+func (k *callCmd) choose(c terminal.Console) (*target, error) {
+	if len(k.config) > 0 {
+		if !k.Everything() {
+			return nil, exit.UsageErrorf("--config is for a server of a configuration, and --client and --file are for one of a client: use one")
+		}
+		return k.configured(k.config)
+	}
+	host, files, err := k.Find()
+	if err != nil {
+		return nil, err
+	}
+	program, err := entries.FindProgram(host)
+	if err != nil {
+		return nil, err
+	}
+	all := k.named(host, files, program)
+	if k.Everything() {
+		isConfigured, err := configuredHere(host, k.server)
+		if err != nil {
+			return nil, err
+		}
+		if isConfigured {
+			// Of the entries, only one that starts this server counts.
+			all = slices.DeleteFunc(all, func(f found) bool {
+				return !f.verdict.Jailed || f.verdict.Line.Argv != nil || f.verdict.Line.Name != k.server || f.file.IsProject()
+			})
+			if len(all) == 0 {
+				return k.configured(nil)
+			}
+			all = all[:1]
+		}
+	}
+	one, err := k.oneOf(host, all, files)
+	if err != nil {
+		return nil, err
+	}
+	return k.prepare(c, host, program, one)
+}
+
+// configuredHere reports whether the configuration has a server of a name.
+func configuredHere(host hostfs.Host, name string) (bool, error) {
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, host)
+	if err != nil {
+		return false, err
+	}
+	if cfg.Servers[name] == nil && ignored != nil {
+		return false, nil // a client may have it; without one, this is said
+	}
+	return cfg.Servers[name] != nil, nil
+}
+
+// configured returns a server of the configuration.
+func (k *callCmd) configured(files []string) (*target, error) {
+	t, err := session.Load(cmdline.ConfigFlags{Config: files}, cmdline.PolicyFlags{}, k.server, "", cmdline.Server{})
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{"run"}
+	for _, f := range t.Host.Configs {
+		argv = append(argv, "--config", f)
+	}
+	return &target{argv: append(argv, k.server), dir: t.Host.Dir, root: t.Host.Dir, stored: t.Policy.KeptName(), wrapped: true}, nil
+}
+
+// named returns the entries that a client calls by the name, or that mcp-jail keeps under it. Those of
+// the user come first.
+func (k *callCmd) named(host hostfs.Host, files []*wrapping.File, program entries.Program) (all []found) {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
+		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
+	})
+	for _, f := range files {
+		if f.Err != nil {
+			continue
+		}
+		wrapping.SwitchOn(f)
+		for _, e := range f.Entries {
+			w, jailed := clients.ParseWrapped(e.Argv())
+			if e.Server != k.server && !(jailed && w.Name == k.server) {
+				continue
+			}
+			all = append(all, found{f, e, f.Judge(e, program.Program, entries.ClientsHost(host))})
+		}
+	}
+	// An entry for another project counts if there is no other one.
+	here := slices.DeleteFunc(slices.Clone(all), func(f found) bool { return f.entry.For != "" && f.entry.For != host.Dir })
+	if len(here) > 0 {
+		all = here
+	}
+	return slices.CompactFunc(all, func(a, b found) bool { return a.isSame(b) })
+}
+
+// isSame reports whether two entries start the same server in the same way.
+func (f found) isSame(o found) bool {
+	return slices.Equal(f.entry.Argv(), o.entry.Argv()) && slices.Equal(f.entry.Env, o.entry.Env) && f.entry.EnvFile == o.entry.EnvFile && f.entry.Cwd == o.entry.Cwd && f.entry.For == o.entry.For && f.file.IsProject() == o.file.IsProject()
+}
+
+// oneOf returns the only entry, or that of the user if it is the only one of the user's.
+func (k *callCmd) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (found, error) {
+	switch {
+	case len(all) == 0:
+		return found{}, k.unknown(host, files)
+	case len(all) == 1, !all[0].file.IsProject() && all[1].file.IsProject():
+		return all[0], nil
+	}
+	var lines []string
+	for _, f := range all {
+		line := append([]string{"mcp-jail", "call"}, chosenBy(f, all)...)
+		line = append(line, k.server)
+		if k.tool != "" {
+			line = append(line, k.tool)
+		}
+		lines = append(lines, "  "+show.Spelled(line)+"\n    "+f.file.Client.Title+", "+f.place(host.Home))
+	}
+	return found{}, exit.UsageErrorf("there are %d servers called %s; choose one:\n%s", len(all), show.Name(k.server), strings.Join(lines, "\n"))
+}
+
+// chosenBy returns the flags that choose one of several entries.
+func chosenBy(f found, all []found) []string {
+	ofClient := func(o found) bool { return o.file.Client.Name == f.file.Client.Name }
+	if n := len(slices.DeleteFunc(slices.Clone(all), func(o found) bool { return !ofClient(o) })); n == 1 {
+		return []string{"--client", f.file.Client.Name}
+	}
+	return []string{"--file", f.file.Path}
+}
+
+func (f found) place(home string) string {
+	return fmt.Sprintf("%s, line %d", cli.ShortPath(f.file.Path, home), f.entry.Line)
+}
+
+// unknown returns the error for a name that means no server.
+func (k *callCmd) unknown(host hostfs.Host, files []*wrapping.File) error {
+	var names []string
+	var failed error
+	for _, f := range files {
+		if f.Err != nil {
+			failed = f.Err
+		}
+		for _, e := range f.Entries {
+			if !slices.Contains(names, e.Server) {
+				names = append(names, e.Server)
+			}
+		}
+	}
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, host)
+	if err == nil && k.Everything() {
+		names = append(names, cfg.ServerNames()...)
+	}
+	text := fmt.Sprintf("there is no server %s in the files of clients", show.Name(k.server))
+	if k.Everything() {
+		text = fmt.Sprintf("there is no server %s, neither configured nor in the files of your clients", show.Name(k.server))
+	}
+	if near := config.Suggest(k.server, names); near != "" {
+		text += fmt.Sprintf("; did you mean %s?", show.Name(near))
+	} else if len(names) > 0 {
+		text += "; `mcp-jail status` lists them"
+	}
+	if failed != nil {
+		text += "\nA file could not be read: " + failed.Error()
+	}
+	if ignored != nil {
+		text += "\nA file is not trusted, so its servers were left out: " + ignored.File
+	}
+	return exit.UsageErrorf("%s", text)
+}
+
+// prepare returns how the server of an entry is started.
+func (k *callCmd) prepare(c terminal.Console, host hostfs.Host, program entries.Program, f found) (*target, error) {
+	t := &target{client: f.file.Client.Name, file: f.file.Path, project: f.file.IsProject(), choice: k.choiceWords()}
+	t.place = f.file.Client.Title + ", " + f.place(host.Home)
+	argv := f.entry.Argv()
+	switch {
+	case f.verdict.Jailed:
+		t.wrapped = true
+	case f.verdict.Repair != nil:
+		t.wrapped = true
+		t.notes = append(t.notes, fmt.Sprintf("the entry of %s %s; this call is by this mcp-jail, with the flags of the entry. `mcp-jail wrap` puts it there", show.Name(k.server), f.verdict.Repair.Why))
+	case f.verdict.Unclear:
+		return nil, exit.UsageErrorf("%s (%s) is not started: it %s", show.Name(k.server), t.place, show.Line(string(f.verdict.Why)))
+	default:
+		after, err := k.wrap(host, program, f, t)
+		if err != nil {
+			return nil, err
+		}
+		argv = after
+	}
+	if f.entry.Disabled {
+		t.notes = append(t.notes, f.file.Client.Title+" has it switched off: call starts it all the same")
+	}
+	clientsHost := entries.ClientsHost(host)
+	s, err := f.entry.AsClient(argv, clientsHost, k.asker(c, f.file))
+	var unknown *wrapping.UnknownValueError
+	if errors.As(err, &unknown) {
+		return nil, exit.UsageErrorf("%s: %s: %s", t.place, err, howToGive(unknown.Reference))
+	}
+	if err != nil {
+		return nil, exit.UsageErrorf("%s: %s", t.place, err)
+	}
+	line, _ := clients.ParseWrapped(s.Argv)
+	t.argv, t.env, t.root, t.notes = s.Argv[len(line.Launcher)+1:], s.Env, s.Root, append(t.notes, s.Notes...)
+	t.dir = cmp.Or(s.Dir, clientDir(f.file.Client, host))
+	if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
+		return nil, exit.UsageErrorf("%s is started in %s, which is no directory", t.place, t.dir)
+	}
+	t.stored = storedName(t, host)
+	return t, nil
+}
+
+// clientDir returns the directory for a server whose client does not say one.
+func clientDir(c clients.Client, host hostfs.Host) string {
+	if c.Dir == clients.DirNone {
+		return host.Home
+	}
+	return host.Dir
+}
+
+// storedName returns the name under which the session keeps what belongs to the server.
+func storedName(t *target, host hostfs.Host) string {
+	args, server := cmdline.Split(programs.Main, t.argv)
+	flags, err := cmdline.ParseRun(args)
+	switch {
+	case err != nil: // run says so
+		return ""
+	case flags.Name != "":
+		return flags.Name
+	case server.Given:
+		return cmdline.DefaultName(server.Argv, t.dir)
+	}
+	name, _ := stored.Here(host, t.dir, flags.Server)
+	return name
+}
+
+// wrap returns the command line that wrap would write for an entry.
+func (k *callCmd) wrap(host hostfs.Host, program entries.Program, f found, t *target) ([]string, error) {
+	kept, err := stored.Commands(host)
+	if err != nil {
+		return nil, err
+	}
+	all, err := wrapping.Find(entries.ClientsHost(host), wrapping.Selection{})
+	if err != nil {
+		return nil, err
+	}
+	change := f.file.Wrap(program.Program, wrapping.Selection{Servers: []string{f.entry.Server}}, entries.ClientsHost(host), wrapping.NewNames(all, kept))
+	at := slices.IndexFunc(change.Servers, func(s wrapping.ServerChange) bool { return s.Key() == f.entry.Key() })
+	if at < 0 {
+		return nil, fmt.Errorf("%s: the entry was not found again", t.place)
+	}
+	s := change.Servers[at]
+	if s.Left != "" {
+		return nil, exit.UsageErrorf("%s (%s) is not started, because wrap would not put it into a jail: it %s", show.Name(k.server), t.place, show.Line(s.Left))
+	}
+	note := fmt.Sprintf("%s is not wrapped: %s starts it without a jail. This call gives it the jail of `%s`",
+		show.Name(k.server), f.file.Client.Title, show.Spelled([]string{"mcp-jail", "wrap", "--client", f.file.Client.Name, "--server", f.entry.Server}))
+	if len(s.Gets) > 0 {
+		note += ": " + strings.Join(s.Gets, "; ")
+	}
+	t.notes = append(t.notes, note)
+	t.notes = append(t.notes, s.Notes...)
+	return s.After, nil
+}
+
+func (k *callCmd) choiceWords() (words []string) {
+	for _, c := range k.Clients {
+		words = append(words, "--client", c)
+	}
+	for _, f := range k.Files {
+		words = append(words, "--file", f)
+	}
+	return words
+}
+
+// confirm asks before it starts what others may have written.
+func (t *target) confirm(c terminal.Console, yes bool) error {
+	if !t.project || yes {
+		return nil
+	}
+	c.Notef("%s is in a file of this project, which others may have written. It starts, in a jail:\n  %s", t.place, show.Spelled(wrapping.Shown(append([]string{programs.Main}, t.argv...))))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := cli.Confirm(ctx, c, "Start it?")
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: the server was not started")
+	case err != nil && c.Asks():
+		return errors.New("the server was not started: the answer was not yes")
+	}
+	return err
+}
+
+// grantLine returns the command that grants what the last session was refused.
+func (t *target) grantLine(k *callCmd) string {
+	words := append([]string{programs.Main, "grant"}, t.choice...)
+	for _, f := range k.config {
+		words = append(words, "--config", filepath.Clean(f))
+	}
+	return show.Spelled(append(words, k.server, "--last"))
+}

@@ -1,0 +1,251 @@
+package callcmd
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// outcome is what became of a call. Its exported fields are the JSON document.
+type outcome struct {
+	Server    string                  `json:"server"`
+	Name      string                  `json:"name,omitempty"` // under which mcp-jail keeps it
+	Client    string                  `json:"client,omitempty"`
+	File      string                  `json:"file,omitempty"`
+	Wrapped   bool                    `json:"wrapped"`
+	About     string                  `json:"about,omitempty"` // what the server calls itself
+	Tool      string                  `json:"tool,omitempty"`
+	Result    json.RawMessage         `json:"result,omitempty"`
+	Error     *handshake.ServerError  `json:"error,omitempty"`   // the error with which the server answered
+	Failure   string                  `json:"failure,omitempty"` // why there is no answer
+	Refused   []policy.Denial         `json:"refused"`
+	Diagnoses []diagnostics.Diagnosis `json:"diagnoses"`
+	Grant     string                  `json:"grant,omitempty"` // the command that grants what was refused
+	Status    int                     `json:"status"`
+
+	list  []tool
+	said  []string // lines of mcp-jail's own about the call, which come after the result
+	shown []string // and those that were shown before
+	grant string
+}
+
+// learn takes what the session has left.
+func (r *outcome) learn(s *child, t *target, failed error) {
+	r.said, r.shown = s.own, s.shown
+	var answered *handshake.ServerError
+	if errors.As(failed, &answered) {
+		r.Error = answered
+	} else if failed != nil {
+		r.Failure = failed.Error()
+	}
+	r.takeRecord(s, t)
+	if r.Error != nil || r.Failure != "" || r.isError() {
+		r.Status = exit.Failure
+	}
+	if r.Error != nil && ofSession(r.Error) {
+		switch diagnostics.Code(r.Error.Code) {
+		case diagnostics.CodeConfig:
+			r.Status = exit.Usage
+		case diagnostics.CodeJail:
+			r.Status = exit.Host
+		}
+	}
+	for _, d := range r.Diagnoses {
+		if len(d.Grant)+len(d.Flags) > 0 {
+			r.Grant = r.grant
+		}
+	}
+}
+
+// ofSession reports whether mcp-jail wrote an error. It removes its own names from what a server says.
+func ofSession(e *handshake.ServerError) bool {
+	var data map[string]json.RawMessage
+	return json.Unmarshal(e.Data, &data) == nil && data[diagnostics.DataFailure] != nil
+}
+
+// takeRecord takes the refusals from the record of the session. Another session of the server may have
+// replaced it; then the lines on stderr and the answer tell.
+func (r *outcome) takeRecord(s *child, t *target) {
+	host, err := hostfs.LocalHost()
+	if err != nil || t.stored == "" {
+		return
+	}
+	if record, ok := records.Reader(host, t.stored)(); ok && !record.Time.Before(s.began.Round(0)) {
+		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
+	}
+}
+
+// result is the result of tools/call.
+type result struct {
+	Content    []json.RawMessage `json:"content"`
+	Structured json.RawMessage   `json:"structuredContent"`
+	IsError    bool              `json:"isError"`
+}
+
+func (r *outcome) isError() bool {
+	var out result
+	return json.Unmarshal(r.Result, &out) == nil && out.IsError
+}
+
+func (r *outcome) printJSON(c terminal.Console, err error) error {
+	r.Refused, r.Diagnoses = cli.NonNil(r.Refused), cli.NonNil(r.Diagnoses)
+	if err != nil {
+		r.Failure, r.Status = err.Error(), exit.Status(err)
+	}
+	cli.PrintJSON(c, r)
+	if r.Status != exit.OK {
+		return exit.ReportedStatus(r.Status)
+	}
+	return nil
+}
+
+// mark begins the block that a session adds to a failed result.
+const mark = "[mcp-jail] "
+
+// print writes the result, then what was refused.
+func (r *outcome) print(c terminal.Console) error {
+	var out result
+	if r.Result != nil {
+		if err := json.Unmarshal(r.Result, &out); err != nil {
+			r.Failure, r.Status = "the result of the tool cannot be read: "+err.Error(), exit.Failure
+		}
+	}
+	texts := out.texts(len(r.said) > 0)
+	if out.IsError {
+		// Errorf sets the words of the server apart from those below.
+		c.Errorf("%s", cmp.Or(strings.TrimSpace(strings.Join(texts, "\n")), "the tool failed without a word"))
+	} else {
+		for _, text := range texts {
+			c.WriteText(text)
+		}
+	}
+	if text := r.errorText(); text != "" {
+		c.Errorf("%s", text)
+	}
+	r.printRefused(c)
+	if r.Status != exit.OK {
+		return exit.ReportedStatus(r.Status)
+	}
+	return nil
+}
+
+// errorText returns why there is no result, without what is in the lines of mcp-jail's own.
+func (r *outcome) errorText() string {
+	if r.Error == nil {
+		return r.Failure
+	}
+	text := r.Error.Message
+	all := append(r.shown, r.said...)
+	if own, is := strings.CutPrefix(text, ownPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
+		return ""
+	}
+	if len(r.said) == 0 {
+		return text
+	}
+	if at := strings.LastIndex(text, mark); at >= 0 {
+		text = strings.TrimRight(text[:at], " ")
+	}
+	return text
+}
+
+func (r *outcome) printRefused(c terminal.Console) {
+	for _, line := range r.said {
+		c.Notef("%s", line)
+	}
+	if r.Grant == "" {
+		return
+	}
+	if !r.Wrapped {
+		c.Notef("to grant it, after  %s", show.Spelled([]string{"mcp-jail", "wrap", "--client", r.Client, "--server", r.Server}))
+	} else {
+		c.Notef("to grant it:")
+	}
+	c.Notef("  %s", r.Grant)
+}
+
+// texts returns what a result has for people. told leaves out what the session has added, because it
+// was said on stderr, too.
+func (out result) texts(told bool) (texts []string) {
+	content := out.Content
+	if n := len(content); told && out.IsError && n > 0 && strings.HasPrefix(textOf(content[n-1]), "\n"+mark) {
+		content = content[:n-1]
+	}
+	for _, raw := range content {
+		texts = append(texts, block(raw))
+	}
+	// A server sends the same as text, for older clients, as the specification asks for.
+	if s := bytes.TrimSpace(out.Structured); len(texts) == 0 && len(s) > 0 && !bytes.Equal(s, []byte("null")) {
+		texts = append(texts, indented(s))
+	}
+	return texts
+}
+
+func indented(value []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, value, "", "  ") != nil {
+		return string(value)
+	}
+	return b.String()
+}
+
+// contentBlock has the members of all kinds of content.
+type contentBlock struct {
+	Type        string        `json:"type"`
+	Text        string        `json:"text"`
+	Data        string        `json:"data"`
+	Blob        string        `json:"blob"`
+	MimeType    string        `json:"mimeType"`
+	URI         string        `json:"uri"`
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	Resource    *contentBlock `json:"resource"`
+}
+
+func textOf(raw json.RawMessage) string {
+	var b contentBlock
+	if json.Unmarshal(raw, &b) != nil || b.Type != "text" {
+		return ""
+	}
+	return b.Text
+}
+
+// block returns what a block of content has for people: its text, or what it is and how large.
+func block(raw json.RawMessage) string {
+	var b contentBlock
+	if json.Unmarshal(raw, &b) != nil {
+		return string(raw)
+	}
+	switch {
+	case b.Type == "text":
+		return b.Text
+	case b.Type == "image" || b.Type == "audio":
+		return fmt.Sprintf("(%s %s, %s: --format json has its data)", b.Type, show.Line(b.MimeType), sizeOf(b.Data))
+	case b.Type == "resource" && b.Resource != nil && b.Resource.Blob != "":
+		return fmt.Sprintf("(%s %s, %s: --format json has its data)", show.Line(b.Resource.URI), show.Line(b.Resource.MimeType), sizeOf(b.Resource.Blob))
+	case b.Type == "resource" && b.Resource != nil:
+		return b.Resource.Text
+	case b.Type == "resource_link":
+		return strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{b.URI, b.Name, b.Description}, func(s string) bool { return s == "" }), "  "))
+	}
+	return indented(raw)
+}
+
+func sizeOf(data string) string {
+	n := base64.StdEncoding.DecodedLen(len(data)) - strings.Count(data[max(0, len(data)-2):], "=")
+	return cli.SizeText(int64(n))
+}

@@ -1,0 +1,161 @@
+package callcmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// tool is a tool as the server lists it.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	raw         json.RawMessage
+}
+
+// toolsOf returns the tools of all pages of a list.
+func toolsOf(pages [][]byte) (tools []tool, err error) {
+	tools = []tool{}
+	for _, page := range pages {
+		var list struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		if err := json.Unmarshal(page, &list); err != nil {
+			return nil, fmt.Errorf("the list of tools cannot be read: %w", err)
+		}
+		for _, raw := range list.Tools {
+			t := tool{raw: raw}
+			if err := json.Unmarshal(raw, &t); err != nil {
+				return nil, fmt.Errorf("the list of tools cannot be read: %w", err)
+			}
+			tools = append(tools, t)
+		}
+	}
+	return tools, nil
+}
+
+func (t tool) schema() *schema {
+	var s struct {
+		schema
+		Properties json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(t.InputSchema, &s) != nil {
+		return nil // the server decides
+	}
+	json.Unmarshal(s.Properties, &s.schema.Properties) // without a table, they are none
+	s.order = keysOf(s.Properties)
+	return &s.schema
+}
+
+// parameters returns the arguments of a tool with their types, the optional ones in brackets.
+func (t tool) parameters() (all []string) {
+	s := t.schema()
+	if s == nil {
+		return nil
+	}
+	var optional []string
+	for _, name := range s.order {
+		text := show.Name(name)
+		if types := s.types(name); len(types) > 0 {
+			text += ": " + show.Line(strings.Join(types, " or "))
+		}
+		if slices.Contains(s.Required, name) {
+			all = append(all, text)
+		} else {
+			optional = append(optional, "["+text+"]")
+		}
+	}
+	return append(all, optional...)
+}
+
+// keysOf returns the keys of a JSON object in their order.
+func keysOf(object json.RawMessage) (keys []string) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if name, ok := key.(string); !ok || err != nil || d.Decode(&value) != nil {
+			return keys
+		} else if !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
+// firstSentence returns the first sentence of a tool's description, which others may have written as
+// one long line.
+func (t tool) firstSentence() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+	if first, _, more := strings.Cut(line, ". "); more {
+		line = first + "."
+	}
+	return show.Line(line)
+}
+
+// printTools writes the list of tools.
+func (r *outcome) printTools(c terminal.Console, format string) error {
+	r.printRefused(c)
+	if format == "json" {
+		raw := []json.RawMessage{}
+		for _, t := range r.list {
+			raw = append(raw, t.raw)
+		}
+		cli.PrintJSON(c, struct {
+			Server  string            `json:"server"`
+			Name    string            `json:"name"`
+			Client  string            `json:"client,omitempty"`
+			File    string            `json:"file,omitempty"`
+			Wrapped bool              `json:"wrapped"`
+			About   string            `json:"about,omitempty"`
+			Tools   []json.RawMessage `json:"tools"`
+		}{r.Server, r.Name, r.Client, r.File, r.Wrapped, r.About, raw})
+		return nil
+	}
+	var b strings.Builder
+	about := ""
+	if r.About != "" {
+		about = " (" + show.Line(r.About) + ")"
+	}
+	fmt.Fprintf(&b, "%s%s offers %s\n\n", show.Name(r.Server), about, cli.Plural(len(r.list), "tool"))
+	for _, t := range r.list {
+		line := c.Paint(terminal.Bold, show.Name(t.Name))
+		if p := t.parameters(); len(p) > 0 {
+			line += "  " + strings.Join(p, ", ")
+		}
+		b.WriteString(line + "\n")
+		if text := t.firstSentence(); text != "" {
+			b.WriteString("    " + text + "\n")
+		}
+	}
+	c.PrintText(b.String())
+	return nil
+}
+
+// unknownTool returns the error for a tool that a server does not list.
+func unknownTool(server, name string, tools []tool) error {
+	var known, shown []string
+	for _, t := range tools {
+		known, shown = append(known, t.Name), append(shown, show.Name(t.Name))
+	}
+	text := fmt.Sprintf("%s has no tool %s", show.Name(server), show.Name(name))
+	if near := config.Suggest(name, known); near != "" {
+		text += fmt.Sprintf(", did you mean %s?", show.Name(near))
+	}
+	if len(shown) == 0 {
+		return exit.UsageErrorf("%s: it lists no tools", text)
+	}
+	return exit.UsageErrorf("%s\nits tools: %s", text, strings.Join(shown, ", "))
+}

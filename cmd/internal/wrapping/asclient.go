@@ -1,0 +1,330 @@
+package wrapping
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+)
+
+// Started is how a client starts the server of an entry.
+type Started struct {
+	Argv  []string           // with values in place of the client's variables
+	Env   []clients.Variable // that the client sets or takes away
+	Dir   string             // "" if only the client knows
+	Root  string             // the directory of the project that the entry belongs to, or ""
+	Notes []string           // what is not as the client would have it
+}
+
+// UnknownValueError reports a variable in an entry whose value only the client knows.
+type UnknownValueError struct{ clients.Reference }
+
+func (e *UnknownValueError) Error() string {
+	return "the entry has " + e.Text + ", whose value only the client knows"
+}
+
+// AsClient returns how a client starts the server of an entry. argv is the command line of the entry,
+// or the one that wrap would write. host.Project is the directory in which the client has its project.
+// ask returns the value of a variable that is not in the environment; its error may be an
+// *UnknownValueError. AsClient reads files, and runs no command of an entry.
+func (s Entry) AsClient(argv []string, host clients.Host, ask func(clients.Reference) (string, error)) (st Started, err error) {
+	if s.For != "" {
+		host.Project = s.For
+	}
+	if s.isProject() || s.For != "" {
+		st.Root = host.Project
+	}
+	v := values{s.by.client, host, ask, map[string]bool{}}
+	for _, word := range argv {
+		value, err := v.of(word)
+		if err != nil {
+			return st, err
+		}
+		if len(v.unset) > 0 { // a path could become another one
+			return st, fmt.Errorf("the entry has %s, which is not set here", word)
+		}
+		st.Argv = append(st.Argv, value)
+	}
+	if st.Dir, err = v.dirOf(s); err != nil {
+		return st, err
+	}
+	if err := st.addEnv(s, &v); err != nil {
+		return st, err
+	}
+	return st, nil
+}
+
+func (s *Started) addEnv(e Entry, v *values) error {
+	for _, shared := range e.by.client.Shared {
+		may := environ.User
+		if shared.Place.Scope == clients.Project {
+			may = environ.Project
+		}
+		for _, path := range existing(shared.Place, v.host) {
+			if err := s.add(v, may, sharedValues(shared, path)...); err != nil {
+				return err
+			}
+		}
+	}
+	w, _ := clients.ParseWrapped(s.Argv)
+	may := judge{file: e.file, host: v.host}.setter(w.Argv, slices.ContainsFunc(w.Flags, func(word string) bool { return strings.HasPrefix(word, "--preset") }))
+	fromFile, err := s.envFile(e, v)
+	if err == nil {
+		err = s.add(v, may, fromFile...)
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range e.Env {
+		if !one.Unset {
+			if one.Value, err = v.of(one.Value); err != nil {
+				return err
+			}
+		}
+		if len(v.unset) > 0 {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s is not set, which the entry uses for %s: the server does not get it", strings.Join(slices.Sorted(maps.Keys(v.unset)), ", "), one.Name))
+			clear(v.unset)
+			continue
+		}
+		if err := s.add(v, may, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds variables that are not as in the environment. Judge and Wrap refuse an entry that sets one
+// which it may not set. They looked at the same files a moment before.
+func (s *Started) add(v *values, may environ.Setter, env ...clients.Variable) error {
+	for _, one := range env {
+		if !one.Unset && v.host.Env(one.Name) == one.Value && one.Value != "" {
+			continue
+		}
+		if !environ.MaySet(one.Name, may) {
+			return fmt.Errorf("the entry sets %s, which acts on mcp-jail itself, outside of the jail", one.Name)
+		}
+		s.Env = append(s.Env, one)
+	}
+	return nil
+}
+
+// envFile returns the variables of the entry's file of variables, with the names that wrap finds there.
+func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error) {
+	host := e.file.within(v.host) // a file of the user's reads none that a project brings
+	names, note, err := e.fileNames(v.client, host)
+	if err != nil || note != "" || len(names) == 0 {
+		if note != "" {
+			s.Notes = append(s.Notes, note)
+		}
+		return nil, nil
+	}
+	path, _ := replaced(v.client, e.EnvFile, host)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(host.Project, path)
+	}
+	file, err := ownfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range linesOf(string(file.Data)) {
+		if slices.Contains(names, one.Name) {
+			env = append(env, one)
+		}
+	}
+	return env, nil
+}
+
+// sharedValues returns the variables that a client gives to all of its servers. A file that cannot be
+// read has none: the entry is refused then.
+func sharedValues(shared clients.Shared, path string) (env []clients.Variable) {
+	file, err := ownfile.Read(path)
+	if err != nil {
+		return nil
+	}
+	if shared.Path == nil {
+		return linesOf(string(file.Data))
+	}
+	parsed, err := edit.Parse(edit.JSON, file.Data)
+	if err != nil {
+		return nil
+	}
+	value, _, _ := parsed.Lookup(shared.Path...)
+	table, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if text, ok := table[name].(string); ok {
+			env = append(env, clients.Variable{Name: name, Value: text})
+		}
+	}
+	return env
+}
+
+// linesOf returns the variables in a text like .env. Values in quotes may have several lines. In
+// double quotes, \n is the end of a line.
+func linesOf(text string) (env []clients.Variable) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	for text != "" {
+		line, rest, _ := strings.Cut(text, "\n")
+		name, why := variableName(line)
+		at := strings.IndexAny(line, "=:")
+		if name == "" || why != "" || at < 0 {
+			text = rest
+			continue
+		}
+		value := strings.TrimLeft(text[at+1:], " \t")
+		text = rest
+		if value != "" && strings.ContainsRune("\"'`", rune(value[0])) {
+			if end := strings.IndexByte(value[1:], value[0]); end >= 0 {
+				quote := value[0]
+				_, text, _ = strings.Cut(value[end+2:], "\n")
+				value = value[1 : end+1]
+				if quote == '"' {
+					value = strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(value)
+				}
+				env = append(env, clients.Variable{Name: name, Value: value})
+				continue
+			}
+		}
+		value, _, _ = strings.Cut(value, "\n")
+		value, _, _ = strings.Cut(value, " #")
+		env = append(env, clients.Variable{Name: name, Value: strings.TrimSpace(value)})
+	}
+	return env
+}
+
+// values replaces the variables of a client.
+type values struct {
+	client clients.Client
+	host   clients.Host
+	ask    func(clients.Reference) (string, error)
+	unset  map[string]bool // variables of the environment that were not set
+}
+
+// of returns a text in which values replace the variables. It does not look for variables in values.
+func (v *values) of(text string) (string, error) {
+	refs := v.client.References(text)
+	if v.client.OnlyCmd {
+		refs = nil // wrap leaves an entry whose program has some
+	}
+	var b strings.Builder
+	rest := text
+	for _, r := range refs {
+		before, after, _ := strings.Cut(rest, r.Text)
+		value, err := v.value(r)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(before + value)
+		rest = after
+	}
+	b.WriteString(rest)
+	if under, is := strings.CutPrefix(text, "~/"); is && v.client.Tilde && len(refs) == 0 {
+		return filepath.Join(v.host.Home, under), nil
+	}
+	return b.String(), nil
+}
+
+func (v *values) value(r clients.Reference) (string, error) {
+	switch {
+	case r.Kind == clients.Workspace && v.host.Project != "" && (r.Name == "" || r.Name == filepath.Base(v.host.Project)):
+		return v.host.Project, nil
+	case r.Kind == clients.Home:
+		return v.host.Home, nil
+	case r.Kind != clients.FromEnv:
+		return v.ask(r)
+	}
+	if value := v.host.Env(r.Name); value != "" {
+		return value, nil
+	}
+	if value, err := v.ask(r); err == nil {
+		return value, nil
+	}
+	if r.Default == "" {
+		v.unset[r.Name] = true
+	}
+	return r.Default, nil
+}
+
+// dirOf returns the directory in which the client starts the server of an entry, or "".
+func (v *values) dirOf(e Entry) (string, error) {
+	if e.Cwd != "" {
+		dir, err := v.of(e.Cwd)
+		if err == nil && len(v.unset) > 0 {
+			err = fmt.Errorf("the entry is started in %s, and the variable is not set here", e.Cwd)
+		}
+		if err == nil && !filepath.IsAbs(dir) {
+			dir = filepath.Join(v.host.Project, dir)
+		}
+		return dir, err
+	}
+	switch e.by.client.Dir {
+	case clients.DirProject, clients.DirOpen:
+		return v.host.Project, nil
+	}
+	if e.isProject() || e.For != "" {
+		return v.host.Project, nil
+	}
+	return "", nil
+}
+
+// SwitchOn has a file treat its entries as if none was switched off. Of one that was, the Disabled
+// stays.
+func SwitchOn(f *File) {
+	for i, e := range f.Entries {
+		if e.Left != clients.Disabled {
+			continue
+		}
+		value, _, _ := f.parsed.Lookup(e.Path...)
+		table, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		table = maps.Clone(table)
+		delete(table, e.Shape.Off)
+		delete(table, e.Shape.On)
+		client, place := e.Reader()
+		item := clients.Item{Table: place.Tables[0], Path: e.Path, Line: e.Line, Value: table, Name: e.Server}
+		on := Entry{Entry: client.Entry(item), words: e.words, file: f, by: e.by, mixed: e.mixed}
+		if on.For = e.For; on.Left == "" {
+			on.Left = f.reasonToLeave(on)
+		}
+		on.Disabled = true
+		f.Entries[i] = on
+	}
+}
+
+// Input is what a file says of a value that its client asks for.
+type Input struct {
+	Description string
+	Default     string
+	Options     []string
+	Hidden      bool // what is typed is not to be seen
+}
+
+// InputOf returns what a file says of the input with a name. One of which it says nothing is hidden.
+func InputOf(f *File, id string) Input {
+	all, _, _ := f.parsed.Lookup("inputs")
+	list, _ := all.([]any)
+	for _, item := range list {
+		table, _ := item.(map[string]any)
+		if table["id"] != id {
+			continue
+		}
+		in := Input{Hidden: table["password"] == true}
+		in.Description, _ = table["description"].(string)
+		in.Default, _ = table["default"].(string)
+		options, _ := table["options"].([]any)
+		for _, o := range options {
+			if text, ok := o.(string); ok {
+				in.Options = append(in.Options, text)
+			}
+		}
+		return in
+	}
+	return Input{Hidden: true}
+}
