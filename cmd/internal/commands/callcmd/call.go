@@ -221,7 +221,7 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *chi
 		c.Notef("%s the tool wants %s, which the arguments do not have", c.Paint(terminal.Yellow, "note:"), show.Name(missing))
 	}
 	s.hold()
-	waiting := time.AfterFunc(5*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
+	waiting := time.AfterFunc(2*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
 	defer waiting.Stop()
 	r.Result, err = conn.Call(k.tool, object)
 	return err
