@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -44,11 +45,33 @@ type npmRun struct {
 
 // fetch lets npm, uv or pip install the packages of a line, and seals the tree in the stage. If
 // pinned is not nil, it asks for the pinned versions. If newest is true, npm asks the registry
-// also for metadata that its cache has.
-func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
+// also for metadata that its cache has. On a full disk it removes what it has fetched.
+func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry, newest bool) (f *fetched, err error) {
 	if line.Ecosystem() == runline.PyPI {
-		return i.fetchPython(ctx, stage, line, pinned)
+		f, err = i.fetchPython(ctx, stage, line, pinned)
+	} else {
+		f, err = i.fetchNPM(ctx, stage, line, pinned, newest)
 	}
+	if isFull(err) {
+		stage.Discard() // a later installation removes what cannot be removed now
+	}
+	return f, err
+}
+
+// isFull reports whether an installation failed because the disk is full, or the user's quota used up.
+func isFull(err error) bool {
+	var ofNPM *FetchError
+	var ofPython *PythonError
+	switch {
+	case errors.As(err, &ofNPM):
+		return ofNPM.Code == "ENOSPC" || ofNPM.Code == "EDQUOT"
+	case errors.As(err, &ofPython):
+		return diskFull().MatchString(ofPython.Output + ofPython.log)
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
 	if err := fetchable(line); err != nil {
 		return nil, err
 	}

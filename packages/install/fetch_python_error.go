@@ -37,7 +37,7 @@ var (
 	noAccess      = lazy.Regexp(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
 	wrongHash     = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
 	wrongPython   = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
-	diskFull      = lazy.Regexp(`No space left on device`)
+	diskFull      = lazy.Regexp(`No space left on device|Disk quota exceeded`)
 	sourceOnly    = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
 	startsProgram = lazy.Regexp(`no program is started while packages are fetched`) // download.py
 	noPip         = lazy.Regexp(`No module named pip`)
@@ -57,7 +57,7 @@ func (e *PythonError) Error() string {
 	case startsProgram().MatchString(all):
 		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
 	case diskFull().MatchString(all):
-		return what + ": the disk is full. What was installed before is as it was, and what was fetched is kept for the next try: `mcp-jail list` shows it. The variable XDG_DATA_HOME names another place for packages"
+		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. The variable XDG_DATA_HOME names another place for packages"
 	case wrongHash().MatchString(all):
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case noAccess().MatchString(all):

@@ -105,6 +105,9 @@ func fullDiskMain() {
 		p.Fatal("the update fitted:", u.New.Version)
 	}
 	fmt.Println(err)
+	if left, err := os.ReadDir(filepath.Join(i.Store.Dir, "staging")); err != nil || len(left) > 0 {
+		p.Fatal("the disk stays full: ", left, err)
+	}
 	about, err := starts(i.Store, i.LockFile, host, l)
 	if err != nil {
 		p.Fatal("the old version does not start:", err)

@@ -1,7 +1,9 @@
 package doctorcmd
 
 import (
+	"bytes"
 	"debug/buildinfo"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +26,12 @@ const ourModule = "github.com/mcp-jail/mcp-jail"
 type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
+
+	id string // of the file, which tells builds of one commit apart; "" where it is not known
 }
+
+// fits reports whether programs of two builds work together, as package programs decides that.
+func (b build) fits(o build) bool { return b.Version == o.Version && b.Commit == o.Commit }
 
 func (b build) String() string {
 	if b.Commit == "" || strings.Contains(b.Version, b.Commit[:min(12, len(b.Commit))]) {
@@ -85,7 +92,25 @@ func readBuildOf(r io.ReaderAt) (b build, err error) {
 	if changed {
 		b.Commit += " (modified)"
 	}
+	b.id = buildID(r)
 	return b, nil
+}
+
+// buildID returns the part of Go's build ID that depends on the content of a program.
+func buildID(r io.ReaderAt) string {
+	file, err := elf.NewFile(r)
+	if err != nil {
+		return ""
+	}
+	section := file.Section(".note.go.buildid")
+	if section == nil || section.Size > 1024 {
+		return ""
+	}
+	note, err := section.Data()
+	if err != nil {
+		return ""
+	}
+	return string(note[bytes.LastIndexByte(note, '/')+1:])
 }
 
 // A program is a copy of mcp-jail.
@@ -207,7 +232,7 @@ func (p *program) lookBeside() {
 		switch {
 		case err != nil:
 			p.Missing = append(p.Missing, name)
-		case b != p.build:
+		case !b.fits(p.build):
 			p.Other = append(p.Other, name+" "+b.String())
 		}
 	}
@@ -216,11 +241,11 @@ func (p *program) lookBeside() {
 const oneBuild = "install all three programs from one build: `make build` in a clone, or your package again"
 
 func (i *installation) checkCopies() (all []finding) {
-	versions := map[string]bool{}
+	versions := map[build]bool{}
 	var first, this *program
 	var shown []string
 	for _, p := range i.copies {
-		versions[p.String()] = true
+		versions[p.build] = true
 		shown = append(shown, p.String()+" in "+i.short(filepath.Dir(p.Path)))
 		if p.first {
 			first = p

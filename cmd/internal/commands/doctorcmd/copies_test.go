@@ -1,6 +1,7 @@
 package doctorcmd
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,6 +35,11 @@ func TestReadBuild(t *testing.T) {
 func TestCopies(t *testing.T) {
 	own := ownBinary(t)
 	versions := map[string][]byte{"a": asVersion(t, own, "v1.0.00"), "b": asVersion(t, own, "v2.0.00")}
+	id := buildID(bytes.NewReader(own))
+	if len(id) < 8 {
+		t.Fatalf("the build ID is %q", id)
+	}
+	versions["again"] = bytes.ReplaceAll(versions["a"], []byte(id), []byte(strings.Repeat("x", len(id))))
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH
@@ -67,6 +73,8 @@ func TestCopies(t *testing.T) {
 		"tls of another":        {with("bin/mcp-jail-tls", "b"), "bin", 1, "! DIR/bin/mcp-jail is 1.0.00, and mcp-jail-tls beside it is 2.0.00"},
 		"a script in its place": {with("bin/mcp-jail-cli", "#!/bin/sh"), "bin", 1, "! mcp-jail-cli is missing beside DIR/bin/mcp-jail"},
 		"an older one":          {with("home/go/bin/mcp-jail", "b"), "bin", 2, "2 copies of mcp-jail are of different builds: 1.0.00 in DIR/bin, 2.0.00 in ~/go/bin"},
+		"another build":         {with("home/go/bin/mcp-jail", "again"), "bin", 2, "2 copies of mcp-jail are of different builds: 1.0.00 in DIR/bin, 1.0.00 in ~/go/bin"},
+		"cli of another build":  {with("bin/mcp-jail-cli", "again"), "bin", 1, ""}, // the programs take it for the same
 		"another is first": {with("home/go/bin/mcp-jail", "b", "home/go/bin/mcp-jail-cli", "b", "home/go/bin/mcp-jail-tls", "b"), "home/go/bin:bin", 2,
 			"the command mcp-jail is another copy, ~/go/bin/mcp-jail 2.0.00: it is the first in PATH\n2 copies of mcp-jail are of different builds: 1.0.00 in DIR/bin, 2.0.00 in ~/go/bin"},
 		"a script is first":  {with("home/go/bin/mcp-jail", "#!/bin/sh"), "home/go/bin:bin", 1, ""},

@@ -1,7 +1,9 @@
 package doctorcmd
 
 import (
+	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -81,5 +83,27 @@ func TestFileSystemOf(t *testing.T) {
 	}
 	if _, _, ok := fileSystemOf("/proc"); ok {
 		t.Error("/proc has room")
+	}
+}
+
+// TestTryWriteFiles tests that a file is written, too: where there is no room for one, a directory can
+// still be made.
+func TestTryWriteFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := tryWrite(dir); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var was syscall.Rlimit
+	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 0, Max: was.Max}))
+	err := tryWrite(dir)
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
+	if !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

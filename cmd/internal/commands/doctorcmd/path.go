@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type loginPath struct {
 const (
 	shellPatience = 3 * time.Second // for the files of a login shell
 	maxAnswer     = 64 << 10
+	maxSettings   = 100 // files in a directory
 )
 
 // askLoginShell asks the user's login shell for PATH. Its files can start anything, so it runs in a
@@ -56,7 +58,37 @@ func askLoginShell(ctx context.Context, host hostfs.Host) (l loginPath) {
 		}
 		*ask.to = path
 	}
+	l.Desktop = append(l.Desktop, sessionPath(host)...)
 	return l
+}
+
+// sessionPath returns the directories that the user's systemd adds to PATH of a desktop session:
+// environment.d(5). Other variables than HOME count as empty there.
+func sessionPath(host hostfs.Host) (dirs []string) {
+	for _, dir := range []string{"/usr/lib/environment.d", "/etc/environment.d", filepath.Join(filepath.Dir(host.ConfigDir), "environment.d")} {
+		names, _ := host.ReadDir(dir) // most users have none
+		slices.SortFunc(names, func(a, b hostfs.DirEntry) int { return strings.Compare(a.Name, b.Name) })
+		for _, name := range names[:min(len(names), maxSettings)] {
+			text, err := host.ReadHead(filepath.Join(dir, name.Name), maxAnswer)
+			if err != nil || !strings.HasSuffix(name.Name, ".conf") {
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				value, ok := strings.CutPrefix(strings.TrimSpace(line), "PATH=")
+				if !ok {
+					continue
+				}
+				value = os.Expand(strings.Trim(value, `"'`), func(name string) string {
+					if name == "HOME" {
+						return host.Home
+					}
+					return ""
+				})
+				dirs = append(dirs, slices.DeleteFunc(filepath.SplitList(value), func(dir string) bool { return !filepath.IsAbs(dir) })...)
+			}
+		}
+	}
+	return dirs
 }
 
 // loginShell returns the shell that the user database has, or else that of SHELL.

@@ -1,6 +1,7 @@
 package doctorcmd
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -61,5 +62,35 @@ func TestAskShell(t *testing.T) {
 				t.Error("the shell wrote in HOME")
 			}
 		})
+	}
+}
+
+// TestAskLoginShell tests that a desktop gets what a terminal gets only where the files give it to both.
+func TestAskLoginShell(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	if err := session.TryJail(confine.Launcher{}); err != nil {
+		t.Skip("no jail can be built here")
+	}
+	i, dir := newInstallation(t)
+	testkit.WriteFile(t, dir+"/home/.profile", "PATH=$HOME/both:$PATH\n. ~/.bashrc\n")
+	testkit.WriteFile(t, dir+"/home/.bashrc", "case $- in *i*) PATH=$HOME/terminal:$PATH;; esac\n")
+	read := i.host.ReadHead
+	i.host.ReadHead = func(path string, n int) ([]byte, error) {
+		if path == "/etc/passwd" {
+			return fmt.Appendf(nil, "me:x:%d:0::/:%s\n", i.host.UID, bash), nil
+		}
+		return read(path, n)
+	}
+	l := askLoginShell(t.Context(), i.host)
+	for _, c := range []struct {
+		of                 []string
+		both, terminalOnly bool
+	}{{l.Terminal, true, true}, {l.Desktop, true, false}} {
+		if slices.Contains(c.of, dir+"/home/both") != c.both || slices.Contains(c.of, dir+"/home/terminal") != c.terminalOnly {
+			t.Errorf("%+v", l)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package doctorcmd
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,5 +87,25 @@ func TestLoginShell(t *testing.T) {
 		if got := loginShell(host); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestSessionPath tests what is read of environment.d.
+func TestSessionPath(t *testing.T) {
+	i, dir := newInstallation(t)
+	testkit.PlantBelow(t, dir, "home/.config/environment.d/")
+	for name, text := range map[string]string{
+		"10-path.conf":  "OTHER=/x\nPATH=\"$HOME/bin:${HOME}/.cargo/bin:$PATH\"\n",
+		"20-more.conf":  "PATH=/opt/more${PATH:+:$PATH}\n",
+		"30-other.conf": "# PATH=/comment\nMYPATH=/mine\nPATH=relative:~/tilde\n",
+		"notes.txt":     "PATH=/notes\n",
+	} {
+		testkit.WriteFile(t, dir+"/home/.config/environment.d/"+name, text)
+	}
+	got := slices.DeleteFunc(sessionPath(i.host), func(d string) bool {
+		return !strings.HasPrefix(d, dir) && d != "/opt/more" && d != "/notes" && d != "/mine" && d != "/comment"
+	})
+	if want := []string{dir + "/home/bin", dir + "/home/.cargo/bin", "/opt/more"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -40,6 +40,12 @@ type start struct {
 
 func (s *start) name() string { return s.Server + " (" + s.title + ")" }
 
+// startsNothing reports whether the client is known to start no program of the entry: it is turned off, or
+// has a URL.
+func (s *start) startsNothing() bool {
+	return !s.isJailed() && s.verdict.Why != "" && !s.verdict.Open
+}
+
 // isJailed reports whether the entry's line starts the server in mcp-jail, this one or another.
 func (s *start) isJailed() bool { return s.verdict.Jailed || s.verdict.Unclear }
 
@@ -59,11 +65,13 @@ func (i *installation) lookStart(f *wrapping.File, e wrapping.Entry) *start {
 	s := &start{Client: client.Name, File: f.Path, Line: e.Line, Server: e.Server, Project: e.For, title: client.Title, of: f, entry: e}
 	s.verdict = f.Judge(e, i.program, i.clients)
 	switch v := s.verdict; {
+	case v.Repair != nil && v.Repair.Gone:
+		s.Jail = "-" // nothing starts
 	case v.Unclear:
 		s.Jail = "?"
 	case v.Jailed:
 		s.Jail = "yes"
-	case v.Why != "" && !v.Open:
+	case s.startsNothing():
 		s.Jail = "-"
 		return s
 	default:
@@ -162,7 +170,7 @@ func (i *installation) checkStarts() (all []finding) {
 
 // checkStart says what of an entry points nowhere.
 func (i *installation) checkStart(s *start) (all []finding) {
-	if s.Jail == "-" || s.entry.Elsewhere != "" || s.entry.Left == clients.Ambiguous {
+	if s.startsNothing() || s.entry.Elsewhere != "" || s.entry.Left == clients.Ambiguous {
 		return nil
 	}
 	argv := s.of.Started(s.entry, s.entry.Argv(), i.clients)

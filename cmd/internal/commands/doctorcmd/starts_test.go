@@ -28,6 +28,7 @@ func TestStarts(t *testing.T) {
 		"known to the client":     {".cursor/mcp.json", `"command": "${env:NO_SUCH_VARIABLE}/server"`, ""},
 		"a script":                {".cursor/mcp.json", `"command": "python3", "args": ["HOME/there.py"]`, ""},
 		"no script":               {".cursor/mcp.json", `"command": "python3", "args": ["HOME/gone.py"]`, "! the script ~/gone.py does not exist [it]"},
+		"a script of a variable":  {".cursor/mcp.json", `"command": "python3", "args": ["HOME/${env:NO_SUCH_VARIABLE}/gone.py"]`, ""},
 		"no script in a jail":     {".cursor/mcp.json", `"command": "BIN/mcp-jail", "args": ["run", "--", "python3", "-u", "HOME/gone.py"]`, "! the script ~/gone.py does not exist [it]"},
 		"a module":                {".cursor/mcp.json", `"command": "python3", "args": ["-m", "gone.py"]`, ""},
 		"its file":                {".cursor/mcp.json", `"command": "server", "envFile": "HOME/plain"`, ""},
@@ -81,7 +82,7 @@ func TestStartsJoined(t *testing.T) {
 	for _, s := range i.starts {
 		lines = append(lines, strings.Join([]string{s.Server, s.Jail, s.Starts, s.Runs}, " "))
 	}
-	want := "a ? DIR/gone/mcp-jail DIR/bin/server\nb ? DIR/gone/mcp-jail p\nc yes DIR/bin/mcp-jail DIR/bin/server\nd no DIR/bin/server "
+	want := "a - DIR/gone/mcp-jail DIR/bin/server\nb - DIR/gone/mcp-jail p\nc yes DIR/bin/mcp-jail DIR/bin/server\nd no DIR/bin/server "
 	if got := strings.ReplaceAll(strings.Join(lines, "\n"), dir, "DIR"); got != want {
 		t.Errorf("starts\n%s\nwant\n%s", got, want)
 	}
@@ -99,6 +100,7 @@ func TestDesktop(t *testing.T) {
 		"not there":     {".cursor/mcp.json", "server", []string{"/nowhere"}, "server is in PATH of this shell (DIR/bin), and not in that of your login [it]"},
 		"a whole path":  {".cursor/mcp.json", "BIN/server", []string{"/nowhere"}, ""},
 		"not known":     {".cursor/mcp.json", "server", nil, ""},
+		"its own PATH":  {".cursor/mcp.json", `server", "env": {"PATH": "BIN"}, "x": "`, []string{"/nowhere"}, ""},
 		"of a terminal": {".gemini/settings.json", "server", []string{"/nowhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

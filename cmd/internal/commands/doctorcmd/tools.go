@@ -37,7 +37,7 @@ const oldestNPM = 7
 func (i *installation) lookTools(ctx context.Context) {
 	users := map[runline.Ecosystem][]string{}
 	for _, s := range i.starts {
-		if s.isLine && s.Jail != "-" && !slices.Contains(users[s.line.Ecosystem()], s.Server) {
+		if s.isLine && !s.startsNothing() && !slices.Contains(users[s.line.Ecosystem()], s.Server) {
 			users[s.line.Ecosystem()] = append(users[s.line.Ecosystem()], s.Server)
 		}
 	}
@@ -189,7 +189,7 @@ func (i *installation) checkTools() (all []finding) {
 // areFetched reports whether all packages of the entries are installed.
 func (i *installation) areFetched(of runline.Ecosystem) bool {
 	for _, s := range i.starts {
-		if s.isLine && s.Jail != "-" && s.line.Ecosystem() == of && (i.stored == nil || !i.stored.Fetched(s.argv)) {
+		if s.isLine && !s.startsNothing() && s.line.Ecosystem() == of && (i.stored == nil || !i.stored.Fetched(s.argv)) {
 			return false
 		}
 	}

@@ -34,6 +34,9 @@ func ConfigurationProblems(host hostfs.Host, files []*wrapping.File, program wra
 	look := func(o config.LoadOptions, name string) {
 		key := o.Workspace + "\x00" + strings.Join(o.Files, "\x00")
 		found, ok := looked[key]
+		if !ok && len(looked) == maxLooked {
+			return // a project may bring any number of entries
+		}
 		if !ok {
 			found = problemsOf(o, host)
 			looked[key] = found
@@ -85,6 +88,9 @@ func chosenConfiguration(host hostfs.Host, f *wrapping.File, e wrapping.Entry, p
 	o.Workspace = ConfigDir(f, e, given, ClientsHost(host))
 	return o, o.Workspace != ""
 }
+
+// maxLooked bounds the configurations that are read for one report.
+const maxLooked = 50
 
 func absoluteFrom(dir, home string, names []string) (paths []string, ok bool) {
 	for _, name := range names {

@@ -31,6 +31,7 @@ func TestConfigurationProblems(t *testing.T) {
 		"untrusted":                {map[string]string{"project/.mcp-jail.toml": good}, "!project/.mcp-jail.toml:0"},
 		"untrusted and the user's": {map[string]string{"project/.mcp-jail.toml": good, "home/.config/mcp-jail/config.toml": bad}, "!project/.mcp-jail.toml:0\nhome/.config/mcp-jail/config.toml:3"},
 		"--config":                 {map[string]string{"home/c.toml": bad, "home/.cursor/mcp.json": entry(`"run", "--config", "HOME/c.toml", "s"`)}, "home/c.toml:3 it"},
+		"--config of two":          {map[string]string{"home/c.toml": bad, "home/.cursor/mcp.json": entry(`"run", "--config", "HOME/c.toml", "s"`), "home/.gemini/settings.json": strings.Replace(entry(`"run", "--config", "HOME/c.toml", "s"`), "it", "too", 1)}, "home/c.toml:3 it too"},
 		"--config, a variable":     {map[string]string{"home/c.toml": bad, "home/.cursor/mcp.json": entry(`"run", "--config", "${userHome}/c.toml", "s"`)}, "home/c.toml:3 it"},
 		"--config, good":           {map[string]string{"home/c.toml": good, "home/.cursor/mcp.json": entry(`"run", "--config", "HOME/c.toml", "s"`)}, ""},
 		"--config, gone":           {map[string]string{"home/.cursor/mcp.json": entry(`"run", "--config", "HOME/gone.toml", "s"`)}, "home/gone.toml:0 it"},
