@@ -72,7 +72,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Warnings: warningLines(t),
 	}
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
-		s.Fold = terminal.FoldMessages
+		s.Fold = c.FoldMessages
 	}
 	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.changes, unsetVariables(t.Policy, t.Profile), fittingPreset(t), t.Host.Dir
 	return s

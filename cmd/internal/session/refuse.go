@@ -27,7 +27,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	in, out, errs := c.Raw()
 	s := lifecycle.Session{In: in, Out: out, Err: errs}
 	if c.ErrIsTerminal() {
-		s.Fold = terminal.FoldMessages
+		s.Fold = c.FoldMessages
 	}
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server

@@ -71,8 +71,13 @@ func (c Console) Writer() io.Writer    { return screened{c.out} }
 func (c Console) ErrWriter() io.Writer { return screened{c.err} }
 
 // Sayf prints a line of progress to Err, with the prefix of mcp-jail's own lines. A newline is added.
+// On a terminal the line is folded; a log is easier to search with whole lines.
 func (c Console) Sayf(format string, args ...any) {
-	fmt.Fprintln(c.err, messagePrefix+show.Line(fmt.Sprintf(format, args...)))
+	line := messagePrefix + show.Line(fmt.Sprintf(format, args...))
+	if c.ErrIsTerminal() {
+		line = c.FoldMessages(line)
+	}
+	fmt.Fprintln(c.err, line)
 }
 
 // WithColours returns c with colours for the streams that are terminals. There are none if

@@ -144,10 +144,10 @@ func ShortHome(text, home string) string {
 // messagePrefix is before each line of a session's messages.
 const messagePrefix = "mcp-jail: "
 
-// FoldMessages applies Fold and ShortHome to the messages of a session. Each line keeps its
-// prefix, so that words of a server do not look like a line of mcp-jail.
-func FoldMessages(text string) string {
-	width := TextColumns() - len(messagePrefix)
+// FoldMessages applies Fold and ShortHome to the messages of a session, at the width of Err. Each line
+// keeps its prefix, so that words of a server do not look like a line of mcp-jail.
+func (c Console) FoldMessages(text string) string {
+	width := textColumns(c.err) - len(messagePrefix)
 	var out []string
 	for _, line := range strings.Split(text, "\n") {
 		rest, ok := strings.CutPrefix(line, messagePrefix)

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -63,7 +64,7 @@ func TestFoldMessages(t *testing.T) {
 	t.Setenv("COLUMNS", "40")
 	text := "mcp-jail:   cause: the jail refused to write /home/u/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
 	want := "mcp-jail:   cause: the jail refused to\nmcp-jail:       write ~/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
-	if got := FoldMessages(text); got != want {
+	if got := New(nil, nil, os.Stderr).FoldMessages(text); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
