@@ -35,15 +35,20 @@ func (p *plan) check(flags []string) (now *checked, err error) {
 	if err != nil {
 		return nil, err
 	}
-	now = &checked{target: t, host: t.Host}
-	now.host.Dir = p.dir
+	return try(t, p.dir), nil
+}
+
+// try resolves a target, whose client starts it in a directory, or in "" if only the client knows.
+func try(t *session.Target, dir string) *checked {
+	now := &checked{target: t, host: t.Host}
+	now.host.Dir = dir
 	_, now.warnings, now.files = resolve.CheckFiles(t.Policy, now.host)
 	if now.start = t.Resolve(); now.start == nil {
 		_, now.start = t.Compile()
 	} else if t.InstallsAfter(now.start) {
 		now.start = nil // its package is not there yet, and the rest cannot be known
 	}
-	return now, nil
+	return now
 }
 
 // refused returns why the server would not start with other flags, and the warnings that its start
@@ -53,6 +58,12 @@ func (p *plan) refused(now *checked, words []string) (warnings []string, err err
 	if err != nil {
 		return nil, refusal(err)
 	}
+	return after.since(now)
+}
+
+// since returns why a server does not start any more, and the warnings that its start did not have
+// before.
+func (after *checked) since(now *checked) (warnings []string, err error) {
 	for _, w := range after.warnings {
 		isSame := func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }
 		if !slices.ContainsFunc(now.warnings, isSame) {
@@ -65,7 +76,7 @@ func (p *plan) refused(now *checked, words []string) (warnings []string, err err
 	case isNew(after.start, now.start):
 		return nil, refusal(after.start)
 	case after.start != nil:
-		warnings = append(warnings, "the server does not start, with these flags or without: "+exit.OneLine(after.start))
+		warnings = append(warnings, "the server does not start, with this or without: "+exit.OneLine(after.start))
 	}
 	return warnings, nil
 }

@@ -2,7 +2,6 @@ package grantcmd
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,12 +20,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // addTables adds the tables of a server of the configuration, which an entry starts with some flags in
@@ -49,21 +46,13 @@ func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, 
 		host.Dir = o.Workspace
 	}
 	places, err := table.Find(o, host, server)
-	for i, t := range places {
-		if t.Project {
-			host.Dir = filepath.Dir(t.Path)
-			again, err := table.Find(o, host, server)
-			if err != nil || len(again) != len(places) {
-				return cmp.Or(err, ownfile.ErrChanged)
-			}
-			t = again[i]
-		}
+	for _, t := range places {
 		same := func(p place) bool { return p.table != nil && p.table.Path == t.Path }
 		if i := slices.IndexFunc(a.jailed, same); i >= 0 {
 			a.jailed[i].starters = append(a.jailed[i].starters, of...)
 			continue
 		}
-		a.jailed = append(a.jailed, place{table: t, kept: server, dir: host.Dir, starters: of})
+		a.jailed = append(a.jailed, place{table: t, kept: server, dir: t.Dir(), starters: of})
 	}
 	return err
 }
@@ -167,13 +156,18 @@ func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *
 		}
 		return g.status(c, p)
 	}
-	now, err := p.table.Policy(e.Text, g.tool)
+	old, err := p.table.Target(before, g.tool)
 	if err != nil {
 		return err
 	}
-	warnings, err := newWarnings(was, now, host)
+	target, err := p.table.Target(e.Text, g.tool)
 	if err != nil {
-		return refusal(err)
+		return err
+	}
+	now := target.Policy
+	warnings, err := try(target, p.dir).since(try(old, p.dir))
+	if err != nil {
+		return err
 	}
 	for _, w := range warnings {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w)))
@@ -216,36 +210,6 @@ func (p *plan) takesEffect(now *policy.Policy) string {
 		}
 	}
 	return text
-}
-
-// newWarnings returns the warnings that a start has after a change and not before, or why a server
-// would not start only after it.
-func newWarnings(was, now *policy.Policy, host hostfs.Host) (texts []string, err error) {
-	_, before, wrong := resolve.CheckFiles(was, host)
-	_, after, err := resolve.CheckFiles(now, host)
-	if err != nil && wrong == nil {
-		return nil, err
-	}
-	if host.Dir == "" {
-		host.Dir = host.Home
-	}
-	if err := starts(now, host); isNew(err, starts(was, host)) {
-		return nil, err
-	}
-	for _, w := range after {
-		if !slices.ContainsFunc(before, func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }) {
-			texts = append(texts, w.Message)
-		}
-	}
-	return texts, nil
-}
-
-func starts(p *policy.Policy, host hostfs.Host) error {
-	profile, _, err := resolve.Resolve(p, host)
-	if err == nil {
-		_, err = confine.Launcher{}.Compile(profile)
-	}
-	return err
 }
 
 // tablePath returns a path for a table: in a project's file one of the project is relative.

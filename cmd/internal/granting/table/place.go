@@ -42,6 +42,9 @@ func Find(o config.LoadOptions, host hostfs.Host, server string) (all []*Place, 
 	}
 	for _, l := range layers {
 		p := &Place{Path: l.Path, Project: l.Project, server: server, options: o, host: host}
+		if l.Project {
+			p.host.Dir = filepath.Dir(l.Path) // a project's server starts there
+		}
 		data, err := config.ReadConfigFile(l.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -97,6 +100,9 @@ func (p *Place) trusted(data []byte) error {
 // Text returns the content of the file.
 func (p *Place) Text() []byte { return p.file.Data }
 
+// Dir returns where the server starts, or "" if that is not known.
+func (p *Place) Dir() string { return p.host.Dir }
+
 // Home returns the home directory of the user.
 func (p *Place) Home() string { return p.host.Home }
 
@@ -141,17 +147,30 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 
 // Policy returns the policy of a process if the file has a text.
 func (p *Place) Policy(text []byte, tool string) (*policy.Policy, error) {
-	o := p.options
+	t, err := p.Target(text, tool)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.Policy.Lower != nil:
+		return resolve.WithoutRefused(t.Policy, p.host), nil
+	}
+	return t.Policy, nil
+}
+
+// Target returns the server, or one of its tools, as it is if the file has a text.
+func (p *Place) Target(text []byte, tool string) (*session.Target, error) {
+	o, host := p.options, p.host
 	o.Written = map[string][]byte{p.Path: text}
-	cfg, _, err := session.LoadTrusted(o, p.host)
+	cfg, _, err := session.LoadTrusted(o, host)
 	if err != nil {
 		return nil, err
 	}
-	of, err := cfg.Policy(p.server, tool)
-	if err == nil && of.Lower != nil {
-		of = resolve.WithoutRefused(of, p.host)
+	if host.Dir == "" {
+		host.Dir = host.Home // the default policy grants none of it
 	}
-	return of, err
+	t := session.Configured(host, cfg, p.server, nil)
+	t.Policy, err = t.PolicyOf(tool)
+	return t, err
 }
 
 // Write keeps a copy of the file in the state directory dir, and puts the new text in the place of the
