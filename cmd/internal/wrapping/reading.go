@@ -77,28 +77,43 @@ func (f *File) find(r reading) {
 	}
 }
 
-// otherKey returns an error if the file has servers only where other clients have them.
+// otherKey returns an error if the file has servers only where its client does not look for them: where
+// another client has them, or at its top.
 func (f *File) otherKey() error {
+	isServer := func(e Entry) bool { return e.Left != clients.NoCommand }
+	reads := f.Client.Title + " does not read them there; it reads " + places(f.Place.Tables)
 	for _, c := range clients.All() {
 		for _, p := range c.Places {
-			if editFormat(p.Format) != editFormat(f.Place.Format) || p.Bare || p.Single || len(p.Line) > 0 {
+			if p.Bare || p.Single || len(p.Line) > 0 {
 				continue
 			}
-			if found, err := f.entries(reading{c, p}); err != nil || !slices.ContainsFunc(found, func(e Entry) bool { return e.Left != clients.NoCommand }) {
-				continue
+			if found, err := f.entries(reading{c, p}); err == nil && slices.ContainsFunc(found, isServer) {
+				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s", f.Path, c.Title, places(p.Tables), reads)
 			}
-			var reads []string
-			for _, t := range f.Place.Tables {
-				reads = append(reads, strings.Join(t.Path, "."))
-			}
-			var theirs []string
-			for _, t := range p.Tables {
-				theirs = append(theirs, strings.Join(t.Path, "."))
-			}
-			return fmt.Errorf("%s: its servers are where %s has them (%s), and %s does not read them there; it reads %s", f.Path, c.Title, strings.Join(theirs, " or "), f.Client.Title, strings.Join(reads, " or "))
 		}
 	}
+	// Each value at the top must be one: files of settings have commands of other kinds.
+	found, err := f.entries(reading{f.Client, clients.Place{Bare: true}})
+	top, _, _ := f.parsed.Lookup()
+	table, _ := top.(map[string]any)
+	list, _ := top.([]any)
+	isOther := func(e Entry) bool {
+		value, _, _ := f.parsed.Lookup(e.Path...)
+		entry, _ := value.(map[string]any)
+		return !isServer(e) || entry["type"] == "command"
+	}
+	if err == nil && len(found) > 0 && len(found) == len(table)+len(list) && !slices.ContainsFunc(found, isOther) {
+		return fmt.Errorf("%s: its servers are at the top of the file, and %s", f.Path, reads)
+	}
 	return nil
+}
+
+func places(tables []clients.Table) string {
+	var paths []string
+	for _, t := range tables {
+		paths = append(paths, strings.Join(t.Path, "."))
+	}
+	return strings.Join(paths, " or ")
 }
 
 // merge adds an entry. One that another client has found as well is there already, and is left if
