@@ -145,7 +145,9 @@ func printRepair(c terminal.Console, indent string, s wrapping.ServerChange, hom
 	w, _ := clients.ParseWrapped(s.Argv())
 	printList(c, indent, terminal.Yellow, "repair", []string{"it " + terminal.ShortHome(string(s.Repair.Why), home)}, "")
 	printList(c, indent, "", "now", []string{cli.ShortPath(s.After[0], home)}, "")
-	printList(c, indent, "", "keeps", []string{wrapping.ShownLine(w.Flags)}, "its line, which has no flags")
+	if len(w.Flags) > 0 {
+		printList(c, indent, "", "keeps", []string{wrapping.ShownLine(w.Flags)}, "")
+	}
 }
 
 // printList prints a label in a colour before the first of some lines. If there is no line, it prints the
