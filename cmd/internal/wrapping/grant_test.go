@@ -183,7 +183,10 @@ secret = { env = "T", file = "~/token" }
 func TestMissingProgram(t *testing.T) {
 	h := newHost(t)
 	bin := t.TempDir()
-	write(t, filepath.Join(bin, "npx"), "")
+	for _, file := range []string{filepath.Join(bin, "npx"), filepath.Join(bin, "a b"), filepath.Join(h.Home, "tool")} {
+		write(t, file, "")
+		must(t, os.Chmod(file, 0o700))
+	}
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
 	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
 	for entry, want := range map[string]string{
@@ -195,6 +198,12 @@ func TestMissingProgram(t *testing.T) {
 		`{"command": "` + bin + `/mine"}`:                  missing,
 		`{"command": "npx -y pkg"}`:                        oneWord,
 		`{"command": "npx -y @scope/pkg"}`:                 oneWord,
+		`{"command": "uvx pkg"}`:                           oneWord,
+		`{"command": "` + bin + `/npx -y pkg"}`:            oneWord,
+		`{"command": "` + bin + `/a b"}`:                   "",
+		`{"command": "` + bin + `/a b --flag"}`:            oneWord,
+		`{"command": "~/tool --flag"}`:                     oneWord,
+		`{"command": "~/other --flag"}`:                    "",
 		`{"command": "mine -y pkg"}`:                       missing,
 		`{"command": "./mine", "args": ["x"]}`:             "",
 	} {
@@ -204,6 +213,30 @@ func TestMissingProgram(t *testing.T) {
 		notes := strings.Join(ch.Servers[0].Notes, "\n")
 		if strings.Contains(notes, missing) != (want == missing) || strings.Contains(notes, oneWord) != (want == oneWord) {
 			t.Errorf("%s: %q, want %q", entry, notes, want)
+		}
+	}
+}
+
+// TestWholeLineWritten: what to write in place of a whole line in one word, in the form of the file and
+// without secrets.
+func TestWholeLineWritten(t *testing.T) {
+	for file, c := range map[string]struct{ text, want string }{
+		".cursor/mcp.json":               {`{"mcpServers": {"s": {"command": "npx -y pkg", "args": ["--api-key", "hunter22"]}}}`, `write "command": "npx", "args": ["-y", "pkg", "--api-key", "***"]`},
+		".claude.json":                   {`{"mcpServers": {"s": {"command": "npx -y 'pkg' --token='hunter22'"}}}`, `write "command": "npx", "args": ["-y", "pkg", "--token=***"]`},
+		".codex/config.toml":             {"[mcp_servers.s]\ncommand = 'npx pkg --key hunter22'", `write command = "npx", args = ["pkg", "--key", "***"]`},
+		".config/goose/config.yaml":      {"extensions:\n  s:\n    type: stdio\n    cmd: npx -y pkg", `write cmd: "npx", args: ["-y", "pkg"]`},
+		".config/opencode/opencode.json": {`{"mcp": {"s": {"type": "local", "command": ["npx -y pkg", "x"]}}}`, `write "command": ["npx", "-y", "pkg", "x"]`},
+	} {
+		h := newHost(t)
+		path := filepath.Join(h.Home, file)
+		write(t, path, c.text)
+		ch := only(t, h, Selection{Files: []string{path}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		notes := strings.Join(ch.Servers[0].Notes, "\n")
+		if !strings.Contains(notes, c.want) {
+			t.Errorf("%s: %q, want %q", file, notes, c.want)
+		}
+		if all := notes + ch.Diff() + ShownLine(ch.Servers[0].Argv()); strings.Contains(all, "hunter22") {
+			t.Errorf("%s: the secret is shown:\n%s", file, all)
 		}
 	}
 }

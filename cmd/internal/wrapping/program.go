@@ -32,11 +32,10 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 		}
 		return
 	}
-	first, _, several := strings.Cut(argv[0], " ")
 	inner, passed := runline.Behind(argv)
 	switch {
-	case several && !strings.Contains(first, "/") && missing(first, look) == "":
-		g.Notes = append(g.Notes, argv[0]+" is a whole line in one word, and no program has that name: put its arguments into args before you wrap it")
+	case wholeLine(argv[0], look) != nil:
+		g.Notes = append(g.Notes, Shown(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(wholeLine(argv[0], look), argv[1:]...)))
 	case missing(argv[0], look) != "":
 		g.Notes = append(g.Notes, argv[0]+" "+missing(argv[0], look)+" on this machine: the server cannot start, with a jail or without")
 	case len(passed) > 0 && len(inner) > 0:

@@ -31,9 +31,32 @@ func Shown(argv []string) []string {
 			shown[i] = flag + "=" + hidden
 		case i > 0 && secretFlag().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
 			shown[i] = hidden
+		case strings.ContainsAny(word, " \t"):
+			shown[i] = shownLine(shown[i])
 		}
 	}
 	return shown
+}
+
+// shownLine returns a word that may be a whole command line, as Shown does.
+func shownLine(line string) string {
+	words := lineWords(line)
+	var shown strings.Builder
+	for i, word := range Shown(words) {
+		at := strings.Index(line, words[i])
+		shown.WriteString(line[:at] + word)
+		line = line[at+len(words[i]):]
+	}
+	return shown.String() + line
+}
+
+// lineWords returns the words of a command line in one word, without their quotes.
+func lineWords(line string) []string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		words[i] = strings.Trim(word, `'"`)
+	}
+	return words
 }
 
 // ShownLine returns a command line as Shown does, as a line for a shell.
@@ -63,8 +86,14 @@ func secretWords(argv []string) (words []string) {
 			continue
 		}
 		word := argv[i]
+		if inner := lineWords(word); len(inner) > 1 && shown != hidden {
+			if found := secretWords(inner); found != nil {
+				words = append(words, found...)
+				continue
+			}
+		}
 		if flag, value, joined := strings.Cut(word, "="); joined && secretFlag().MatchString(flag) {
-			word = value
+			word = strings.Trim(value, `'"`)
 		}
 		if m := password().FindStringSubmatch(word); m != nil {
 			word = m[2]

@@ -21,6 +21,22 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// TestShownInOneWord: a whole command line in one word is shown without its secrets, too.
+func TestShownInOneWord(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y pkg --api-key abc":        "npx -y pkg --api-key ***",
+		"a a --key a a":                   "a a --key *** a",
+		`x --token='a1' "--key=b1" 'c'`:   `x --token=***' "--key=***" 'c'`,
+		"x  postgres://u:pw1@h/db --y":    "x  postgres://u:***@h/db --y",
+		"ends with a --token":             "ends with a --token",
+		"export TOKEN=abc && x --port 80": "export TOKEN=abc && x --port 80",
+	} {
+		if got := Shown([]string{"sh", "-c", line})[2]; got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // TestDiffHidesArguments: the diff does not show secrets among the arguments.
 func TestDiffHidesArguments(t *testing.T) {
 	h := newHost(t)
