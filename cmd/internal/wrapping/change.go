@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
@@ -59,14 +60,14 @@ func (c *Change) Diff() string {
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
-			values[v.Value] = len(v.Value) >= shortestSecret
+			values[v.Value] = len(v.Value) >= shown.Shortest
 		}
-		for _, word := range secretWords(s.Argv()) {
+		for _, word := range shown.Secrets(s.Argv()) {
 			arguments[word] = true
 		}
 	}
 	for _, s := range c.Servers {
-		for _, word := range secretWords(s.After) {
+		for _, word := range shown.Secrets(s.After) {
 			arguments[word] = true
 		}
 	}
@@ -74,7 +75,7 @@ func (c *Change) Diff() string {
 	diff = quoted().ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
-			return `"` + hidden + `"`
+			return `"` + shown.Hidden + `"`
 		}
 		return text
 	})
@@ -82,12 +83,12 @@ func (c *Change) Diff() string {
 	// could hide a change.
 	for value, hide := range values {
 		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
-			diff = strings.ReplaceAll(diff, value, hidden)
+			diff = strings.ReplaceAll(diff, value, shown.Hidden)
 		}
 	}
 	for value := range arguments {
-		if len(value) >= shortestSecret && !strings.ContainsAny(value, "\"'[]{} ") {
-			diff = strings.ReplaceAll(diff, value, hidden)
+		if len(value) >= shown.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
+			diff = strings.ReplaceAll(diff, value, shown.Hidden)
 		}
 	}
 	return diff
@@ -96,9 +97,13 @@ func (c *Change) Diff() string {
 // quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
 var quoted = lazy.Regexp(`"(?:[^"\\\n]|\\.)*"`)
 
-// shortestSecret is the least length of a value that is hidden, in bytes. A shorter one could be
-// a part of any text.
-const shortestSecret = 6
+// ShowsSecret reports whether the command line of an entry has a probable secret, or the
+// value of a variable of the entry.
+func (e Entry) ShowsSecret() bool {
+	return len(shown.Secrets(e.Argv())) > 0 || slices.ContainsFunc(e.Env, func(v clients.Variable) bool {
+		return len(v.Value) >= shown.Shortest && slices.ContainsFunc(e.Args, func(word string) bool { return strings.Contains(word, v.Value) })
+	})
+}
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 )
 
 // TestGrants: what an entry shows becomes flags.
@@ -235,7 +237,7 @@ func TestWholeLineWritten(t *testing.T) {
 		if !strings.Contains(notes, c.want) {
 			t.Errorf("%s: %q, want %q", file, notes, c.want)
 		}
-		if all := notes + ch.Diff() + ShownLine(ch.Servers[0].Argv()); strings.Contains(all, "hunter22") {
+		if all := notes + ch.Diff() + shown.Line(ch.Servers[0].Argv()); strings.Contains(all, "hunter22") {
 			t.Errorf("%s: the secret is shown:\n%s", file, all)
 		}
 	}

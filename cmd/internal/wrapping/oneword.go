@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -15,7 +16,7 @@ import (
 // has that name, and one has the name up to one of its blanks. Clients do not split it, but for one that
 // has a shell start each server.
 func wholeLine(word string, look hostfs.Host) []string {
-	words := lineWords(word)
+	words := shown.Split(word)
 	if len(words) < 2 || isProgram(word, look) {
 		return nil
 	}
@@ -24,7 +25,7 @@ func wholeLine(word string, look hostfs.Host) []string {
 	}
 	for i, r := range word {
 		if r == ' ' && isProgram(word[:i], look) {
-			return append([]string{word[:i]}, lineWords(word[i:])...)
+			return append([]string{word[:i]}, shown.Split(word[i:])...)
 		}
 	}
 	return nil
@@ -47,7 +48,7 @@ func isProgram(word string, look hostfs.Host) bool {
 // written returns a command line as the entry's file has it, without its secrets.
 func (s Entry) written(argv []string) string {
 	var words []string
-	for _, word := range Shown(argv) {
+	for _, word := range shown.Words(argv) {
 		words = append(words, strconv.Quote(word))
 	}
 	key := func(name string) string { return strconv.Quote(name) + ": " }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -35,7 +36,7 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 	inner, passed := runline.Behind(argv)
 	switch {
 	case wholeLine(argv[0], look) != nil:
-		g.Notes = append(g.Notes, Shown(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(wholeLine(argv[0], look), argv[1:]...)))
+		g.Notes = append(g.Notes, shown.Words(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(wholeLine(argv[0], look), argv[1:]...)))
 	case missing(argv[0], look) != "":
 		g.Notes = append(g.Notes, argv[0]+" "+missing(argv[0], look)+" on this machine: the server cannot start, with a jail or without")
 	case len(passed) > 0 && len(inner) > 0:

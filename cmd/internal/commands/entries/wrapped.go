@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -141,7 +142,7 @@ func listed(names []string) string {
 // flags.
 func (w *WrappedServer) PlanLine(more []string) string {
 	words := slices.Concat([]string{"mcp-jail", "plan"}, w.line.Flags, more, []string{"--"}, w.line.Argv)
-	return show.Spelled(wrapping.Shown(words))
+	return show.Spelled(shown.Words(words))
 }
 
 // Place returns the file of the entry, with its line.

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -71,7 +72,7 @@ func DiffText(c terminal.Console, ch *wrapping.Change) string {
 		path := show.Name(ch.File.Path)
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
 		for _, s := range ch.Changed() {
-			diff += "-" + ServerTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + ServerTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
+			diff += "-" + ServerTitle(s.Entry) + ": " + shown.Line(s.Argv()) + "\n+" + ServerTitle(s.Entry) + ": " + shown.Line(s.After) + "\n"
 		}
 	}
 	return PaintDiff(c, diff)

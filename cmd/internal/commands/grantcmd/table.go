@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -176,7 +176,7 @@ func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *
 		c.PrintText("  " + c.Paint(terminal.Yellow, "note:") + " this is a file of the project, which you trust as it is: yes means that you trust it with this change, too. Others who use it must trust it anew\n")
 	}
 	diff := edit.Diff(cli.ShortPath(p.table.Path, g.home), before, e.Text, 2)
-	c.Printf("\n%s\n", entries.PaintDiff(c, wrapping.Hide(diff, append([]string{was.Command}, was.Arguments...))))
+	c.Printf("\n%s\n", entries.PaintDiff(c, shown.Hide(diff, append([]string{was.Command}, was.Arguments...))))
 	if g.dryRun {
 		c.Printf("nothing was changed (--dry-run)\n")
 		return g.status(c, p)

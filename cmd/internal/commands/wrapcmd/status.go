@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -255,7 +256,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
+	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
 	if !v.Jailed && !v.Unclear {
 		return out
 	}
@@ -264,7 +265,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	}
 	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
-	out.Policy, out.Kept, out.Command = policyText(w), w.Name, wrapping.Shown(w.Argv)
+	out.Policy, out.Kept, out.Command = policyText(w), w.Name, shown.Words(w.Argv)
 	if err := checkFlags(host, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -117,7 +118,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if w, is := clients.ParseWrapped(line); is && s.Repair != nil && w.Argv != nil {
 			line = w.Argv
 		}
-		started := show.Line(wrapping.ShownLine(line))
+		started := show.Line(shown.Line(line))
 		if c.TableColumns() > 0 {
 			started = strings.TrimPrefix(terminal.Hang(title, indent, started, c.TextColumns()), title)
 		}
@@ -146,7 +147,7 @@ func printRepair(c terminal.Console, indent string, s wrapping.ServerChange, hom
 	printList(c, indent, terminal.Yellow, "repair", []string{"it " + terminal.ShortHome(string(s.Repair.Why), home)}, "")
 	printList(c, indent, "", "now", []string{cli.ShortPath(s.After[0], home)}, "")
 	if len(w.Flags) > 0 {
-		printList(c, indent, "", "keeps", []string{wrapping.ShownLine(w.Flags)}, "")
+		printList(c, indent, "", "keeps", []string{shown.Line(w.Flags)}, "")
 	}
 }
 

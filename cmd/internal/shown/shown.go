@@ -1,17 +1,21 @@
-package wrapping
+// Package shown writes command lines for people, without the secrets that they probably have: passwords
+// in URLs, and the values of flags that are named like secrets.
+package shown
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// hidden takes the place of a secret.
-const hidden = "***"
+// Hidden takes the place of a secret.
+const Hidden = "***"
+
+// Shortest is the least length of a value that is hidden wherever it is, in bytes. A shorter one could
+// be a part of any text.
+const Shortest = 6
 
 // password matches the password of a URL.
 var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
@@ -19,18 +23,18 @@ var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
 // secretFlag matches a flag whose value is probably a secret.
 var secretFlag = lazy.Regexp(`(?i)^--?[a-z-]*(key|token|secret|password|passwd|credential)s?$`)
 
-// Shown returns a command line for people: without passwords in URLs, and without the values
+// Words returns a command line for people: without passwords in URLs, and without the values
 // of flags that are named like secrets.
-func Shown(argv []string) []string {
+func Words(argv []string) []string {
 	shown := make([]string, len(argv))
 	for i, word := range argv {
-		shown[i] = password().ReplaceAllString(word, "${1}"+hidden+"@")
+		shown[i] = password().ReplaceAllString(word, "${1}"+Hidden+"@")
 		flag, _, joined := strings.Cut(word, "=")
 		switch {
 		case joined && secretFlag().MatchString(flag):
-			shown[i] = flag + "=" + hidden
+			shown[i] = flag + "=" + Hidden
 		case i > 0 && secretFlag().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
-			shown[i] = hidden
+			shown[i] = Hidden
 		case strings.ContainsAny(word, " \t"):
 			shown[i] = shownLine(shown[i])
 		}
@@ -38,11 +42,11 @@ func Shown(argv []string) []string {
 	return shown
 }
 
-// shownLine returns a word that may be a whole command line, as Shown does.
+// shownLine returns a word that may be a whole command line, as Words does.
 func shownLine(line string) string {
-	words := lineWords(line)
+	words := Split(line)
 	var shown strings.Builder
-	for i, word := range Shown(words) {
+	for i, word := range Words(words) {
 		at := strings.Index(line, words[i])
 		shown.WriteString(line[:at] + word)
 		line = line[at+len(words[i]):]
@@ -50,8 +54,8 @@ func shownLine(line string) string {
 	return shown.String() + line
 }
 
-// lineWords returns the words of a command line in one word, without their quotes.
-func lineWords(line string) []string {
+// Split returns the words of a command line in one word, without their quotes.
+func Split(line string) []string {
 	words := strings.Fields(line)
 	for i, word := range words {
 		words[i] = strings.Trim(word, `'"`)
@@ -59,35 +63,28 @@ func lineWords(line string) []string {
 	return words
 }
 
-// ShownLine returns a command line as Shown does, as a line for a shell.
-func ShownLine(argv []string) string { return show.Spelled(Shown(argv)) }
+// Line returns a command line as Words does, as a line for a shell.
+func Line(argv []string) string { return show.Spelled(Words(argv)) }
 
 // Hide returns a text without the probable secrets of a command line.
 func Hide(text string, argv []string) string {
-	for _, word := range secretWords(argv) {
-		if len(word) >= shortestSecret {
-			text = strings.ReplaceAll(text, word, hidden)
+	for _, word := range Secrets(argv) {
+		if len(word) >= Shortest {
+			text = strings.ReplaceAll(text, word, Hidden)
 		}
 	}
 	return text
 }
 
-// ShowsSecret reports whether the command line of an entry has a word that Shown changes, or the
-// value of a variable of the entry.
-func (e Entry) ShowsSecret() bool {
-	return len(secretWords(e.Argv())) > 0 || slices.ContainsFunc(e.Env, func(v clients.Variable) bool {
-		return len(v.Value) >= shortestSecret && slices.ContainsFunc(e.Args, func(word string) bool { return strings.Contains(word, v.Value) })
-	})
-}
-
-func secretWords(argv []string) (words []string) {
-	for i, shown := range Shown(argv) {
+// Secrets returns the parts of a command line that Words hides.
+func Secrets(argv []string) (words []string) {
+	for i, shown := range Words(argv) {
 		if shown == argv[i] {
 			continue
 		}
 		word := argv[i]
-		if inner := lineWords(word); len(inner) > 1 && shown != hidden {
-			if found := secretWords(inner); found != nil {
+		if inner := Split(word); len(inner) > 1 && shown != Hidden {
+			if found := Secrets(inner); found != nil {
 				words = append(words, found...)
 				continue
 			}

@@ -1,0 +1,37 @@
+package shown
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y pg postgresql://u:pw1234@localhost/db": "npx -y pg postgresql://u:***@localhost/db",
+		"npx x --api-key abc --port 5":                 "npx x --api-key *** --port 5",
+		"npx x --API_TOKEN=abc -k v":                   "npx x --API_TOKEN=abc -k v",
+		"npx x --access-token=abc":                     "npx x --access-token=***",
+		"npx x --tokens --port 5":                      "npx x --tokens --port 5",
+		"https://host/path@1":                          "https://host/path@1",
+	} {
+		if got := strings.Join(Words(strings.Fields(line)), " "); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
+// TestShownInOneWord: a whole command line in one word is shown without its secrets, too.
+func TestShownInOneWord(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y pkg --api-key abc":        "npx -y pkg --api-key ***",
+		"a a --key a a":                   "a a --key *** a",
+		`x --token='a1' "--key=b1" 'c'`:   `x --token=***' "--key=***" 'c'`,
+		"x  postgres://u:pw1@h/db --y":    "x  postgres://u:***@h/db --y",
+		"ends with a --token":             "ends with a --token",
+		"export TOKEN=abc && x --port 80": "export TOKEN=abc && x --port 80",
+	} {
+		if got := Words([]string{"sh", "-c", line})[2]; got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
