@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
@@ -85,7 +86,11 @@ func run(args []string, c terminal.Console) confine.Exit {
 // tellTyping tells a person who started a session in a terminal what it waits for.
 func tellTyping(c terminal.Console, s *lifecycle.Session) {
 	if c.InputIsTerminal() {
-		c.Sayf("waiting for an MCP client on standard input; Ctrl-C ends it")
+		call := "mcp-jail call SERVER"
+		if !s.FromCommandLine {
+			call = show.Typed("mcp-jail call", s.Profile.Server)
+		}
+		c.Sayf("waiting for an MCP client on standard input; Ctrl-C ends it. `%s` calls a tool by hand", call)
 		s.Typed = "that line is not an MCP message: a client writes JSON here, one message a line; Ctrl-C ends mcp-jail"
 	}
 }

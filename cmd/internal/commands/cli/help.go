@@ -15,7 +15,7 @@ import (
 // HelpText returns the help of a command in lines of at most width characters. Examples stay whole:
 // users copy them.
 func HelpText(cmd *cobra.Command, width int) string {
-	text := "Usage: " + cmd.UseLine() + "\n\n" + Reflow(cmd.Short, width) + "\n"
+	text := hang("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + "\n" + Reflow(cmd.Short, width) + "\n"
 	if cmd.Long != "" {
 		text += "\n" + Reflow(cmd.Long, width) + "\n"
 	}
