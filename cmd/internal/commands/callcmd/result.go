@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -128,7 +129,9 @@ func (r *outcome) print(c terminal.Console) error {
 	texts := out.texts(len(r.said) > 0)
 	if out.IsError {
 		// Errorf sets the words of the server apart from those below.
-		c.Errorf("%s", cmp.Or(strings.TrimSpace(strings.Join(texts, "\n")), "the tool failed without a word"))
+		text := strings.TrimSpace(strings.Join(texts, "\n"))
+		c.Errorf("%s", cmp.Or(text, "the tool failed without a word"))
+		r.said = slices.DeleteFunc(r.said, func(line string) bool { return repeats(line, text) })
 	} else {
 		for _, text := range texts {
 			c.WriteText(text)
@@ -142,6 +145,13 @@ func (r *outcome) print(c terminal.Console) error {
 		return exit.ReportedStatus(r.Status)
 	}
 	return nil
+}
+
+// repeats reports whether a line of mcp-jail's own quotes words that are in a text.
+func repeats(line, text string) bool {
+	quoted, isQuote := strings.CutPrefix(line, "  server said: ")
+	words, err := strconv.Unquote(quoted)
+	return isQuote && err == nil && strings.Contains(show.Lines(text), words)
 }
 
 // errorText returns why there is no result, without what is in the lines of mcp-jail's own.

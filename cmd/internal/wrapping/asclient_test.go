@@ -1,0 +1,140 @@
+package wrapping
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+)
+
+// started returns how the client of a file starts its only entry, in one line: its words, then the
+// directory, the variables, and the number of notes.
+func started(t *testing.T, h clients.Host, path string, env map[string]string, inputs map[string]string) string {
+	t.Helper()
+	h.Env = func(name string) string { return env[name] }
+	f := only(t, h, Selection{Files: []string{path}})
+	if len(f.Entries) != 1 {
+		t.Fatalf("%s: %d entries, %v", path, len(f.Entries), f.Err)
+	}
+	e := f.Entries[0]
+	s, err := e.AsClient(e.Argv(), h, func(r clients.Reference) (string, error) {
+		if value, ok := inputs[r.Name]; ok {
+			return value, nil
+		}
+		return "", &UnknownValueError{r}
+	})
+	var unknown *UnknownValueError
+	if errors.As(err, &unknown) {
+		return "asks for " + unknown.Text
+	}
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("%s in %s root %s", strings.Join(s.Argv, " "), s.Dir, s.Root)
+	for _, v := range s.Env {
+		text += fmt.Sprintf(" %s=%q", v.Name, v.Value)
+		if v.Unset {
+			text += " unset"
+		}
+	}
+	for range s.Notes {
+		text += " note"
+	}
+	return strings.NewReplacer(h.Project, "PROJECT", h.Home, "HOME").Replace(text)
+}
+
+// TestAsClient tests how clients start the server of an entry: what replaces their variables, where it
+// starts, and which variables it gets.
+func TestAsClient(t *testing.T) {
+	for _, c := range []struct{ name, place, table, entry, want string }{
+		{"plain", ".claude.json", "mcpServers", `{"command":"x","args":["a b"],"env":{"A":"1"}}`, `x a b in PROJECT root  A="1"`},
+		{"a value of the environment", ".claude.json", "mcpServers", `{"command":"x","args":["${SET}","${UNSET:-d}"],"env":{"A":"<${SET}${SET}>"}}`, `x v${SET} d in PROJECT root  A="<v${SET}v${SET}>"`},
+		{"not set, for a variable", ".claude.json", "mcpServers", `{"command":"x","env":{"A":"${UNSET}","B":"1"}}`, `x in PROJECT root  B="1" note`},
+		{"not set, for a word", ".claude.json", "mcpServers", `{"command":"x","args":["/${UNSET}"]}`, `the entry has /${UNSET}, which is not set here`},
+		{"given for one that is not set", ".claude.json", "mcpServers", `{"command":"x","args":["${GIVEN}"]}`, `x w in PROJECT root `},
+		{"as it is", ".claude.json", "mcpServers", `{"command":"x","env":{"SET":"${SET}"}}`, `x in PROJECT root `},
+		{"no directory is known", ".config/Claude/claude_desktop_config.json", "mcpServers", `{"command":"x"}`, `x in  root `},
+		{"in a project", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","args":["${workspaceFolder}/a","${userHome}"]}`, `x PROJECT/a HOME in PROJECT root PROJECT`},
+		{"the folder of the user's own file", ".config/Code/User/mcp.json", "servers", `{"command":"~/x","args":["${workspaceFolder}","~/y"],"cwd":"${userHome}/d"}`, `HOME/x PROJECT HOME/y in HOME/d root `},
+		{"a relative directory", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","cwd":"sub"}`, `x in PROJECT/sub root PROJECT`},
+		{"an input", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["${input:GIVEN}"],"env":{"T":"${input:GIVEN}"}}`, `x w in PROJECT root  T="w"`},
+		{"an input that is asked for", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${input:other}"}}`, `asks for ${input:other}`},
+		{"a command is not run", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${command:touch}"}}`, `asks for ${command:touch}`},
+		{"a variable is taken away", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"SET":null}}`, `x in PROJECT root  SET="" unset`},
+		{"a file of variables, below the entry's own", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/v.env","env":{"B":"entry"}}`,
+			`x in PROJECT root  A="1" B="two words" C="a\nb" D="q\"q" E="" F="7" B="entry"`},
+		{"a file of the user's takes no variables out of a project", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${workspaceFolder}/v.env"}`, `x in PROJECT root  note`},
+		{"a file of variables that is missing", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"/nowhere/v.env"}`, `x in PROJECT root  note`},
+		{"what acts on mcp-jail", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","env":{"XDG_CONFIG_HOME":"/evil"}}`, `the entry sets XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail`},
+	} {
+		h := newHost(t)
+		path := filepath.Join(h.Home, c.place)
+		if below, ok := strings.CutPrefix(c.place, "PROJECT/"); ok {
+			path = filepath.Join(h.Project, below)
+		}
+		write(t, path, fmt.Sprintf(`{"%s": {"s": %s}}`, c.table, c.entry))
+		variables := "# comment\nexport A=1 # one\nB = 'two words'\nC=\"a\\nb\"\nD=`q\"q`\nE=\nF: 7\n"
+		write(t, filepath.Join(h.Home, "v.env"), variables)
+		write(t, filepath.Join(h.Project, "v.env"), "A=planted\n")
+		got := started(t, h, path, map[string]string{"SET": "v${SET}", "HOME": h.Home}, map[string]string{"GIVEN": "w"})
+		if got != c.want {
+			t.Errorf("%s:\n%s\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAsClientShared: the variables that a client gives to all of its servers come below those of the
+// entry.
+func TestAsClientShared(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".claude.json")
+	write(t, path, `{"mcpServers": {"s": {"command": "x", "env": {"B": "entry"}}}}`)
+	write(t, filepath.Join(h.Home, ".claude", "settings.json"), `{"env": {"A": "shared", "B": "shared", "N": 7}}`)
+	if got, want := started(t, h, path, nil, nil), `x in PROJECT root  A="shared" B="shared" B="entry"`; got != want {
+		t.Errorf("%s\n%s", got, want)
+	}
+}
+
+// TestSwitchOn: an entry that is switched off is judged as if it were not, and keeps every other reason
+// for which wrap leaves an entry.
+func TestSwitchOn(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".kiro", "settings", "mcp.json")
+	write(t, path, `{"mcpServers": {
+		"off": {"command": "x", "args": ["a"], "disabled": true},
+		"both": {"command": "docker", "args": ["run", "y"], "disabled": true},
+		"remote": {"url": "https://a.example", "disabled": true},
+		"on": {"command": "x", "disabled": false}}}`)
+	f := only(t, h, Selection{Files: []string{path}})
+	before := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, NewNames(nil, nil)).Servers
+	SwitchOn(f)
+	after := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, NewNames(nil, nil)).Servers
+	for i, want := range []struct {
+		wraps, off bool
+		left       string
+	}{{true, true, ""}, {false, true, string(Container)}, {false, true, string(clients.Remote)}, {true, false, ""}} {
+		if before[i].Disabled != want.off || want.off && before[i].Left == "" {
+			t.Errorf("%s before: %v %q", before[i].Server, before[i].Disabled, before[i].Left)
+		}
+		if s := after[i]; (s.Left == "") != want.wraps || s.Left != want.left || s.Disabled != want.off || want.wraps && !slices.Contains(s.After, "x") {
+			t.Errorf("%s after: %v %q %q", s.Server, s.Disabled, s.Left, s.After)
+		}
+	}
+}
+
+// TestInputOf tests what a file says of a value that its client asks for.
+func TestInputOf(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".config", "Code", "User", "mcp.json")
+	write(t, path, `{"inputs": [7, {"id": "a", "type": "promptString", "description": "Key", "password": true}, {"id": "b", "default": "x", "options": ["x", 1, "y"]}], "servers": {"s": {"command": "x"}}}`)
+	f := only(t, h, Selection{Files: []string{path}})
+	for id, want := range map[string]string{"a": "{Key  [] true}", "b": "{ x [x y] false}", "c": "{  [] true}"} {
+		if got := fmt.Sprint(InputOf(f, id)); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
