@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -25,6 +26,8 @@ func (k *callCmd) readArguments(c terminal.Console) (a arguments, err error) {
 	case k.tool == "":
 		return a, nil
 	case len(words) == 1 && words[0] == "-", len(words) == 0 && !c.InputIsTerminal():
+		waiting := time.AfterFunc(time.Second, func() { c.Sayf("waiting for the arguments on stdin; for none, type {} after the tool ...") })
+		defer waiting.Stop()
 		text, err := io.ReadAll(io.LimitReader(c.Input(), maxArguments+1))
 		if err != nil {
 			return a, fmt.Errorf("the arguments of the tool cannot be read from stdin: %w", err)

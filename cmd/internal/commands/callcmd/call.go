@@ -52,7 +52,7 @@ const maxAnswer = 1 << 30
 // Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{timeout: 5 * time.Minute}
-	cmd := line.Command("call [flags] SERVER [TOOL [JSON | NAME=VALUE...]]", "Start a server in its jail as its client does, and call one of its tools, or list them.", cli.AnyNumber, false, func(words []string) error {
+	cmd := line.Command("call [flags] SERVER [TOOL [JSON]]", "Start a server in its jail as its client does, and call one of its tools, or list them.", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
 			return exit.UsageErrorf("which server? mcp-jail status lists those of your clients. Then: mcp-jail call SERVER")
 		}

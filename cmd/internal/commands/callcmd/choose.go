@@ -329,7 +329,7 @@ func (t *target) confirm(c terminal.Console, yes bool) error {
 	if !t.project || yes {
 		return nil
 	}
-	c.Notef("%s is in a file of this project, which others may have written. It starts, in a jail:\n  %s", t.place, show.Spelled(shown.Words(append([]string{programs.Main}, t.argv...))))
+	c.Notef("%s is in a file of this project, which others may have written. It starts in a jail, in %s:\n  %s", show.Line(t.place), show.Line(t.dir), show.Spelled(shown.Words(append([]string{programs.Main}, t.argv...))))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := cli.Confirm(ctx, c, "Start it?")
