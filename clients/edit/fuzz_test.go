@@ -68,9 +68,31 @@ func fuzzServer(t *testing.T, file *File, table Table, i int, s Server) {
 	if err != nil || !bytes.Equal(back, file.src) {
 		t.Fatalf("%q becomes %q, and back %q: %v", file.src, wrapped, back, err)
 	}
+	fuzzWithin(t, g, table, i, servers[i])
 	if len(s.Words) > 1 { // removing words that were never put there must keep the values
 		if _, err := file.Apply(Change{Server: s, Drop: 1}); err != nil && strings.Contains(err.Error(), "would not say") {
 			t.Fatalf("%q: %v", file.src, err)
 		}
+	}
+}
+
+// fuzzWithin adds words before the last one of the wrapper, and takes them away.
+func fuzzWithin(t *testing.T, g *File, table Table, i int, s Server) {
+	at := len(wrapper) - 1
+	more, err := g.Apply(Change{Server: s, At: at, Words: []string{"--read", "~/a b"}})
+	if err != nil {
+		return
+	}
+	h, err := Parse(g.format, more)
+	if err != nil {
+		t.Fatalf("%q becomes %q: %v", g.src, more, err)
+	}
+	servers := h.Servers(table)
+	if i >= len(servers) || !slices.Equal(servers[i].Words, slices.Insert(slices.Clone(s.Words), at, "--read", "~/a b")) {
+		t.Fatalf("%q becomes %q with other servers", g.src, more)
+	}
+	back, err := h.Apply(Change{Server: servers[i], At: at, Drop: 2})
+	if err != nil || !bytes.Equal(back, g.src) {
+		t.Fatalf("%q becomes %q, and back %q: %v", g.src, more, back, err)
 	}
 }

@@ -11,8 +11,7 @@ import (
 // The words that both lines begin and end with stay as they are spelled.
 func (e Entry) Reflag(flags []string) *Change {
 	return e.file.change(Selection{Servers: []string{e.Server}}, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
-		argv := s.Argv()
-		line, wrapped := clients.ParseWrapped(argv)
+		line, wrapped := clients.ParseWrapped(s.Argv())
 		switch {
 		case s.Key() != e.Key():
 			return clients.Edit{}, "is another entry of that name"
@@ -20,15 +19,22 @@ func (e Entry) Reflag(flags []string) *Change {
 			return clients.Edit{}, NotWrapped
 		}
 		p.Name = line.Name
-		before, after, same := 2, 0, 2+len(line.Flags) // mcp-jail run
-		for before < same && before-2 < len(flags) && argv[before] == flags[before-2] {
-			before++
-		}
-		for after < same-before && after < len(flags)-(before-2) && argv[same-1-after] == flags[len(flags)-1-after] {
-			after++
-		}
-		return clients.Edit{Path: s.Path, Shape: s.Shape, At: before, Drop: same - before - after, Words: flags[before-2 : len(flags)-after]}, ""
+		before, after := alike(line.Flags, flags)
+		at := len(line.Launcher) + 2 + before // after mcp-jail run
+		return clients.Edit{Path: s.Path, Shape: s.Shape, At: at, Drop: len(line.Flags) - before - after, Words: flags[before : len(flags)-after]}, ""
 	})
+}
+
+// alike returns how many words two lists begin and end with.
+func alike(a, b []string) (before, after int) {
+	least := min(len(a), len(b))
+	for before < least && a[before] == b[before] {
+		before++
+	}
+	for after < least-before && a[len(a)-1-after] == b[len(b)-1-after] {
+		after++
+	}
+	return before, after
 }
 
 // InProject returns how an entry of a project's file writes a path of the project, so that it is the

@@ -141,6 +141,8 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	if again := after.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
 		t.Error("a wrapped file is wrapped again")
 	}
+	reflag(t, h, sel)
+	after = only(t, h, sel)
 	changed := map[string]bool{} // without those that stay as they were
 	for _, p := range change.Changed() {
 		changed[p.Key()] = true
