@@ -118,7 +118,19 @@ func (g *grantCmd) once(c terminal.Console, host hostfs.Host, wanted []granting.
 	if err != nil {
 		return err
 	}
-	return g.change(c, host, chosen, wanted)
+	left := false
+	for _, p := range chosen {
+		err := g.change(c, host, p, wanted)
+		var quiet exit.ReportedStatus
+		if err != nil && !errors.As(err, &quiet) {
+			return err
+		}
+		left = left || err != nil
+	}
+	if left {
+		return exit.ReportedStatus(exit.Failure)
+	}
+	return nil
 }
 
 func proposeServers(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {

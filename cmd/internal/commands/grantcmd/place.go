@@ -2,6 +2,7 @@ package grantcmd
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -203,10 +204,10 @@ func (g *grantCmd) unknown(host hostfs.Host, names []string) error {
 	return exit.UsageErrorf("there is no server %q; `mcp-jail status` shows the servers of clients", g.server)
 }
 
-// choose returns the place that is meant. Of several, flags or the user choose one.
-func (g *grantCmd) choose(c terminal.Console, places []place) (place, error) {
-	if len(places) == 1 {
-		return places[0], nil
+// choose returns the places that are meant. Of several, flags or the user choose.
+func (g *grantCmd) choose(c terminal.Console, places []place) ([]place, error) {
+	if len(places) == 1 || g.namesEach(places) {
+		return places, nil
 	}
 	var lines []string
 	for i, p := range places {
@@ -217,16 +218,41 @@ func (g *grantCmd) choose(c terminal.Console, places []place) (place, error) {
 		for i, p := range places {
 			text += "\n" + lines[i] + "\n     " + g.command(g.selectors(p, places)...)
 		}
-		return place{}, exit.UsageErrorf("%s", text)
+		return nil, exit.UsageErrorf("%s", text)
 	}
 	c.PrintText(fmt.Sprintf("%s is in %d places:\n%s\n", show.Name(g.server), len(places), strings.Join(lines, "\n")))
-	c.Sayf("which one? Its number:")
+	c.Sayf("which one? Its number, or all:")
 	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
-	n, err := strconv.Atoi(strings.TrimSpace(answer))
-	if err != nil || n < 1 || n > len(places) {
-		return place{}, fmt.Errorf("nothing was changed: the answer was no number of the list")
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	n, err := strconv.Atoi(answer)
+	switch {
+	case answer == "all":
+		return places, nil
+	case err != nil || n < 1 || n > len(places):
+		return nil, errors.New("nothing was changed: the answer was no number of the list")
 	}
-	return places[n-1], nil
+	return places[n-1 : n], nil
+}
+
+// namesEach reports whether the flags name each of some places: a client or a file for every one.
+func (g *grantCmd) namesEach(places []place) bool {
+	by := map[string]int{}
+	for _, p := range places {
+		switch path, err := session.AbsolutePath(p.path()); {
+		case err == nil && slices.ContainsFunc(g.Files, func(f string) bool { named, _ := session.AbsolutePath(f); return named == path }):
+			by[path]++
+		case p.table == nil && slices.Contains(g.Clients, p.File.Client.Name):
+			by[p.File.Client.Name]++
+		default:
+			return false
+		}
+	}
+	for _, n := range by {
+		if n > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // selectors returns the flags that choose one of some places.
