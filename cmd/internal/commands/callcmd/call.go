@@ -171,7 +171,11 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 	failed := k.ask(ctx, c, t, session, r, arguments)
 	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
-		failed = fmt.Errorf("%s did not answer within %v (--timeout)", show.Name(k.server), k.timeout)
+		what := "list its tools"
+		if k.tool != "" {
+			what = "answer the call of " + show.Name(k.tool)
+		}
+		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.server), what, k.timeout)
 	}
 	r.learn(session, t, failed)
 	var usage *exit.UsageError

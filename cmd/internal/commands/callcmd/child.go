@@ -89,26 +89,37 @@ func environment(environ []string, t *target) []string {
 // and lines of the server if they were asked for.
 func (s *child) read(from io.Reader) {
 	defer close(s.done)
-	lines := bufio.NewReader(from)
+	lines := bufio.NewReaderSize(from, 64<<10)
+	within := false // a line that is longer than that: the rest of it is the server's, too
 	for {
-		line, err := lines.ReadString('\n')
-		text := strings.TrimRight(line, "\r\n")
-		own, isOwn := strings.CutPrefix(text, ownPrefix)
-		s.mu.Lock()
-		switch {
-		case text == "":
-		case isOwn && s.held:
-			s.own = append(s.own, own)
-		case isOwn:
-			s.shown = append(s.shown, own)
-			s.console.Notef("%s%s", ownPrefix, own)
-		case s.verbose:
-			s.console.Notef("%s", text)
-		}
-		s.mu.Unlock()
+		line, more, err := lines.ReadLine()
 		if err != nil {
 			return
 		}
+		own, isOwn := strings.CutPrefix(string(line), ownPrefix)
+		s.take(string(line), own, isOwn && !within)
+		within = more
+	}
+}
+
+// maxLines bounds the lines that are kept. A session says what it has to say in far fewer.
+const maxLines = 1000
+
+func (s *child) take(line, own string, isOwn bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case line == "":
+	case isOwn && s.held && len(s.own) < maxLines:
+		s.own = append(s.own, own)
+	case isOwn && s.held:
+	case isOwn:
+		if len(s.shown) < maxLines {
+			s.shown = append(s.shown, own)
+		}
+		s.console.Notef("%s%s", ownPrefix, own)
+	case s.verbose:
+		s.console.Notef("%s", line)
 	}
 }
 
