@@ -167,7 +167,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 	if err != nil {
 		return nil, err
 	}
-	r := &outcome{Server: k.server, Tool: k.tool, Name: t.stored, Wrapped: t.wrapped, Client: t.client, File: t.file, grant: t.grantLine(k)}
+	r := &outcome{Server: k.server, Tool: k.tool, Name: t.stored, Wrapped: t.wrapped, Client: t.client, File: t.file}
 	failed := k.ask(ctx, c, t, session, r, arguments)
 	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {

@@ -38,10 +38,10 @@ type target struct {
 	stored  string // the name under which mcp-jail keeps what belongs to the server
 	client  string // whose entry it is, or "" for a server of the configuration alone
 	file    string
-	place   string // the same in words
-	wrapped bool   // it starts in mcp-jail without call, too
-	project bool   // others may have written the entry
-	choice  []string
+	place   string   // the same in words
+	wrapped bool     // it starts in mcp-jail without call, too
+	project bool     // others may have written the entry
+	grant   []string // the command that grants something to the server; nil for one of --config
 	notes   []string
 }
 
@@ -114,7 +114,14 @@ func (k *callCmd) configured(files []string) (*target, error) {
 	for _, f := range t.Host.Configs {
 		argv = append(argv, "--config", f)
 	}
-	return &target{argv: append(argv, k.server), dir: t.Host.Dir, root: t.Host.Dir, stored: t.Policy.KeptName(), wrapped: true}, nil
+	made := &target{argv: append(argv, k.server), dir: t.Host.Dir, stored: t.Policy.KeptName(), wrapped: true}
+	if t.Policy.Project != "" {
+		made.root = filepath.Dir(t.Policy.Project)
+	}
+	if files == nil {
+		made.grant = append(k.grantWords(), k.server)
+	}
+	return made, nil
 }
 
 // named returns the entries that a client calls by the name, or that mcp-jail keeps under it. Those of
@@ -221,7 +228,8 @@ func (k *callCmd) unknown(host hostfs.Host, files []*wrapping.File) error {
 
 // prepare returns how the server of an entry is started.
 func (k *callCmd) prepare(c terminal.Console, host hostfs.Host, program entries.Program, f found) (*target, error) {
-	t := &target{client: f.file.Client.Name, file: f.file.Path, project: f.file.IsProject(), choice: k.choiceWords()}
+	t := &target{client: f.file.Client.Name, file: f.file.Path, project: f.file.IsProject()}
+	t.grant = append(k.grantWords(), k.server)
 	t.place = f.file.Client.Title + ", " + f.place(host.Home)
 	argv := f.entry.Argv()
 	switch {
@@ -314,7 +322,8 @@ func (k *callCmd) wrap(host hostfs.Host, program entries.Program, f found, t *ta
 	return s.After, nil
 }
 
-func (k *callCmd) choiceWords() (words []string) {
+func (k *callCmd) grantWords() []string {
+	words := []string{programs.Main, "grant"}
 	for _, c := range k.Clients {
 		words = append(words, "--client", c)
 	}
@@ -340,13 +349,4 @@ func (t *target) confirm(c terminal.Console, yes bool) error {
 		return errors.New("the server was not started: the answer was not yes")
 	}
 	return err
-}
-
-// grantLine returns the command that grants what the last session was refused.
-func (t *target) grantLine(k *callCmd) string {
-	words := append([]string{programs.Main, "grant"}, t.choice...)
-	for _, f := range k.config {
-		words = append(words, "--config", filepath.Clean(f))
-	}
-	return show.Spelled(append(words, k.server, "--last"))
 }

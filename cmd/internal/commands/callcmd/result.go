@@ -42,7 +42,6 @@ type outcome struct {
 	list  []tool
 	said  []string // lines of mcp-jail's own about the call, which come after the result
 	shown []string // and those that were shown before
-	grant string
 }
 
 // learn takes what the session has left.
@@ -66,11 +65,6 @@ func (r *outcome) learn(s *child, t *target, failed error) {
 			r.Status = exit.Host
 		}
 	}
-	for _, d := range r.Diagnoses {
-		if len(d.Grant)+len(d.Flags) > 0 {
-			r.Grant = r.grant
-		}
-	}
 }
 
 // ofSession reports whether mcp-jail wrote an error. It removes its own names from what a server says.
@@ -88,6 +82,13 @@ func (r *outcome) takeRecord(s *child, t *target) {
 	}
 	if record, ok := records.Reader(host, t.stored)(); ok && !record.Time.Before(s.began.Round(0)) {
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
+		switch {
+		case t.grant == nil:
+		case record.Lacks():
+			r.Grant = show.Spelled(append(t.grant, "--last"))
+		case record.LacksHost():
+			r.Grant = show.Spelled(append(t.grant, "--net", "HOST"))
+		}
 	}
 }
 
