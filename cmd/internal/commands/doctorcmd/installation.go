@@ -9,8 +9,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -22,8 +24,9 @@ type installation struct {
 	self    string // mcp-jail beside this program
 	program wrapping.Program
 	files   []*wrapping.File
-	stored  *stored.All // nil if that is not known
-	root    string      // for tests: directories elsewhere are not looked at
+	stored  *stored.All    // nil if that is not known
+	config  *config.Config // the user's; nil if it has an error
+	root    string         // for tests: directories elsewhere are not looked at
 
 	copies []*program
 	starts []*start
@@ -47,7 +50,8 @@ func lookInstallation(ctx context.Context, host hostfs.Host) (*installation, err
 	if i.files, err = wrapping.Find(i.clients, wrapping.Selection{}); err != nil {
 		return i, err
 	}
-	i.stored, _ = stored.Look(host) // what is kept is told elsewhere
+	i.stored, _ = stored.Look(host)                                                     // what is kept is told elsewhere
+	i.config, _, _ = session.LoadTrusted(config.LoadOptions{Workspace: host.Dir}, host) // checkConfiguration has the error
 	i.login = askLoginShell(ctx, host)
 	i.look(ctx)
 	return i, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -184,25 +185,34 @@ func (i *installation) checkPath() []finding {
 	return []finding{{Check: "path", What: "mcp-jail is not in PATH: a shell finds it only by its path " + i.short(i.self), Fix: i.lasting(dir)}}
 }
 
+// plainDir matches directories that need no quoting in a shell.
+var plainDir = lazy.Regexp(`^/[A-Za-z0-9_./+@,-]*$`)
+
 // lasting returns how a directory comes into PATH for good.
 func (i *installation) lasting(dir string) string {
-	var line string
-	switch shell := filepath.Base(i.login.Shell); shell {
-	case "fish":
-		line = "fish_add_path " + dir
+	shell, file := filepath.Base(i.login.Shell), "~/.profile"
+	switch shell {
 	case "zsh":
-		line = "echo 'export PATH=\"" + dir + ":$PATH\"' >>~/.zshrc"
-	default:
-		file := "~/.profile"
-		for _, name := range []string{".bash_profile", ".bash_login"} { // bash reads the first of the three
-			if _, err := os.Stat(filepath.Join(i.host.Home, name)); err == nil && shell == "bash" {
+		file = "~/.zshrc"
+	case "bash": // which reads the first of three
+		for _, name := range []string{".bash_profile", ".bash_login"} {
+			if _, err := os.Stat(filepath.Join(i.host.Home, name)); err == nil {
 				file = "~/" + name
 				break
 			}
 		}
-		line = "echo 'export PATH=\"" + dir + ":$PATH\"' >>" + file
 	}
-	text := "type `" + line + "`, and log in again"
+	quoted := dir
+	if rest, below := strings.CutPrefix(dir, i.host.Home+"/"); below {
+		quoted = "$HOME/" + rest // a "~" in quotation marks stays one
+	}
+	switch {
+	case !plainDir().MatchString(dir):
+		return "add " + dir + " to PATH in " + file + ", and log in again"
+	case shell == "fish":
+		return "type `fish_add_path " + dir + "`"
+	}
+	text := "type `echo 'export PATH=\"" + quoted + ":$PATH\"' >>" + file + "`, and log in again"
 	if isClone(dir) {
 		text += "; or install it for all shells: `sudo install " + filepath.Join(dir, "mcp-jail*") + " /usr/local/bin`, and then `mcp-jail wrap`"
 	}

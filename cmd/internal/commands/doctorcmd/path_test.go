@@ -48,14 +48,21 @@ func TestCheckPath(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a clone", func(t *testing.T) {
-		i, dir := newInstallation(t)
-		testkit.PlantBelow(t, dir, "bin/mcp-jail", "go.mod")
-		i.login.Terminal = []string{"/usr/bin"}
-		if fix := i.checkPath()[0].Fix; !strings.Contains(fix, "`sudo install "+dir+"/bin/mcp-jail* /usr/local/bin`") {
-			t.Errorf("the fix is %q", fix)
-		}
-	})
+	for name, c := range map[string]struct{ dir, shell, fix string }{
+		"a clone":                    {"clone/bin", "/bin/bash", "type `echo 'export PATH=\"$HOME/clone/bin:$PATH\"' >>~/.profile`, and log in again; or install it for all shells: `sudo install HOME/clone/bin/mcp-jail* /usr/local/bin`, and then `mcp-jail wrap`"},
+		"below HOME":                 {"tools", "/bin/zsh", "type `echo 'export PATH=\"$HOME/tools:$PATH\"' >>~/.zshrc`, and log in again"},
+		"fish below HOME":            {"tools", "/bin/fish", "type `fish_add_path HOME/tools`"},
+		"what a shell would replace": {"my $(tools)", "/bin/bash", "add HOME/my $(tools) to PATH in ~/.profile, and log in again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i, dir := newInstallation(t)
+			testkit.PlantBelow(t, dir, "home/"+c.dir+"/mcp-jail", "home/clone/go.mod")
+			i.self, i.login.Shell, i.login.Terminal = dir+"/home/"+c.dir+"/mcp-jail", c.shell, []string{"/usr/bin"}
+			if fix := strings.ReplaceAll(i.checkPath()[0].Fix, dir+"/home/", "HOME/"); fix != c.fix {
+				t.Errorf("the fix is %q, want %q", fix, c.fix)
+			}
+		})
+	}
 }
 
 // TestLoginShell tests whose shell is asked.

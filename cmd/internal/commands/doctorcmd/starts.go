@@ -2,6 +2,7 @@ package doctorcmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // A start is what a client does with an entry.
@@ -33,9 +36,11 @@ type start struct {
 	entry   wrapping.Entry
 	verdict wrapping.Verdict
 	jail    string   // the mcp-jail that the entry starts, if that is known; "" without one
-	argv    []string // of the server; nil for one of the configuration
+	argv    []string // of the server
 	line    runline.Line
 	isLine  bool // argv is the line of a package, which is line
+
+	isConfigured bool // argv is that of a server of the configuration, nil if that is not known
 }
 
 func (s *start) name() string { return s.Server + " (" + s.title + ")" }
@@ -86,12 +91,15 @@ func (i *installation) lookStart(f *wrapping.File, e wrapping.Entry) *start {
 		s.jail = i.locate(s, argv[0], false)
 	}
 	s.Starts = cmp.Or(i.locate(s, argv[0], false), argv[0])
+	if s.isConfigured = s.isJailed() && s.argv == nil; s.isConfigured {
+		s.argv = i.configured(s)
+	}
 	var err error
 	if s.line, err = runline.Parse(s.argv); err == nil {
 		s.isLine = true
 	}
 	switch {
-	case s.isJailed() && s.argv == nil:
+	case s.isConfigured && s.argv == nil:
 		s.Runs = s.verdict.Line.Name + ", configured"
 	case s.isLine:
 		s.Runs = s.line.Packages[0].String()
@@ -101,6 +109,20 @@ func (i *installation) lookStart(f *wrapping.File, e wrapping.Entry) *start {
 		s.Runs = cmp.Or(i.locate(s, s.argv[0], true), s.argv[0])
 	}
 	return s
+}
+
+// configured returns the command line of a server of the user's configuration that an entry names, or
+// nil. What a project's file or one of --config says of a name is left to check.
+func (i *installation) configured(s *start) []string {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, s.verdict.Line.Flags...))
+	if err != nil || i.config == nil || len(flags.Config) > 0 || i.config.Servers[flags.Server] == nil {
+		return nil
+	}
+	p, err := i.config.Policy(flags.Server, "")
+	if err != nil || p.Project != "" || p.Workspace != "" || flags.Workspace != "" {
+		return nil
+	}
+	return append([]string{p.Command}, p.Arguments...)
 }
 
 // dir returns the directory in which the client starts the server, or "" if only the client knows.
@@ -194,6 +216,9 @@ const startedBy = "started by"
 // checkProgram checks the program that the client starts, or that mcp-jail starts for it.
 func (i *installation) checkProgram(s *start, name string, inJail bool) []finding {
 	if i.locate(s, name, inJail) != "" {
+		if f := i.checkJailed(s, name); inJail && f != nil {
+			return f
+		}
 		return i.checkDesktop(s, name, inJail)
 	}
 	f := finding{Stops: true, role: startedBy, Fix: "install " + filepath.Base(name) + ", or correct its path in the entry"}
@@ -218,6 +243,27 @@ func (i *installation) checkProgram(s *start, name string, inJail bool) []findin
 		f.Fix = "`mcp-jail wrap`: in a jail mcp-jail fetches and starts packages itself. Or install " + name
 	}
 	return []finding{f}
+}
+
+// checkJailed returns why mcp-jail would not start a program that is there, such as a shim of a version
+// manager that has no version.
+func (i *installation) checkJailed(s *start, name string) []finding {
+	look := i.host
+	if path := s.ownPath(i); path != nil {
+		look.Environ = append(slices.Clone(look.Environ), "PATH="+strings.Join(path, ":"))
+	}
+	if dir := i.dir(s); dir != "" {
+		look.Dir = dir
+	}
+	var bad *resolve.CommandError
+	if err := resolve.CheckProgram(name, look); !errors.As(err, &bad) {
+		return nil
+	}
+	what := bad.Reason
+	if !strings.HasPrefix(what, "/") { // it does not name the file that was found
+		what = name + " " + what
+	}
+	return []finding{{Stops: true, role: startedBy, What: what, Fix: cmp.Or(bad.Fix, bad.Hint)}}
 }
 
 // checkDesktop checks that a client that is started from the desktop finds a program of PATH, too.

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // TestStarts tests what doctor says of an entry: each case has something that is gone, and each first
@@ -19,6 +21,8 @@ func TestStarts(t *testing.T) {
 		"mcp-jail by its name":    {".cursor/mcp.json", `"command": "mcp-jail", "args": ["run", "--", "BIN/server"]`, ""},
 		"not executable":          {".cursor/mcp.json", `"command": "HOME/plain", "args": []`, "! ~/plain cannot be executed [it]"},
 		"its server is gone":      {".cursor/mcp.json", `"command": "BIN/mcp-jail", "args": ["run", "--", "BIN/gone"]`, "! DIR/bin/gone does not exist [it]"},
+		"its server is a shim": {".cursor/mcp.json", `"command": "BIN/mcp-jail", "args": ["run", "--", "shim"], "env": {"PATH": "HOME/.nodenv/shims"}`,
+			"! DIR/home/.nodenv/shims/shim is a shim, and no installed version that it could start was found [it]"},
 		"its server is not found": {".cursor/mcp.json", `"command": "BIN/mcp-jail", "args": ["run", "--", "no-such-server"]`, "! no-such-server was not found in PATH [it]"},
 		"a program":               {".cursor/mcp.json", `"command": "server"`, ""},
 		"no program":              {".cursor/mcp.json", `"command": "no-such-server"`, "! no-such-server was not found in PATH [it]"},
@@ -49,7 +53,7 @@ func TestStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, dir := newInstallation(t)
-			testkit.PlantBelow(t, dir, "bin/mcp-jail", "bin/server", "bin/python3", "home/own/only", "home/dir/mcp-jail/", "home/there.py")
+			testkit.PlantBelow(t, dir, "bin/mcp-jail", "bin/server", "bin/python3", "home/own/only", "home/dir/mcp-jail/", "home/there.py", "home/.nodenv/shims/shim", "home/.nodenv/versions/")
 			testkit.WriteFile(t, dir+"/home/plain", "x")
 			testkit.Must(t, os.Chmod(dir+"/home/plain", 0o644))
 			entry := strings.NewReplacer("HOME", dir+"/home", "BIN", dir+"/bin").Replace(c.entry)
@@ -115,5 +119,43 @@ func TestDesktop(t *testing.T) {
 				t.Errorf("says %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestConfigured tests what doctor says of entries that start servers of the configuration: it looks at
+// the programs of the user's own.
+func TestConfigured(t *testing.T) {
+	i, dir := newInstallation(t)
+	testkit.PlantBelow(t, dir, "bin/mcp-jail", "bin/server", "home/.cursor/", "home/.config/mcp-jail/")
+	testkit.WriteFile(t, dir+"/home/.config/mcp-jail/config.toml", `[servers.there]
+command = "server"
+[servers.gone]
+command = "`+dir+`/home/gone"
+[servers.package]
+command = "npx"
+arguments = ["-y", "p"]
+[servers.below]
+command = "gone"
+workspace = "~/below"
+`)
+	var entries []string
+	for _, name := range []string{"there", "gone", "package", "below", "unknown"} {
+		entries = append(entries, `"`+name+`": {"command": "mcp-jail", "args": ["run", "`+name+`"]}`)
+	}
+	testkit.WriteFile(t, dir+"/home/.cursor/mcp.json", `{"mcpServers": {`+strings.Join(entries, ",")+`, "other": {"command": "mcp-jail", "args": ["run", "--config", "x", "gone"]}}}`)
+	var err error
+	i.config, _, err = session.LoadTrusted(config.LoadOptions{}, i.host)
+	testkit.Must(t, err)
+	i.find(t)
+	if got, want := texts(i.checkStarts()), "! ~/gone does not exist [gone]"; got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+	var lines []string
+	for _, s := range i.starts {
+		lines = append(lines, s.Server+": "+strings.ReplaceAll(s.Runs, dir, "DIR"))
+	}
+	want := "there: DIR/bin/server\ngone: DIR/home/gone\npackage: p\nbelow: below, configured\nunknown: unknown, configured\nother: gone, configured"
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("runs\n%s\nwant\n%s", got, want)
 	}
 }
