@@ -60,6 +60,7 @@ var forms = []form{
 	{"indented", "", "[servers]\n  [it]\n    command = \"/bin/true\"\n\n    [it.access]\n\n      [[it.access.fs]]\n        path = \".\"   # the workspace\n        read = true\n\n# the end\n"},
 	{"no-newline", "", command + "[it.access]\n[[it.access.fs]]\npath = \".\"\nread = true"},
 	{"comment-last", "", command + here + "# more\n"},
+	{"braces-lines", "", "[servers]\nx = { # the server\n  command = \"/bin/true\",\n  access = {\n    fs = [\n      {\n        path = \".\", # here\n        read = true,\n      },\n    ],\n  }, # the end\n}\n"},
 	{"sensitive", "", command + "[it.access]\nsensitive_paths = [\"secret\"]\n"},
 }
 

@@ -85,7 +85,7 @@ func (p *Place) open() (err error) {
 
 // trusted returns an error unless the user trusts a content of the project's file.
 func (p *Place) trusted(data []byte) error {
-	err := config.TrustStore{Path: p.options.Trust}.Check(p.Path, data)
+	err := config.TrustStore{Path: p.options.Trust}.Check(p.file.Real, data)
 	var untrusted *config.UntrustedError
 	if errors.As(err, &untrusted) {
 		what := "is not trusted"
@@ -192,7 +192,7 @@ func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
 	if err := p.file.Replace(e.Text); err != nil || !p.Project {
 		return backup, err
 	}
-	if err := (config.TrustStore{Path: p.options.Trust}).Trust(p.Path, e.Text); err != nil {
+	if err := (config.TrustStore{Path: p.options.Trust}).Trust(p.file.Real, e.Text); err != nil {
 		return backup, fmt.Errorf("the file was changed, but it is not trusted any more: %w", err)
 	}
 	return backup, nil
