@@ -28,8 +28,8 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(host.Project, path)
 	}
-	if at := sensitive(path, host); at != "" && filepath.Base(path) != ".env" {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because it belongs to " + at, errors.New(s.EnvFile + " belongs to " + at)
+	if why := s.whyUnreadable(path, host); why != "" {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because it " + why + ": add --env NAME for each", errors.New(s.EnvFile + " " + why)
 	}
 	file, err := ownfile.Read(path)
 	if err != nil {
@@ -46,6 +46,35 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 		err = fmt.Errorf("%s, %w", s.EnvFile, err)
 	}
 	return names, note, err
+}
+
+// whyUnreadable returns why the variables in a file are not taken for the server's, or "". Files such
+// as .env and .env.local are sensitive, and are made for this: the user's own entry may name any. One
+// of a project may name those of its repository, and no link from there to another place.
+func (s Entry) whyUnreadable(path string, host clients.Host) string {
+	at := sensitive(path, host)
+	base := filepath.Base(path)
+	switch dotenv := base == ".env" || strings.HasPrefix(base, ".env."); {
+	case at == "" || dotenv && !s.isProject():
+		return ""
+	case !dotenv:
+		return "belongs to " + at
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path // reading it fails, too
+	}
+	ofProject := func(path string) bool {
+		return slices.ContainsFunc(repository(host), func(dir string) bool {
+			root, err := filepath.EvalSymlinks(dir)
+			return dir != "" && (policy.Within(path, dir) || err == nil && policy.Within(path, root))
+		})
+	}
+	kind := func(at string) bool { return at == "" || strings.HasPrefix(at, "**/") }
+	if !ofProject(path) || !ofProject(real) || !kind(at) || !kind(sensitive(real, host)) {
+		return "is not one of this project, and belongs to " + at
+	}
+	return ""
 }
 
 // variableNames returns all names that a client may find in a file of variables. Clients read such
