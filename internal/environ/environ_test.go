@@ -18,7 +18,7 @@ func TestMaySet(t *testing.T) {
 		user, direct, project bool
 	}{
 		{"LD_PRELOAD ld_preload DYLD_INSERT_LIBRARIES BASH_ENV ENV GCONV_PATH HOME USERPROFILE XDG_CONFIG_HOME XDG_STATE_HOME XDG_NEW MCP_JAIL_CALLER", false, false, false},
-		{"PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME npm_config_cache PIP_CACHE_DIR UV_CACHE_DIR", true, false, false},
+		{"PATH LD_LIBRARY_PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME npm_config_cache PIP_CACHE_DIR UV_CACHE_DIR", true, false, false},
 		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG CARGO_HOME GOPATH FPATH TMPDIR USER IFS APPDATA BASH_FUNC_x%%", true, false, false},
 		{"npm_config_@a:registry npm-config-userconfig A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false, false},
 		{"npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC PREFIX DESTDIR", true, true, false},

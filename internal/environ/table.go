@@ -39,7 +39,7 @@ type Row struct {
 // ofPresets are the variables of presets that no other row has. A test compares them with the
 // presets.
 var ofPresets = []string{
-	"AIRTABLE_*", "ANTHROPIC_*", "BRAVE_*", "CONFLUENCE_*", "CONTEXT7_*", "EXA_*", "FIGMA_*", "FIRECRAWL_*", "GDRIVE_*", "GMAIL_*", "GRAFANA_*", "GZIP_*",
+	"AIRTABLE_*", "ANTHROPIC_*", "BRAVE_*", "CHROME_DEVTOOLS_*", "CONFLUENCE_*", "CONTEXT7_*", "EXA_*", "FIGMA_*", "FIRECRAWL_*", "GDRIVE_*", "GMAIL_*", "GRAFANA_*", "GZIP_*",
 	"JIRA_*", "K8S_*", "LINEAR_*", "MDB_MCP_*", "MYSQL_*", "NOTION_*", "OBSIDIAN_*", "OPENAI_*", "OPENAPI_*", "PERPLEXITY_*", "PLAYWRIGHT_*", "PUPPETEER_*",
 	"REDIS_*", "SENTRY_*", "SLACK_*", "STRIPE_*", "SUPABASE_*", "TAVILY_*",
 	"ALLOWED_TOOLS", "ALLOW_DANGEROUS", "ALLOW_*_OPERATION", "ALLOW_ONLY_*_TOOLS", "AUTH_HEADER", "AUTH_TOKEN", "DATABASE_URI", "DEBUG", "DEFAULT_PARAMETERS",
@@ -71,6 +71,7 @@ func Rows() []Row {
 		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
 
 		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},
+		{names("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"), readers(Loader), User, "libraries of a server. No command gets them, and mcp-jail loads none"},
 		{names("BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "IFS", "CDPATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "GETCONF_DIR", "MALLOC_*", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR", "TERMINFO*", "TERMCAP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT"), readers(Loader), User, "settings of the loader, the C library and shells. No command gets them"},
 
 		{names("NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NODE_COMPILE_CACHE", "BUN_OPTIONS", "DENO_DIR", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHON_PRESITE", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"), readers(Loader), Project, "code that node and Python load into a server. A [preset](#presets) does not hold beside it"},

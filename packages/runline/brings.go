@@ -23,7 +23,7 @@ func (l *Line) Brings() (what []string) {
 		what = append(what, "--python="+l.Python)
 	}
 	for _, o := range l.Options {
-		if name := "--" + o.Name; slices.Contains(sources, o.Name) && !slices.Contains(what, name) {
+		if name := "--" + o.Name; slices.Contains(sources, o.Name) && !isUsual(o) && !slices.Contains(what, name) {
 			what = append(what, name)
 		}
 	}
@@ -32,6 +32,17 @@ func (l *Line) Brings() (what []string) {
 		what = append(what, "the program "+l.Program)
 	}
 	return what
+}
+
+// isUsual reports whether an option names the registry that the launcher has anyway.
+func isUsual(o Option) bool {
+	switch strings.TrimRight(o.Value, "/") {
+	case "https://registry.npmjs.org":
+		return o.Name == "registry"
+	case "https://pypi.org/simple":
+		return o.Name == "default-index"
+	}
+	return false
 }
 
 // sources are the options that choose whose package it is that a name stands for.

@@ -136,13 +136,13 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	case s.words.Refused != nil:
 		return clients.Edit{}, clients.Reason("cannot be changed: " + s.words.Refused.Reason)
 	}
-	if why := j.sharedVariable(false); why != "" {
-		return clients.Edit{}, why
-	}
 	f := j.file
 	host := f.within(j.host)
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
 	_, named := presets.Named(s.start(host, nil))
+	if why := j.sharedVariable(s.Argv(), named); why != "" {
+		return clients.Edit{}, why
+	}
 	may := j.setter(s.Argv(), named)
 	for _, s := range s.asRead() {
 		names, err := j.steering(s, may)

@@ -2,9 +2,11 @@ package wrapping
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -84,7 +86,53 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	for _, w := range warnings {
 		g.Notes = append(g.Notes, w.String())
 	}
+	g.noteReached(placed, host)
 	return placed
+}
+
+// noteReached notes which files of clients the rules reach, and notes a rule for the whole home
+// directory: what is hidden there are keys and histories, and not what programs keep beside them.
+func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
+	var reached []string
+	for _, file := range userFiles(host) {
+		reads := func(p resolve.PlacedRule) bool { return p.Read && p.At != file && policy.Within(file, p.At) }
+		if slices.ContainsFunc(placed, reads) {
+			reached = append(reached, "~"+strings.TrimPrefix(file, host.Home))
+		}
+	}
+	at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.Read && policy.Within(host.Home, p.At) })
+	if g.wide = at >= 0; !g.wide && reached == nil {
+		return
+	}
+	note := "that reaches "
+	if g.wide {
+		note += "your whole home directory: your documents, and what your programs keep there, except sensitive paths"
+	}
+	if g.wide && reached != nil {
+		note += "; also "
+	}
+	if reached != nil {
+		note += "the secrets in files of clients: " + listed(reached)
+	}
+	g.Notes = append(g.Notes, note+". Name only the directories that the server needs")
+}
+
+// userFiles returns the user's own files of clients that exist, without links.
+func userFiles(host clients.Host) (files []string) {
+	host.Project = ""
+	for _, c := range clients.All() {
+		for _, p := range c.Places {
+			if p.Scope != clients.User {
+				continue
+			}
+			for _, at := range p.LocateAll(host) {
+				if real, err := filepath.EvalSymlinks(at.File); err == nil && at.File != "" && policy.Within(real, host.Home) && !slices.Contains(files, real) {
+					files = append(files, real)
+				}
+			}
+		}
+	}
+	return files
 }
 
 func (g *Grant) refuse(reason string, err error) {

@@ -30,6 +30,7 @@ type Grant struct {
 	Withheld string
 	Brings   []string
 
+	wide    bool           // a rule reaches the whole home directory
 	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
@@ -249,5 +250,9 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 	if server.Access != nil && len(server.Access.Net) > 0 {
 		network = "all other hosts"
 	}
-	g.Loses = []string{"all other files of yours", network, "all other variables"}
+	files := "all other files of yours"
+	if g.wide {
+		files = "sensitive paths, such as ~/.ssh"
+	}
+	g.Loses = []string{files, network, "all other variables"}
 }

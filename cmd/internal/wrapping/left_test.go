@@ -163,6 +163,39 @@ func TestStartNotes(t *testing.T) {
 	}
 }
 
+// TestWideGrant: a grant around the home directory is noted with what it reaches, by name; so is one
+// around files of clients. The controls reach neither.
+func TestWideGrant(t *testing.T) {
+	const whole, secrets = "that reaches your whole home directory", "the secrets in files of clients: "
+	h := newHost(t)
+	file := filepath.Join(h.Home, ".cursor/mcp.json")
+	write(t, filepath.Join(h.Home, ".config/goose/config.yaml"), "extensions: {}\n")
+	write(t, filepath.Join(h.Home, "docs/x"), "")
+	up := filepath.Dir(h.Home)
+	for args, want := range map[string][]string{
+		`PRESET"HOME"`: {whole, secrets + "~/.cursor/mcp.json, ~/.config/goose/config.yaml"}, `PRESET"/"`: {whole, secrets}, `PRESET"UP"`: {whole, secrets}, `PRESET"~"`: {whole, secrets},
+		`PRESET"HOME/.config"`: {secrets + "~/.config/goose/config.yaml"}, `PRESET"HOME/.cursor"`: {secrets + "~/.cursor/mcp.json"}, `PRESET"HOME/docs"`: nil, `PRESET"HOME/docs", "HOME"`: {whole, secrets},
+		`"HOME"`: {whole, secrets}, `"--root=UP"`: {whole, secrets}, `"--root=/"`: {whole, secrets}, `"HOME/docs"`: nil, `"HOME/.config/goose"`: {secrets + "~/.config/goose/config.yaml"},
+	} {
+		words := strings.NewReplacer("PRESET", `"@modelcontextprotocol/server-filesystem", `, "HOME", h.Home, "UP", up).Replace(args)
+		if !strings.HasPrefix(args, "PRESET") {
+			words = `"some-fs", ` + words
+		}
+		write(t, file, `{"mcpServers": {"s": {"command": "npx", "args": ["-y", `+words+`]}}}`)
+		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		said := strings.Join(p.Notes, "\n")
+		wide := slices.Contains(want, whole)
+		if p.Left != "" || strings.Contains(said, whole) != wide || strings.Contains(said, secrets) != (want != nil) || slices.Contains(p.Loses, "all other files of yours") == wide {
+			t.Errorf("%s: left %q, notes %q, loses %q, want %q", args, p.Left, said, p.Loses, want)
+		}
+		for _, text := range want {
+			if !strings.Contains(said, text) {
+				t.Errorf("%s: notes %q, want %q", args, said, text)
+			}
+		}
+	}
+}
+
 // TestUnreadVariables: an entry of a project's file is left if there is a file of variables that
 // cannot be read. One that is missing can hold nothing.
 func TestUnreadVariables(t *testing.T) {

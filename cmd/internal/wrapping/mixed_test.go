@@ -146,6 +146,8 @@ func TestSharedVariables(t *testing.T) {
 	gemini := map[string]string{"~/.gemini/settings.json": claude}
 	qwen := map[string]string{"~/.qwen/settings.json": claude}
 	code := map[string]string{"~/.claude.json": claude}
+	npx := strings.Replace(claude, `"x"]`, `"npx", "-y", "x"]`, 1)
+	geminiNpx, codeNpx := map[string]string{"~/.gemini/settings.json": npx}, map[string]string{"~/.claude.json": npx}
 	configured := map[string]string{"~/.gemini/settings.json": `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "grafana"]}}}`}
 	for name, c := range map[string]struct {
 		user map[string]string
@@ -154,7 +156,10 @@ func TestSharedVariables(t *testing.T) {
 		want string
 	}{
 		"Gemini's .env":                  {gemini, ".gemini/.env", "X=1\nXDG_CONFIG_HOME=/evil\n", "?: gets XDG_CONFIG_HOME from "},
-		"above the project":              {gemini, "../.gemini/.env", "export npm_config_registry=http://e\n", "?: gets npm_config_registry from "},
+		"above the project":              {geminiNpx, "../.gemini/.env", "export npm_config_registry=http://e\n", "?: gets npm_config_registry from "},
+		"no launcher":                    {gemini, "../.gemini/.env", "export npm_config_registry=http://e\n", "yes"},
+		"no launcher, and a proxy":       {gemini, ".env", "HTTPS_PROXY=http://e\n", "?: gets HTTPS_PROXY from "},
+		"no launcher, and code":          {code, ".claude/settings.json", `{"env": {"PYTHONPATH": "e"}}`, "?: gets PYTHONPATH from "},
 		"the project's .env":             {gemini, ".env", "NODE_OPTIONS=--import=data:text/javascript,1", "?: gets NODE_OPTIONS from "},
 		"a harmless .env":                {gemini, ".env", "OPENAI_API_KEY=1\nPORT=3000\n", "yes"},
 		"a preset's host":                {configured, ".env", "GRAFANA_URL=http://e\n", "?: gets GRAFANA_URL from "},
@@ -163,8 +168,8 @@ func TestSharedVariables(t *testing.T) {
 		"no host of a preset":            {configured, ".env", "PORT=3000\n", "yes"},
 		"the user's own":                 {gemini, "~/.gemini/.env", "npm_config_registry=http://mine", "yes"},
 		"Qwen's settings":                {qwen, ".qwen/settings.json", `{"env": {"XDG_DATA_HOME": "/evil"}} // c`, "?: gets XDG_DATA_HOME from "},
-		"Claude Code's settings":         {code, ".claude/settings.json", `{"env": {"npm_config_registry": "http://e"}}`, "?: gets npm_config_registry from "},
-		"Claude Code's settings, twice":  {code, ".claude/settings.json", `{"env": {"X": "1"}, "env": {"npm_config_registry": "http://e"}}`, "?: "},
+		"Claude Code's settings":         {codeNpx, ".claude/settings.json", `{"env": {"npm_config_registry": "http://e"}}`, "?: gets npm_config_registry from "},
+		"Claude Code's settings, twice":  {codeNpx, ".claude/settings.json", `{"env": {"X": "1"}, "env": {"npm_config_registry": "http://e"}}`, "?: "},
 		"Claude Code's harmless ones":    {code, ".claude/settings.json", `{"env": {"X": "1"}, "permissions": {}}`, "yes"},
 		"a client that does not read it": {code, ".env", "XDG_CONFIG_HOME=/evil", "yes"},
 	} {

@@ -11,9 +11,9 @@ import (
 )
 
 // sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
-// a file whose variables all of its servers get, or "". configured says that the entry starts a
-// server of the user's configuration.
-func (j judge) sharedVariable(configured bool) clients.Reason {
+// a file whose variables all of its servers get, or "". argv is the command line of the entry, or nil if
+// it starts a server of the user's configuration.
+func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 	for _, c := range j.file.clients() {
 		for _, shared := range c.Shared {
 			for _, path := range existing(shared.Place, j.host) {
@@ -25,9 +25,9 @@ func (j judge) sharedVariable(configured bool) clients.Reason {
 					// A variable from the user's own file may do more than one of a project.
 					project, may := shared.Place.Scope == clients.Project, environ.User
 					if project {
-						may = environ.Project
+						may = j.projectSetter(argv, preset)
 					}
-					if project && configured && environ.Steers(name) {
+					if project && argv == nil && environ.Steers(name) {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
 					}
 					if !environ.MaySet(name, may) || project && environ.Loads(name) {

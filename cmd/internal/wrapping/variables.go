@@ -29,10 +29,14 @@ const OddName clients.Reason = "has a variable whose name programs read in diffe
 // interpreters acts only on a line for which mcp-jail fetches or finds them itself, and what chooses
 // authorities only on one with a preset. argv is nil for a server of the configuration.
 func (j judge) setter(argv []string, preset bool) environ.Setter {
-	switch {
-	case !j.file.IsProject():
+	if !j.file.IsProject() {
 		return environ.User
-	case len(argv) == 0, preset:
+	}
+	return j.projectSetter(argv, preset)
+}
+
+func (j judge) projectSetter(argv []string, preset bool) environ.Setter {
+	if len(argv) == 0 || preset {
 		return environ.Project
 	}
 	line, unknown := j.file.started(argv, j.host)
@@ -59,11 +63,12 @@ func (f *File) started(argv []string, host clients.Host) (line []string, unknown
 
 func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 	project := j.file.IsProject()
-	if why := j.sharedVariable(line.Argv == nil); why != "" {
+	flags, why := j.flags(line)
+	preset := why != "" || flags.Preset != ""
+	if why := j.sharedVariable(line.Argv, preset); why != "" {
 		return why
 	}
-	flags, why := j.flags(line)
-	may := j.setter(line.Argv, why != "" || flags.Preset != "")
+	may := j.setter(line.Argv, preset)
 	if names, err := j.steering(e, may); names != nil {
 		if why, detail := forbidden(names, project); why == OddName {
 			return why + ": " + clients.Reason(detail)
