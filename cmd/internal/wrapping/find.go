@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -57,9 +57,6 @@ type Entry struct {
 	others []Entry        // the same, as other clients find it: see merge
 	mixed  clients.Reason // why it is not what a client starts
 }
-
-// Container is the reason why an entry that starts a container is left.
-const Container clients.Reason = "starts a container, which Docker or Podman runs and mcp-jail cannot confine"
 
 // NotFoundError reports a server or file of a selection that is not there.
 type NotFoundError struct {
@@ -324,21 +321,7 @@ func editFormat(f clients.Format) edit.Format {
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e Entry) clients.Reason {
 	line, _ := f.started(e.Argv(), f.host)
-	return carried(line)
-}
-
-// carried returns why no jail holds the server that a command line starts, or "".
-func carried(argv []string) clients.Reason {
-	var away *runline.ElsewhereError
-	switch _, err := runline.Parse(argv); {
-	case !errors.As(err, &away):
-		return ""
-	case away.Where == runline.AsOther:
-		return clients.Reason("starts its server as another user with " + away.Said() + ", which no program can do in a jail: take " + away.Program + " out to wrap it")
-	case slices.Contains([]string{"docker", "podman", "nerdctl", "docker-compose", "podman-compose"}, away.Program):
-		return Container
-	}
-	return clients.Reason("starts its server " + string(away.Where) + " with " + away.Said() + ", and a jail here would hold " + away.Program + " alone: put mcp-jail run -- in front of the server's own command there")
+	return clients.Reason(lines.Carried(line))
 }
 
 // Started returns words of an entry as its client gives them to the server that it starts.

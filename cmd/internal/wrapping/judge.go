@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 )
 
 // Verdict says how an entry starts its server.
@@ -81,7 +82,7 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 	}
 	if rest == "" {
 		argv, _ := j.file.started(line.Argv, j.host)
-		rest = carried(argv)
+		rest = clients.Reason(lines.Carried(argv))
 	}
 	if rest == "" {
 		rest = j.variables(e, line)

@@ -46,7 +46,7 @@ func TestStatusAsWrap(t *testing.T) {
 	h := newHost(t)
 	memory := `"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + h.Home
 	for entry, left := range map[string]string{
-		`"command": "x"`: "", memory + `/own/m.json"}`: "", memory + `/m.json"}`: "would not start in the jail", `"command": "docker", "args": ["run", "x"]`: string(Container), `"url": "http://x"`: "reached by a URL",
+		`"command": "x"`: "", memory + `/own/m.json"}`: "", memory + `/m.json"}`: "would not start in the jail", `"command": "docker", "args": ["run", "x"]`: "starts a container, which Docker or Podman runs", `"url": "http://x"`: "reached by a URL",
 		`"command": "x", "env": {"PATH": "/y", "LD_AUDIT": "y"}`: "sets LD_AUDIT", `"command": "x", "disabled": true`: "", `"command": "x", "command": "y"`: "twice",
 	} {
 		file := filepath.Join(h.Home, ".cursor/mcp.json")
@@ -69,7 +69,7 @@ func TestCarried(t *testing.T) {
 	write(t, ours.Path, "")
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
 	for line, left := range map[string]string{
-		`"docker", "run", "-i", "x"`: string(Container), `"sh", "-c", "docker run -i x"`: string(Container), `"docker-compose", "run", "x"`: string(Container),
+		`"docker", "run", "-i", "x"`: "starts a container, which Docker or Podman runs", `"sh", "-c", "docker run -i x"`: "starts a container, which Docker or Podman runs", `"docker-compose", "run", "x"`: "starts a container, which Docker or Podman runs",
 		`"ssh", "host", "server"`:                   "starts its server on another machine with ssh, and a jail here would hold ssh alone",
 		`"timeout", "9", "ssh", "host"`:             "starts its server on another machine with ssh",
 		`"bash", "-lc", "exec ssh host server"`:     "starts its server on another machine with ssh",

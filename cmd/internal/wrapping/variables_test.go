@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// lines are command lines of entries, by what mcp-jail does outside of the jail to start them.
-var lines = map[string]string{
+// entryLines are command lines of entries, by what mcp-jail does outside of the jail to start them.
+var entryLines = map[string]string{
 	"a package of npm":         `"command": "npx", "args": ["-y", "some-mcp"]`,
 	"one by another launcher":  `"command": "bunx", "args": ["some-mcp"]`,
 	"one behind env":           `"command": "env", "args": ["A=b", "npx", "-y", "some-mcp"]`,
@@ -73,7 +73,7 @@ func TestVariablesByLine(t *testing.T) {
 		kinds[fill.Replace(variable)] = kind
 	}
 	rows := 0
-	for line, words := range lines {
+	for line, words := range entryLines {
 		starts := slices.Contains(fetched, line)
 		for scope, path := range files {
 			if scope == "user" && line != "node" && line != "a package of npm" && line != "a preset's program" {
@@ -116,7 +116,7 @@ func TestVariablesByLine(t *testing.T) {
 			}
 		}
 	}
-	if rows != (len(lines)+3)*len(variables) {
+	if rows != (len(entryLines)+3)*len(variables) {
 		t.Errorf("control: %d rows", rows)
 	}
 }

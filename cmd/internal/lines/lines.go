@@ -1,0 +1,126 @@
+// Package lines tells what a command line of a client's entry does when mcp-jail starts it: which of
+// its programs are not there, what hides a package from mcp-jail, and what has the server started
+// elsewhere. It runs nothing.
+package lines
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Notes returns what of a command line will not start, or not as the user thinks. look is the host as
+// mcp-jail sees it then.
+func Notes(argv []string, look hostfs.Host) (notes []string) {
+	line, err := runline.Parse(argv)
+	if err == nil {
+		// mcp-jail starts the packages of launchers itself, without the launcher.
+		if finder := installed.FinderFor(&look); hasPath(look) && !finder.Has(&line) {
+			if err := (&install.Installer{Host: look}).CanFetch(&line); err != nil {
+				notes = append(notes, "the server cannot start: "+err.Error())
+			}
+		}
+		return notes
+	}
+	inner, passed := runline.Behind(argv)
+	switch why := missing(argv[0], look); {
+	case why != "":
+		notes = append(notes, argv[0]+" "+why+" on this machine: the server cannot start, with a jail or without")
+	case len(passed) > 0 && len(inner) > 0:
+		notes = notesOfPassed(inner, passed, look)
+	}
+	return notes
+}
+
+// notesOfPassed returns what follows from programs that start the server's.
+func notesOfPassed(inner []string, passed []runline.Passed, look hostfs.Host) (notes []string) {
+	last := passed[len(passed)-1].Program
+	line, err := runline.Parse(inner)
+	switch why := missing(inner[0], look); {
+	case err == nil:
+		notes = append(notes, last+" starts "+string(line.Launcher)+", so mcp-jail does not see the package: it is fetched in the jail at each start, is not pinned, and its registry needs --net. Without "+last+" in front, mcp-jail fetches and pins it once")
+	case why != "":
+		notes = append(notes, inner[0]+" "+why+" on this machine: the server cannot start, with a jail or without")
+	}
+	if at := slices.IndexFunc(passed, func(p runline.Passed) bool { return p.Secrets }); at >= 0 {
+		notes = append(notes, passed[at].Program+" runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. A secret whose command asks for it outside of the jail: mcp-jail explain secret")
+	}
+	return notes
+}
+
+// missing returns why a start does not find a program, or "". It says nothing of a relative path:
+// clients start in different directories.
+func missing(program string, look hostfs.Host) string {
+	if !filepath.IsAbs(program) && (strings.ContainsRune(program, '/') || !hasPath(look)) {
+		return ""
+	}
+	err := resolve.CheckProgram(program, look)
+	var bad *resolve.CommandError
+	if errors.As(err, &bad) {
+		return bad.Reason
+	}
+	return ""
+}
+
+// hasPath reports whether the PATH that a client starts with is known.
+func hasPath(look hostfs.Host) bool {
+	path, _ := look.Getenv("PATH")
+	return path != ""
+}
+
+// Whole returns the words of a program that is a whole command line in one word, or nil: no program
+// has that name, and one has the name up to one of its blanks. Clients do not split it, but for one that
+// has a shell start each server.
+func Whole(word string, look hostfs.Host) []string {
+	words := shown.Split(word)
+	if len(words) < 2 || isProgram(word, look) {
+		return nil
+	}
+	if _, err := runline.Parse(words); err == nil {
+		return words // mcp-jail starts its package also if the launcher is missing
+	}
+	for i, r := range word {
+		if r == ' ' && isProgram(word[:i], look) {
+			return append([]string{word[:i]}, shown.Split(word[i:])...)
+		}
+	}
+	return nil
+}
+
+// isProgram reports whether a word names a program that is there.
+func isProgram(word string, look hostfs.Host) bool {
+	switch rest, isHome := strings.CutPrefix(word, "~/"); {
+	case isHome:
+		word = filepath.Join(look.Home, rest)
+	case !strings.Contains(word, "/"):
+		return hasPath(look) && missing(word, look) == ""
+	case !filepath.IsAbs(word):
+		word = filepath.Join(look.Dir, word)
+	}
+	info, err := os.Stat(word)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// Carried returns why no jail holds the server that a command line starts, or "". It completes the
+// sentence "it …".
+func Carried(argv []string) string {
+	var away *runline.ElsewhereError
+	switch _, err := runline.Parse(argv); {
+	case !errors.As(err, &away):
+		return ""
+	case away.Where == runline.AsOther:
+		return "starts its server as another user with " + away.Said() + ", which no program can do in a jail: take " + away.Program + " out to wrap it"
+	case slices.Contains([]string{"docker", "podman", "nerdctl", "docker-compose", "podman-compose"}, away.Program):
+		return "starts a container, which Docker or Podman runs and mcp-jail cannot confine"
+	}
+	return "starts its server " + string(away.Where) + " with " + away.Said() + ", and a jail here would hold " + away.Program + " alone: put mcp-jail run -- in front of the server's own command there"
+}
