@@ -116,7 +116,7 @@ func TestSwitchOn(t *testing.T) {
 	for i, want := range []struct {
 		wraps, off bool
 		left       string
-	}{{true, true, ""}, {false, true, string(Container)}, {false, true, string(clients.Remote)}, {true, false, ""}} {
+	}{{true, true, ""}, {false, true, "starts a container, which Docker or Podman runs and mcp-jail cannot confine"}, {false, true, string(clients.Remote)}, {true, false, ""}} {
 		if before[i].Disabled != want.off || want.off && before[i].Left == "" {
 			t.Errorf("%s before: %v %q", before[i].Server, before[i].Disabled, before[i].Left)
 		}
