@@ -148,6 +148,8 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
 		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as)})
+	case v.Repair != nil:
+		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s. To put this mcp-jail there, with the flags of the entry:  %s", where, v.Why, show.Typed("mcp-jail wrap --server", e.Server)))
 	case v.Unclear:
 		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s", where, v.Why))
 	case v.Why != "":
