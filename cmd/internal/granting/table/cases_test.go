@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 		{"y", "", "--read d", "", `no server "y"`, false},
 		{"x", "t", "--read d", "", "is stateful", false},
 		{"calls", "", "--read d", "", "name the tool", false},
-		{"calls", "t", "--read e", "", "it cannot be added by itself: c.toml:4: add `[[servers.calls.tools.t.access.fs]], path = \"e\", read = true`", false},
+		{"calls", "t", "--read e", "", "it cannot be added by itself: c.toml:4: add `[[servers.calls.tools.t.access.fs]], path = \"e\", read = true` (the server would lose rights at d: read; the tool has the rules of the table for all tools", false},
 		{"x", "", "--deny d", "", "take that back first", false},
 		{"narrow", "", "--read d/e", "", "without it, a rule around d/e would give more there: write", true},
 		{"x", "", "--read e", "", "the path e is not granted to x", true},

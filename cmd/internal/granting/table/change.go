@@ -68,7 +68,7 @@ func (c Change) Apply(text []byte) (Result, error) {
 		return Result{}, err
 	}
 	if a := w.accessOfGrant(grant); !w.was.Stateful && c.Tool == "" && (a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil) {
-		return Result{}, fmt.Errorf("each tool of %s has a process and a table of its own: name the tool", show.Name(c.Server))
+		return Result{}, fmt.Errorf("each tool of %s has a process and a table of its own: name the tool with --tool TOOL; --tool '*' means all that have no table", show.Name(c.Server))
 	}
 	if c.Remove {
 		err = w.remove(grant)
@@ -80,7 +80,7 @@ func (c Change) Apply(text []byte) (Result, error) {
 	}
 	if err != nil {
 		if errors.Is(err, errForm) || errors.As(err, new(*faultError)) {
-			err = w.byHand(grant, err)
+			err = w.byHand(grant, forAll(w, err))
 		}
 		return Result{}, err
 	}

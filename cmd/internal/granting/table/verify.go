@@ -58,7 +58,7 @@ func (w *work) verify(g *config.Server) error {
 	if err != nil {
 		return &faultError{"the file could not be read any more: " + err.Error()}
 	}
-	if config.Digest(w.plain(got)) != config.Digest(w.plain(w.want)) {
+	if config.Digest(plain(w, got)) != config.Digest(plain(w, w.want)) {
 		return &faultError{"the file would not say what it should"}
 	}
 	now, err := w.Policy(w.text)
@@ -86,7 +86,7 @@ func (w *work) verify(g *config.Server) error {
 }
 
 // plain removes what differs between equal tables: lists without items, and tables without rules.
-func (w *work) plain(c *config.Config) *config.Config {
+func plain(w *work, c *config.Config) *config.Config {
 	s := c.Servers[w.Change.Server]
 	if s == nil {
 		return c
@@ -203,6 +203,16 @@ func missing[T any](less, more []T, text func(T) string) bool {
 	return slices.ContainsFunc(less, func(r T) bool {
 		return !slices.ContainsFunc(more, func(o T) bool { return text(o) == text(r) })
 	})
+}
+
+// forAll adds to an error that the tool has the rules of the table for all tools, which a table of its own
+// would take away.
+func forAll(w *work, err error) error {
+	s := w.before.Servers[w.Change.Server]
+	if w.Tool == "" || w.Remove || s == nil || s.Tools[w.Tool] != nil || s.Tools[config.AnyTool] == nil {
+		return err
+	}
+	return fmt.Errorf("%w; the tool has the rules of the table for all tools, and would not with a table of its own: --tool '*' adds to that table", err)
 }
 
 // byHand returns the error that says what to write by hand.
