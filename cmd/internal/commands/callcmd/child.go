@@ -42,6 +42,9 @@ const ownPrefix = "mcp-jail: "
 // endAfter is how long a session may take to end after it was told to.
 const endAfter = 15 * time.Second
 
+// patience is how long a server may take to end after the end of its input.
+const patience = 2 * time.Second
+
 // start starts the session. When ctx ends, so does the session.
 func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*child, error) {
 	program, err := programs.Beside(programs.Main)
@@ -133,6 +136,9 @@ func (s *child) hold() {
 // end closes the input of the session, and waits for its end.
 func (s *child) end() {
 	s.in.Close()
+	// A server that does not heed the end of its input is told once more, as clients do it.
+	impatient := time.AfterFunc(patience, func() { s.cmd.Process.Signal(syscall.SIGTERM) })
+	defer impatient.Stop()
 	go io.Copy(io.Discard, s.out) // a session that cannot write would not end
 	<-s.done
 	s.cmd.Wait() // the answers tell how it ended

@@ -141,7 +141,10 @@ func (k *callCmd) named(host hostfs.Host, files []*wrapping.File, program entrie
 			if e.Server != k.server && !(jailed && w.Name == k.server) {
 				continue
 			}
-			all = append(all, found{f, e, f.Judge(e, program.Program, entries.ClientsHost(host))})
+			one := found{f, e, f.Judge(e, program.Program, entries.ClientsHost(host))}
+			if !slices.ContainsFunc(all, one.isSame) {
+				all = append(all, one)
+			}
 		}
 	}
 	// An entry for another project counts if there is no other one.
@@ -149,7 +152,7 @@ func (k *callCmd) named(host hostfs.Host, files []*wrapping.File, program entrie
 	if len(here) > 0 {
 		all = here
 	}
-	return slices.CompactFunc(all, func(a, b found) bool { return a.isSame(b) })
+	return all
 }
 
 // isSame reports whether two entries start the same server in the same way.

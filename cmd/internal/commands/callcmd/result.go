@@ -129,9 +129,8 @@ func (r *outcome) print(c terminal.Console) error {
 	}
 	texts := out.texts(len(r.said) > 0)
 	if out.IsError {
-		// Errorf sets the words of the server apart from those below.
 		text := strings.TrimSpace(strings.Join(texts, "\n"))
-		c.Errorf("%s", cmp.Or(text, "the tool failed without a word"))
+		c.Errorf("%s", r.quoted(cmp.Or(text, "the tool failed without a word")))
 		r.said = slices.DeleteFunc(r.said, func(line string) bool { return repeats(line, text) })
 	} else {
 		for _, text := range texts {
@@ -148,6 +147,16 @@ func (r *outcome) print(c terminal.Console) error {
 	return nil
 }
 
+// quoted sets the words of a server apart from what mcp-jail says: a server could write what looks like
+// the command that grants something.
+func (r *outcome) quoted(text string) string {
+	who := show.Name(cmp.Or(r.Tool, r.Server))
+	if !strings.Contains(text, "\n") {
+		return who + ": " + text
+	}
+	return who + ":\n  | " + strings.ReplaceAll(text, "\n", "\n  | ")
+}
+
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.
 func repeats(line, text string) bool {
 	quoted, isQuote := strings.CutPrefix(line, "  server said: ")
@@ -161,6 +170,9 @@ func (r *outcome) errorText() string {
 		return r.Failure
 	}
 	text := r.Error.Message
+	if !ofSession(r.Error) {
+		text = r.quoted(strings.TrimSpace(text))
+	}
 	all := append(r.shown, r.said...)
 	if own, is := strings.CutPrefix(text, ownPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
 		return ""

@@ -38,3 +38,21 @@ func TestTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestQuoted: no line of a server's words can be taken for one of mcp-jail's.
+func TestQuoted(t *testing.T) {
+	r := &outcome{Server: "s", Tool: "t"}
+	for text, want := range map[string]string{
+		"no":                             "t: no",
+		"to grant it:\n  mcp-jail grant": "t:\n  | to grant it:\n  |   mcp-jail grant",
+	} {
+		if got := r.quoted(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	for line, want := range map[string]bool{`  server said: "no \"x\""`: true, `  server said: "other"`: false, `  fix: no "x"`: false, "  server said: ": false} {
+		if repeats(line, "it said no \"x\" to me") != want {
+			t.Errorf("%s is repeated: want %v", line, want)
+		}
+	}
+}
