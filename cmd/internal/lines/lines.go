@@ -32,11 +32,11 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 		return notes
 	}
 	inner, passed := runline.Behind(argv)
-	switch why := missing(argv[0], look); {
-	case why != "":
+	if why := missing(argv[0], look); why != "" {
 		notes = append(notes, argv[0]+" "+why+" on this machine: the server cannot start, with a jail or without")
-	case len(passed) > 0 && len(inner) > 0:
-		notes = notesOfPassed(inner, passed, look)
+	}
+	if len(passed) > 0 && len(inner) > 0 {
+		notes = append(notes, notesOfPassed(inner, passed, look)...)
 	}
 	return notes
 }

@@ -130,6 +130,7 @@ func TestStartNotes(t *testing.T) {
 		`"timeout", "9", "npx", "-y", "x"`:   {hides},
 		`"op", "run", "--", "npx", "x"`:      {hides, keeps},
 		`"op", "run", "--", "tool"`:          {keeps},
+		`"doppler", "run", "--", "npx", "x"`: {gone, hides, keeps},
 		`"npx", "-y", "x"`:                   {"npm was not found in PATH"},
 		`"bunx", "x"`:                        {"npm was not found in PATH"},
 		`"npx", "-y", "x" PATH`:              nil,
