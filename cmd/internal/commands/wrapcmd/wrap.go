@@ -57,7 +57,8 @@ is repaired: it gets the path of this program, and keeps its flags.
 A server gets what its entry shows: its variables, and the files and directories
 among its arguments and in its variables, to read. If there is a preset for its
 package, it gets what the preset says instead (` + "`mcp-jail preset`" + ` lists them). Servers
-that are reached by a URL, switched off, or confined by the client itself are left as they are.`
+that are reached by a URL, switched off, confined by the client itself, or started
+elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
