@@ -15,11 +15,12 @@ import (
 // TestJail tests what the presets of servers with a browser add to an entry, by what the entry says and
 // by where the host has a browser.
 func TestJail(t *testing.T) {
-	const chrome, debian = "/opt/google/chrome/chrome", "/usr/bin/chromium"
+	const chrome, debian = "/opt/google/chrome/chrome", "/usr/lib/chromium/chromium"
 	const older, newer = "~/.cache/ms-playwright/chromium-999/chrome-linux/chrome", "~/.cache/ms-playwright/chromium-1247/chrome-linux64/chrome"
 	const puppeteer = "~/.cache/puppeteer/chrome/linux-131.0.1/chrome-linux64/chrome"
 	sandbox := "PLAYWRIGHT_MCP_HEADLESS=true PLAYWRIGHT_MCP_SANDBOX=false"
 	devtools := "CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS=true PUPPETEER_DANGEROUS_NO_SANDBOX=true"
+	launch := ` PUPPETEER_LAUNCH_OPTIONS={"headless":true,"args":["--no-sandbox"]}`
 	for _, c := range []struct{ preset, entry, has, env, args string }{
 		{"playwright", "", "", sandbox, ""},
 		{"playwright", "", chrome + " " + newer, sandbox, ""},
@@ -38,8 +39,9 @@ func TestJail(t *testing.T) {
 		{"chrome-devtools", "-e /x", debian, devtools, "--headless"},
 		{"chrome-devtools", "--channel=beta", debian, devtools, "--headless"},
 		{"chrome-devtools", "--browserUrl http://127.0.0.1:9222", debian, "", ""},
-		{"puppeteer", "", chrome + " " + puppeteer, "DOCKER_CONTAINER=true PUPPETEER_EXECUTABLE_PATH=" + puppeteer, ""},
-		{"puppeteer", "", chrome, "DOCKER_CONTAINER=true PUPPETEER_EXECUTABLE_PATH=" + chrome, ""},
+		{"puppeteer", "", chrome + " " + puppeteer, "ALLOW_DANGEROUS=true PUPPETEER_EXECUTABLE_PATH=" + puppeteer + launch, ""},
+		{"puppeteer", "", chrome, "ALLOW_DANGEROUS=true PUPPETEER_EXECUTABLE_PATH=" + chrome + launch, ""},
+		{"puppeteer-mcp-server", "", debian, "DOCKER_CONTAINER=true PUPPETEER_EXECUTABLE_PATH=" + debian, ""},
 		{"github", "", debian, "", ""},
 	} {
 		p, err := Find(c.preset)
