@@ -116,3 +116,20 @@ func Unquoted(quoted []string) (words []string) {
 	}
 	return words
 }
+
+// Program returns the program of a command without what may be arguments in the same word: a flag, a
+// URL, or a value for a name, each of which may be or have a secret. Users write a whole line into one word.
+func Program(command string) string {
+	for i := 0; i < len(command); {
+		word, _, _ := strings.Cut(command[i:], " ")
+		name, _, given := strings.Cut(word, "=")
+		switch {
+		case i > 0 && (len(word) > 1 && word[0] == '-' || strings.Contains(word, "://")):
+			return command[:i] + "…"
+		case given && !strings.Contains(name, "/"):
+			return command[:i] + name + "=…"
+		}
+		i += len(word) + 1
+	}
+	return command
+}

@@ -137,3 +137,15 @@ func TestName(t *testing.T) {
 		}
 	}
 }
+
+func TestProgram(t *testing.T) {
+	for command, want := range map[string]string{
+		"node": "node", "/opt/my app/node x.js": "/opt/my app/node x.js", "/opt/a - b/x": "/opt/a - b/x", "/opt/a=b/x": "/opt/a=b/x", "": "", " ": " ",
+		"npx -y p --token=abc": "npx …", "/x/s --key abc": "/x/s …", "node  s.js  --key=a": "node  s.js  …",
+		"mcp-remote https://u:p@h/": "mcp-remote …", "npx p API_KEY=abc": "npx p API_KEY=…", "TOKEN=abc npx p": "TOKEN=…",
+	} {
+		if got := show.Program(command); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -204,7 +205,7 @@ func runsText(s *stored.Server) string {
 	case s.Asked != "":
 		name = s.Asked
 	case len(s.About.Command) > 0:
-		return show.Spelled(s.About.Command)
+		return shown.Line(s.About.Command)
 	}
 	return name
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -158,7 +159,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 	for _, s := range removal.Servers {
 		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofProject(s), cli.AgoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
-			c.Printf("  %8s  %s\n", "", cli.Clip(show.Spelled(s.About.Command), 80))
+			c.Printf("  %8s  %s\n", "", cli.Clip(shown.Line(s.About.Command), 80))
 		}
 		for _, h := range s.Homes {
 			c.Printf("  %8s  %s, %s: %s\n", cli.SizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), cli.Plural(h.Files, "file"), show.Line(cli.ShortPath(h.Path, host.Home)))

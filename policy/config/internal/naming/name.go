@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -42,7 +43,7 @@ func serverBaseName(argv []string) string {
 	if len(argv) == 0 {
 		return "server"
 	}
-	program := path.Base(argv[0])
+	program := path.Base(show.Program(argv[0]))
 	var rest []string
 	for i := 1; i < len(argv); i++ {
 		if argv[i] == "--" {

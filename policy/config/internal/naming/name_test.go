@@ -17,6 +17,11 @@ func TestDefaultName(t *testing.T) {
 			t.Errorf("%q: %q, want %s...", line, got, want)
 		}
 	}
+	for word, want := range map[string]string{"npx -y @a/b --token=s3cret": "npx-", "/opt/x/serve --key s3cret": "serve-", "TOKEN=s3cret npx x": "TOKEN-", "/opt/a b/serve": "serve-"} {
+		if got := DefaultName([]string{word}, "/srv"); !strings.HasPrefix(got, want) || strings.Contains(got, "cret") || !policy.ValidServerName(got) {
+			t.Errorf("%q in one word: %q, want %s...", word, got, want)
+		}
+	}
 	name := func(dir, line string) string { return DefaultName(strings.Split(line, "|"), dir) }
 	if name("/", "a|b") == name("/", "a|c") || name("/", "a|b") == name("/", "a b") {
 		t.Error("two commands, one name")

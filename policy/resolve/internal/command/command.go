@@ -24,7 +24,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	msg := fmt.Sprintf("%s: %s", policy.Abbreviate(e.Command), e.Reason)
+	msg := fmt.Sprintf("%s: %s", policy.Abbreviate(show.Program(e.Command)), e.Reason)
 	if len(e.Path) > 0 {
 		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
 	}
