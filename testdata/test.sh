@@ -120,7 +120,7 @@ fi
 # failures prints what the failing tests of a log wrote.
 failures() {
 	grep -aE '^ *--- FAIL|^FAIL|^panic:|^fatal error:|^signal: |^testing: |^exit status |^# |\[build failed\]' "$1" || true
-	awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /--- FAIL/ { bad[$3] = 1 } { said[name] = said[name] $0 "\n" }
+	awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /--- FAIL/ { bad[$3] = 1 } { all = said[name] $0 "\n"; said[name] = length(all) > 20000 ? substr(all, length(all) - 6000) : all }
 		END { for (n in bad) print "== " n "\n" substr(said[n], length(said[n]) > 6000 ? length(said[n]) - 6000 : 1) }' "$1" | head -c 60000 || true
 	tail -5 "$1"
 }

@@ -80,6 +80,7 @@ var presetServers = []presetServer{
 	{preset: "perplexity", npm: "server-perplexity-ask", secret: "PERPLEXITY_API_KEY", tool: "perplexity_ask", arguments: map[string]any{"messages": []any{map[string]any{"role": "user", "content": "x"}}}, told: "POST https://api.perplexity.ai/chat/completions token"},
 	{preset: "playwright", npm: "@playwright/mcp"},
 	{preset: "puppeteer", npm: "@modelcontextprotocol/server-puppeteer"},
+	{preset: "puppeteer-mcp-server", npm: "puppeteer-mcp-server"},
 	{preset: "redis-archived", npm: "@modelcontextprotocol/server-redis", args: []string{"redis://:{token}@db.example:6379"}, tool: "list", arguments: map[string]any{"pattern": "note*"}, told: "KEYS note* redis://db.example token", holds: true},
 	{preset: "sentry", npm: "@sentry/mcp-server", secret: "SENTRY_ACCESS_TOKEN", tool: "whoami", told: "GET https://sentry.io/api/0/auth/ token"},
 	{preset: "slack", npm: "@modelcontextprotocol/server-slack", secret: "SLACK_BOT_TOKEN", env: []string{"SLACK_TEAM_ID=T1"}, tool: "slack_get_users", told: "GET https://slack.com/api/users.list token"},

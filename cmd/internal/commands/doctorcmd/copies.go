@@ -243,10 +243,8 @@ const oneBuild = "install all three programs from one build: `make build` in a c
 func (i *installation) checkCopies() (all []finding) {
 	versions := map[build]bool{}
 	var first, this *program
-	var shown []string
 	for _, p := range i.copies {
 		versions[p.build] = true
-		shown = append(shown, p.String()+" in "+i.short(filepath.Dir(p.Path)))
 		if p.first {
 			first = p
 		}
@@ -262,7 +260,7 @@ func (i *installation) checkCopies() (all []finding) {
 			Fix: "remove one of the two, or change their order in PATH"})
 	}
 	if len(versions) > 1 {
-		all = append(all, finding{What: fmt.Sprintf("%d copies of mcp-jail are of different builds: %s", len(i.copies), strings.Join(shown, ", ")),
+		all = append(all, finding{What: fmt.Sprintf("%d copies of mcp-jail are of different builds", len(i.copies)),
 			Why: "What one of them knows, another may not: flags, presets", Fix: "keep the newest and remove the others, as the page on installation says for each way; then `mcp-jail wrap`"})
 	}
 	for at := range all {
