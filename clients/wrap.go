@@ -65,7 +65,7 @@ func (e Entry) Wrap(w Wrapping) (Edit, error) {
 	case !policy.ValidServerName(name) || name[0] == '-':
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %q is no name for a server; use letters, digits, '.', '_' and '-'", e.Server, e.Client, name)
 	case slices.Contains(w.Flags, "--"):
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: \"--\" ends the flags; write it behind \"=\"", e.Server, e.Client, ErrFlags)
+		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: \"--\" ends the flags; write it after \"=\"", e.Server, e.Client, ErrFlags)
 	case slices.ContainsFunc(w.Flags, func(f string) bool { return f == "--name" || strings.HasPrefix(f, "--name=") }):
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: --name is given by Name", e.Server, e.Client, ErrFlags)
 	}

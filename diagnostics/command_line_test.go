@@ -50,6 +50,10 @@ func TestCommandLine(t *testing.T) {
 					t.Errorf("the arguments are told: %s", told)
 				}
 			}
+			// The answer is for a model, which should not grant itself anything.
+			if got := strings.Contains(d.Text(), "`mcp-jail grant github --last` adds them"); got != (len(d.Flags) > 0 && len(d.Line) > 0) || strings.Contains(string(d.ErrorFrame([]byte("1")))+string(d.ResultBlock()), "mcp-jail grant") {
+				t.Errorf("the command that grants it: %v\n%s%s", got, d.Text(), d.ResultBlock())
+			}
 			words := Record{Server: "github", Diagnoses: []Diagnosis{d}}.Text()
 			args, _ := json.Marshal(d.Line[min(1, len(d.Line)):])
 			if (len(d.Line) > 0) != strings.Contains(strings.ReplaceAll(words, `", "`, `","`), `"args": `+strings.ReplaceAll(string(args), `", "`, `","`)+"\n") {

@@ -202,7 +202,7 @@ func TestChangeRemoves(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"comment before the first dash", "s:\n  command: /opt/jail\n  args:\n  # c\n  - run\n  - --\n  - npx\n", "remove the comment"},
-		{"dash alone", "s:\n  command: /opt/jail\n  args:\n  - run\n  - --\n  - npx\n  -\n    -y\n", "line 8: the word does not stand directly behind its dash"},
+		{"dash alone", "s:\n  command: /opt/jail\n  args:\n  - run\n  - --\n  - npx\n  -\n    -y\n", "line 8: the word is not directly after its dash"},
 		{"number", "s:\n  command: /opt/jail\n  args: [run, --, 5]\n", "the program would be a number"},
 		{"block scalar", "s:\n  command: /opt/jail\n  args:\n  - run\n  - --\n  - |-\n    npx\n", "line 6: the program is a block scalar"},
 		{"tagged list", "s:\n  command: /opt/jail\n  args: !!seq [run, --, npx, x]\n", "the list does not begin with a bracket"},

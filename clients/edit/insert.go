@@ -32,7 +32,7 @@ func (p *splicer) insertArgs(texts []string) *RefusedError {
 	}
 	prefix := linePrefix(src, m.keyStart)
 	if strings.Trim(prefix, " \t-") != "" {
-		return p.refuse(m.value, "the key of the program does not stand at the beginning of its line", "write it on a line of its own")
+		return p.refuse(m.value, "the key of the program is not at the beginning of its line", "write it on its own line")
 	}
 	// A dash before the program is that of the whole entry: the new key is indented instead.
 	at := endOfLine(src, m.value.end)

@@ -37,7 +37,7 @@ var refusals = []struct {
 	{"brackets without quotes", YAML, "servers:\n  s:\n    command: a[1],b\n", "line 3: the program has a bracket or comma"},
 	{"comment at the bracket", YAML, "servers:\n  s:\n    command: npx\n    args: [#\n    ]\n", "the changed file would not say what it should"},
 	{"args null in YAML", YAML, "servers:\n  s:\n    command: npx\n    args:\n", "args is null"},
-	{"key not on its line", YAML, "servers:\n  s:\n    ? command\n    : npx\n", "the key of the program does not stand at the beginning"},
+	{"key not on its line", YAML, "servers:\n  s:\n    ? command\n    : npx\n", "the key of the program is not at the beginning"},
 	{"args no list", TOML, "[servers.s]\ncommand = \"a\"\nargs = 1\n", "line 3: args is a number"},
 }
 

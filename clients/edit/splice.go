@@ -187,7 +187,7 @@ func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *Refuse
 	src, dash := p.src(), list.start
 	indent := linePrefix(src, max(dash, 0))
 	if dash < 0 || src[dash] != '-' || strings.Trim(indent, " ") != "" {
-		return p.refuse(list, "the first dash of the list does not stand on a line of its own", "write the list between brackets, or each word on a line of its own behind a dash")
+		return p.refuse(list, "the first dash of the list is not on a line by itself", "write the list between brackets, or each word on its own line after a dash")
 	}
 	newline := lineEnd(src, dash-len(indent))
 	between := newline + indent
@@ -198,7 +198,7 @@ func (p *splicer) replaceBlockHead(list *node, drop int, texts []string) *Refuse
 			item := list.items[drop].start
 			to = len(bytes.TrimRight(src[:item], " \t")) - 1
 			if to < dash || src[to] != '-' || linePrefix(src, to) != indent {
-				return p.refuse(list.items[drop], "the word does not stand directly behind its dash", "write it there")
+				return p.refuse(list.items[drop], "the word is not directly after its dash", "write it there")
 			}
 		}
 		text := ""

@@ -34,7 +34,7 @@ func (p *splicer) replaceBlockWithin(list *node, at, next int, texts []string) *
 	from, indent, ok := p.dash(list.items[at])
 	to, same, ok2 := p.dash(list.items[next])
 	if !ok || !ok2 || indent != same {
-		return p.refuse(list.items[at], "the word does not stand directly behind its dash", "write it there")
+		return p.refuse(list.items[at], "the word is not directly after its dash", "write it there")
 	}
 	text := ""
 	for _, t := range texts {

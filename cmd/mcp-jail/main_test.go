@@ -71,6 +71,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	removeOnTerm(base)
 	os.Setenv("TMPDIR", base)
 	testscript.Main(cleaned{m, base}, parts)
 }
@@ -84,6 +85,17 @@ func heedSignals() {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
+}
+
+// removeOnTerm removes the directory of the tests when a time limit around them ends them.
+func removeOnTerm(base string) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	go func() {
+		<-ended
+		os.RemoveAll(base)
+		os.Exit(128 + int(syscall.SIGTERM))
+	}()
 }
 
 // waitSideBySide makes six parallel tests the default: most of them wait for processes.

@@ -34,7 +34,7 @@ func TestPresetGithub(t *testing.T) {
 	}
 	s := open(t, w.jail("--preset", "github-archived", "--", "node", server(github)), nil)
 	if got := used(t, w, s); got.IsError || !strings.Contains(got.texts(), "a commit") {
-		t.Errorf("behind --: %s", got.raw)
+		t.Errorf("after --: %s", got.raw)
 	}
 	s.close()
 	line := "GET /repos/a/b/commits Bearer " + token + "\n"

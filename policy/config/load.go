@@ -42,8 +42,8 @@ type LoadOptions struct {
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
 // and the project's file, or only Files. A layer that does not exist is skipped; a file
 // that was named must exist. All problems of all files are returned together, as
-// [policy.Problems]. For a project file that the user has not trusted, the error is an
-// [UntrustedError] instead, even if other files have problems.
+// [policy.Problems]. A project file that the user has not trusted is not decoded: the error is an
+// [UntrustedError] then, with the problems of the other files.
 func Load(o LoadOptions) (*Config, error) {
 	layers, err := o.layers()
 	if err != nil {
@@ -70,7 +70,7 @@ func Load(o LoadOptions) (*Config, error) {
 		if l.project && o.Project == nil && o.Written[l.path] == nil {
 			// The bytes that were hashed are the bytes that are decoded.
 			if err := (trust.TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
-				return nil, err
+				return nil, errors.Join(err, problems.Err())
 			}
 		}
 		if o.Into != "" && l.path == o.Into {

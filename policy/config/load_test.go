@@ -120,6 +120,16 @@ func TestLayersOnDisk(t *testing.T) {
 			t.Errorf("the message lacks %q:\n%v", want, err)
 		}
 	}
+	was, err := os.ReadFile(o.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, o.User, "versoin = 1\n")
+	var problems policy.Problems
+	if _, err = Load(o); !errors.As(err, &untrusted) || !errors.As(err, &problems) || len(problems) != 1 || problems[0].File != o.User {
+		t.Fatalf("an untrusted project file beside a mistake of the user's: %v", err)
+	}
+	testkit.WriteFile(t, o.User, string(was))
 	store := TrustStore{Path: o.Trust}
 	if err := store.Trust(project, data); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func UnusedServer(o LoadOptions, name string) (unused []policy.Warning) {
 		if c, ps := decodeLayer(data, l.path); len(ps) == 0 && c.Servers[name] != nil {
 			unused = append(unused, policy.Warning{
 				Code: "unused-server", Where: c.Servers[name].Where,
-				Message: fmt.Sprintf("[servers.%s] is not used, since the command behind -- has its policy from flags; to use the table, let the client start: %s", show.Key(name), show.Typed("mcp-jail run", name)),
+				Message: fmt.Sprintf("[servers.%s] is not used, since the command after -- has its policy from flags; to use the table, let the client start: %s", show.Key(name), show.Typed("mcp-jail run", name)),
 			})
 		}
 	}

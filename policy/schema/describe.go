@@ -75,7 +75,7 @@ func entries() map[string]map[string]entry {
 			"envs": {"The variables that the program gets besides the minimal set: names, or beginnings with one '*' at the end. Without it, it gets those of its parent.", nil},
 		},
 		"joined": {
-			"strategy": {"How the list joins that of earlier files: behind it, before it, in its place, or behind it without repetitions.", nil},
+			"strategy": {"How the list joins that of earlier files: after it, before it, in its place, or after it without repetitions.", nil},
 			"value":    {"The list itself.", nil},
 		},
 	}

@@ -289,12 +289,12 @@ func TestInstallMisuse(t *testing.T) {
 		"there is no server \"@s/a\" in the configuration; declared are odd, plain\n":            {"@s/a"},
 		"mcp-jail install -- npx -y @s/a":                                                        {"@s/a"},
 		"put -- before the command of the server: type  mcp-jail install -- npx -y a":            {"npx", "-y", "a"},
-		"no command stands behind --. Type for example\n":                                        {"--"},
+		"there is no command after --. Type for example\n":                                       {"--"},
 		"it names no package. The line runs as it is given, and nothing is installed for it":     {"--", "npx", "-y"},
 		"node fetches no package, so there is nothing to install. What does: npx, ":              {"--", "node", "x.js"},
 		"--update, --repair and --accept-tools are different things: give one of them":           {"--update", "--repair", "plain"},
 		"name a server or package whose tools you accept: mcp-jail install --accept-tools NAME":  {"--accept-tools"},
-		"--accept-tools takes names, no command behind --":                                       {"--accept-tools", "--", "npx", "a"},
+		"--accept-tools takes names, no command after --":                                        {"--accept-tools", "--", "npx", "a"},
 	} {
 		u.types(2, append([]string{"install"}, args...), want)
 	}

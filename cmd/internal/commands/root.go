@@ -212,7 +212,7 @@ func runCommand(line *cli.CommandLine) *cobra.Command {
 	f := &cmdline.RunFlags{}
 	cmd := line.Command("run [flags] [SERVER | -- COMMAND [ARG...]]",
 		"Start a server in its jail and relay MCP messages between the client and the server.", 1, true, nil)
-	cmd.Long = `SERVER is the name of a configured server. Without it, give a command behind --.
+	cmd.Long = `SERVER is the name of a configured server. Without it, give a command after --.
 Without --preset, --read, --write, --execute or --net such a command gets the
 default policy: it may read and write the workspace and has no network. Standard
 output carries only MCP. mcp-jail ends as the server does, with its exit status

@@ -185,7 +185,7 @@ func TestPresetFlag(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: "github"}, "s", "", cmdline.Server{})
-	if err == nil || !strings.Contains(err.Error(), "--preset is for a command behind --") {
+	if err == nil || !strings.Contains(err.Error(), "--preset is for a command after --") {
 		t.Errorf("with a configured server: %v", err)
 	}
 }

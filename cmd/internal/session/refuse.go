@@ -120,7 +120,7 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
 	fix := e.Fix
 	if fix == "" && isTyped {
-		fix = "install the program, or correct its name behind `--`"
+		fix = "install the program, or correct its name after `--`"
 	}
 	bare := *e
 	bare.Fix = ""

@@ -166,13 +166,13 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
-		return nil, exit.UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
+		return nil, exit.UsageErrorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool)
 	case name == "" && !server.Given:
-		return nil, exit.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+		return nil, exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.Given:
-		return nil, exit.UsageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+		return nil, exit.UsageErrorf("both a configured server (%s) and a command after -- are given; use one", name)
 	case server.Given && common.Config != nil:
-		return nil, exit.UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
+		return nil, exit.UsageErrorf("--config %s would have no effect: a command after -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.Given:
 		t.commandLine = config.CommandLineOptions{
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
@@ -194,7 +194,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
-			return nil, exit.UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
+			return nil, exit.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}

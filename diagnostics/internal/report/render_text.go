@@ -55,7 +55,11 @@ func (d Diagnosis) Text() string {
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
 	if len(d.Line) > 0 {
-		line("  the client's whole new command line: `", show.Typed("mcp-jail why", d.Server), "`")
+		text := "the client's whole new command line: `" + show.Typed("mcp-jail why", d.Server) + "`"
+		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok && len(d.Flags) > 0 {
+			text = "in the client's file: `" + grant + " --last` adds them; " + text
+		}
+		line("  ", text)
 	}
 	lines := d.Said
 	if len(lines) == 0 {

@@ -90,7 +90,7 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 	case c.Exists(program) == facts.Absent:
 		fix := "install it, or correct `command`"
 		if c.Evidence.FromCommandLine {
-			fix = "install it, or correct its name behind `--`"
+			fix = "install it, or correct its name after `--`"
 		}
 		return facts.Finding{Note: "there is no program " + c.Show(program) + " on this host", Fix: fix}
 	case !executable && c.Evidence.Profile != nil:

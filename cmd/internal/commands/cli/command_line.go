@@ -32,7 +32,7 @@ func (line *CommandLine) Command(use, short string, most int, forServers bool, r
 		case len(args) > most:
 			return fmt.Errorf("unexpected argument %s%s", args[most], selectionHint(cmd, args[most]))
 		case line.Server.Given && !forServers:
-			return fmt.Errorf("mcp-jail %s takes no command behind --", cmd.Name())
+			return fmt.Errorf("mcp-jail %s takes no command after --", cmd.Name())
 		}
 		line.Failed = run(args)
 		return nil

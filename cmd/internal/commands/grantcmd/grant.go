@@ -47,9 +47,9 @@ your working directory. A grant that is there already changes nothing.
 A project's .mcp-jail.toml must be trusted before, and is trusted again with the change. A
 server with stateful = false has a table for each tool: --tool names it.
 
-The flags are those of mcp-jail run about what a server gets. It takes no --waive, which is
-no grant but does without a part of the jail, and no --name, which the private HOME belongs
-to: write these by hand.
+The flags are those of mcp-jail run about what a server gets. --waive, which does without a
+part of the jail, and --name, which the private HOME belongs to, are not among them: change
+these by hand.
 
 --last takes what the last failure of the server lacked, as mcp-jail why shows it. What only
 the server's own words name, and sensitive and protected paths, are asked for one by one.
@@ -61,12 +61,12 @@ changed; 2: a mistake, or the server could not start with it.`
     mcp-jail grant github --net api.github.com --env GITHUB_TOKEN
     mcp-jail grant github --last
     mcp-jail grant filesystem --remove --read ~/notes`
-	cli.AddFlags(cmd, g.taken()...)
 	cmd.Flags().BoolVar(&g.last, "last", false, "Grant what the last failure of the server lacked: see mcp-jail why.")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
+	cli.AddFlags(cmd, g.taken()...)
 	g.AddFileFlags(cmd)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; none for the entry for all."})
-	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: "For this tool of a server with stateful = false, each of whose tools has a table; \"*\" for all that have none of their own."})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; \"none\" is the entry for all projects."})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: "Only this tool, of a server with stateful = false; \"*\" is the table for the tools without one."})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing.")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Change the file without asking, for scripts.")
 	cmd.ValidArgsFunction = proposeServers

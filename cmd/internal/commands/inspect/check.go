@@ -214,11 +214,11 @@ func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 		return err
 	}
 	var untrusted *config.UntrustedError
+	isProblem := errors.As(err, &problems)
 	switch {
-	case errors.As(err, &problems):
 	case errors.As(err, &untrusted):
-		problems = policy.Problems{{File: untrusted.File, Message: err.Error()}}
-	default:
+		problems = append(policy.Problems{{File: untrusted.File, Message: untrusted.Error()}}, problems...)
+	case !isProblem:
 		problems = policy.Problems{{Message: err.Error()}}
 	}
 	type problem struct {

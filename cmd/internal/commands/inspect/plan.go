@@ -36,7 +36,7 @@ func Plan(line *cli.CommandLine) *cobra.Command {
 		return p.Run(line.Console, line.Server)
 	})
 	cmd.Long = `SERVER is the name of a configured server, or of one that a client starts in mcp-jail (see
-` + "`mcp-jail status`" + `). Without it, give a command behind --.
+` + "`mcp-jail status`" + `). Without it, give a command after --.
 The exit status is 3 if this host cannot enforce the plan.`
 	cmd.Example = `    mcp-jail plan github
     mcp-jail plan --read ~/notes -- notes-server ~/notes`
@@ -52,7 +52,7 @@ The exit status is 3 if this host cannot enforce the plan.`
 
 func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if p.serverName == "" && len(server.Argv) == 0 {
-		return exit.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+		return exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
 	t, wrapped, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {
@@ -115,7 +115,7 @@ func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.Wrap
 	case p.tool != "":
 		return nil, nil, exit.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
 	case given != "":
-		return nil, nil, exit.UsageErrorf("%s is for a command behind --; the flags of %s stand in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
+		return nil, nil, exit.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
 	}
 	if t, err = w.Load(p.Waive); err == nil {
 		err = t.Resolve()

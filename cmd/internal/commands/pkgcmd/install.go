@@ -48,7 +48,7 @@ func Install(line *cli.CommandLine) *cobra.Command {
 		return i.Run(line.Console)
 	})
 	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
-that ` + "`mcp-jail list`" + ` shows, or its package. A line of these may also stand behind --.
+that ` + "`mcp-jail list`" + ` shows, or its package. Such a line may also come after --.
 Without both, all such servers of the configuration and all pins are meant.
 
 npm, or the installer of the line, fetches the package in a jail that reaches the
@@ -229,7 +229,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		all = append(all, more...)
 	}
 	if len(all) == 0 && !failed {
-		return nil, false, exit.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
+		return nil, false, exit.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can come after --:\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return all, failed, nil
 }
@@ -239,7 +239,7 @@ const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
 
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
-		return wanted{}, exit.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
+		return wanted{}, exit.UsageErrorf("there is no command after --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return i.typed(i.given.Argv)
 }
@@ -276,7 +276,7 @@ func (e *noPackageError) Unwrap() error { return e.err }
 
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
-		return exit.UsageErrorf("--accept-tools takes names, no command behind --")
+		return exit.UsageErrorf("--accept-tools takes names, no command after --")
 	}
 	if len(i.servers) == 0 {
 		return exit.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
