@@ -219,7 +219,16 @@ func ProbeUserNamespaces() Feature {
 	if !IsRefusal(step.Errno(err)) {
 		return Undetermined("no process could be started: " + err.Error())
 	}
+	if step.Errno(err) == unix.EACCES && undumpable() {
+		// The child's /proc/PID/uid_map is root's then: the refusal says nothing of the host.
+		return Undetermined("a process that is not dumpable cannot find it out")
+	}
 	return userNamespacesRefused(err)
+}
+
+func undumpable() bool {
+	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	return err == nil && dumpable != 1
 }
 
 func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {

@@ -2,6 +2,8 @@ package features
 
 import (
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestCacheKeepsOnlyCertainAnswers(t *testing.T) {
@@ -16,5 +18,20 @@ func TestCacheKeepsOnlyCertainAnswers(t *testing.T) {
 	}
 	if asked != 2 {
 		t.Errorf("the probe ran %d times, want 2", asked)
+	}
+}
+
+// A running session is not dumpable. Its probe must not take the EACCES of uid_map for a refusal
+// of the host. Root may write uid_map all the same.
+func TestProbeOfAnUndumpableProcess(t *testing.T) {
+	if f := ProbeUserNamespaces(); f.Answer != Yes {
+		t.Skip("this host has no user namespaces for this user: " + f.Detail)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	if f := ProbeUserNamespaces(); f.Answer == No {
+		t.Errorf("the probe says No in an undumpable process: %s", f.Detail)
 	}
 }
