@@ -141,6 +141,8 @@ func problemsOf(o config.LoadOptions, host hostfs.Host) (all []ConfigurationProb
 	effect := "the servers that the configuration declares do not start"
 	if len(o.Files) > 0 {
 		effect = "the servers that it declares do not start"
+	} else if _, err := config.LoadDefaults(o); err != nil { // every start reads these
+		effect = "the servers in the jail do not start, those of your clients included"
 	}
 	var problems policy.Problems
 	switch {

@@ -130,7 +130,7 @@ func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 	case len(all.others) > 0:
 		return nil, exit.UsageErrorf("%s", strings.Join(all.others, "\n"))
 	}
-	return nil, g.unknown(host, names)
+	return nil, g.unknown(files, names)
 }
 
 func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, host hostfs.Host) {
@@ -149,9 +149,9 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 		as := entries.ClientsHost(host)
 		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as)})
 	case v.Repair != nil:
-		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s. To put this mcp-jail there, with the flags of the entry:  %s", where, v.Why, show.Typed("mcp-jail wrap --server", e.Server)))
+		a.others = append(a.others, fmt.Sprintf("%s%s. To put this mcp-jail there, with the flags of the entry:  %s", where, entries.WhyUnclear(v, host.Home), show.Typed("mcp-jail wrap --server", e.Server)))
 	case v.Unclear:
-		a.others = append(a.others, fmt.Sprintf("%s may start without this jail: it %s", where, v.Why))
+		a.others = append(a.others, where+entries.WhyUnclear(v, host.Home))
 	case v.Why != "":
 		a.others = append(a.others, fmt.Sprintf("%s starts without a jail, and can reach what you can: it %s", where, v.Why))
 	default:
@@ -196,14 +196,20 @@ func (g *grantCmd) isOf(e wrapping.Entry) bool {
 }
 
 // unknown returns the error about a name that no entry has.
-func (g *grantCmd) unknown(host hostfs.Host, names []string) error {
+func (g *grantCmd) unknown(files []*wrapping.File, names []string) error {
+	text := fmt.Sprintf("there is no server %q; `mcp-jail status` shows the servers of clients", g.server)
 	switch near := config.Suggest(g.server, names); {
 	case near != "":
-		return exit.UsageErrorf("there is no server %q; did you mean %q?", g.server, near)
+		text = fmt.Sprintf("there is no server %q; did you mean %q?", g.server, near)
 	case len(names) == 0:
-		return exit.UsageErrorf("there is no server %q: no client has servers; the flags of a command that you type yourself belong on its line", g.server)
+		text = fmt.Sprintf("there is no server %q: no client has servers; the flags of a command that you type yourself belong on its line", g.server)
 	}
-	return exit.UsageErrorf("there is no server %q; `mcp-jail status` shows the servers of clients", g.server)
+	for _, f := range files {
+		if f.Err != nil {
+			text += "\nA file could not be read: " + cli.ShortPath(f.Err.Error(), g.home)
+		}
+	}
+	return exit.UsageErrorf("%s", text)
 }
 
 // choose returns the places that are meant. Of several, flags or the user choose.

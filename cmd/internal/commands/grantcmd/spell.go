@@ -37,7 +37,7 @@ func (g *grantCmd) path(p *plan, person granting.Person, f granting.Flag, typed 
 	// mcp-jail proposes it beside other flags, and means the workspace.
 	case f.Value == "." && f.Name == "--write" && p.table == nil && granting.IsDefault(p.before) && len(typed) > 1:
 		return f, nil
-	case isHome && !slices.Contains([]string{"/", "~", "~/"}, f.Value) && f.Value != g.home && f.Name != "--deny":
+	case isHome && !g.remove && !slices.Contains([]string{"/", "~", "~/", g.home, g.home + "/"}, f.Value) && f.Name != "--deny":
 		return f, exit.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
 	}
 	if p.table != nil {

@@ -90,6 +90,9 @@ func (g *grantCmd) changeTable(c terminal.Console, host hostfs.Host, at place, w
 		return err
 	}
 	edit, err := g.editOf(p, wanted)
+	if err == nil && edit.Keeps {
+		err = g.keepsAnywhere(p)
+	}
 	switch {
 	case err != nil && g.remove:
 		return fmt.Errorf("nothing was changed: %w", err)
@@ -97,6 +100,21 @@ func (g *grantCmd) changeTable(c terminal.Console, host hostfs.Host, at place, w
 		return exit.UsageErrorf("nothing was changed: %s", err)
 	}
 	return g.writeTable(c, host, p, edit)
+}
+
+// keepsAnywhere says what the rule that keeps the workspace may reach. In a home directory it grants all
+// of that, and the default policy grants none: that is more than a failure lacked, so a yes must follow.
+func (g *grantCmd) keepsAnywhere(p *plan) error {
+	p.say("keep", `path = ".", the workspace, which a table of access alone would take away`)
+	if p.table.Project || p.dir != "" || p.was.Workspace != "" {
+		return nil
+	}
+	const reach = "wherever a client starts this server, and a start in your home directory grants all of that"
+	if g.last && g.yes {
+		return fmt.Errorf(`path = "." keeps the workspace %s: answer by hand, without --yes, or set workspace = "DIR" in the table first`, reach)
+	}
+	p.say("warning", `path = "." holds %s: workspace = "DIR" in the table says which directory it is`, reach)
+	return nil
 }
 
 // scopeOf finds the policy of the table, or that of its tool.

@@ -131,7 +131,7 @@ func (w *work) addRule(axis string, fields []string) error {
 }
 
 // keep adds the rule that keeps the workspace, where a table of access would take away the default
-// policy. In a home directory and the like the rule grants as little as that policy does.
+// policy. In a home directory it grants more than that policy does: Result.Keeps says so.
 func (w *work) keep() error {
 	if !w.was.Default || w.kept {
 		return nil

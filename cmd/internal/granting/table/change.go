@@ -37,6 +37,8 @@ type Result struct {
 	// Already are the rules by which the process had a part of the grant, and Still those by which it
 	// still has what was taken back: each with its place.
 	Already, Still []string
+	// Keeps says that the rule for "." was added, which keeps the workspace of the default policy.
+	Keeps bool
 }
 
 // ByHandError reports a grant that cannot be written into a file or taken out of it, and what to do.
@@ -84,7 +86,7 @@ func (c Change) Apply(text []byte) (Result, error) {
 		}
 		return Result{}, err
 	}
-	return Result{w.text, w.already, w.still}, nil
+	return Result{w.text, w.already, w.still, w.kept && !c.Remove}, nil
 }
 
 // grant returns the grant as the table of a server.
