@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
@@ -45,7 +46,7 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 		case table != nil:
 			f.Taken = &table.Taken
 		case err != nil:
-			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(c.Evidence.Redactor.Redact(err.Error())))
+			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
 	return f

@@ -84,7 +84,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	case l.format == "json":
 		cli.PrintJSON(c, append([]sessionChanges{}, out...))
 	case len(out) == 0 && l.server+l.session == "":
-		c.PrintText("nothing is kept of any server: undo = \"session\" in its table of the configuration keeps what it changes\n")
+		c.PrintText("nothing is kept of any server: undo = \"session\" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change\n")
 	case len(out) == 0:
 		c.Printf("there are no changes\n")
 	default:
@@ -286,7 +286,7 @@ func errNothingKept(host hostfs.Host, server string) error {
 	if names := undoServers(host); len(names) > 0 {
 		return errors.New(text + "; there is something of " + strings.Join(names, ", "))
 	}
-	return errors.New(text + ":\n" + `undo = "session" in its table of the configuration keeps what it changes from then on`)
+	return errors.New(text + ":\n" + `undo = "session" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change from then on`)
 }
 
 func undoServers(host hostfs.Host) (names []string) {

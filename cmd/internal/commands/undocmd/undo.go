@@ -150,7 +150,7 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 			return s, nil
 		}
 	}
-	return nil, errors.New("nothing is kept of any server:\nundo = \"session\" in its table of the configuration keeps what it changes from then on")
+	return nil, errors.New("nothing is kept of any server:\nundo = \"session\" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change from then on")
 }
 
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
