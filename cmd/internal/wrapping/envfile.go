@@ -39,8 +39,11 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 		}
 		return nil, note, err
 	}
-	if bytes.Contains(file.Data, []byte("-----BEGIN")) {
+	switch {
+	case bytes.Contains(file.Data, []byte("-----BEGIN")):
 		note = "the variables of " + s.EnvFile + " are not granted, because it holds a key"
+	case s.isProject() && !(isOfProject(path, host) && isOfProject(file.Real, host)):
+		note = "the variables of " + s.EnvFile + " are not granted, because it is not a file of this project: add --env NAME for each"
 	}
 	if names, err = variableNames(string(file.Data), s.isProject()); err != nil {
 		err = fmt.Errorf("%s, %w", s.EnvFile, err)
@@ -64,17 +67,19 @@ func (s Entry) whyUnreadable(path string, host clients.Host) string {
 	if err != nil {
 		real = path // reading it fails, too
 	}
-	ofProject := func(path string) bool {
-		return slices.ContainsFunc(repository(host), func(dir string) bool {
-			root, err := filepath.EvalSymlinks(dir)
-			return dir != "" && (policy.Within(path, dir) || err == nil && policy.Within(path, root))
-		})
-	}
 	kind := func(at string) bool { return at == "" || strings.HasPrefix(at, "**/") }
-	if !ofProject(path) || !ofProject(real) || !kind(at) || !kind(sensitive(real, host)) {
+	if !isOfProject(path, host) || !isOfProject(real, host) || !kind(at) || !kind(sensitive(real, host)) {
 		return "is not one of this project, and belongs to " + at
 	}
 	return ""
+}
+
+// isOfProject reports whether a path is one of the project, or of its repository.
+func isOfProject(path string, host clients.Host) bool {
+	return slices.ContainsFunc(repository(host), func(dir string) bool {
+		root, err := filepath.EvalSymlinks(dir)
+		return dir != "" && (policy.Within(path, dir) || err == nil && policy.Within(path, root))
+	})
 }
 
 // variableNames returns all names that a client may find in a file of variables. Clients read such

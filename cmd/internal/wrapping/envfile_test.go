@@ -82,26 +82,28 @@ func TestEnvFileJudged(t *testing.T) {
 }
 
 // TestEnvFileOfWhom: files such as .env.local are read for an entry of the user, and for one of a
-// project if they are in its repository, without a link out of it. Other sensitive files are not.
+// project if they are in its repository, without a link out of it. Other sensitive files are not. The
+// entry of a project gets no variable from any other file outside of its repository.
 func TestEnvFileOfWhom(t *testing.T) {
 	h := newHost(t)
 	for _, path := range []string{"project/.env", "project/.env.local", "project/dev/.env.production", "home/other/.env", "home/other/.env.local", "home/.aws/credentials", "home/.ssh/.env.local", "home/plain.txt"} {
 		write(t, filepath.Join(filepath.Dir(h.Home), path), "OTHER_SECRET=x\n")
 	}
-	for link, to := range map[string]string{".env.staging": ".env", "dev/.env.link": h.Home + "/other/.env.local", ".env.aws": h.Home + "/.aws/credentials"} {
+	for link, to := range map[string]string{".env.staging": ".env", "dev/.env.link": h.Home + "/other/.env.local", ".env.aws": h.Home + "/.aws/credentials", "plain.link": h.Home + "/plain.txt"} {
 		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
 	}
 	for file, want := range map[string][2]bool{ // of a project, of the user
 		"PROJECT/.env": {true, true}, "PROJECT/.env.local": {true, true}, "PROJECT/dev/.env.production": {true, true}, "PROJECT/.env.staging": {true, true}, "PROJECT/.env.gone": {true, true},
 		"HOME/other/.env": {false, true}, "HOME/other/.env.local": {false, true}, "PROJECT/dev/.env.link": {false, true}, "PROJECT/.env.aws": {false, true},
-		"HOME/.aws/credentials": {false, false}, "HOME/.ssh/.env.local": {false, true}, "HOME/plain.txt": {true, true},
+		"HOME/.aws/credentials": {false, false}, "HOME/.ssh/.env.local": {false, true}, "HOME/plain.txt": {false, true}, "PROJECT/plain.link": {false, true},
 	} {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
 			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
 			p, v := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
 			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
-			if gets != want[i] || (p.Left == "") != (want[i] || i == 1) || string(v.Why) != p.Left {
+			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
+			if gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
 				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
 			}
 		}
