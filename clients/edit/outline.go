@@ -92,7 +92,7 @@ func (f *File) outline(keep [][]string) error {
 	from := 0
 	for i, c := range o.cuts {
 		text = append(text, o.src[from:c.start]...)
-		o.cuts[i].at = len(text)
+		o.cuts[i].at, o.cuts[i].lines = len(text), bytes.Count(o.src[c.start:c.end], []byte{'\n'}) // here, no byte counts twice
 		text, from = append(text, o.empty(c.start)...), c.end
 	}
 	if o.cuts != nil {
@@ -164,7 +164,7 @@ func (o *outliner) value(i int, keep [][]string, whole bool, depth int) (int, er
 		return o.scalar(i)
 	}
 	if err == nil && !whole && keep == nil && end-start >= leastCut {
-		o.cuts = append(o.cuts[:cuts], cut{start: start, end: end, lines: bytes.Count(o.src[start:end], []byte{'\n'})})
+		o.cuts = append(o.cuts[:cuts], cut{start: start, end: end})
 	}
 	return end, err
 }
