@@ -90,6 +90,9 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 	if rest == "" && j.file.IsProject() {
 		rest = j.project(e, line)
 	}
+	if rest == "" && repair != nil && j.file.IsProject() {
+		rest = j.ownGrants(e, line)
+	}
 	switch {
 	case rest == "":
 		return why, repair
