@@ -52,8 +52,9 @@ part of the jail, and --name, which the private HOME belongs to, are not among t
 these by hand.
 
 --last takes what the last failure of the server lacked, as mcp-jail why shows it. What only
-the server's own words name, and sensitive and protected paths, are asked for one by one.
---yes leaves these out: name them in flags, if the server is to have them.
+the server's own words name, sensitive and protected paths, and what a session of the same
+name with another command line lacked, are asked for one by one. --yes leaves these out:
+name them in flags, if the server is to have them.
 
 Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
 changed; 2: a mistake, or the server could not start with it.`

@@ -22,6 +22,8 @@ type lacked struct {
 	by      diagnostics.Attribution // Certain: the jail recorded it
 	cause   string
 	warning string
+
+	otherLine bool // the session had another command line than the entry
 }
 
 // lastOf returns the flags that the last failure of the server lacked, without those that the user
@@ -45,7 +47,7 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.kept)+" says what does")
 	}
 	for _, l := range items {
-		l.flag = g.wholePath(host, p, l.flag)
+		l.flag, l.otherLine = g.wholePath(host, p, l.flag), p.hadOtherLine(host)
 		keep, err := g.wants(c, p, l)
 		if err != nil {
 			return nil, err
@@ -73,6 +75,16 @@ func lastFailure(host hostfs.Host, p *plan) (r diagnostics.Record, err error) {
 		return r, errors.New("the last session under the name " + show.Quote(p.kept) + " had another command line than the entry in " + p.Place() + ", which others may have written: name the grants yourself")
 	}
 	return r, nil
+}
+
+// hadOtherLine reports whether the last session under the name of an entry had another command line: an
+// entry of a project may have the name, too, and its arguments can choose what fails.
+func (p *plan) hadOtherLine(host hostfs.Host) bool {
+	if p.table != nil {
+		return false
+	}
+	had, has := records.ReadAbout(host, p.kept).Command, p.Line().Argv
+	return !slices.EqualFunc(had, has, func(had, has string) bool { return had == has || p.File.References(has) })
 }
 
 // ofTool returns a record with the failures of one process alone: each tool of a per-call server has
@@ -141,10 +153,10 @@ func hintOf(d diagnostics.Diagnosis, f granting.Flag) lacked {
 			words = show.Unquoted(h.Flags)
 		}
 		if slices.ContainsFunc(granting.Split(words), func(o granting.Flag) bool { return o.Name == f.Name && o.Value == f.Value }) {
-			return lacked{f, h.Attribution, h.Cause, h.Warning}
+			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
-	return lacked{f, diagnostics.Possible, d.Cause, ""}
+	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
 }
 
 // wholePath returns a flag of a record as the place has it. Its relative path starts in the workspace
@@ -180,6 +192,9 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	var doubts []string
 	if l.by != diagnostics.Certain {
 		doubts = append(doubts, "only the server's own words name it, and the jail did not record it")
+	}
+	if l.otherLine {
+		doubts = append(doubts, "the session under the name "+show.Quote(p.kept)+" had another command line than this entry, and a project may have chosen it")
 	}
 	if why == "" {
 		why = l.warning
