@@ -2,6 +2,7 @@ package runline
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -124,6 +125,8 @@ docker ps --filter run
 docker --version
 kubectl port-forward svc/x 80
 kubectl proxy exec
+kubectl -n ns get exec
+kubectl --namespace=ns get exec
 toolbox --help
 toolbox list
 gh mcp server
@@ -195,6 +198,28 @@ func TestElsewhere(t *testing.T) {
 	}
 	if rows < 130 {
 		t.Errorf("control: %d rows", rows)
+	}
+}
+
+// TestEmptyWords: a word of a client's file may be empty, or missing at the end.
+func TestEmptyWords(t *testing.T) {
+	all := direct
+	for _, text := range carried {
+		all += text
+	}
+	for line := range strings.Lines(all) {
+		words := wordsOf(line)
+		for i := range words {
+			empty := slices.Clone(words)
+			empty[i] = ""
+			for _, argv := range [][]string{words[:i], empty} {
+				_, err := Parse(argv)
+				inner, _ := Behind(argv)
+				if err == nil && i < 1 || len(inner) > len(argv) {
+					t.Errorf("%q: %v, and it starts %q", argv, err, inner)
+				}
+			}
+		}
 	}
 }
 

@@ -109,8 +109,10 @@ func TestGrants(t *testing.T) {
 		{"--write ~/notes --deny ~/notes/a", "--read ~/notes/a/b", false}, {"--read ~/notes --deny ~/notes/a", "--deny ~/notes/a", true}, {"--read ~/notes", "--deny ~/notes/a", false},
 		{"--read ~", "--read ~/.ssh", false}, {"--read ~ --read ~/.ssh/id_rsa", "--read ~/.ssh/id_rsa", true},
 		{"--write ~/.config", "--write ~/.config/mcp-jail", false},
+		{"--write ~/.ssh/id_rsa", "--read ~/.ssh/id_rsa", true}, // the rule names it
+		{"--workspace " + dir + "/in --write x", "--read x", true}, {"--workspace " + dir + "/in --write x", "--read ../x", false},
 		{"--execute ~/other", "--read ~/other/x", true},
-		{"--net a.test", "--net a.test", true}, {"--net a.test", "--net a.test:443", true}, {"--net a.test", "--net a.test:8080", false}, {"--net a.test:8080", "--net a.test", false},
+		{"--net a.test", "--net a.test", true}, {"--net a.test", "--net a.test:443", true}, {"--net a.test", "--net a.test:8080", false}, {"--net a.test:8080", "--net a.test", false}, {"--net a.test:443", "--net a.test", false},
 		{"--net *.a.test", "--net x.a.test", true}, {"--net *.a.test", "--net a.test", false}, {"--net A.test", "--net a.test.", true}, {"--net a.test", "--net ://", false},
 		{"--env A", "--env A", true}, {"--env A*", "--env AB", true}, {"--env A", "--env AB", false},
 		{"--limit memory_mb=500", "--limit memory_mb=400", true}, {"--limit memory_mb=500", "--limit memory_mb=600", false}, {"--limit processes=500", "--limit memory_mb=4", false},
@@ -120,9 +122,12 @@ func TestGrants(t *testing.T) {
 		o := config.CommandLineOptions{Command: []string{"x"}, Dir: dir}
 		lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--deny": &o.Deny, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit, "--inbound": &o.Inbound}
 		for _, f := range flags {
-			if list := lists[f.Name]; list != nil {
+			switch list := lists[f.Name]; {
+			case list != nil:
 				*list = append(*list, f.Value)
-			} else {
+			case f.Name == "--workspace":
+				o.Workspace = f.Value
+			default:
 				o.Home = f.Value
 			}
 		}

@@ -3,6 +3,7 @@ package wrapping
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +70,11 @@ func TestAsClient(t *testing.T) {
 			`x in PROJECT root  A="1" B="two words" C="a\nb" D="q\"q" E="" F="7" B="entry"`},
 		{"a file of the user's takes no variables out of a project", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${workspaceFolder}/v.env"}`, `x in PROJECT root  note`},
 		{"a file of variables that is missing", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"/nowhere/v.env"}`, `x in PROJECT root  note`},
+		{"a relative file of variables", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"v.env"}`, `x in PROJECT root PROJECT A="planted"`},
+		{"a file of variables with a key", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/k.env"}`, `x in PROJECT root  note`},
+		{"a file of variables that clients read in different ways", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"odd.env"}`, `x in PROJECT root PROJECT`},
+		{"~/ for a client that does not replace it", ".claude.json", "mcpServers", `{"command":"x","args":["~/y"]}`, `x ~/y in PROJECT root `},
+		{"~/ beside a variable", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["~/${workspaceFolder}"]}`, `x ~/PROJECT in PROJECT root `},
 		{"what acts on mcp-jail", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","env":{"XDG_CONFIG_HOME":"/evil"}}`, `the entry sets XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail`},
 	} {
 		h := newHost(t)
@@ -80,6 +86,8 @@ func TestAsClient(t *testing.T) {
 		variables := "# comment\nexport A=1 # one\nB = 'two words'\nC=\"a\\nb\"\nD=`q\"q`\nE=\nF: 7\n"
 		write(t, filepath.Join(h.Home, "v.env"), variables)
 		write(t, filepath.Join(h.Project, "v.env"), "A=planted\n")
+		write(t, filepath.Join(h.Project, "odd.env"), "A=planted\n\ufeffHTTPS_PROXY=x\n")
+		write(t, filepath.Join(h.Home, "k.env"), "A=1\n#-----BEGIN\n")
 		got := started(t, h, path, map[string]string{"SET": "v${SET}", "HOME": h.Home}, map[string]string{"GIVEN": "w"})
 		if got != c.want {
 			t.Errorf("%s:\n%s\n%s", c.name, got, c.want)
@@ -96,6 +104,30 @@ func TestAsClientShared(t *testing.T) {
 	write(t, filepath.Join(h.Home, ".claude", "settings.json"), `{"env": {"A": "shared", "B": "shared", "N": 7}}`)
 	if got, want := started(t, h, path, nil, nil), `x in PROJECT root  A="shared" B="shared" B="entry"`; got != want {
 		t.Errorf("%s\n%s", got, want)
+	}
+}
+
+// TestAsClientOfProject: an entry for a project starts there, and neither it nor a file of the project
+// with variables for all servers may set what an entry of the user's may.
+func TestAsClientOfProject(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".claude.json")
+	other := filepath.Join(h.Home, "other")
+	write(t, filepath.Join(other, "x"), "")
+	write(t, path, `{"projects": {"`+other+`": {"mcpServers": {"s": {"command": "x", "args": ["${SET}"]}}}}}`)
+	if got, want := started(t, h, path, map[string]string{"SET": "v"}, nil), "x v in HOME/other root HOME/other"; got != want {
+		t.Errorf("%s\n%s", got, want)
+	}
+	write(t, path, `{"mcpServers": {"s": {"command": "x"}}}`)
+	for settings, want := range map[string]string{
+		filepath.Join(h.Home, ".claude", "settings.json"):    `x in PROJECT root  HTTPS_PROXY="http://p"`,
+		filepath.Join(h.Project, ".claude", "settings.json"): "the entry sets HTTPS_PROXY, which acts on mcp-jail itself, outside of the jail",
+	} {
+		write(t, settings, `{"env": {"HTTPS_PROXY": "http://p"}}`)
+		if got := started(t, h, path, nil, nil); got != want {
+			t.Errorf("%s: %s, want %s", settings, got, want)
+		}
+		must(t, os.Remove(settings))
 	}
 }
 

@@ -92,10 +92,11 @@ func TestEnvFileOfWhom(t *testing.T) {
 	for link, to := range map[string]string{".env.staging": ".env", "dev/.env.link": h.Home + "/other/.env.local", ".env.aws": h.Home + "/.aws/credentials", "plain.link": h.Home + "/plain.txt"} {
 		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
 	}
+	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
 	for file, want := range map[string][2]bool{ // of a project, of the user
 		"PROJECT/.env": {true, true}, "PROJECT/.env.local": {true, true}, "PROJECT/dev/.env.production": {true, true}, "PROJECT/.env.staging": {true, true}, "PROJECT/.env.gone": {true, true},
 		"HOME/other/.env": {false, true}, "HOME/other/.env.local": {false, true}, "PROJECT/dev/.env.link": {false, true}, "PROJECT/.env.aws": {false, true},
-		"HOME/.aws/credentials": {false, false}, "HOME/.ssh/.env.local": {false, true}, "HOME/plain.txt": {false, true}, "PROJECT/plain.link": {false, true},
+		"HOME/.env.link": {false, true}, "HOME/.aws/credentials": {false, false}, "HOME/.ssh/.env.local": {false, true}, "HOME/plain.txt": {false, true}, "PROJECT/plain.link": {false, true},
 	} {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
@@ -106,6 +107,24 @@ func TestEnvFileOfWhom(t *testing.T) {
 			if gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
 				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
 			}
+		}
+	}
+}
+
+// TestEnvFileInHome: where the home directory is the project, what is sensitive for another reason than
+// its name stays so, also by a link.
+func TestEnvFileInHome(t *testing.T) {
+	h := newHost(t)
+	for _, path := range []string{".env", ".aws/credentials"} {
+		write(t, filepath.Join(h.Home, path), "OTHER_SECRET=x\n")
+	}
+	must(t, os.Symlink(".aws/credentials", filepath.Join(h.Home, ".env.aws")))
+	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": ".env"}}}`)
+	e := only(t, h, Selection{}).Entries[0]
+	h.Project = h.Home
+	for name, want := range map[string]bool{".env": true, ".env.aws": false, ".aws/credentials": false} {
+		if why := e.whyUnreadable(filepath.Join(h.Home, name), h); (why == "") != want {
+			t.Errorf("%s: %q, want %v", name, why, want)
 		}
 	}
 }

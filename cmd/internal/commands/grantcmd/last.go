@@ -64,7 +64,7 @@ func lastFailure(host hostfs.Host, p *plan) (r diagnostics.Record, err error) {
 	if r, err = records.Load(host, p.kept); err != nil {
 		return r, err
 	}
-	if len(r.Diagnoses) == 0 && r.Failed != nil {
+	if r.Failed != nil {
 		r = *r.Failed
 	}
 	about := records.ReadAbout(host, p.kept)

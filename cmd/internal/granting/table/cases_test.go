@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// TestChanges shows what becomes of files that people have written. A + begins what is added in the text
-// after "=>", and everything else of the text is compared as it is.
+// TestChanges shows what becomes of files that people have written.
 func TestChanges(t *testing.T) {
 	const head = "[servers.x]\ncommand = \"a\"\n"
 	rule := func(fields string) string {

@@ -115,6 +115,12 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%v\n%s", err, e.Text)
 		}
 	}
+	// A project's server starts in the project, and where the user's own starts is not known.
+	elsewhere := l
+	elsewhere.host.Dir = ""
+	if places := elsewhere.find(t); places[0].Dir() != "" || places[1].Dir() != filepath.Dir(l.project()) {
+		t.Errorf("they start in %q and %q", places[0].Dir(), places[1].Dir())
+	}
 	// The project's file is trusted as it is now.
 	if _, err := config.Load(l.LoadOptions); err != nil {
 		t.Error(err)
