@@ -137,7 +137,7 @@ func carriesOut(name string) (where Where, commands []string) {
 		return ByService, []string{""}
 	case "busctl", "launchctl":
 		return ByService, []string{"call", "submit", "asuser", "bsexec"}
-	case "sudo", "su", "doas", "pkexec", "sudo-rs":
+	case "sudo", "su", "doas", "pkexec", "sudo-rs", "runuser", "gosu", "su-exec":
 		return AsOther, []string{""}
 	}
 	return "", nil

@@ -52,6 +52,13 @@ timeout -k 5 30 ssh host server
 nohup setsid ssh host server
 stdbuf -oL ssh host server
 sshpass -f pw ssh host server
+proxychains4 -q -f /etc/p.conf ssh host server
+torsocks ssh host server
+tini -- ssh host server
+dumb-init -c ssh host server
+flock -w 5 /tmp/lock ssh host server
+prlimit --nofile=5 ssh host server
+setarch x86_64 -R ssh host server
 xargs -I {} ssh host {}
 bash -c «ssh host server»
 bash -lc «exec ssh host server 2>/dev/null»
@@ -105,7 +112,10 @@ sh -c «sudo server»
 su me -c server
 doas server
 pkexec server
-timeout 5 sudo server`,
+timeout 5 sudo server
+runuser -u me -- server
+gosu me server
+su-exec me server`,
 }
 
 // direct are command lines that have such names in them and start their server themselves.

@@ -51,8 +51,14 @@ func wrapperOf(name string, words []string) wrapper {
 		return wrapper{}
 	}
 	switch name {
-	case "nohup", "setsid", "unbuffer", "winpty", "chronic", "command", "exec", "time", "gtime", "dbus-run-session", "catchsegv", "stdbuf", "gstdbuf":
+	case "nohup", "setsid", "unbuffer", "winpty", "chronic", "command", "exec", "time", "gtime", "dbus-run-session", "catchsegv", "stdbuf", "gstdbuf", "proxychains", "proxychains4":
 		return plain(" -i -o -e -f -a ", 0)
+	case "tini", "dumb-init", "catatonit", "torsocks", "torify", "prlimit":
+		return plain(" -p -e -r ", 0)
+	case "flock":
+		return plain(" -w --wait --timeout -E --conflict-exit-code ", 1)
+	case "setarch":
+		return plain("", 1)
 	case "timeout", "gtimeout":
 		return plain(" -k --kill-after -s --signal ", 1)
 	case "nice", "ionice":
