@@ -229,3 +229,41 @@ func TestWholePath(t *testing.T) {
 		}
 	}
 }
+
+// TestAdd: what is added to the flags of an entry. Beside what is asked for, that is only what these flags
+// would take away: the workspace of the default policy, and the right to write below a rule to execute.
+func TestAdd(t *testing.T) {
+	for _, c := range []struct{ before, wanted, want string }{
+		{"", "--read ~/notes", "--write . --read ~/notes"},
+		{"", "--net a.test", "--write . --net a.test"},
+		{"--name x --env A", "--execute ~/repo", "--name x --env A --write . --execute ~/repo"},
+		{"", "--env A --limit memory_mb=1", "--env A --limit memory_mb=1"},
+		{"", "--write . --read ~/notes", "--write . --read ~/notes"},
+		{"--read ~/notes", "--net a.test", "--read ~/notes --net a.test"},
+		{"--deny .", "--read ~/notes", "--deny . --read ~/notes"},
+		{"--read ~/notes", "--read ~/notes/a", "--read ~/notes"},
+		{"--read ~/notes", "--write ~/notes/a", "--read ~/notes --write ~/notes/a"},
+		{"--write ~/repo", "--execute ~/repo/bin", "--write ~/repo --write ~/repo/bin --execute ~/repo/bin"},
+		{"--read ~/repo", "--execute ~/repo/bin", "--read ~/repo --execute ~/repo/bin"},
+		{"--write ~/repo", "--deny ~/repo/bin", "--write ~/repo --deny ~/repo/bin"},
+		{"--read ~/notes --limit memory_mb=1", "--limit memory_mb=2", "--read ~/notes --limit memory_mb=2"},
+	} {
+		host, p := newPlan(t, false)
+		p.before = granting.Split(strings.Fields(c.before))
+		p.after = p.before
+		o := config.CommandLineOptions{Command: []string{"server"}, Dir: host.Dir}
+		lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--deny": &o.Deny, "--env": &o.Env, "--limit": &o.Limit}
+		for _, f := range p.before {
+			if list := lists[f.Name]; list != nil {
+				*list = append(*list, f.Value)
+			}
+		}
+		pol, err := config.FromCommandLine(o)
+		must(t, err)
+		p.scope = granting.NewScope(pol, host, p.before)
+		(&grantCmd{server: "x"}).add(p, granting.Split(strings.Fields(c.wanted)))
+		if got := strings.Join(granting.Words(p.after), " "); got != c.want {
+			t.Errorf("%q and %q: %q, want %q\n%s", c.before, c.wanted, got, c.want, strings.Join(p.lines, "\n"))
+		}
+	}
+}
