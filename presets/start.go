@@ -40,7 +40,7 @@ type UnfitError struct {
 
 func (e *UnfitError) Error() string {
 	preset := cmp.Or(e.Preset, &Preset{})
-	text := "it does not hold for a line that brings code of its own (" + strings.Join(e.Brings, ", ") + ")"
+	text := "it does not hold for a line that brings its own code (" + strings.Join(e.Brings, ", ") + ")"
 	if e.Runs != "" {
 		text = "it is for " + preset.packages() + ", and the line runs " + e.Runs
 	}
@@ -65,7 +65,7 @@ func (p *Preset) packages() string {
 }
 
 // Fits returns an *UnfitError if the rights of a preset would not go to what the preset is for: the
-// line names another package, or brings code of its own. A program or script that is not of the
+// line names another package, or brings its own code. A program or script that is not of the
 // project fits every preset, because only the user can have put it there and written the preset
 // beside it.
 func (p *Preset) Fits(s Start) error {

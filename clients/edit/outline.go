@@ -289,7 +289,7 @@ func (o *outliner) scalar(i int) (int, error) {
 		end++
 	}
 	if !json.Valid(o.src[i:end]) {
-		return i, o.fail(i, "%s is no value", shortened(o.src[i:end]))
+		return i, o.fail(i, "%s is not a value", shortened(o.src[i:end]))
 	}
 	return end, nil
 }

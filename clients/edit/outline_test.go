@@ -76,7 +76,7 @@ func TestLargeRefused(t *testing.T) {
 		"two tables":        {twoServers, "x", twoServers + `"last": 1`, "stands twice"},
 		"another case":      {twoServers, "x", `"McpServers": {"n": {"command": "` + strings.Repeat("long", 30) + `"}}`, "ignores the case"},
 		"a carriage return": {twoServers, "x", "\"last\": [1,\r 2]", "carriage return"},
-		"no value":          {twoServers, "x", `"last": {"deep": [undefined` + strings.Repeat(" ", 100) + `]}`, "is no value"},
+		"no value":          {twoServers, "x", `"last": {"deep": [undefined` + strings.Repeat(" ", 100) + `]}`, "is not a value"},
 		"no comma":          {twoServers, "x", `"last": [1 2` + strings.Repeat(" ", 100) + `]`, "comma"},
 		"a wrong bracket":   {twoServers, "x", `"last": [1}`, "is missing"},
 		"an open string":    {twoServers, "x", `"last": "a`, "control character"},

@@ -166,7 +166,7 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	case p.refused != "":
 		return clients.Edit{}, p.refused
 	case p.Withheld != "" && f.IsProject():
-		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings code of its own that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
+		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings its own code that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
 	}
 	p.Name = name()
 	edit, err := s.Wrap(clients.Wrapping{Program: j.program.Path, Name: p.Name, Flags: p.Flags})

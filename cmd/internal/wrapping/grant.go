@@ -26,7 +26,7 @@ type Grant struct {
 	Notes  []string // what the user must know or decide
 
 	// Withheld is the preset that the name of the package or program has, and that the entry does
-	// not get, because it brings code of its own: Brings.
+	// not get, because it brings its own code: Brings.
 	Withheld string
 	Brings   []string
 
@@ -63,7 +63,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
 	start := s.start(host, fromFile)
-	// A line that brings code of its own has the name of a package, and not its code.
+	// A line that brings its own code has the name of a package, and not its code.
 	p, ok := presets.Named(start)
 	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
 		server, names = g.usePreset(p, e, host)

@@ -59,7 +59,7 @@ func (s Entry) setsCode() bool {
 }
 
 // identity tells programs apart: the packages of a launcher's line, or else the command line. A line
-// that brings code of its own is not its package.
+// that brings its own code is not its package.
 func identity(argv []string) string {
 	line, err := runline.Parse(argv)
 	if err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {

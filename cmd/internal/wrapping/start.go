@@ -75,7 +75,7 @@ func (f *File) Unfit(e Entry, argv []string, preset string, granted []string, ho
 // that it gets all the same. Its secrets belong to the package.
 func (g *Grant) withhold(p *presets.Preset, names []string) []string {
 	g.Withheld = p.Name
-	g.Notes = append(g.Notes, fmt.Sprintf("the preset %s is not granted, because the entry brings code of its own: %s", p.Name, strings.Join(g.Brings, ", ")))
+	g.Notes = append(g.Notes, fmt.Sprintf("the preset %s is not granted, because the entry brings its own code: %s", p.Name, strings.Join(g.Brings, ", ")))
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		v, known := p.Variable(name)
 		if known && v.Secret {

@@ -132,7 +132,7 @@ func TestBringingLines(t *testing.T) {
 		if bad := p.Preset != c.preset() || p.Left != "" || v.Open; c.brings == "" && bad {
 			t.Errorf("%s, of a project: %q, left %q", c.line, p.Flags, p.Left)
 		}
-		if bad := p.After != nil || !strings.HasSuffix(p.Left, "preset "+c.preset()+", and brings code of its own that would get its rights: "+brings) || !v.Open || string(v.Why) != p.Left; c.brings != "" && bad {
+		if bad := p.After != nil || !strings.HasSuffix(p.Left, "preset "+c.preset()+", and brings its own code that would get its rights: "+brings) || !v.Open || string(v.Why) != p.Left; c.brings != "" && bad {
 			t.Errorf("%s, of a project: %q, left %q, judged %+v", c.line, p.Flags, p.Left, v)
 		}
 		p, v = planned(t, h, filepath.Join(h.Home, ".claude.json"), argv, token)
@@ -144,7 +144,7 @@ func TestBringingLines(t *testing.T) {
 			t.Errorf("%s, of the user: %q, %q, brings %q, left %q", c.line, p.Flags, p.Withheld, p.Brings, p.Left)
 		}
 		err := start(t, c.preset(), argv)
-		if c.brings == "" && err != nil || c.brings != "" && (err == nil || !strings.Contains(err.Error(), "brings code of its own ("+brings+")")) {
+		if c.brings == "" && err != nil || c.brings != "" && (err == nil || !strings.Contains(err.Error(), "brings its own code ("+brings+")")) {
 			t.Errorf("%s, at the start: %v", c.line, err)
 		}
 	}
@@ -265,7 +265,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestBringingNames: a line that brings code of its own does not get the data of its package.
+// TestBringingNames: a line that brings its own code does not get the data of its package.
 func TestBringingNames(t *testing.T) {
 	for _, c := range bringingLines {
 		argv := c.words("/p")

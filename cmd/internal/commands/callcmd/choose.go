@@ -168,6 +168,9 @@ func (k *callCmd) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (
 	case len(all) == 1, !all[0].file.IsProject() && all[1].file.IsProject():
 		return all[0], nil
 	}
+	if f, ok := ofProject(host, all); ok {
+		return f, nil
+	}
 	var lines []string
 	for _, f := range all {
 		line := append([]string{"mcp-jail", "call"}, chosenBy(f, all)...)
@@ -175,9 +178,27 @@ func (k *callCmd) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (
 		if k.tool != "" {
 			line = append(line, k.tool)
 		}
-		lines = append(lines, "  "+show.Spelled(line)+"\n    "+f.file.Client.Title+", "+f.place(host.Home))
+		typed := show.Spelled(line)
+		if f.entry.For != "" && f.entry.For != host.Dir {
+			typed = "(cd " + show.Spelled([]string{f.entry.For}) + " && " + typed + ")"
+		}
+		lines = append(lines, "  "+typed+"\n    "+f.file.Client.Title+", "+f.place(host.Home))
 	}
 	return found{}, exit.UsageErrorf("there are %d servers called %s; choose one:\n%s", len(all), show.Name(k.server), strings.Join(lines, "\n"))
+}
+
+// ofProject returns the entry that a file has for the project here, if it has all of them: its client
+// prefers that one to the entry for all projects.
+func ofProject(host hostfs.Host, all []found) (one found, ok bool) {
+	for _, f := range all {
+		if f.file.Path != all[0].file.Path {
+			return found{}, false
+		}
+		if f.entry.For == host.Dir {
+			one, ok = f, true
+		}
+	}
+	return one, ok
 }
 
 // chosenBy returns the flags that choose one of several entries.
@@ -266,7 +287,7 @@ func (k *callCmd) prepare(c terminal.Console, host hostfs.Host, program entries.
 	t.argv, t.env, t.root, t.notes = s.Argv[len(line.Launcher)+1:], s.Env, s.Root, append(t.notes, s.Notes...)
 	t.dir = cmp.Or(s.Dir, clientDir(f.file.Client, host))
 	if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
-		return nil, exit.UsageErrorf("%s is started in %s, which is no directory", t.place, t.dir)
+		return nil, exit.UsageErrorf("%s is started in %s, which is not a directory", t.place, t.dir)
 	}
 	t.stored = storedName(t, host)
 	return t, nil

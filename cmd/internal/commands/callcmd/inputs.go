@@ -99,7 +99,7 @@ func ask(c terminal.Console, f *wrapping.File, r clients.Reference) (string, err
 		value = in.Default
 	}
 	if len(in.Options) > 0 && !slices.Contains(in.Options, value) {
-		return "", exit.UsageErrorf("%s is none of %s", show.Quote(value), strings.Join(in.Options, ", "))
+		return "", exit.UsageErrorf("%s is not one of %s", show.Quote(value), strings.Join(in.Options, ", "))
 	}
 	return value, nil
 }

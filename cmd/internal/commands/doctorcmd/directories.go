@@ -123,7 +123,7 @@ func checkSpace(d ownDir, host hostfs.Host) (all []finding) {
 			Why: "Packages with their dependencies often need more", Fix: "remove something: `mcp-jail list` shows sizes, and `mcp-jail rm --unused 30d` removes what servers have not used"})
 	}
 	if noexec && d.Dir != host.CacheDir {
-		all = append(all, finding{Check: "directories", File: d.Dir, What: "nothing below " + cli.ShortPath(d.Dir, host.Home) + " can be executed: its file system is mounted noexec",
+		all = append(all, finding{Check: "directories", File: d.Dir, What: "programs below " + cli.ShortPath(d.Dir, host.Home) + " cannot be executed: its file system is mounted noexec",
 			Why: "Servers with programs or add-ons of machine code do not start from there", Fix: "let " + d.Variable + " name another place"})
 	}
 	return all

@@ -237,7 +237,7 @@ func (g *grantCmd) choose(c terminal.Console, places []place) ([]place, error) {
 	case answer == "all":
 		return places, nil
 	case err != nil || n < 1 || n > len(places):
-		return nil, errors.New("nothing was changed: the answer was no number of the list")
+		return nil, errors.New("nothing was changed: the answer is not a number of the list")
 	}
 	return places[n-1 : n], nil
 }

@@ -136,7 +136,7 @@ func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
 			if s.Withheld == "" {
 				continue
 			}
-			question := fmt.Sprintf("%s brings code of its own: %s. Wrap it without the preset %s?", entries.ServerTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
+			question := fmt.Sprintf("%s brings its own code: %s. Wrap it without the preset %s?", entries.ServerTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
 			if !cli.AskYes(c, question) {
 				ch.File.Leave(s.Key(), wrapping.Declined)
 				left = true

@@ -81,7 +81,7 @@ func TestRefused(t *testing.T) {
 		remove                           bool
 	}{
 		{"x", "", "--reed d", "", "unknown flag --reed", false},
-		{"x", "", "--read d --name y", "", "--name is no grant", false},
+		{"x", "", "--read d --name y", "", "--name is not a grant", false},
 		{"x", "", "--waive fs", "", "--waive", false},
 		{"x", "", "y", "", "unexpected argument y", false},
 		{"x", "", "--read **", "", "there are no globs", false},

@@ -70,7 +70,7 @@ func (c Change) Apply(text []byte) (Result, error) {
 		return Result{}, err
 	}
 	if a := w.accessOfGrant(grant); !w.was.Stateful && c.Tool == "" && (a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil) {
-		return Result{}, fmt.Errorf("each tool of %s has a process and a table of its own: name the tool with --tool TOOL; --tool '*' means all that have no table", show.Name(c.Server))
+		return Result{}, fmt.Errorf("each tool of %s has its own process and table: name the tool with --tool TOOL; --tool '*' means all that have no table", show.Name(c.Server))
 	}
 	if c.Remove {
 		err = w.remove(grant)
@@ -110,9 +110,9 @@ func (c Change) grant() (*config.Server, error) {
 	case flags.Server != "":
 		return nil, fmt.Errorf("unexpected argument %s", flags.Server)
 	case f.Name != "":
-		return nil, errors.New("--name is no grant: a server of the configuration has the name of its table")
+		return nil, errors.New("--name is not a grant: a server of the configuration has the name of its table")
 	case flags.Config != nil || flags.Waive != nil || flags.LogFile != "" || flags.LogLevel != "":
-		return nil, errors.New("--config, --waive, --log-level and --log-file are no grants")
+		return nil, errors.New("--config, --waive, --log-level and --log-file are not grants")
 	}
 	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
 		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Startup: f.Startup, Preset: f.Preset}.Table()

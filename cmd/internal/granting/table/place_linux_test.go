@@ -218,7 +218,7 @@ func TestProjects(t *testing.T) {
 	l.trust(t)
 	for flags, want := range map[string]string{
 		"--read /srv/private/a": "the path /srv/private/a would not be granted",
-		"--env TOKEN":           "declares a server of its own",
+		"--env TOKEN":           "declares its own server",
 		"--read /srv/other":     "",
 		"--net a.example":       "",
 	} {

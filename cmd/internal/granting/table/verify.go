@@ -66,7 +66,7 @@ func (w *work) verify(g *config.Server) error {
 		return &faultError{"the server would not start: " + err.Error()}
 	}
 	if now.Project != w.was.Project {
-		return &faultError{"a project's file that passes a variable or names a preset declares a server of its own, which loses what your configuration grants"}
+		return &faultError{"a project's file that passes a variable or names a preset declares its own server, which loses what your configuration grants"}
 	}
 	if now.Default != w.was.Default && !w.kept && (g.Preset == "" || w.Remove) {
 		return &faultError{"the default policy would be replaced"}
@@ -212,7 +212,7 @@ func forAll(w *work, err error) error {
 	if w.Tool == "" || w.Remove || s == nil || s.Tools[w.Tool] != nil || s.Tools[config.AnyTool] == nil {
 		return err
 	}
-	return fmt.Errorf("%w; the tool has the rules of the table for all tools, and would not with a table of its own: --tool '*' adds to that table", err)
+	return fmt.Errorf("%w; the tool has the rules of the table for all tools, and would not with its own table: --tool '*' adds to that table", err)
 }
 
 // byHand returns the error that says what to write by hand.
