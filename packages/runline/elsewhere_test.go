@@ -49,6 +49,7 @@ env -u X -C /tmp ssh host server
 env -S «-i A=B ssh host server»
 nice -n 5 ssh host server
 timeout -k 5 30 ssh host server
+timeout -- 30 ssh host server
 nohup setsid ssh host server
 stdbuf -oL ssh host server
 sshpass -f pw ssh host server

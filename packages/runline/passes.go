@@ -130,7 +130,7 @@ func passes(name string, words []string) (inner []string, ok bool) {
 		word := words[i]
 		switch {
 		case word == "--":
-			return words[i+1:], true
+			return words[min(i+1+own, len(words)):], true
 		case strings.HasPrefix(word, "-") && word != "-":
 			if strings.Contains(w.valued, " "+word+" ") {
 				i++

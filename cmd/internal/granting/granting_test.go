@@ -144,7 +144,7 @@ func TestGrants(t *testing.T) {
 func localHost(t *testing.T, home, dir string) hostfs.Host {
 	host, err := hostfs.LocalHost()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	host.Home, host.Dir = home, dir
 	host.ConfigDir, host.StateDir = filepath.Join(home, ".config/mcp-jail"), filepath.Join(home, ".local/state/mcp-jail")

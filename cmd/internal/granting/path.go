@@ -29,7 +29,7 @@ func (p Person) Path(typed string) (string, error) {
 		path = p.Dir + "/" + typed
 	}
 	if link := hostfs.UpFromLink(path); link != "" {
-		return "", fmt.Errorf("%s can be read in two ways: %s is a symbolic link, and .. comes after it. Type the path without the ..", show.Line(typed), show.Line(link))
+		return "", fmt.Errorf("%s can be read in two ways: %s is a symbolic link, and .. comes after it; type the path without that", show.Line(typed), show.Line(link))
 	}
 	return p.short(filepath.Clean(path), slash), nil
 }

@@ -21,7 +21,7 @@ const Shortest = 6
 var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
 
 // secretFlag matches a flag whose value is probably a secret.
-var secretFlag = lazy.Regexp(`(?i)^--?[a-z-]*(key|token|secret|password|passwd|credential)s?$`)
+var secretFlag = lazy.Regexp(`(?i)^--?[a-z_-]*(key|token|secret|password|passwd|credential)s?$`)
 
 // Words returns a command line for people: without passwords in URLs, and without the values
 // of flags that are named like secrets.

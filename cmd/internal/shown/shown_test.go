@@ -9,7 +9,8 @@ func TestWords(t *testing.T) {
 	for line, want := range map[string]string{
 		"npx -y pg postgresql://u:pw1234@localhost/db": "npx -y pg postgresql://u:***@localhost/db",
 		"npx x --api-key abc --port 5":                 "npx x --api-key *** --port 5",
-		"npx x --API_TOKEN=abc -k v":                   "npx x --API_TOKEN=abc -k v",
+		"npx x --API_TOKEN=abc -k v":                   "npx x --API_TOKEN=*** -k v",
+		"npx x --db_password abc":                      "npx x --db_password ***",
 		"npx x --access-token=abc":                     "npx x --access-token=***",
 		"npx x --tokens --port 5":                      "npx x --tokens --port 5",
 		"https://host/path@1":                          "https://host/path@1",

@@ -21,7 +21,7 @@ func TestAskShell(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	if err := session.TryJail(confine.Launcher{}); err != nil {
-		t.Skip("no jail can be built here")
+		testkit.Skip(t, "userns", "%v", err)
 	}
 	for name, c := range map[string]struct {
 		files   map[string]string
@@ -72,7 +72,7 @@ func TestAskLoginShell(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	if err := session.TryJail(confine.Launcher{}); err != nil {
-		t.Skip("no jail can be built here")
+		testkit.Skip(t, "userns", "%v", err)
 	}
 	i, dir := newInstallation(t)
 	testkit.WriteFile(t, dir+"/home/.profile", "PATH=$HOME/both:$PATH\n. ~/.bashrc\n")
