@@ -52,14 +52,13 @@ func (d Diagnosis) Text() string {
 		}
 	}
 	if len(d.Flags) > 0 {
+		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok && len(d.Line) > 0 {
+			line("  in the client's file: `", grant, " --last` adds these flags")
+		}
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
 	if len(d.Line) > 0 {
-		text := "the client's whole new command line: `" + show.Typed("mcp-jail why", d.Server) + "`"
-		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok && len(d.Flags) > 0 {
-			text = "in the client's file: `" + grant + " --last` adds them; " + text
-		}
-		line("  ", text)
+		line("  the client's whole new command line: `", show.Typed("mcp-jail why", d.Server), "`")
 	}
 	lines := d.Said
 	if len(lines) == 0 {
