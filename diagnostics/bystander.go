@@ -158,7 +158,7 @@ func isPublicResolver(host string) bool {
 	return err == nil && slices.Contains(publicResolvers, addr.Unmap().String())
 }
 
-// browserHosts are hosts that a browser asks for itself, whatever page is open.
+// browserHosts are hosts that a browser connects to without a request of a page: for updates, say.
 var browserHosts = []string{
 	"update.googleapis.com", "clients1.google.com", "clients2.google.com", "clients4.google.com", "clientservices.googleapis.com", "android.clients.google.com", "mtalk.google.com",
 	"safebrowsing.googleapis.com", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com", "edgedl.me.gvt1.com", "redirector.gvt1.com",

@@ -38,8 +38,9 @@ var entryLines = map[string]string{
 var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by its script", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
 	"a script of node, asked", "a text for a shell", "not taken apart", "a package of Python", "a preset's program"}
 
-// variables are variables with what decides whether an entry may set them: who has written it, and
-// its line. "launcher" are those that a project may set only where mcp-jail fetches nothing.
+// variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
+// not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
+// no package for its line.
 var variables = map[string]string{
 	"LD_PRELOAD=/e.so": "never", "HOME=/e": "never", "XDG_STATE_HOME=/e": "never", "XDG_CONFIG_HOME=/e": "never", "MCP_JAIL_X=1": "never", "BASH_ENV=e": "never", "A=B=c": "never",
 	"PATH=REPO/bin": "project", "HTTPS_PROXY=http://e": "project", "https_proxy=http://e": "project", "NVM_DIR=REPO/e": "project", "FNM_DIR=e": "project", "N_PREFIX=e": "project", "MISE_DATA_DIR=e": "project",
@@ -121,8 +122,8 @@ func TestVariablesByLine(t *testing.T) {
 	}
 }
 
-// TestSharedHome: a project whose entry loads code into a package's server keeps that server apart
-// from the user's of the same package, whatever name the file gives it.
+// TestSharedHome: if a project's entry loads code into a package's server, that server gets another
+// private HOME than the user's server of the same package, also if the project names it alike.
 func TestSharedHome(t *testing.T) {
 	h := newHost(t)
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}

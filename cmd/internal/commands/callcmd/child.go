@@ -105,7 +105,7 @@ func (s *child) read(from io.Reader) {
 	}
 }
 
-// maxLines bounds the lines that are kept. A session says what it has to say in far fewer.
+// maxLines is how many lines of the child's stderr are kept. A session writes far fewer.
 const maxLines = 1000
 
 func (s *child) take(line, own string, isOwn bool) {

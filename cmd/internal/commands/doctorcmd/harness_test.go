@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// newInstallation returns the installation of a user who has nothing yet. Its directory has home,
-// which is HOME, project, which is the working directory, and bin, which is PATH.
+// newInstallation makes three empty directories in dir: home is HOME, project is the working
+// directory, and bin is PATH. It returns what doctor sees there.
 func newInstallation(t *testing.T) (i *installation, dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
