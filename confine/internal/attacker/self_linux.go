@@ -42,6 +42,8 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
 		return s.Temporary, err
 	},
+	"name-thread":  attemptNameThread,
+	"name-by-heir": attemptNameByHeir,
 	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
 }
 

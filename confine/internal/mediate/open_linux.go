@@ -45,10 +45,13 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
 		return -1, unix.EISDIR
 	}
-	if w.inOtherProcess(at) {
-		return -1, unix.EACCES
-	}
 	for range maxSymlinks + 8 { // a name can change between two iterations
+		if w.inOtherProcess(at) {
+			return -1, unix.EACCES
+		}
+		if tid := w.ownThreadName(at, flags); tid != 0 {
+			return m.openThreadName(r, tid, flags)
+		}
 		o, errno := m.inspect(r, at, flags)
 		switch {
 		case errno == unix.ENOENT && flags&unix.O_CREAT != 0:
@@ -70,9 +73,6 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 		}
 		if fd >= 0 { // the target of a magic link
 			return m.openFound(r, fd, flags)
-		}
-		if w.inOtherProcess(at) {
-			return -1, unix.EACCES
 		}
 	}
 	return -1, unix.ELOOP

@@ -1,0 +1,57 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+)
+
+// threadNames are attempts to write to /proc: outside of a jail, in one with namespaces, and in one
+// without, which has no /proc to look through.
+var threadNames = []struct {
+	attempt               string
+	control, want, hostNS attacker.Outcome
+}{
+	{"name-thread rw /proc/self/comm", "ok named", "ok named", "ok named"},
+	{"name-thread w /proc/self/comm", "ok named", "ok named", "ok named"},
+	{"name-thread rw /proc/thread-self/comm", "ok named", "ok named", "ok named"},
+	{"name-thread rw /proc/self/task/OWN/comm", "ok named", "ok named", "ok named"},
+	{"name-thread rw /proc/self/task/OTHER/comm", "ok named", "ok named", "ok named"},
+	{"name-thread w /proc/PID/task/OTHER/comm", "ok named", "ok named", "ok named"},
+	{"name-thread rw /proc/self/task/../task//OTHER/./comm", "ok named", "ok named", "ok named"},
+	{"name-thread excl /proc/self/comm", "EEXIST", "EEXIST", "EEXIST"},
+	{"name-thread rw /proc/self/comm/", "ENOTDIR", "ENOTDIR", "ENOTDIR"},
+	{"name-thread rw /proc/self/task/1/comm", "ENOENT", "ENOENT", "ENOENT"}, // of another process
+	{"name-by-heir", "ok refused", "ok refused", "ok refused"},
+	{"name-thread rw /proc/CHILD/comm", "EINVAL", "EACCES", "EACCES"},
+	{"name-thread rw /proc/CHILD/task/CHILD/comm", "EINVAL", "EACCES", "EACCES"},
+	{"write /proc/self/oom_score_adj", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/coredump_filter", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/timerslack_ns", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/clear_refs", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/mem", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/uid_map", "ok", "EROFS", "EACCES"},
+	{"write /proc/self/attr/exec", "ok", "EROFS", "EACCES"},
+	{"write /proc/thread-self/attr/exec", "ok", "EROFS", "EACCES"},
+}
+
+// TestJailThreadNames: a server names its own threads through /proc and writes nothing else there.
+func TestJailThreadNames(t *testing.T) {
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
+	for _, c := range threadNames {
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		jailtest.Expect(t, c.attempt+" unconfined", jailtest.Unconfined(t, "/", a)[0], c.control)
+		jailtest.Expect(t, c.attempt, jailtest.Attempts(t, p, a)[0], c.want)
+	}
+}
+
+func TestHostNSThreadNames(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	p := jailtest.Profile(t)
+	for _, c := range threadNames {
+		jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, p, attacker.Attempt(strings.Fields(c.attempt)))[0], c.hostNS)
+	}
+}
