@@ -303,6 +303,7 @@ var servers = map[string]func(){
 	},
 	"shop":          shop,
 	"menu":          menu,
+	"clerk":         clerk,
 	"unreading":     func() { time.Sleep(time.Hour) },
 	"stdin-closer":  func() { os.Stdin.Close(); time.Sleep(200 * time.Millisecond); os.Exit(6) },
 	"stdout-closer": func() { os.Stdout.Close(); io.Copy(io.Discard, os.Stdin); os.Exit(6) },

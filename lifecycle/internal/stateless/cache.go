@@ -23,6 +23,7 @@ type listCache struct {
 	mu           sync.Mutex
 	entries      map[string]*cacheEntry
 	tools        map[string]bool // every tool that was ever listed: clients remember them
+	taskTools    map[string]bool // whether a tool answers with tasks only, in the legacy era
 	partialTools []string        // tools of the list that is being read; nil without its first page
 	logging      bool            // the server has the capability logging
 	generation   int             // grows with each reset
@@ -193,7 +194,7 @@ func (l *listCache) invalidate(info *clientInfo) {
 func (l *listCache) reset() (kinds []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
+	for _, kind := range []string{"tools", "prompts"} { // capability.StripServer leaves listChanged to these two alone
 		listed := func(e *cacheEntry) bool { _, has := e.entry.Answers[kind+"/list"]; return has }
 		if slices.ContainsFunc(slices.Collect(maps.Values(l.entries)), listed) {
 			kinds = append(kinds, kind)
@@ -266,4 +267,10 @@ func (l *listCache) hasLogging() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.logging
+}
+
+func (l *listCache) needsTask(tool string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taskTools[tool]
 }

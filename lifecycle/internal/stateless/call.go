@@ -115,7 +115,7 @@ func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Du
 		}
 		return dp.client.Announce(d)
 	}
-	w.queue.tryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
+	w.queue.TryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
 	return w.server.DiagnoseCall(rq.call(), ev)

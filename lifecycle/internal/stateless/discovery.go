@@ -219,7 +219,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	defer close(quit)
 	dv.client.Tasks.Go(func() {
 		awaited := func() bool { return !session.IsClosed(w.ended) }
-		isRead := func() bool { return !w.queue.isPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 }
+		isRead := func() bool { return !w.queue.IsPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 }
 		dv.client.WatchIgnored(awaited, isRead, quit, cancel)
 	})
 	answer, err := w.request(asking, f, w.server.Profile.Startup)
@@ -264,21 +264,10 @@ func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 				return
 			}
 			dv.onToolsList(rq, a.value)
-			dv.session.dispatcher.respondWith(rq, a.member(), a.value)
+			dv.session.dispatcher.respondWith(rq, a.member(), listForClient(rq, a.value))
 			return
 		}
-		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-			if e.Result.Present() {
-				if d := dv.checkList(rq, f.Slice(e.Result)); d != nil {
-					f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(rq.id), []byte{'\n'}))
-					return
-				}
-			}
-			dv.cache.store(info, rq, f, e)
-			if e.Result.Present() {
-				dv.onToolsList(rq, f.Slice(e.Result))
-			}
-		}
+		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) { dv.onList(rq, f, e) }
 	}
 	for again := false; ; again = true {
 		w, _, d := dv.worker(ctx, rq.era, info)
@@ -316,22 +305,19 @@ func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 	}
 }
 
-// stripCapabilities removes from an answer to a handshake the capabilities that need a
-// process that lives on: notifications of changes, and tasks. listChanged of tools and
-// prompts stays in the legacy era, since we send those notifications ourselves.
-func stripCapabilities(result []byte, modern bool) []byte {
-	return session.ReplaceMember(result, "capabilities", func(capabilities []byte) []byte {
-		capabilities = session.FilterMembers(capabilities, func(name string) bool { return name != "tasks" })
-		capabilities = session.ReplaceMember(capabilities, "resources", func(r []byte) []byte {
-			return session.FilterMembers(r, func(name string) bool { return name != "subscribe" && name != "listChanged" })
-		})
-		if modern { // acknowledgeSubscription honours no filter
-			for _, kind := range []string{"tools", "prompts"} {
-				capabilities = session.ReplaceMember(capabilities, kind, func(r []byte) []byte {
-					return session.FilterMembers(r, func(name string) bool { return name != "listChanged" })
-				})
-			}
+func (dv *discovery) onList(rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	result := f.Slice(e.Result)
+	if e.Result.Present() {
+		if d := dv.checkList(rq, result); d != nil {
+			f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(rq.id), []byte{'\n'}))
+			return
 		}
-		return capabilities
-	})
+	}
+	dv.cache.store(rq.info, rq, f, e)
+	if e.Result.Present() {
+		dv.onToolsList(rq, result)
+		if list := listForClient(rq, result); len(list) != len(result) {
+			f.Replace(e.Result, list)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/capability"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -81,6 +82,8 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 			dp.client.SayOnce(fmt.Sprintf("the client has sent a request %q whose id is null, which cannot be answered; it was dropped", e.Method))
 			break
 		}
+		f = capability.StripRequest(f)
+		e = &f.Messages[0]
 		rq, working, ok := dp.addRequest(ctx, f, batch)
 		if !ok {
 			dp.client.SayOnce(fmt.Sprintf("the client has used the id %s for a second request before the first was answered; the second was dropped", e.ID))
@@ -137,6 +140,10 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 				fmt.Sprintf("a call of a tool whose name is longer than %d bytes", maxToolName), "have the client name a tool that the server lists")))
 			return
 		}
+		if rq.era == mcpproxy.Legacy && dp.session.discovery.cache.needsTask(rq.tool) {
+			dp.fail(rq, dp.client.Announce(noTasks(dp.session.serverName, rq.tool, "the tool answers with tasks alone (execution.taskSupport is \"required\")")))
+			return
+		}
 		dp.queueCall(ctx, rq)
 	case "ping":
 		dp.respondWith(rq, "result", []byte("{}"))
@@ -146,6 +153,10 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 		dp.acknowledgeSubscription(rq)
 	case "resources/subscribe", "resources/unsubscribe":
 		dp.decline(rq, "each call has a process of its own, so there is none that could tell of changes")
+	case "tasks/get", "tasks/result", "tasks/list", "tasks/update", "tasks/cancel":
+		d := noTasks(dp.session.serverName, "", rq.method+" is for work that goes on after an answer")
+		d.Code = -32601
+		dp.fail(rq, d)
 	case "initialize":
 		dp.table.goTask(func() { dp.session.discovery.answerInitialize(ctx, rq) })
 	case "server/discover":
@@ -179,7 +190,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		dp.onCancelled(f, e)
 	case "notifications/progress":
 		if w := dp.session.serverRequests.tokenOwner(f, e.Token, e.TokenAt); w != nil {
-			w.queue.tryEnqueue(f)
+			w.queue.TryEnqueue(f)
 			return
 		}
 		f.Close()
@@ -195,7 +206,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			return
 		}
 		for _, w := range dp.session.pool.readyWorkers() {
-			w.queue.tryEnqueue(mcpproxy.Parse(line))
+			w.queue.TryEnqueue(mcpproxy.Parse(line))
 		}
 	}
 }
@@ -207,7 +218,7 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	if w != nil {
-		w.queue.tryEnqueue(f) // a full queue loses it; the worker of a call is stopped anyway
+		w.queue.TryEnqueue(f) // a full queue loses it; the worker of a call is stopped anyway
 	} else {
 		f.Close()
 	}
@@ -248,7 +259,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		case mcpproxy.Response:
 			if r := dp.session.serverRequests.take(e.ID); r != nil {
 				told = true
-				r.worker.queue.tryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
+				r.worker.queue.TryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
 			}
 		}
 	}
@@ -266,4 +277,10 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 func (dp *dispatcher) rejectOther(f *mcpproxy.Frame) {
 	dp.reject(f, session.Refusal(-32600, diagnostics.PageMessage, dp.session.serverName, "",
 		"the client has sent a message with neither a method nor a result nor an error", ""))
+}
+
+// noTasks is the answer where a server or a client wants a task.
+func noTasks(server, tool, what string) diagnostics.Diagnosis {
+	return session.Refusal(-32603, diagnostics.PagePerCall, server, tool,
+		what+", and with stateful = false a process ends with its answer", "set stateful = true: then one process serves the whole session")
 }

@@ -271,8 +271,8 @@ func TestReadyWithFullQueue(t *testing.T) {
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
 	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
 	w.server.Init(s.client, s.client.Config.Profile)
-	w.queue.init(&session.CountingWriter{}, w.server.Answers)
-	w.queue.busy = true
+	w.queue.Init(&session.CountingWriter{}, w.server.Answers)
+	w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}")))
 	w.server.Answers.Add(mcpproxy.Memory)
 	killed := &killed{}
 	w.proc, s.pool.logLevel = killed, []byte("{}")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -59,14 +60,14 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 		w.mu.Unlock()
 	}()
 	f.Replace(f.Messages[0].IDAt, id)
-	at := new(delivery)
+	at := new(sendqueue.Delivery)
 	waiting := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	w.queue.enqueue(waiting, f, at)
+	w.queue.Enqueue(waiting, f, at)
 	select {
 	case got := <-answer:
 		return got.result()

@@ -46,7 +46,7 @@ func (p *pool) setLogLevel(params []byte) {
 	}
 	p.mu.Unlock()
 	for w, f := range told {
-		w.queue.tryEnqueue(f)
+		w.queue.TryEnqueue(f)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/capability"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -181,6 +182,10 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
 		return
 	}
+	if capability.IsTask(f.Slice(e.Result)) {
+		w.session.dispatcher.fail(rq, w.client.Announce(noTasks(w.session.serverName, rq.tool, "it has answered "+rq.method+" with a task, for work that goes on after the answer")))
+		return
+	}
 	if rq.onResponse != nil {
 		rq.onResponse(f, e)
 	}
@@ -203,7 +208,7 @@ func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 			w.session.discovery.onListChanged(w.info.eraOrLegacy())
 		}
 		return false
-	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":
+	case "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/tasks", "notifications/tasks/status":
 		return false
 	case "notifications/progress":
 		return w.ownsToken(e.Token)

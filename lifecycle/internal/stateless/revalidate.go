@@ -47,7 +47,7 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 			changed[listKind(name)] = true
 		}
 	}
-	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
+	for _, kind := range []string{"tools", "prompts"} { // capability.StripServer leaves listChanged to these two alone
 		if changed[kind] && era != mcpproxy.Modern {
 			dv.notifyListChanged(kind)
 		}

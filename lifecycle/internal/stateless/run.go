@@ -106,7 +106,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	s.pool.session, s.pool.client, s.pool.tools = s, s.client, map[string]*warmTool{}
 	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	s.discovery.session, s.discovery.client = s, s.client
-	s.discovery.cache.session, s.discovery.cache.tools = s, map[string]bool{}
+	s.discovery.cache.session, s.discovery.cache.tools, s.discovery.cache.taskTools = s, map[string]bool{}, map[string]bool{}
 	s.discovery.profile.Store(c.Profile)
 	return s
 }

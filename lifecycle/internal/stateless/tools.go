@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/capability"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -14,7 +15,8 @@ import (
 // toolsPage is the part of an answer to tools/list that we read.
 type toolsPage struct {
 	Tools []struct {
-		Name string `json:"name"`
+		Name      string          `json:"name"`
+		Execution json.RawMessage `json:"execution"`
 	} `json:"tools"`
 	NextCursor string `json:"nextCursor"`
 }
@@ -28,6 +30,13 @@ func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
 	}
 	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
 	dv.addToolsPage(result, from.Cursor == "")
+}
+
+func listForClient(rq *clientRequest, result []byte) []byte {
+	if rq.method != "tools/list" {
+		return result
+	}
+	return capability.StripTools(result)
 }
 
 // addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
@@ -48,6 +57,7 @@ func (dv *discovery) addToolsPage(result []byte, first bool) (next string) {
 			continue
 		}
 		l.tools[t.Name] = true
+		l.taskTools[t.Name] = capability.NeedsTask(t.Execution)
 		if l.partialTools != nil {
 			l.partialTools = append(l.partialTools, t.Name)
 		}
@@ -138,7 +148,7 @@ func (dv *discovery) respondHandshake(rq *clientRequest, name string, value []by
 			return
 		}
 	}
-	dv.session.dispatcher.respondWith(rq, name, stripCapabilities(value, modern))
+	dv.session.dispatcher.respondWith(rq, name, capability.StripServer(value, modern))
 }
 
 func (dv *discovery) checkList(rq *clientRequest, result []byte) *diagnostics.Diagnosis {

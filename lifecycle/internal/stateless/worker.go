@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -38,7 +39,7 @@ type worker struct {
 	freed    sync.Cond                 // requests or waiters has lost one, or removed is set
 	removed  bool                      // the process is gone
 
-	queue       sendQueue
+	queue       sendqueue.Queue
 	ended       chan struct{} // closed when the process is gone and all of its output was read
 	exit        confine.Exit
 	unreadInput int         // bytes of its stdin that it has not read
@@ -55,7 +56,7 @@ func (w *worker) run() {
 	})
 	pumps.Go(func() { w.server.PumpStderr(w.server.Pipes.Stderr, w.showsStderr) })
 	pumps.Go(func() {
-		w.queue.writeTo(w.conn)
+		w.queue.WriteTo(w.conn)
 		w.server.Pipes.Stdin.Close()
 	})
 	w.waitExit(said)
@@ -63,7 +64,7 @@ func (w *worker) run() {
 	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
 	w.exit, w.unreadInput = exit, session.UnreadBytes(w.server.Pipes.Stdin)
 	// Senders no longer wait for a process that has ended.
-	w.queue.close()
+	w.queue.Close()
 	w.server.Pipes.Stderr.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	w.server.Pipes.Stdout.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	pumps.Wait()
@@ -93,7 +94,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 		return
 	case <-soon.C:
 	}
-	if !w.queue.isClosed() { // else it is being stopped
+	if !w.queue.IsClosed() { // else it is being stopped
 		if !w.server.Quiet.Load() {
 			w.client.Stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so it was ended", w.session.serverName, w.forTool()))
 		}
@@ -105,7 +106,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 // trySend sends the worker one of our messages, after what is queued. It does not wait,
 // since the caller may hold locks that others need.
 func (w *worker) trySend(f *mcpproxy.Frame) {
-	if !w.queue.tryEnqueue(f) {
+	if !w.queue.TryEnqueue(f) {
 		w.onQueueFull()
 	}
 }
@@ -113,7 +114,7 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 func (w *worker) onQueueFull() {
 	w.session.client.SayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
 	w.unread.Store(true)
-	w.queue.close()
+	w.queue.Close()
 	w.proc.Kill()
 }
 
@@ -121,7 +122,7 @@ func (w *worker) addExit(ev *diagnostics.Evidence) {
 	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
 }
 
-func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
+func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.Delivery) {
 	f, beside := w.session.dispatcher.table.entrust(rq, w)
 	if f == nil {
 		return nil
@@ -132,8 +133,8 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	if w.tool != "" {
 		w.server.CallBegins(rq.tool, func() bool { return beside })
 	}
-	at = new(delivery)
-	w.queue.enqueue(ctx, f, at)
+	at = new(sendqueue.Delivery)
+	w.queue.Enqueue(ctx, f, at)
 	return at
 }
 
@@ -163,7 +164,7 @@ func (w *worker) waitForLateMessages() {
 func (w *worker) stop() {
 	s := w.session
 	// This closes stdin after what is queued, and most servers end then.
-	w.queue.close()
+	w.queue.Close()
 	soon := time.NewTimer(s.client.Times.ExitGrace)
 	defer soon.Stop()
 	select {
@@ -183,14 +184,14 @@ func (w *worker) stop() {
 
 // kill ends the process at once, and returns when it is gone.
 func (w *worker) kill() {
-	w.queue.close() // so that waitExit does not report the end of stdout
+	w.queue.Close() // so that waitExit does not report the end of stdout
 	w.proc.Kill()
 	<-w.ended
 }
 
 // notRead reports whether a worker that has ended has read nothing of a frame. If it has
 // read one byte, it may have acted on it.
-func (w *worker) notRead(at *delivery) bool {
-	before, begun := at.offset()
-	return !begun || w.queue.written.N.Load()-int64(w.unreadInput) <= before
+func (w *worker) notRead(at *sendqueue.Delivery) bool {
+	before, begun := at.Offset()
+	return !begun || w.queue.Written.N.Load()-int64(w.unreadInput) <= before
 }

@@ -64,3 +64,23 @@ func TestNoLineEnd(t *testing.T) {
 	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
 	p.Nothing()
 }
+
+// TestWorkerThatDoesNotRead: a worker that reads nothing delays no other, and its call can
+// be cancelled.
+func TestWorkerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "deaf", "{}"))
+	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("deaf", 0), "deaf\n") })
+	for range 3 {
+		p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 3<<20) + `"}`)
+	}
+	p.Send(sessiontest.CallOf("2", "echo", "{}"))
+	p.Answer("2")
+	p.Send(cancel("1"), sessiontest.Legacy("3", "ping", "{}"))
+	p.Answer("3")
+	f.Of("deaf")[0].Ended(t)
+	p.Nothing()
+}

@@ -19,7 +19,7 @@ func (p *pool) markReady(w *worker) {
 	p.mu.Lock()
 	p.anyReady, w.ready = true, true
 	if p.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
-		room = w.queue.tryEnqueue(p.logLevelRequest(w))
+		room = w.queue.TryEnqueue(p.logLevelRequest(w))
 	}
 	p.mu.Unlock()
 	if !room {
@@ -150,7 +150,7 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 	p.client.WarnWaivedOnce(w.proc.Plan())
 	written := &session.CountingWriter{Dst: pipes.Stdin}
 	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
-	w.queue.init(written, w.server.Answers)
+	w.queue.Init(written, w.server.Answers)
 	w.requestMemory = p.client.Proxy.Memory.Share(session.ShareFloor)
 	p.mu.Lock()
 	p.workers[w] = true

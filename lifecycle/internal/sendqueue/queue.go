@@ -1,4 +1,5 @@
-package stateless
+// Package sendqueue holds the frames that wait for a process to read them.
+package sendqueue
 
 import (
 	"context"
@@ -9,10 +10,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// sendQueue holds the frames for a worker, so that the senders do not wait while the worker reads
+// Queue holds the frames for a worker, so that the senders do not wait while the worker reads
 // one of them. What it holds counts in the memory of the session. One frame may wait in any case.
-type sendQueue struct {
-	written *session.CountingWriter // the worker's stdin
+type Queue struct {
+	Written *session.CountingWriter // the worker's stdin
 	memory  *mcpproxy.Share
 	mu      sync.Mutex
 	changed sync.Cond
@@ -21,29 +22,29 @@ type sendQueue struct {
 	closed  bool
 }
 
-// queuedFrame is a frame in a sendQueue.
+// queuedFrame is a frame in a Queue.
 type queuedFrame struct {
 	frame    *mcpproxy.Frame
 	cost     int64
-	delivery *delivery // nil if the sender does not ask
+	delivery *Delivery // nil if the sender does not ask
 }
 
-// delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
+// Delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
 // is begun, and then one more than the bytes before the frame.
-type delivery struct{ startsAfter atomic.Int64 }
+type Delivery struct{ startsAfter atomic.Int64 }
 
-func (d *delivery) offset() (at int64, ok bool) {
+func (d *Delivery) Offset() (at int64, ok bool) {
 	n := d.startsAfter.Load()
 	return n - 1, n > 0
 }
 
-func (q *sendQueue) init(written *session.CountingWriter, memory *mcpproxy.Share) {
-	q.changed.L, q.written, q.memory = &q.mu, written, memory
+func (q *Queue) Init(written *session.CountingWriter, memory *mcpproxy.Share) {
+	q.changed.L, q.Written, q.memory = &q.mu, written, memory
 }
 
-// enqueue queues a frame, which belongs to the queue from then on. It waits for room until
+// Enqueue queues a frame, which belongs to the queue from then on. It waits for room until
 // ctx is done: a worker that does not read must not hold its senders forever.
-func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
+func (q *Queue) Enqueue(ctx context.Context, f *mcpproxy.Frame, at *Delivery) {
 	// Wakes the loop below when ctx ends.
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
@@ -61,9 +62,9 @@ func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery
 	}
 }
 
-// tryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
+// TryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
 // false.
-func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
+func (q *Queue) TryEnqueue(f *mcpproxy.Frame) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.append(f, nil) {
@@ -75,7 +76,7 @@ func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 
 // append queues a frame, or closes it if the queue is closed. It returns false, and does neither, if
 // there is no room. The caller holds mu.
-func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
+func (q *Queue) append(f *mcpproxy.Frame, at *Delivery) bool {
 	cost := f.Cost()
 	switch {
 	case q.closed:
@@ -92,20 +93,20 @@ func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
 	return true
 }
 
-func (q *sendQueue) close() {
+func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	q.changed.Broadcast()
 }
 
-func (q *sendQueue) isClosed() bool {
+func (q *Queue) IsClosed() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.closed
 }
 
-func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
+func (q *Queue) WriteTo(to *mcpproxy.Conn) {
 	for {
 		q.mu.Lock()
 		for len(q.frames) == 0 && !q.closed {
@@ -121,7 +122,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		q.mu.Unlock()
 		if next.delivery != nil {
 			// Before Send: if the worker dies during it, this tells whether it has read any of the frame.
-			next.delivery.startsAfter.Store(q.written.N.Load() + 1)
+			next.delivery.startsAfter.Store(q.Written.N.Load() + 1)
 		}
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
@@ -134,7 +135,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	}
 }
 
-func (q *sendQueue) isPending() bool {
+func (q *Queue) IsPending() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.busy

@@ -1,0 +1,160 @@
+// Package capability removes from messages what a server cannot offer whose processes end with each
+// answer: news of changes, and tasks. A task is work that goes on after the answer, under a handle
+// that later requests name: capabilities.tasks of 2025-11-25, and the extension
+// io.modelcontextprotocol/tasks.
+package capability
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+const (
+	prefix         = "io.modelcontextprotocol/"
+	tasksExtension = prefix + "tasks"
+)
+
+// StripServer removes capabilities from a server's answer to a handshake. listChanged of tools and
+// prompts stays in the legacy era, since mcp-jail sends those notifications itself.
+func StripServer(result []byte, modern bool) []byte {
+	removed := [][]string{{"tasks"}, {"extensions", tasksExtension}, {"resources", "subscribe"}, {"resources", "listChanged"}}
+	if modern { // a subscription gets an empty filter
+		removed = append(removed, []string{"tools", "listChanged"}, []string{"prompts", "listChanged"})
+	}
+	for _, path := range removed {
+		result = remove(result, append([]string{"capabilities"}, path...)...)
+	}
+	return result
+}
+
+// StripRequest returns a request of the client without the extension for tasks, and a call without
+// the member by which it asks for a task. Then a server must answer with a result: 2025-11-25,
+// "Tasks, Capability Negotiation", and SEP-2663. It returns f itself if there is nothing to remove,
+// or if f is not held in memory. It closes a frame that it replaces.
+func StripRequest(f *mcpproxy.Frame) *mcpproxy.Frame {
+	e := &f.Messages[0]
+	params := f.Slice(e.Params)
+	if !mayHold(params, "task") {
+		return f
+	}
+	stripped := params
+	switch {
+	case e.Era() == mcpproxy.Modern:
+		stripped = remove(params, "_meta", prefix+"clientCapabilities", "extensions", tasksExtension)
+	case string(e.Method) == "initialize":
+		stripped = remove(params, "capabilities", "extensions", tasksExtension)
+	case string(e.Method) == "tools/call":
+		stripped = remove(params, "task")
+	}
+	if len(stripped) == len(params) {
+		return f
+	}
+	line := splice(f.Bytes(), e.Params.Start, e.Params.End, stripped)
+	f.Close()
+	return mcpproxy.Parse(line)
+}
+
+// StripTools removes execution.taskSupport from the tools of an answer to tools/list. A client that
+// reads there that a tool needs a task would not call it.
+func StripTools(result []byte) []byte {
+	if !mayHold(result, "taskSupport") {
+		return result
+	}
+	return change(result, "tools", func(list []byte) []byte {
+		var tools []json.RawMessage
+		if json.Unmarshal(list, &tools) != nil {
+			return list
+		}
+		out := []byte{'['}
+		for i, tool := range tools {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, remove(tool, "execution", "taskSupport")...)
+		}
+		return append(out, ']')
+	})
+}
+
+// NeedsTask reports whether a tool of 2025-11-25 answers with tasks alone, by its member execution.
+func NeedsTask(execution []byte) bool {
+	var e struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	return json.Unmarshal(execution, &e) == nil && e.TaskSupport == "required"
+}
+
+// IsTask reports whether a result is the handle of a task in place of an answer. result is nil if it
+// is not held in memory; a handle is never that large.
+func IsTask(result []byte) bool {
+	if !mayHold(result, "task") {
+		return false
+	}
+	var kind string
+	var handle, content bool
+	session.EachMember(result, func(name string, _ int64, value []byte) {
+		switch name {
+		case "resultType":
+			json.Unmarshal(value, &kind)
+		case "task":
+			var task struct {
+				ID *string `json:"taskId"`
+			}
+			handle = json.Unmarshal(value, &task) == nil && task.ID != nil
+		case "content":
+			content = true
+		}
+	})
+	return kind == "task" || handle && !content
+}
+
+// mayHold reports whether a name or a value can be in a text. It saves decoding most messages.
+func mayHold(message []byte, text string) bool {
+	return bytes.Contains(message, []byte(text)) || bytes.Contains(message, []byte(`\u`)) || bytes.Contains(message, []byte(`\/`))
+}
+
+// remove returns an object without the member at a path. All other bytes stay. If there is no such
+// member, it returns the object itself.
+func remove(object []byte, path ...string) []byte {
+	if len(path) > 1 {
+		return change(object, path[0], func(value []byte) []byte { return remove(value, path[1:]...) })
+	}
+	before, from, to := int64(1), int64(-1), int64(-1) // after the brace, or the member before
+	session.EachMember(object, func(name string, at int64, value []byte) {
+		end := at + int64(len(value))
+		if name == path[0] && from < 0 {
+			from, to = before, end
+		}
+		before = end
+	})
+	if from < 0 {
+		return object
+	}
+	if from == 1 { // the first member: the comma after it goes with it
+		rest := bytes.TrimLeft(object[to:], " \t\r\n")
+		if bytes.HasPrefix(rest, []byte{','}) {
+			to = int64(len(object)-len(rest)) + 1
+		}
+	}
+	return remove(splice(object, from, to, nil), path[0])
+}
+
+// change returns an object with the value of one member changed. All other bytes stay.
+func change(object []byte, member string, how func(value []byte) []byte) []byte {
+	out, added := object, int64(0)
+	session.EachMember(object, func(name string, at int64, value []byte) {
+		if name == member {
+			changed := how(value)
+			out = splice(out, at+added, at+added+int64(len(value)), changed)
+			added += int64(len(changed) - len(value))
+		}
+	})
+	return out
+}
+
+func splice(text []byte, from, to int64, value []byte) []byte {
+	return append(append(append(make([]byte, 0, len(text)+len(value)), text[:from]...), value...), text[to:]...)
+}
