@@ -39,6 +39,13 @@ func CheckEnvName(name string) error {
 	return CheckVariable(name)
 }
 
+// AuthorityVariables name a file of certificate authorities: to node, to OpenSSL and what uses it, to
+// Python's requests, curl, git, pip, Deno, cargo and the SDKs of AWS, and to most programs of NixOS.
+var AuthorityVariables = []string{
+	"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+	"PIP_CERT", "DENO_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE",
+}
+
 // MatchEnv evaluates the env rules for one variable and returns the rule that
 // decides; ok is true where it forwards the variable. The rule with more literal
 // characters decides. If two have equally many, an exact rule decides before a prefix,

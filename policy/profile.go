@@ -184,6 +184,8 @@ const (
 	OwnVariable = "mcp-jail: "
 	// MinimalEnvironment is the Rule of a variable that every server gets.
 	MinimalEnvironment = "the minimal environment"
+	// AuthorityRule is the Rule of the AuthorityVariables of the user, and begins that of their files.
+	AuthorityRule = "your certificate authorities, with granted hosts"
 	// PackageEnvironment is the Rule of a variable that an installed package brings.
 	PackageEnvironment = "the installed package"
 )

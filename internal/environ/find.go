@@ -66,11 +66,11 @@ func MaySet(name string, entry Setter) bool {
 }
 
 // Steers reports whether a variable acts on a server of the user's configuration: on the command of a
-// secret, on the rules of a preset, which send secrets to the hosts that variables name, or on the
-// code that the server loads. So an entry of a project's file that starts such a server may not set it.
+// secret, on the rules of a preset, which send secrets to the hosts that variables name, on the
+// authorities that the server trusts, or on the code that it loads. So an entry of a project's file that starts such a server may not set it.
 func Steers(name string) bool {
 	row, known := Find(name)
-	return known && (row.Reads(Secret) || row.Reads(Presets) || row.Reads(Loader))
+	return known && (row.Reads(Secret) || row.Reads(Presets) || row.Reads(Servers) || row.Reads(Loader))
 }
 
 // Loads reports whether a variable can make a program load code, or start other code than it would

@@ -12,6 +12,7 @@ const (
 	Lock    Reader = "the lock file's keys"                  // a package is pinned for the registry that they choose
 	Files   Reader = "wrap and status"                       // where the files of clients are
 	Presets Reader = "presets"                               // hosts and files of a preset\'s server, and its secrets
+	Servers Reader = "servers with granted hosts"            // a server gets the variable without a rule
 	Refused Reader = "none"                                  // no program gets it, though some would obey it
 )
 
@@ -66,7 +67,7 @@ func Rows() []Row {
 		{names("COLUMNS"), readers(Jail), Project, "the width of text and tables, in place of that of the terminal: a large number keeps each message on one line"},
 		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
 		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
-		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret), User, "authorities of `mcp-jail-tls`, unless a server could write them, and of registries"},
+		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret, Servers), User, "authorities of `mcp-jail-tls`, unless a server could write them, of registries, and of [granted hosts](policy.md#network-rules)"},
 		{names("GODEBUG", "GOTRACEBACK", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GORACE", "GOCOVERDIR", "ZONEINFO", "LOCALDOMAIN", "RES_OPTIONS"), readers(Jail), User, "Go's runtime"},
 		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
 
@@ -86,7 +87,7 @@ func Rows() []Row {
 		{names("NPM_*"), readers(Jail), Direct, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
 		{names("NPM_CONFIG_REGISTRY", "NPM_CONFIG_@*:REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_PREFIX"), readers(Jail, Lock), Direct, "the registry of npm's packages, or of a scope, and files that name one"},
 		{names("NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), Direct, "programs that npm starts, and another file of its configuration"},
-		{names("NODE_EXTRA_CA_CERTS"), readers(Jail), Direct, "authorities of npm's registries"},
+		{names("NODE_EXTRA_CA_CERTS", "PIP_CERT"), readers(Jail, Servers), Direct, "authorities of registries and of [granted hosts](policy.md#network-rules)"},
 		{names("NODE_ENV", "NODE_DEBUG", "NODE_NO_WARNINGS", "NODE_PENDING_DEPRECATION", "NODE_DISABLE_COLORS", "NODE_TLS_REJECT_UNAUTHORIZED", "NODE_USE_ENV_PROXY", "NODE_USE_SYSTEM_CA"), readers(Refused), Project, "node and its libraries"},
 		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), Direct, "node and the launchers beside npm"},
 
@@ -97,7 +98,7 @@ func Rows() []Row {
 		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), Direct, "programs that pip starts, and files that it writes"},
 		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*"), readers(Refused), Direct, "Python and its installers"},
 		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE", "PYTHONHASHSEED", "PYTHONFAULTHANDLER", "PYTHONDEVMODE", "PYTHONTRACEMALLOC", "PYTHONMALLOC", "PYTHONASYNCIODEBUG", "PYTHONVERBOSE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONLEGACYWINDOWSSTDIO", "PYTHON_COLORS"), readers(Refused), Project, "how Python runs and what it prints"},
-		{names("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), Direct, "authorities of a server's own libraries"},
+		{names("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE"), readers(Servers), Direct, "authorities of [granted hosts](policy.md#network-rules)"},
 		{names("GIT_*"), readers(Refused), Direct, "git"},
 		{names("GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_TERMINAL_PROMPT"), readers(Refused), Project, "who commits with git"},
 

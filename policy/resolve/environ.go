@@ -24,7 +24,7 @@ func (e environment) set(name, value, rule string, secret bool) {
 	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
 }
 
-func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) error {
+func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver, authorities map[string]string) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
@@ -34,6 +34,9 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver) er
 	env := make(environment, 14)
 	b.addMinimal(env, host)
 	env.set("PATH", b.visiblePath(out, c), minimalEnvironment, false)
+	for name, value := range authorities {
+		env.set(name, value, policy.AuthorityRule, false)
+	}
 	names := slices.Sorted(maps.Keys(host))
 	for _, name := range names {
 		b.applyEnvRules(env, name, host[name])

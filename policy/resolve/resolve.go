@@ -83,14 +83,12 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
 	b.addPrivateHome(out)
-	b.masks.hideSensitive()
-	b.masks.protectFixed()
-	b.masks.scan()
-	b.masks.protectBaseline()
+	b.masks.apply()
 	if failed := b.masks.git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
-	b.denyMissing() // now every entry is there that could cover a missing path
+	authorities := (&authorities{b.facts, b.writers, &b.links}).grant(out.Net) // after all that hides
+	b.denyMissing()                                                            // now every entry is there that could cover a missing path
 	b.warnUseless()
 	b.masks.warnDeciding()
 	out.Entries = b.entries.sorted()
@@ -102,7 +100,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	out.Folded = folding.foldedNames(out.Unprotected)
 	out.LinksAstray, out.GitConfig = b.masks.linksAstray, b.gitConfig(out)
 	out.Dir, out.HomeLinks = b.workingDirectory(out), b.homeLinks()
-	if err := b.buildEnvironment(out, c); err != nil {
+	if err := b.buildEnvironment(out, c, authorities); err != nil {
 		return nil, b.warnings.list, err
 	}
 	out.Links = b.visibleLinks(out)

@@ -10,6 +10,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
+// apply takes away what is sensitive or protected.
+func (b *masks) apply() {
+	b.hideSensitive()
+	b.protectFixed()
+	b.scan()
+	b.protectBaseline()
+}
+
 func (b *masks) hideSensitive() {
 	for _, s := range b.places.ListSensitive() {
 		b.hidePattern(s)

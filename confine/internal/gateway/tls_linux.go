@@ -76,7 +76,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Intercept
 	for i := range s.Files {
 		switch f := &s.Files[i]; {
 		case slices.Contains(t.CABundles, f.Path):
-			f.Content = authorities(p, program.CA(), append(slices.Clone(t.CABundles), planpkg.SystemBundles...), planpkg.AuthorityVariables)
+			f.Content = authorities(p, program.CA(), append(slices.Clone(t.CABundles), planpkg.SystemBundles...), policy.AuthorityVariables)
 		case f.Path == t.CAFile:
 			f.Content = authorities(p, program.CA(), nil, []string{planpkg.NodeAuthorities})
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -43,7 +42,7 @@ func TestAuthorities(t *testing.T) {
 		{"no file", "/dev/zero", ""},
 	} {
 		p := &policy.Profile{Env: []policy.Variable{{Name: "SSL_CERT_FILE", Value: c.path}}}
-		if got := authorities(p, []byte("OWN"), nil, plan.AuthorityVariables); got != c.want+"OWN" {
+		if got := authorities(p, []byte("OWN"), nil, policy.AuthorityVariables); got != c.want+"OWN" {
 			t.Errorf("%s: %q", c.what, got)
 		}
 	}

@@ -60,9 +60,7 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 		bundle := path.Join(o.TempDir, hostNSBundle)
 		c.plan.TLS = tlsPlan{Program: c.f.TLSProgram.Detail, CABundles: []string{bundle}}
 		o.Files = append(o.Files, spec.MadeFile{Path: bundle})
-		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
-			ensureEnv(o, name, bundle)
-		}
+		setAuthorities(o, bundle, bundle)
 		c.plan.Notes = append(c.plan.Notes, "hosts whose requests are inspected can be reached only by programs that read their certificate authorities from a variable (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS and the like), and not from the system's file")
 		return
 	}
@@ -84,9 +82,20 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 			o.Files = append(o.Files, spec.MadeFile{Path: name, Over: within(c.p, name)})
 		}
 	}
-	ensureEnv(o, NodeAuthorities, t.CAFile)
-	for _, name := range AuthorityVariables {
-		ensureEnv(o, name, t.CABundles[0])
-	}
+	setAuthorities(o, t.CAFile, t.CABundles[0])
 	c.plan.TLS = t
+}
+
+// setAuthorities names file to node, and bundle to all other programs. A variable of the user names
+// no other file: the programs would not find the jail's own authority.
+func setAuthorities(o *spec.Spec, file, bundle string) {
+	ensureEnv(o, NodeAuthorities, file)
+	for _, name := range AuthorityVariables {
+		ensureEnv(o, name, bundle)
+	}
+	for _, name := range policy.AuthorityVariables {
+		if name != NodeAuthorities && hasEnv(o, name) {
+			setEnv(o, name, bundle)
+		}
+	}
 }
