@@ -27,6 +27,7 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/programs/programs.go":         "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":    "names of variables for a shell to propose",
 	"cmd/internal/commands/callcmd/child.go":    "mcp-jail run, as a client of the user starts it",
+	"cmd/internal/commands/prefetch/find.go":    "mcp-jail-cli, as the session that a client starts would start it",
 	"cmd/internal/session/package_find.go":      "the variables that a launcher's line sets for its server are added",
 	"cmd/internal/wrapping/program.go":          "the variables that an entry sets are added, for what a start finds",
 	"packages/install/npmprogram.go":            "variables that begin with npm_config_",

@@ -22,6 +22,7 @@ var starts = map[string]struct{ why, environment string }{
 	"cmd/internal/programs/execute_unix.go":     {"mcp-jail-cli, from the directory of mcp-jail", "everything: mcp-jail becomes mcp-jail-cli"},
 	"cmd/internal/programs/execute_other.go":    {"the same", "the same"},
 	"cmd/internal/session/package_install.go":   {"the same, which fetches a package", "everything: mcp-jail starts mcp-jail-cli"},
+	"cmd/internal/commands/prefetch/fetch.go":   {"mcp-jail-cli, from its own directory, which fetches a package", "everything, as a client of the user has it, and what the entry sets"},
 	"cmd/internal/commands/callcmd/child.go":    {"mcp-jail run, from the directory of mcp-jail-cli", "everything, as a client of the user has it, and what the entry sets"},
 	"confine/egress/tlsworker/worker_linux.go":  {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
 	"confine/internal/gateway/secrets_linux.go": {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},

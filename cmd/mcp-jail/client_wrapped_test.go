@@ -51,7 +51,7 @@ func (c realClient) testWrapped(t *testing.T) {
 		t.Errorf("mcp-jail has records of servers that it did not start: %v", kept)
 	}
 	before := contents(t, files)
-	w.output(t, "wrap", "--yes", "--install")
+	w.output(t, "wrap", "--yes")
 	wrapped := contents(t, files)
 	if got := c.status(t, w, true); len(got) > 0 {
 		t.Errorf("mcp-jail knows of sessions that were not: %v", got)

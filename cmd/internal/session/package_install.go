@@ -19,14 +19,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// InstallMessage is one line of JSON that the companion prints while it installs for a session.
+// InstallMessage is one line of JSON that the companion prints while it installs for a session, or
+// for wrap.
 type InstallMessage struct {
-	Step     string `json:"step,omitempty"`
-	Files    int    `json:"files,omitempty"`
-	Bytes    int64  `json:"bytes,omitempty"`
-	Ready    string `json:"ready,omitempty"`    // name and version
-	Packages int    `json:"packages,omitempty"` // with Ready: it and what it needs
-	Error    string `json:"error,omitempty"`
+	Step     string   `json:"step,omitempty"`
+	Files    int      `json:"files,omitempty"`
+	Bytes    int64    `json:"bytes,omitempty"`
+	Ready    string   `json:"ready,omitempty"`    // name and version
+	Packages int      `json:"packages,omitempty"` // with Ready: it and what it needs
+	Skipped  []string `json:"skipped,omitempty"`  // with Ready: the packages whose scripts did not run
+	Error    string   `json:"error,omitempty"`
 }
 
 // installError reports that the package of a server could not be installed, or cannot be used.

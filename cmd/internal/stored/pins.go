@@ -127,12 +127,19 @@ func (a *All) PinOf(argv []string) *lockfile.Entry {
 }
 
 // Fetched reports whether the package of a launcher's line is pinned and in the store.
-func (a *All) Fetched(argv []string) bool {
-	e := a.PinOf(argv)
+func (a *All) Fetched(argv []string) bool { return inStore(a.PinOf(argv), a.host) }
+
+// HasPackage reports the same for a key.
+func HasPackage(host hostfs.Host, key lockfile.Key) bool {
+	lock, err := lockfile.Load(session.LockFile(host))
+	return err == nil && inStore(lock.Find(key), host)
+}
+
+func inStore(e *lockfile.Entry, host hostfs.Host) bool {
 	if e == nil {
 		return false
 	}
-	_, ok := session.PackageStore(a.host).Lookup(installed.ID(e))
+	_, ok := session.PackageStore(host).Lookup(installed.ID(e))
 	return ok
 }
 

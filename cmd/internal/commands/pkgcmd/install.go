@@ -39,6 +39,7 @@ type installCmd struct {
 	yes         bool
 	forSession  bool
 	recheck     bool // with forSession: see install.Installer.Recheck
+	forWrap     bool
 }
 
 func Install(line *cli.CommandLine) *cobra.Command {
@@ -74,7 +75,8 @@ host, and writes no file of yours.`
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
 	f.BoolVar(&i.recheck, "recheck", false, "")
-	for _, name := range []string{"for-session", "recheck"} { // mcp-jail run asks with them
+	f.BoolVar(&i.forWrap, "for-wrap", false, "")
+	for _, name := range []string{"for-session", "recheck", "for-wrap"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
 	}
 	one := cli.ProposeServers(line, &i.ConfigFlags)
@@ -86,15 +88,6 @@ host, and writes no file of yours.`
 		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
 	}
 	return cmd
-}
-
-// InstallLine installs the package of a launcher's line that mcp-jail run starts with these flags.
-func InstallLine(c terminal.Console, flags, argv []string, yes bool) error {
-	i := &installCmd{given: cmdline.Server{Given: true, Argv: argv}, yes: yes}
-	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
-		return err
-	}
-	return i.Run(c)
 }
 
 // Run installs one package after the other. If one fails, it goes on with the others.
@@ -117,7 +110,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 		cancel()
 		// What was begun must be put away before this process ends.
 		<-status
-		if !i.forSession {
+		if !i.forSession && !i.forWrap {
 			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
 		}
 		return cli.Interrupted(s)
@@ -128,6 +121,8 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	switch {
 	case i.forSession:
 		return i.serveSession(ctx, c, host)
+	case i.forWrap:
+		return i.serveWrap(ctx, c)
 	case i.update && i.repair, i.update && i.acceptTools, i.repair && i.acceptTools:
 		return exit.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
 	case i.acceptTools:
@@ -318,11 +313,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		io.Copy(io.Discard, c.Input())
 		alone.left()
 	}()
-	say := func(m session.InstallMessage) {
-		if text, err := json.Marshal(m); err == nil {
-			c.Printf("%s\n", text)
-		}
-	}
+	say := sayTo(c)
 	line, err := runline.Parse(i.given.Argv)
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host)}

@@ -24,10 +24,7 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	}
 	p := newInstallProgress(c, w.name)
 	defer p.done()
-	in := &install.Installer{
-		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
-		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: p.show,
-	}
+	in := i.installer(host, t, w, p.show)
 	if i.update {
 		return i.updateOne(ctx, c, in, p, w)
 	}
@@ -55,6 +52,13 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", show.Line(name))
 	}
 	return nil
+}
+
+func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
+	return &install.Installer{
+		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
+		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress,
+	}
 }
 
 func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {

@@ -13,17 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -31,11 +30,12 @@ import (
 type changeCmd struct {
 	entries.Choice
 	dryRun, yes bool
+	fetches     []*prefetch.Package // after the change
 }
 
 type wrapCmd struct {
 	changeCmd
-	install, logins bool
+	install, noInstall, logins bool
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
@@ -51,6 +51,10 @@ loses. Then it shows the difference, and asks. It changes the command line of a
 server and no other byte of the file, keeps a copy of the file, and writes nothing
 if a client has changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes it back.
 
+Then it fetches and pins the packages of the wrapped servers that are not there yet, as
+` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
+servers stay wrapped. Typed again, wrap goes on, and so does the first start of a server.
+
 An entry that starts a mcp-jail that does not exist any more, or another copy of it,
 is repaired: it gets the path of this program, and keeps its flags.
 
@@ -62,10 +66,12 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
-    mcp-jail wrap --file ~/.cursor/mcp.json --yes --install
+    mcp-jail wrap --file ~/.cursor/mcp.json --yes --no-install
     mcp-jail wrap --server linear --logins`
 	w.addTo(cmd)
-	cmd.Flags().BoolVar(&w.install, "install", false, "Fetch and pin the packages of the wrapped servers afterwards, without asking.")
+	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
+	cmd.Flags().BoolVar(&w.install, "install", false, "")
+	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
@@ -78,6 +84,9 @@ func (w *changeCmd) addTo(cmd *cobra.Command) {
 
 // Run shows the changes of the files, asks, and makes them.
 func (w *wrapCmd) Run(c terminal.Console) error {
+	if w.install && w.noInstall {
+		return exit.UsageErrorf("--install and --no-install are opposites: give one of them. Without both, wrap fetches the packages")
+	}
 	host, files, err := w.Find()
 	if err != nil {
 		return err
@@ -109,6 +118,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
 		changes = changesOf(files, wrap)
 	}
+	if !w.noInstall {
+		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), changes)
+	}
 	if countChanged(changes) > 0 {
 		program.Announce(c, host.Home)
 	}
@@ -125,7 +137,10 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.dryRun || err != nil && len(written) == 0 {
 		return errors.Join(err, left)
 	}
-	return errors.Join(err, w.offerLogins(c), w.offerInstall(c, host, changes), left)
+	if err != nil && !w.noInstall { // some files stay as they were
+		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
+	}
+	return errors.Join(err, w.offerLogins(c), prefetch.Fetch(c, w.fetches), left)
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
@@ -173,11 +188,14 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			c.Printf("\n%s", entries.DiffText(c, ch))
 		}
 	}
-	if todo == nil && len(changes) > 0 {
+	if todo == nil && len(changes) > 0 && w.fetches == nil {
 		c.Printf("\nnothing to do\n")
 	}
+	if w.dryRun && w.fetches != nil {
+		c.PrintText(fmt.Sprintf("\nto be fetched, unless --no-install is given: %s\n", prefetch.Names(w.fetches)))
+	}
 	if todo == nil || w.dryRun {
-		if todo != nil {
+		if w.dryRun && (todo != nil || w.fetches != nil) {
 			c.Printf("\nnothing was changed (--dry-run)\n")
 		}
 		return nil, nil
@@ -187,7 +205,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		// The question may wait for long, and a signal must still end it.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		if err := cli.Confirm(ctx, c, question(verb, todo)); err != nil {
+		if err := cli.Confirm(ctx, c, question(verb, todo, w.fetches)); err != nil {
 			if ctx.Err() != nil {
 				return nil, errors.New("interrupted: nothing was changed")
 			}
@@ -200,8 +218,8 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	return entries.Write(c, host, todo)
 }
 
-// question asks for all changes of some files at once.
-func question(verb string, todo []*wrapping.Change) string {
+// question asks for all changes of some files at once, and for what is fetched after them.
+func question(verb string, todo []*wrapping.Change, fetches []*prefetch.Package) string {
 	repaired := 0
 	for _, ch := range todo {
 		for _, s := range ch.Changed() {
@@ -217,63 +235,10 @@ func question(verb string, todo []*wrapping.Change) string {
 	if repaired > 0 {
 		parts = append(parts, "repair "+cli.Plural(repaired, "server"))
 	}
-	text := strings.Join(parts, " and ") + " in " + cli.Plural(len(todo), "file") + "?"
+	text := strings.Join(parts, " and ") + " in " + cli.Plural(len(todo), "file")
+	if len(fetches) > 0 {
+		text += ", and fetch " + cli.Plural(len(fetches), "package")
+	}
+	text += "?"
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// offerInstall asks whether to fetch the packages of the servers that were wrapped now, as far as
-// they are missing, and fetches them. With --install it does not ask, and fetches the packages of
-// all wrapped servers.
-func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
-	lines := launcherLines(changes, w.install)
-	if all, err := stored.Look(host); err == nil && !w.install {
-		lines = slices.DeleteFunc(lines, func(l launcherLine) bool { return all.Fetched(l.argv) })
-	}
-	switch {
-	case len(lines) == 0:
-		return nil
-	case w.install:
-	case w.yes || !c.Asks():
-		c.Printf("The first start of each server fetches its package. Ahead of time: `mcp-jail wrap --install`\n")
-		return nil
-	case !cli.AskYes(c, fmt.Sprintf("Fetch and pin the packages of %s now? Else the first start does it, and the client may give up before.", cli.Plural(len(lines), "server"))):
-		c.Printf("Later: `mcp-jail wrap --install`\n")
-		return nil
-	}
-	var failed []error
-	for _, line := range lines {
-		err := pkgcmd.InstallLine(c, line.flags, line.argv, w.yes)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", show.Spelled(line.argv), err))
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// launcherLine is the line of a launcher, and the flags with which mcp-jail run starts it.
-type launcherLine struct{ flags, argv []string }
-
-// launcherLines returns the launcher's lines of the servers that changed, one for each name and
-// package. With wrapped, it also returns those of the servers that were wrapped before.
-func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLine) {
-	seen := map[string]bool{}
-	for _, ch := range changes {
-		for _, s := range ch.Servers {
-			name, flags, argv := s.Name, append([]string{"--name", s.Name}, s.Flags...), s.Argv()
-			// Its line has the name and the flags that it was wrapped with.
-			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
-				name, flags, argv = w.Name, w.Flags, w.Argv
-			} else if s.Left != "" || s.Repair != nil {
-				continue
-			}
-			line, err := runline.Parse(argv)
-			key := name + " " + line.Wanted("")
-			if err != nil || seen[key] {
-				continue
-			}
-			seen[key] = true
-			lines = append(lines, launcherLine{flags, argv})
-		}
-	}
-	return lines
 }

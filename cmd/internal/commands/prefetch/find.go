@@ -1,0 +1,158 @@
+// Package prefetch fetches the packages of wrapped servers, so that their first starts need not.
+//
+// Each package is fetched by a mcp-jail-cli install of its own, with the flags, the variables and the
+// directory that the client's start of the server has. So it is pinned under the key that this start
+// looks for, and two clients with the same line share it.
+package prefetch
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Package is what some wrapped servers need, and have not got yet.
+type Package struct {
+	Name    string   // as their lines name it
+	Servers []string // and their clients
+	again   string   // the command that fetches it later
+
+	flags, argv []string // of mcp-jail run
+	env         []string // of the client's start
+	dir         string
+}
+
+// unknown is in the place of a value that only the client knows, such as a token. No line with it in
+// its package is fetched, and no program gets it.
+const unknown = "/known-to-the-client-only"
+
+// Missing returns the packages of the servers that are wrapped after some changes, as far as they are
+// not in the store: each once.
+func Missing(host hostfs.Host, clientsHost clients.Host, changes []*wrapping.Change) (missing []*Package) {
+	known := map[lockfile.Key]*Package{}
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			p, key := packageOf(host, clientsHost, ch.File, s)
+			if p == nil {
+				continue
+			}
+			if first, ok := known[key]; ok {
+				if first != nil && !slices.Contains(first.Servers, p.Servers[0]) {
+					first.Servers = append(first.Servers, p.Servers...)
+				}
+				continue
+			}
+			if stored.HasPackage(host, key) {
+				p = nil
+			} else {
+				missing = append(missing, p)
+			}
+			known[key] = p
+		}
+	}
+	return missing
+}
+
+// packageOf returns the package of a server, or nil if none is fetched for it.
+func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s wrapping.ServerChange) (*Package, lockfile.Key) {
+	argv := s.Argv()
+	if s.After != nil {
+		argv = s.After
+	}
+	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled {
+		return nil, lockfile.Key{}
+	}
+	started, err := s.AsClient(argv, clientsHost, func(clients.Reference) (string, error) { return unknown, nil })
+	if err != nil {
+		return nil, lockfile.Key{} // the client cannot start it here, and says why
+	}
+	w, _ := clients.ParseWrapped(started.Argv)
+	line, err := runline.Parse(w.Argv)
+	if err != nil || line.NoInstall || line.Offline || !fetches(w) {
+		return nil, lockfile.Key{}
+	}
+	p := &Package{
+		Name: line.Packages[0].String(), Servers: []string{s.Server + " of " + f.Client.Title},
+		flags: w.Flags, argv: w.Argv, env: environment(host.Environ, started.Env), dir: directory(host, started),
+	}
+	plain := installed.Key(&line, &host)
+	host.Environ, host.Dir = p.env, p.dir
+	key := installed.Key(&line, &host)
+	if strings.Contains(key.Spec, unknown) {
+		return nil, lockfile.Key{} // only the client knows where the package comes from
+	}
+	p.again = "mcp-jail install "
+	for _, axis := range waived(w.Flags) {
+		p.again += "--waive " + show.Spelled([]string{axis}) + " "
+	}
+	p.again += session.AskedLine(w.Argv, &line)
+	if plain != key { // the entry's variables choose the registry
+		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
+	}
+	return p, key
+}
+
+// fetches reports whether the first start of a line may fetch: auto_install of the user's defaults.
+func fetches(w clients.Wrapped) bool {
+	var common cmdline.ConfigFlags
+	var flags cmdline.PolicyFlags
+	if _, err := cmdline.Parse(w.Flags, slices.Concat(flags.Flags(), common.Flags())); err != nil {
+		return true // the fetch says what is wrong
+	}
+	t, err := session.Load(common, flags, "", "", cmdline.Server{Given: true, Argv: w.Argv})
+	return err != nil || t.Policy.Packages.AutoInstall
+}
+
+// waived returns the axes of the flags --waive.
+func waived(flags []string) (axes []string) {
+	for i, word := range flags {
+		if axis, ok := strings.CutPrefix(word, "--waive="); ok {
+			axes = append(axes, axis)
+		} else if word == "--waive" && i+1 < len(flags) {
+			axes = append(axes, flags[i+1])
+		}
+	}
+	return axes
+}
+
+func environment(environ []string, env []clients.Variable) []string {
+	environ = slices.Clone(environ)
+	for _, v := range env {
+		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
+		if !v.Unset {
+			environ = append(environ, v.Name+"="+v.Value)
+		}
+	}
+	return environ
+}
+
+func directory(host hostfs.Host, s wrapping.Started) string {
+	dir := cmp.Or(s.Dir, s.Root, host.Dir)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return host.Dir
+	}
+	return dir
+}
+
+// Names returns the names of packages for a sentence.
+func Names(packages []*Package) string {
+	var names []string
+	for _, p := range packages {
+		if name := show.Line(p.Name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
