@@ -175,6 +175,7 @@ var zeroValues = map[string]zeroValue{
 	"undo.Writer":    {value: new(undo.Writer)},
 	// clients
 	"clients.Blind":        {value: new(clients.Blind)},
+	"clients.Brings":       {value: new(clients.Brings)},
 	"clients.Client":       {value: new(clients.Client)},
 	"clients.Dir":          {value: new(clients.Dir)},
 	"clients.Edit":         {value: new(clients.Edit)},

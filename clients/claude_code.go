@@ -18,8 +18,6 @@ func claudeCode() Client {
 	project := above(everywhere(Project, ".mcp.json", JSON, tables("mcpServers")), InAll)
 	settings := everywhere(User, "~/.claude/settings.json", JSON, nil)
 	settings.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/settings.json"}}
-	plugins := unread(User, "~/.claude/plugins/installed_plugins.json", "@", whyPlugin)
-	plugins.Place.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/plugins/installed_plugins.json"}}
 	return Client{
 		Name: "claude-code", Title: "Claude Code", Aliases: []string{"claude-cli"},
 		Hello: []string{"claude-code"},
@@ -28,8 +26,8 @@ func claudeCode() Client {
 			Read:  "2.1.330: its system calls and trials with `claude mcp list` and `claude -p`",
 			Names: OneCounts, Order: "managed, the user's for this project, project from the nearest directory up, user, plugins",
 		},
+		Brings: []Brings{claudePlugins()},
 		Blind: []Blind{
-			plugins,
 			unread(User, "~/.claude/agents/**/*.md", "mcpServers", whyAgent),
 			unread(Project, ".claude/agents/**/*.md", "mcpServers", whyAgent),
 		},

@@ -6,11 +6,6 @@ func claudeDesktop() Client {
 		Windows: `%LOCALAPPDATA%\Packages\Claude_*\LocalCache\Roaming\Claude\claude_desktop_config.json`,
 		Note:    "The build from the Microsoft Store reads this copy, and not the file below `%APPDATA%`.",
 	}
-	extension := Blind{Why: whyPlugin, Place: Place{
-		Scope: User, Linux: "$XDG_CONFIG_HOME/Claude/Claude Extensions/*/manifest.json",
-		MacOS:   "~/Library/Application Support/Claude/Claude Extensions/*/manifest.json",
-		Windows: `%APPDATA%\Claude\Claude Extensions\*\manifest.json`,
-	}}
 	return Client{
 		Name: "claude-desktop", Title: "Claude Desktop", Aliases: []string{"claude-app"},
 		Hello: []string{"claude-ai"},
@@ -22,7 +17,7 @@ func claudeDesktop() Client {
 			Windows: `%APPDATA%\Claude\claude_desktop_config.json`,
 		}, store},
 		Lookup: Lookup{Read: "its documentation only", Names: OneFile},
-		Blind:  []Blind{extension},
+		Brings: []Brings{desktopExtensions()},
 		Shapes: []Shape{standard()},
 		Dir:    DirNone,
 		Hands:  "a short environment of its own, and what the entry sets",

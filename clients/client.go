@@ -10,28 +10,30 @@ import (
 // Its names in Hello come from messages of clients and from public lists of them. mcp-jail uses
 // them for messages and for its patience, and grants nothing because of them.
 type Client struct {
-	Name     string   // as a person types it: lower case, with dashes
-	Title    string   // as its makers write it
-	Aliases  []string // other names that ByName accepts
-	Hello    []string // what it sends as clientInfo.name; a "*" at the end stands for any rest
-	Basis    string   // where the facts come from
-	Places   []Place  // its files
-	Blind    []Blind  // its files that mcp-jail does not read
-	Lookup   Lookup   // how it puts its files together
-	Shared   []Shared // files whose variables it gives to all of its servers
-	Shapes   []Shape  // the ways to write an entry, the usual one first
-	Forms    []Form   // the variables that it replaces in an entry
-	Start    Patience // how long it waits for a server
-	Dir      Dir      // where its servers start
-	Hands    string   // which environment a server gets, beside what its entry says
-	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
-	AsText   bool     // it replaces Forms in the text of a file, before it looks for keys and values
-	ByType   bool     // the type of an entry decides whether it has a program, and not its other keys
-	Tilde    bool     // it replaces a "~" at the start of a command or an argument
-	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
-	Rewrites bool     // it writes its file by itself, even if the user changes no setting
-	Reload   string   // what a person does to make a changed file count
-	Quirks   []string // its other surprising properties, a sentence or two each
+	Name     string            // as a person types it: lower case, with dashes
+	Title    string            // as its makers write it
+	Aliases  []string          // other names that ByName accepts
+	Hello    []string          // what it sends as clientInfo.name; a "*" at the end stands for any rest
+	Basis    string            // where the facts come from
+	Places   []Place           // its files
+	Blind    []Blind           // its files that mcp-jail does not read
+	Brings   []Brings          // its plugins, which have files of their own
+	Lookup   Lookup            // how it puts its files together
+	Shared   []Shared          // files whose variables it gives to all of its servers
+	Shapes   []Shape           // the ways to write an entry, the usual one first
+	Forms    []Form            // the variables that it replaces in an entry
+	Known    map[string]string // the values of variables that are the same in each entry of a file
+	Start    Patience          // how long it waits for a server
+	Dir      Dir               // where its servers start
+	Hands    string            // which environment a server gets, beside what its entry says
+	OnlyCmd  bool              // it replaces Forms in the program's name, and not in the arguments
+	AsText   bool              // it replaces Forms in the text of a file, before it looks for keys and values
+	ByType   bool              // the type of an entry decides whether it has a program, and not its other keys
+	Tilde    bool              // it replaces a "~" at the start of a command or an argument
+	PathKept bool              // a server gets the PATH of a terminal; false for clients started from a desktop
+	Rewrites bool              // it writes its file by itself, even if the user changes no setting
+	Reload   string            // what a person does to make a changed file count
+	Quirks   []string          // its other surprising properties, a sentence or two each
 }
 
 // Lookup says how a client puts its files together.

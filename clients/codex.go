@@ -20,10 +20,11 @@ func codex() Client {
 			Read:  "0.169.0: its system calls, trials with `codex app-server`, and codex-rs/config (loader, merge.rs)",
 			Names: Mixed, Order: "managed, flags, project from the nearest directory up, profile, user, system",
 		},
+		Brings: []Brings{codexPlugins()},
 		Blind: []Blind{
 			{Place: Place{Scope: Managed, Linux: "/etc/codex/managed_config.toml", MacOS: "/etc/codex/managed_config.toml"}, Word: "mcp_servers", Why: whyRemote},
 			unread(User, "~/.codex/*.config.toml", "mcp_servers", "it counts with --profile only"),
-			unread(User, "~/.codex/plugins/**/.mcp.json", "", whyPlugin),
+			unread(User, "~/.codex/plugins/**/.mcp.json", "", whyFolder),
 			movedBy("CODEX_HOME", "agents/**/*.toml", unread(User, "~/.codex/agents/**/*.toml", "mcp_servers", whyAgent)),
 			{Place: above(everywhere(Project, ".codex/agents/**/*.toml", "", nil), InRepository), Word: "mcp_servers", Why: whyAgent},
 			movedBy("CODEX_HOME", "config.toml", unread(User, "~/.codex/config.toml", "config_file", whyAgentFile)),

@@ -15,8 +15,9 @@ func copilot() Client {
 		Basis:  "trials with 1.0.102 on Linux; bare project files: its documentation",
 		Places: []Place{user, project, github},
 		Lookup: Lookup{Read: "its documentation (“MCP server loading priority”)", Names: OneCounts, Order: "project, user, plugins"},
+		Brings: []Brings{copilotPlugins()},
 		Blind: []Blind{
-			unread(User, "~/.copilot/installed-plugins/**/.mcp.json", "", whyPlugin),
+			unread(User, "~/.copilot/installed-plugins/**/.mcp.json", "", whyFolder),
 			unread(User, "~/.copilot/agents/*.md", "mcp-servers", whyAgent),
 			unread(Project, ".github/agents/*.md", "mcp-servers", whyAgent),
 		},

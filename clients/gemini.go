@@ -26,9 +26,9 @@ func gemini() Client {
 			Read:  "0.61.0: its system calls, its bundle (mergeSettings, findEnvFile), trials with `gemini mcp list`",
 			Names: OneCounts, Order: "system, project, user, defaults of the system, extensions",
 		},
+		Brings: []Brings{geminiExtensions(".gemini", "GEMINI_CLI_HOME", "gemini-extension.json")},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "/etc/gemini-cli/system-defaults.json", MacOS: "/Library/Application Support/GeminiCli/system-defaults.json", Windows: `%ProgramData%\gemini-cli\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
-			unread(User, "~/.gemini/extensions/*/gemini-extension.json", "mcpServers", whyPlugin),
 			unread(User, "~/.gemini/agents/*.md", "mcp", whyAgent),
 			unread(Project, ".gemini/agents/*.md", "mcp", whyAgent),
 		},

@@ -105,6 +105,16 @@ func files(c Client) string {
 	for _, line := range slices.Concat(lookup(c), layouts(c)) {
 		notes.WriteString(fill("- "+line, "  ") + "\n")
 	}
+	if len(c.Brings) > 0 {
+		out.WriteString("\nServers of plugins, which `wrap` finds too:\n\n| folders | files with servers |\n|---|---|\n")
+		for _, b := range c.Brings {
+			fmt.Fprintf(&out, "| %s | `%s` |\n", firstFile(b.Root), strings.Join(slices.Concat(b.Manifests, b.Files), "`, `"))
+			if b.Note != "" {
+				notes.WriteString(fill("- "+firstFile(b.Root)+": "+b.Note, "  ") + "\n")
+			}
+		}
+		notes.WriteString(fill("- An update of a plugin brings its own files, without mcp-jail. `status` says so, and so does the next start of another server.", "  ") + "\n")
+	}
 	if len(c.Blind) > 0 {
 		out.WriteString("\nmcp-jail does not read these, and `status` names those that exist:\n\n| file | why |\n|---|---|\n")
 		for _, b := range c.Blind {

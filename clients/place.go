@@ -63,10 +63,12 @@ const Any = "*"
 
 // Table is where the servers are in a file. Its path consists of whole keys, from the root;
 // a dot in a key is a part of it. The table maps the names of servers to their entries. If
-// List is set, it is a list of entries, and each has its name at the key "name".
+// List is set, it is a list of entries, and each has its name at the key "name". If Single is set,
+// it is an entry, which the reader names.
 type Table struct {
-	Path []string
-	List bool
+	Path   []string
+	List   bool
+	Single bool
 }
 
 // Host is what the location of a file depends on.

@@ -25,10 +25,9 @@ func qwen() Client {
 			Read:  "0.24.4: its system calls, its bundle, trials with `qwen mcp list`",
 			Names: OneCounts, Order: "system, project, `.mcp.json`, user, extensions",
 		},
+		Brings: []Brings{geminiExtensions(".qwen", "QWEN_HOME", "qwen-extension.json", ".mcp.json")},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
-			unread(User, "~/.qwen/extensions/*/qwen-extension.json", "mcpServers", whyPlugin),
-			unread(User, "~/.qwen/extensions/*/.mcp.json", "", whyPlugin),
 			movedBy("QWEN_HOME", "agents/**/*.md", unread(User, "~/.qwen/agents/**/*.md", "mcpServers", whyAgent)),
 			unread(Project, ".qwen/agents/**/*.md", "mcpServers", whyAgent),
 		},

@@ -86,6 +86,11 @@ func TestAll(t *testing.T) {
 				t.Errorf("%s: a file that is not read is not described: %+v", c.Name, b)
 			}
 		}
+		for _, b := range c.Brings {
+			if b.Kind == "" || len(b.Manifests) == 0 || len(b.At) == 0 || !strings.Contains(b.Root.Linux, "*") {
+				t.Errorf("%s: what brings servers is not described: %+v", c.Name, b)
+			}
+		}
 		for _, s := range c.Shapes {
 			if s.Command == "" || s.Args == "" && s.Within != "" {
 				t.Errorf("%s: a shape is not described: %+v", c.Name, s)

@@ -47,7 +47,7 @@ func vscode() Client {
 			"The table is called `servers`. `inputs` beside it lists what `${input:ID}` asks for; that stays as it is.",
 			"A server with `sandboxEnabled` is confined by VS Code on macOS and Linux. Remove that key to use mcp-jail instead.",
 			"A folder has to be trusted before its servers start, and a changed server can be asked about again.",
-			"Servers that extensions bring are in no file.",
+			"Servers that the code of extensions brings are in no file.",
 		},
 	}
 }
@@ -59,6 +59,17 @@ func vscodeBlind() (all []Blind) {
 	}
 	for _, file := range []string{".vscode/settings.json", "*.code-workspace", ".devcontainer/devcontainer.json", ".devcontainer.json"} {
 		all = append(all, unread(Project, file, `"mcp"`, whySetting))
+	}
+	return append(all, coded("~/.vscode", "~/.vscode-insiders", "~/.vscode-oss", "~/.vscode-server", "~/.vscode-server-insiders")...)
+}
+
+// Providers is the key of an extension's package.json with which it says that its code brings servers.
+const Providers = "mcpServerDefinitionProviders"
+
+// coded returns the manifests of extensions whose code starts servers, in the directories of editors.
+func coded(dirs ...string) (all []Blind) {
+	for _, dir := range dirs {
+		all = append(all, unread(User, dir+"/extensions/*/package.json", Providers, whyCode))
 	}
 	return all
 }

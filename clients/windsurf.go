@@ -10,6 +10,7 @@ func windsurf() Client {
 		Hello:  []string{"windsurf-client", "windsurf*"},
 		Basis:  "its documentation; not tried",
 		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), plugin},
+		Blind:  coded("~/.windsurf", "~/.windsurf-server"),
 		Lookup: Lookup{Read: "its documentation only", Names: OneFile},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
@@ -37,7 +38,7 @@ func (s Entry) AsClient(argv []string, host clients.Host, ask func(clients.Refer
 	if s.For != "" {
 		host.Project = s.For
 	}
-	if s.isProject() || s.For != "" {
+	if s.isProject() && s.by.plugin == nil || s.For != "" {
 		st.Root = host.Project
 	}
 	v := values{s.by.client, host, ask, map[string]bool{}}
@@ -66,7 +67,7 @@ func (s *Started) addEnv(e Entry, v *values) error {
 		if shared.Place.Scope == clients.Project {
 			may = environ.Project
 		}
-		for _, path := range existing(shared.Place, v.host) {
+		for _, path := range locate.Existing(shared.Place, v.host) {
 			if err := s.add(v, may, sharedValues(shared, path)...); err != nil {
 				return err
 			}
@@ -237,6 +238,8 @@ func (v *values) value(r clients.Reference) (string, error) {
 		return v.host.Home, nil
 	case r.Kind != clients.FromEnv:
 		return v.ask(r)
+	case v.client.Known[r.Name] != "":
+		return v.client.Known[r.Name], nil
 	}
 	if value := v.host.Env(r.Name); value != "" {
 		return value, nil

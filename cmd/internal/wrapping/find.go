@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -121,17 +121,24 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 			c = chosen[0]
 			place, ok = placeFor(c, path, host)
 		}
+		byPlugin := pluginReading(path, host, sel)
+		ok = ok || byPlugin != nil
 		if !ok && len(sel.Clients) > 0 {
 			return nil, &NotFoundError{What: "file of " + c.Title + " that is written like", Name: path}
 		}
 		if !ok {
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ") + "; or change its entries by hand: the command mcp-jail, and before the arguments run, --, and the command of before"}
 		}
-		f := read(host, c, place, path)
+		r := reading{client: c, place: place}
+		if byPlugin != nil {
+			r = *byPlugin
+		}
+		f := read(host, r, path)
 		// The other clients that read the file count, too: what is written must suit all of them.
 		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
-			if f.addScope(p.Scope, path); len(sel.Clients) == 0 {
-				f.add(c, p, path)
+			r := reading{client: c, place: p}
+			if f.addScope(r, path); len(sel.Clients) == 0 {
+				f.add(r, path)
 			} else { // its entries are not asked for, and it reads those that are
 				f.addClient(c)
 			}
@@ -169,74 +176,34 @@ func Others(host clients.Host, found []*File) []*File {
 // lookFor returns the files of some clients, without those whose paths without links are known.
 func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (files []*File) {
 	known := map[string]*File{}
+	look := func(r reading, path string) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			real = path
+		}
+		// Links to one file are one file, read once for all its clients.
+		key := fmt.Sprint(editFormat(r.place.Format), real)
+		switch f := known[key]; {
+		case skipped[real]:
+		case f != nil:
+			f.add(r, path)
+		default:
+			known[key] = read(host, r, path)
+			files = append(files, known[key])
+		}
+	}
 	for _, c := range all {
 		for _, p := range c.Places {
 			if p.Scope != clients.User && p.Scope != clients.Project {
 				continue
 			}
-			for _, path := range existing(p, host) {
-				real, err := filepath.EvalSymlinks(path)
-				if err != nil {
-					real = path
-				}
-				if skipped[real] {
-					continue
-				}
-				// Links to one file are one file, read once for all its clients.
-				key := fmt.Sprint(editFormat(p.Format), real)
-				if f := known[key]; f != nil {
-					f.add(c, p, path)
-					continue
-				}
-				known[key] = read(host, c, p, path)
-				files = append(files, known[key])
+			for _, path := range locate.Existing(p, host) {
+				look(reading{client: c, place: p}, path)
 			}
 		}
+		eachOfPlugins(c, host, look)
 	}
 	return files
-}
-
-// Above returns the directories above a project, from the nearest to the root, and how many of them
-// belong to its repository, or -1 if it is in none.
-func Above(project string) (dirs []string, repo int) {
-	repo = -1
-	for dir := project; ; {
-		// .git is a file in a worktree and a submodule.
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && repo < 0 {
-			repo = len(dirs)
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir || project == "" {
-			return dirs, repo
-		}
-		dir = parent
-		dirs = append(dirs, dir)
-	}
-}
-
-func existing(p clients.Place, host clients.Host) (paths []string) {
-	for _, at := range p.LocateAll(host) {
-		paths = append(paths, existingAt(at)...)
-	}
-	return paths
-}
-
-func existingAt(at clients.Location) (paths []string) {
-	if at.File != "" {
-		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			paths = append(paths, at.File)
-		}
-		return paths
-	}
-	// fs.Glob has no **.
-	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
-		return inFolders(at.Dir, pattern)
-	}
-	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
-	for _, m := range matches {
-		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
-	}
-	return paths
 }
 
 func checkServers(files []*File, names []string) error {
@@ -258,8 +225,9 @@ func checkServers(files []*File, names []string) error {
 }
 
 // read reads a file and its servers. host is what its clients are thought to see.
-func read(host clients.Host, c clients.Client, p clients.Place, path string) *File {
-	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{{c, p}}}
+func read(host clients.Host, r reading, path string) *File {
+	c, p := r.client, r.place
+	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{r}}
 	// A client may keep much else in its user's file. No project needs a large one.
 	look := ownfile.Read
 	if editFormat(p.Format) == edit.JSON && p.Scope != clients.Project {
@@ -267,9 +235,9 @@ func read(host clients.Host, c clients.Client, p clients.Place, path string) *Fi
 	}
 	f.own, f.Err = look(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
-		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, below)
+		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, locate.Most)
 	}
-	if f.addScope(p.Scope, path); f.Err == nil {
+	if f.addScope(r, path); f.Err == nil {
 		f.parse()
 	}
 	return f

@@ -74,7 +74,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		if ok {
 			names = g.withhold(p, names)
 		}
-		g.addPaths(server, pathsIn(c, args, host))
+		g.addPaths(server, g.addPlugin(server, s, pathsIn(c, args, host)))
 	}
 	dir = g.addVariablePaths(server, pathsOfVariables(c, s, names, host), c, dir, host)
 	g.addNames(server, names)

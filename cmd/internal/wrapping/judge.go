@@ -114,9 +114,9 @@ func (s Entry) left() clients.Reason {
 	return s.Left
 }
 
-// within returns the host as the file sees it: one of the user has no project.
+// within returns the host as the file sees it: one of the user or of a plugin has no project.
 func (f *File) within(host clients.Host) clients.Host {
-	if !f.IsProject() {
+	if !f.IsProject() || f.Plugin() != nil {
 		host.Project = ""
 	}
 	return host

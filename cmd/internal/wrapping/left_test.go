@@ -296,7 +296,7 @@ func TestBesides(t *testing.T) {
 			if first != "" {
 				c, err := clients.ByName(first)
 				must(t, err)
-				f.add(c, f.Place, f.Path)
+				f.add(reading{client: c, place: f.Place}, f.Path)
 			}
 			v := f.Judge(f.Entries[0], Program{Path: ours}, h)
 			got := map[bool]string{true: "no", false: "-"}[v.Open]

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // A part is one of several entries of a name, out of which a client makes one.
@@ -55,13 +56,13 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 		}
 	}
 	for _, p := range c.Places {
-		for _, path := range existing(p, host) {
+		for _, path := range locate.Existing(p, host) {
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || known[real] {
 				continue
 			}
 			known[real] = true
-			all = append(all, read(host, c, p, path))
+			all = append(all, read(host, reading{client: c, place: p}, path))
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // plant writes files into the project or, if they begin with "~/", the home directory. It puts a
@@ -195,11 +196,11 @@ func TestAbove(t *testing.T) {
 	h.Project = filepath.Join(root, "a", "b")
 	must(t, os.MkdirAll(h.Project, 0o700))
 	must(t, os.Mkdir(filepath.Join(root, "a", ".git"), 0o700))
-	h.Above, h.Repo = Above(h.Project)
+	h.Above, h.Repo = locate.Above(h.Project)
 	if h.Repo != 1 || h.Above[0] != filepath.Join(root, "a") || h.Above[len(h.Above)-1] != "/" {
 		t.Fatalf("%q, %d", h.Above, h.Repo)
 	}
-	if dirs, repo := Above("/"); dirs != nil || repo != -1 {
+	if dirs, repo := locate.Above("/"); dirs != nil || repo != -1 {
 		t.Errorf("above the root: %q, %d", dirs, repo)
 	}
 	for _, dir := range []string{root, filepath.Join(root, "a")} {
@@ -232,14 +233,14 @@ func TestUnread(t *testing.T) {
 		return all
 	}
 	before := say(Selection{})
-	write(t, filepath.Join(h.Home, ".gemini/extensions/a/gemini-extension.json"), `{"mcpServers": {}}`)
-	write(t, filepath.Join(h.Home, ".gemini/extensions/b/gemini-extension.json"), `{"mcpServers": {}}`)
-	write(t, filepath.Join(h.Home, ".gemini/extensions/c/gemini-extension.json"), `{"name": "c"}`)
+	write(t, filepath.Join(h.Home, ".gemini/agents/a.md"), "---\nmcp_servers:\n---\n")
+	write(t, filepath.Join(h.Home, ".gemini/agents/b.md"), "---\nmcp_servers:\n---\n")
+	write(t, filepath.Join(h.Home, ".gemini/agents/c.md"), "---\nname: c\n---\n")
 	write(t, filepath.Join(h.Project, ".claude/agents/x/y.md"), "---\nmcpServers:\n- a\n---\n")
 	write(t, filepath.Join(h.Project, ".claude/agents/z.md"), "no servers\n")
 	write(t, filepath.Join(h.Project, ".crushrc"), "mcp add x --command y\n")
 	write(t, filepath.Join(h.Project, "w.code-workspace"), `{"settings": {"mcp": {}}}`)
-	want := append([]string{".claude/agents/x/y.md", "w.code-workspace", ".gemini/extensions/a/gemini-extension.json", ".crushrc"}, before...)
+	want := append([]string{".claude/agents/x/y.md", "w.code-workspace", ".gemini/agents/a.md", ".crushrc"}, before...)
 	if got := say(Selection{}); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -154,6 +154,8 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 			value = host.Home
 		case r.Kind == clients.FromEnv && r.Name == "HOME":
 			value = host.Home
+		case r.Kind == clients.FromEnv:
+			value = c.Known[r.Name]
 		}
 		if value == "" || c.OnlyCmd {
 			return "", false

@@ -2,8 +2,6 @@ package wrapping
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/clients/plugins"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,6 +18,7 @@ import (
 type reading struct {
 	client clients.Client
 	place  clients.Place
+	plugin *plugins.Plugin // that brings the file, or nil
 }
 
 func (r reading) isSame(o reading) bool {
@@ -30,14 +30,13 @@ func (r reading) isSame(o reading) bool {
 
 // add adds a client to those that read the file, and the servers that it alone finds. path is where
 // the client finds the file.
-func (f *File) add(c clients.Client, p clients.Place, path string) {
-	f.addScope(p.Scope, path)
-	r := reading{c, p}
+func (f *File) add(r reading, path string) {
+	f.addScope(r, path)
 	if !slices.ContainsFunc(f.readings, r.isSame) {
 		f.readings = append(f.readings, r)
 		f.find(r)
 	}
-	f.addClient(c)
+	f.addClient(r.client)
 }
 
 func (f *File) addClient(c clients.Client) {
@@ -47,17 +46,19 @@ func (f *File) addClient(c clients.Client) {
 }
 
 // addScope notes whose file it is. A file at a place of the user's is the user's, also if a project
-// has a link to it. A link of the user's to a project's file does not change whose that is.
-func (f *File) addScope(scope clients.Scope, path string) {
-	f.ofProject = f.ofProject || scope == clients.Project
-	f.ofUser = f.ofUser || scope != clients.Project && path == f.Real()
+// has a link to it. A link of the user's to a project's file does not change whose that is. A file of a
+// plugin is like a project's: others write its entries.
+func (f *File) addScope(r reading, path string) {
+	others := r.place.Scope == clients.Project || r.plugin != nil
+	f.ofProject = f.ofProject || others
+	f.ofUser = f.ofUser || !others && path == f.Real()
 }
 
 func (f *File) again() *File {
-	after := &File{Client: f.Client, Place: f.Place, Path: f.Path, host: f.host, readings: []reading{{f.Client, f.Place}}, own: f.own}
+	after := &File{Client: f.Client, Place: f.Place, Path: f.Path, host: f.host, readings: f.readings[:1:1], own: f.own}
 	after.parse()
 	for _, r := range f.readings {
-		after.add(r.client, r.place, f.Path)
+		after.add(r, f.Path)
 	}
 	after.ofProject, after.ofUser = f.ofProject, f.ofUser
 	return after
@@ -87,13 +88,13 @@ func (f *File) otherKey() error {
 			if p.Bare || p.Single || len(p.Line) > 0 {
 				continue
 			}
-			if found, err := f.entries(reading{c, p}); err == nil && slices.ContainsFunc(found, isServer) {
+			if found, err := f.entries(reading{client: c, place: p}); err == nil && slices.ContainsFunc(found, isServer) {
 				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s", f.Path, c.Title, places(p.Tables), reads)
 			}
 		}
 	}
 	// Each value at the top must be one: files of settings have commands of other kinds.
-	found, err := f.entries(reading{f.Client, clients.Place{Bare: true}})
+	found, err := f.entries(reading{client: f.Client, place: clients.Place{Bare: true}})
 	top, _, _ := f.parsed.Lookup()
 	table, _ := top.(map[string]any)
 	list, _ := top.([]any)
@@ -172,7 +173,7 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		}
 	}
 	for _, table := range tables {
-		at := edit.Table{Path: table.Path, Single: single}
+		at := edit.Table{Path: table.Path, Single: single || table.Single}
 		if err := f.parsed.Ambiguity(at); err != nil {
 			return nil, err
 		}
@@ -187,6 +188,8 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 			item := clients.Item{Table: table, Path: s.Path, Line: s.Line, Value: value}
 			if single {
 				item.Name = strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
+			} else if table.Single && r.plugin != nil {
+				item.Name = r.plugin.ID
 			}
 			e := f.entry(r, item, at, byShape)
 			if len(table.Path) == 0 && e.Left == clients.NoCommand {
@@ -252,7 +255,9 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 	case e.words.Ambiguous != nil:
 		e.Left, e.Detail = clients.Ambiguous, e.words.Ambiguous.Error()
 	case e.Left == "":
-		e.Left = f.reasonToLeave(e)
+		if e.Left = f.reasonToLeave(e); e.Left == "" && r.plugin != nil && r.plugin.Off != "" {
+			e.Left, e.Detail, e.Disabled = clients.Disabled, "with "+r.plugin.Title()+", in "+r.plugin.Off, true
+		}
 	}
 	return e
 }
@@ -262,34 +267,6 @@ func (s Entry) isProject() bool { return s.file.IsProject() }
 
 // Reader returns the client that finds the entry, and its place.
 func (s Entry) Reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
-
-// below bounds the files that are looked at in the folders of a place.
-const below = 2000
-
-// inFolders returns the files in a directory, and in the folders below it, whose names match a
-// pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
-// of files, and follows links to files alone. A folder that mcp-jail may not read has no files for a
-// client of the same user either.
-func inFolders(dir, pattern string) (paths []string) {
-	seen := 0
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fs.SkipDir
-		}
-		if seen++; seen > below {
-			paths = append(paths, dir)
-			return fs.SkipAll
-		}
-		matches, _ := filepath.Match(pattern, entry.Name())
-		info, err := os.Stat(path)
-		isDir := err == nil && info.IsDir()
-		if isDir && entry.Type()&fs.ModeSymlink != 0 || matches && !isDir {
-			paths = append(paths, path)
-		}
-		return nil
-	})
-	return paths
-}
 
 // IsProject reports whether a project may have brought the file.
 func (f *File) IsProject() bool { return f.ofProject && !f.ofUser }

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
@@ -16,7 +17,7 @@ import (
 func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 	for _, c := range j.file.clients() {
 		for _, shared := range c.Shared {
-			for _, path := range existing(shared.Place, j.host) {
+			for _, path := range locate.Existing(shared.Place, j.host) {
 				names, err := sharedNames(shared, path)
 				if err != nil {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())

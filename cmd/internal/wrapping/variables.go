@@ -167,7 +167,12 @@ func loadsCode(name, value string) bool {
 
 // ownHash is in the name of a server whose code only the file of its entry names: the private HOME of
 // such a name is that of no other project.
-func (s Entry) ownHash() string { return policy.ShortHash(s.file.Path + " " + s.For) }
+func (s Entry) ownHash() string {
+	if p := s.by.plugin; p != nil { // each of its versions has another folder
+		return policy.ShortHash(p.Client + " " + p.ID)
+	}
+	return policy.ShortHash(s.file.Path + " " + s.For)
+}
 
 // ServerEnv returns the variables that an entry of the file sets for its server. It leaves out
 // those because of which wrap leaves an entry. In the values, the client's references to the home

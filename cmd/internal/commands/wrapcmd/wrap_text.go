@@ -92,7 +92,9 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	if real := f.Real(); real != "" && real != f.Path {
 		title += "\n  it is a link to " + show.Name(cli.ShortPath(real, home))
 	}
-	if f.IsProject() {
+	if p := f.Plugin(); p != nil {
+		title += "\n  a file of " + show.Line(p.Title()) + ": its next update brings its own again"
+	} else if f.IsProject() {
 		title += "\n  a file of this project: others who use it need mcp-jail too"
 	}
 	return title

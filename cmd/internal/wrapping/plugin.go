@@ -1,0 +1,85 @@
+package wrapping
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/clients/plugins"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// Plugin returns the plugin that brings the file, or nil.
+func (f *File) Plugin() *plugins.Plugin { return f.readings[0].plugin }
+
+// Plugins returns the plugins of a client.
+func Plugins(c clients.Client, host clients.Host) []*plugins.Plugin {
+	return plugins.Find(c, host, plugins.Look{
+		Find: locate.Existing,
+		Real: filepath.EvalSymlinks,
+		Read: func(path string) ([]byte, error) {
+			file, err := ownfile.Read(path)
+			if err != nil {
+				return nil, err
+			}
+			return file.Data, nil
+		},
+	})
+}
+
+func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
+	for _, p := range Plugins(c, host) {
+		for _, f := range p.Files {
+			each(reading{p.Reader(c), f.Place, p}, f.Path)
+		}
+	}
+}
+
+// pluginReading returns how a client reads a file of one of its plugins, or nil for another file.
+func pluginReading(path string, host clients.Host, sel Selection) (found *reading) {
+	for _, c := range clients.All() {
+		if sel.selects(c) {
+			eachOfPlugins(c, host, func(r reading, at string) {
+				if at == path && found == nil {
+					found = &r
+				}
+			})
+		}
+	}
+	return found
+}
+
+// addPlugin grants the server of a plugin the variables of its folders, and the folder to which the
+// plugin may write. It returns the other paths.
+func (g *Grant) addPlugin(server *config.Server, s Entry, found []foundPath) []foundPath {
+	p, c := s.by.plugin, s.by.client
+	if p == nil {
+		return found
+	}
+	words := s.Argv()
+	for _, v := range s.Env {
+		words = append(words, v.Value)
+	}
+	root, data := p.Variables(c, words)
+	isData := func(word string) bool { return data != "" && c.Names(word, data) }
+	if slices.ContainsFunc(words, isData) {
+		g.Flags = append(g.Flags, "--write", "${"+data+"}")
+		server.Access = &config.Access{Fs: []policy.FsRule{{Path: c.Known[data], Read: true, Create: true, Update: true, Delete: true}}}
+	}
+	found = slices.DeleteFunc(found, func(f foundPath) bool { return isData(f.word) })
+	granted := func(f foundPath) bool { return f.why == "" }
+	isRoot := func(f foundPath) bool { return f.path == p.Root && granted(f) }
+	if root != "" && (server.Access != nil || slices.ContainsFunc(found, granted)) && !slices.ContainsFunc(found, isRoot) {
+		// The default policy grants its code as well, and rules for files replace that.
+		found = append(found, foundPath{word: "${" + root + "}", path: p.Root})
+	}
+	for _, name := range []string{root, data} {
+		if name != "" && p.Sets() {
+			g.addNames(server, []string{name})
+		}
+	}
+	return found
+}

@@ -1,0 +1,106 @@
+package wrapping
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPlugins: the servers of plugins are wrapped where the client reads them, and unwrapping gives the
+// file back. A plugin's text counts as another's: it steers nothing outside of the jail.
+func TestPlugins(t *testing.T) {
+	const (
+		root = ".claude/plugins/cache/m/p/1/"
+		list = `{"version": 2, "plugins": {"p@m": [{"scope": "user", "version": "1", "installPath": "HOME/` + root + `"}]}}`
+	)
+	for name, c := range map[string]struct {
+		client, file, text string
+		off                bool
+		want               string // the words before the server's, or why it stays
+	}{
+		"a launcher": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}`, false, "--name a --"},
+		"at the top": {"claude-code", root + ".mcp.json", `{"a": {"command": "npx", "args": ["-y", "x"]}}`, false, "--name a --"},
+		"its own code": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js"]}}}`, false,
+			"--name a-HASH --env CLAUDE_PLUGIN_ROOT --env CLAUDE_PLUGIN_DATA --"},
+		"a file of its own": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js", "${CLAUDE_PLUGIN_ROOT}/d"]}}}`, false,
+			"--name a-HASH --env CLAUDE_PLUGIN_ROOT --env CLAUDE_PLUGIN_DATA --read ${CLAUDE_PLUGIN_ROOT}/d --read ${CLAUDE_PLUGIN_ROOT} --"},
+		"its data": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${CLAUDE_PLUGIN_DATA}"]}}}`, false,
+			"--name a --write ${CLAUDE_PLUGIN_DATA} --env CLAUDE_PLUGIN_DATA --"},
+		"in the manifest": {"claude-code", root + ".claude-plugin/plugin.json", `{"name": "p", "mcpServers": [{"a": {"command": "npx", "args": ["-y", "x"]}}]}`, false, "--name a --"},
+		"switched off":    {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}`, true, "is switched off"},
+		"a variable that acts on mcp-jail": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {"npm_config_registry": "http://x"}}}}`, false,
+			"has a variable that would change"},
+		"an extension": {"gemini", ".gemini/extensions/e/gemini-extension.json", `{"name": "e", "mcpServers": {"a": {"command": "node", "args": ["${extensionPath}${/}s.js"]}}}`, false, "--name a-HASH --"},
+		"a bundle": {"claude-desktop", ".config/Claude/Claude Extensions/e/manifest.json", `{"server": {"type": "node", "mcp_config": {"command": "node", "args": ["${__dirname}/s.js"], "env": {"K": "${user_config.k}"}}}}`, false,
+			"--name e-HASH --env K --"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			if c.client == "claude-code" {
+				write(t, filepath.Join(h.Home, ".claude/plugins/installed_plugins.json"), strings.ReplaceAll(list, "HOME", h.Home))
+				write(t, filepath.Join(h.Home, root, "s.js"), "")
+				write(t, filepath.Join(h.Home, root, "d"), "")
+			}
+			if c.off {
+				write(t, filepath.Join(h.Home, ".claude/settings.json"), `{"enabledPlugins": {"p@m": false}}`)
+			}
+			path := filepath.Join(h.Home, c.file)
+			write(t, path, c.text)
+			for _, sel := range []Selection{{}, {Files: []string{path}}} {
+				f := only(t, h, sel)
+				if f.Client.Name != c.client || f.Plugin() == nil || !f.IsProject() {
+					t.Fatalf("%s, %v, %v", f.Client.Name, f.Plugin(), f.IsProject())
+				}
+				change := f.Wrap(Program{Path: program}, sel, h, NewNames([]*File{f}, nil))
+				got := change.Servers[0].Left
+				if got == "" {
+					after := strings.Join(change.Servers[0].After, " ")
+					words, _, _ := strings.Cut(strings.TrimPrefix(after, program+" run "), " -- ")
+					got = strings.ReplaceAll(words, f.Entries[0].ownHash(), "HASH") + " --"
+				}
+				if !strings.HasPrefix(got, c.want) {
+					t.Fatalf("%q, want %q", got, c.want)
+				}
+				if change.Servers[0].Left != "" {
+					continue
+				}
+				_, err := change.Write(filepath.Join(h.Home, "state"), time.Now())
+				must(t, err)
+				f = only(t, h, sel)
+				back := f.Unwrap(sel, nil)
+				_, err = back.Write(filepath.Join(h.Home, "state"), time.Now())
+				must(t, err)
+				if text, err := os.ReadFile(path); err != nil || string(text) != c.text {
+					t.Errorf("%q, %v, want %q", text, err, c.text)
+				}
+			}
+		})
+	}
+}
+
+// TestPluginsNamed: a server of a plugin that no file has is named, and so is an extension with code.
+func TestPluginsNamed(t *testing.T) {
+	h := newHost(t)
+	root := filepath.Join(h.Home, ".claude/plugins/cache/m/p/1")
+	write(t, filepath.Join(root, ".claude-plugin/plugin.json"), `{"mcpServers": "./s.mcpb"}`)
+	write(t, filepath.Join(h.Home, ".codex/plugins/cache/m/p/1/.mcp.json"), `{"mcpServers": {}}`)
+	write(t, filepath.Join(h.Home, ".codex/plugins/elsewhere/.mcp.json"), `{"mcpServers": {}}`)
+	for _, dir := range []string{"a.b-1", "a.c-1", "a.c-2"} {
+		write(t, filepath.Join(h.Home, ".vscode/extensions", dir, "package.json"), `{"contributes": {"mcpServerDefinitionProviders": [{"id": "x"}]}}`)
+	}
+	write(t, filepath.Join(h.Home, ".vscode/extensions/a.d-1/package.json"), `{"contributes": {}}`)
+	write(t, filepath.Join(h.Home, ".vscode/extensions/.obsolete"), `{"a.c-1": true}`)
+	var got []string
+	for _, b := range Unread(h, Selection{}) {
+		if strings.Contains(b.Path, ".mcp") || b.Starts {
+			why, _, _ := strings.Cut(b.Why, ": ")
+			got = append(got, strings.TrimPrefix(b.Path, h.Home+"/")+" "+why)
+		}
+	}
+	want := "~/.vscode/extensions/a.b-1/package.json not jailed; ~/.vscode/extensions/a.c-2/package.json not jailed; ~/.codex/plugins/elsewhere/.mcp.json it is in no folder of a plugin that mcp-jail knows; ./s.mcpb of the plugin p@m 1"
+	if strings.Join(got, "; ") != strings.ReplaceAll(want, "~/", "") {
+		t.Errorf("%q", got)
+	}
+}
