@@ -179,7 +179,7 @@ var insideModules = []string{module + "internal/environ", module + "internal/pri
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/features/featurestest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
-	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry",
+	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry", "internal/testkit/container",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.

@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -45,7 +46,7 @@ const (
 )
 
 // extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
-var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain, "flood": floodMain}
+var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain, "flood": floodMain, container.Name: container.Main}
 
 // tlsMain is mcp-jail-tls.
 func tlsMain() {

@@ -89,7 +89,7 @@ func namespacedFaults() []fault {
 		{step: "mounts", what: "umount2", call: unix.SYS_UMOUNT2, errno: unix.EBUSY},
 		{step: "mounts", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
 		{step: "mounts", what: "unlinkat", call: unix.SYS_UNLINKAT, errno: unix.EIO},
-		{step: "mounts", what: "sethostname", call: unix.SYS_SETHOSTNAME, errno: unix.EPERM},
+		{step: "mounts", what: "sethostname", call: unix.SYS_SETHOSTNAME, errno: unix.EINVAL},
 		{step: "carve-outs", what: "fstatfs", call: unix.SYS_FSTATFS, errno: unix.EIO},
 		{step: "limits", what: "prlimit64(RLIMIT_CORE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_CORE}, errno: unix.EPERM},
 		{step: "landlock rules", what: "landlock_create_ruleset", call: unix.SYS_LANDLOCK_CREATE_RULESET, errno: unix.ENOMEM},

@@ -59,7 +59,7 @@ func HomeDir() (string, error) {
 		// Desktop clients may start servers without HOME.
 		u, err := user.Current()
 		if err != nil || !filepath.IsAbs(u.HomeDir) {
-			return "", errors.New("the home directory cannot be found: HOME is not set to an absolute path")
+			return "", fmt.Errorf("the home directory cannot be found: HOME is not set to an absolute path, and the user %d is not in /etc/passwd: set HOME to a directory of yours (docker run --env HOME=DIR)", os.Getuid())
 		}
 		home = u.HomeDir
 	}

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -51,6 +53,8 @@ func (h *home) claim() error {
 		return exit.ConfigErrorf("servers.%s: the private HOME of this name was made for another server: one on the command line, or of another file. Give this server another name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
 	case errors.Is(err, records.ErrOtherOwner):
 		return exit.UsageErrorf("the private HOME of the name %s was made for another server: a configured one, or one with another command. Choose another name with --name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+	case !h.policy.HomeReal && (errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES)):
+		return &exit.HostError{Err: fmt.Errorf("the private HOME of this server cannot be made: %w. Make that place writable, or let XDG_STATE_HOME name a directory of yours", err)}
 	case err != nil && !h.policy.HomeReal:
 		return &exit.HostError{Err: err}
 	}

@@ -182,6 +182,8 @@ type usernsFacts struct {
 	SeccompMode        string // the Seccomp line of /proc/self/status
 	Root               bool
 	Chrooted           bool
+	Mapped             bool // the namespace was made, and the refusal is of what came next
+	MapsRoot           bool // this process has CAP_SETFCAP, which mapping root needs (user_namespaces(7))
 }
 
 // usernsFeature says why user namespaces are refused and what would help. It tests for the most
@@ -201,15 +203,34 @@ func usernsFeature(f usernsFacts) Feature {
 	case f.AppArmorRestricted == "1" && !f.Root:
 		return Unavailable("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
 			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")
+	case f.Root && f.Mapped && !f.MapsRoot && f.Errno == "EPERM":
+		return Unavailable("root without CAP_SETFCAP may not map itself into one, as in a container without capabilities",
+			"start mcp-jail as an ordinary user (docker run --user 1000), or give the container this capability (--cap-add SETFCAP)")
+	case f.Errno == "EACCES" && f.confined(): // a seccomp filter has answered EPERM
+		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process refuses it, or the mounts in it",
+			"start the container with --security-opt apparmor=unconfined, or with a profile that has the rules `userns,` and `mount,`")
 	case f.Chrooted:
 		return Unavailable("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
 	case f.SeccompMode == "2":
 		return Unavailable("a seccomp filter around this process refuses it, as containers and some sandboxes install one",
 			"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
-	case f.AppArmorProfile != "" && f.AppArmorProfile != "unconfined":
+	case f.confined():
 		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process may refuse it", "add the rule `userns,` to that profile")
 	}
 	return Unavailable("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
+}
+
+func (f usernsFacts) confined() bool {
+	return f.AppArmorProfile != "" && f.AppArmorProfile != "unconfined"
+}
+
+// underFilter adds to the detail of a call that seems to be missing that a seccomp filter may hide it:
+// Podman's default answers ENOSYS for calls that it does not know.
+func underFilter(seccompMode string, f Feature) Feature {
+	if seccompMode != "2" || f.Answer != No {
+		return f
+	}
+	return Unavailable(f.Detail+", or a seccomp filter around this process hides it", f.Fix+"; in a container, use a runtime whose profile knows the call")
 }
 
 // freshProcFeature evaluates /proc/self/mountinfo. The kernel lets a user namespace mount a new

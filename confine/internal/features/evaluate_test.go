@@ -66,10 +66,29 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 		{usernsFacts{Errno: "EPERM", SeccompMode: "2", AppArmorProfile: "docker-default"}, "a seccomp filter"},
 		{usernsFacts{Errno: "EPERM", AppArmorProfile: "docker-default"}, "the AppArmor profile docker-default"},
 		{usernsFacts{Errno: "EPERM", AppArmorProfile: "unconfined"}, "refuses it with EPERM"},
+		{usernsFacts{Errno: "EACCES", SeccompMode: "2", AppArmorProfile: "docker-default", Mapped: true}, "the AppArmor profile docker-default around this process refuses it, or the mounts"},
+		{usernsFacts{Errno: "EACCES", AppArmorRestricted: "1", Root: true, AppArmorProfile: "docker-default", Mapped: true}, "the AppArmor profile docker-default"},
+		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true}, "root without CAP_SETFCAP"},
+		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true, SeccompMode: "2"}, "root without CAP_SETFCAP"},
+		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true, MapsRoot: true, SeccompMode: "2"}, "a seccomp filter"},
+		{usernsFacts{Errno: "EPERM", Root: true, SeccompMode: "2"}, "a seccomp filter"},
+		{usernsFacts{Errno: "EPERM", Mapped: true, SeccompMode: "2"}, "a seccomp filter"},
 	} {
 		got := usernsFeature(c.facts)
 		if got.Answer != No || !strings.Contains(got.Detail, c.want) || got.Fix == "" {
 			t.Errorf("%+v: %+v, want %q", c.facts, got, c.want)
+		}
+	}
+}
+
+// TestUnderFilter checks that what a filter can hide is not taken for a fault of the kernel alone.
+func TestUnderFilter(t *testing.T) {
+	for _, f := range []Feature{Unavailable("absent", "a kernel"), Available("ABI 7"), Undetermined("EIO")} {
+		for mode, hides := range map[string]bool{"0": false, "": false, "2": f.Answer == No} {
+			got := underFilter(mode, f)
+			if strings.Contains(got.Detail, "or a seccomp filter around this process hides it") != hides || got.Answer != f.Answer || !hides && got != f {
+				t.Errorf("mode %q, %+v: %+v", mode, f, got)
+			}
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 // only.
 func Probe() Features {
 	f := ProbeForStart()
-	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
+	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "filter all threads at once")
 	f.UserNamespaces = UserNamespaces()
 	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
 	f.MountAPI = Cache.Get("mount_api", probeMountAPI)
@@ -110,7 +110,7 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 	abi, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.ENOSYS):
-		return 0, 0, Unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
+		return 0, 0, underFilter(seccompMode(), Unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"))
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return 0, 0, Unavailable("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
 	case errors.Is(err, unix.EPERM):
@@ -148,7 +148,13 @@ func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	case good:
 		return Available("")
 	case unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
-		return Unavailable("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
+		f := Unavailable("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
+		if errno == unix.ENOSYS {
+			f = underFilter(seccompMode(), f)
+		}
+		return f
+	case unix.EPERM:
+		return Unavailable("a seccomp filter around this process refuses further filters", "start the container with a seccomp profile that allows seccomp(2)")
 	}
 	return Undetermined("the kernel answers " + errno.Error())
 }
@@ -178,7 +184,7 @@ func probeGetFD() Feature {
 		return Unavailable("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
 	}
 	return Unavailable("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
-		"allow pidfd_getfd in the filter around mcp-jail")
+		"allow pidfd_getfd in the filter around mcp-jail, as docker run --cap-add SYS_PTRACE does")
 }
 
 // seccompNotifyFeature asks for user notification with WAIT_KILLABLE_RECV (Linux 5.19). Without
@@ -200,17 +206,22 @@ func ProbeUserNamespaces() Feature {
 	// The first attempt has no mappings: if clone fails with mappings, package syscall leaves a
 	// pipe open.
 	pid, err := execNothing(&syscall.SysProcAttr{Cloneflags: all})
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	mapped := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+	if mapped {
 		pid, err = execNothing(&syscall.SysProcAttr{
 			Cloneflags: all, Unshareflags: unix.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		})
 	}
-	if err == nil { // impossible, but leave no process behind
+	if err == nil { // it was killed before it could execute, or the impossible has happened
 		var ws syscall.WaitStatus
 		syscall.Kill(pid, syscall.SIGKILL)
 		syscall.Wait4(pid, &ws, 0, nil)
+		if ws.Signaled() && ws.Signal() == syscall.SIGSYS {
+			return Unavailable("a seccomp filter around this process ends each process that asks for them",
+				"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
+		}
 		return Undetermined("the probe ran a program that does not exist")
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -223,7 +234,7 @@ func ProbeUserNamespaces() Feature {
 		// The child's /proc/PID/uid_map is root's then: the refusal says nothing of the host.
 		return Undetermined("a process that is not dumpable cannot find it out")
 	}
-	return userNamespacesRefused(err)
+	return userNamespacesRefused(err, mapped)
 }
 
 func undumpable() bool {
@@ -245,8 +256,11 @@ func IsRefusal(errno syscall.Errno) bool {
 	return false
 }
 
-func userNamespacesRefused(err error) Feature {
+func userNamespacesRefused(err error, mapped bool) Feature {
 	f := usernsFacts{
+		Mapped:             mapped,
+		MapsRoot:           hasCapability(unix.CAP_SETFCAP),
+		SeccompMode:        seccompMode(),
 		Errno:              err.Error(),
 		Limit:              proc.Sysctl("user/max_user_namespaces"),
 		UnprivilegedClone:  proc.Sysctl("kernel/unprivileged_userns_clone"),
@@ -259,14 +273,24 @@ func userNamespacesRefused(err error) Feature {
 	if errors.As(err, &errno) {
 		f.Errno = unix.ErrnoName(errno)
 	}
-	if b, err := os.ReadFile("/proc/self/status"); err == nil {
-		for l := range strings.Lines(string(b)) {
-			if v, ok := strings.CutPrefix(l, "Seccomp:"); ok {
-				f.SeccompMode = strings.TrimSpace(v)
-			}
+	return usernsFeature(f)
+}
+
+func hasCapability(number int) bool {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	return unix.Capget(&hdr, &caps[0]) == nil && caps[number/32].Effective&(1<<(number%32)) != 0
+}
+
+// seccompMode returns the Seccomp line of /proc/self/status: "2" under a filter.
+func seccompMode() string {
+	b, _ := os.ReadFile("/proc/self/status")
+	for l := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(l, "Seccomp:"); ok {
+			return strings.TrimSpace(v)
 		}
 	}
-	return usernsFeature(f)
+	return ""
 }
 
 // chrooted reports whether the root directory is not the top of a mount. Then clone(2) refuses

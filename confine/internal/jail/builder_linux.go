@@ -215,7 +215,21 @@ func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {
 		return err
 	}
-	return steppkg.On("hostname", stub.Sethostname(b.Init, "mcp-jail"))
+	return b.nameHost()
+}
+
+// nameHost gives the jail a host name of its own. The default filters of Podman and CRI-O refuse
+// that inside a user namespace: the jail then has the container's name.
+func (b *Builder) nameHost() error {
+	outcome := b.Init.Optional(func() error { return stub.Sethostname(b.Init, "mcp-jail") })
+	return b.Init.OnComplete(func() error {
+		err := outcome()
+		if !errors.Is(err, unix.EPERM) {
+			return steppkg.On("hostname", err)
+		}
+		b.Send(spec.Event{Kind: spec.EventNote, Detail: "the server sees the name of this host: a seccomp filter around mcp-jail refuses sethostname"})
+		return nil
+	})
 }
 
 // SignalPivoted allows detachOldRoot to continue.

@@ -109,7 +109,7 @@ func New(o Options) *Mediator {
 		end:      o.End,
 		failed:   o.Failed,
 		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
-		pool:     workerPool{started: 1},
+		pool:     workerPool{started: 1, single: sharesFS()},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
 	}
@@ -258,7 +258,7 @@ func (m *Mediator) stale(r *Request) bool { return !m.Listener.Valid(r.N.Id) }
 // work is a worker's loop. The worker is locked to its thread, which ends with it.
 func (m *Mediator) work(r *Request) {
 	runtime.LockOSThread()
-	if step, err := becomeWorker(m.ruleset); err != nil {
+	if step, err := becomeWorker(m.ruleset, m.pool.single); err != nil {
 		m.failed(step, err)
 		m.end()
 	}

@@ -21,8 +21,8 @@ type nameLock struct{ sync.RWMutex }
 // perform decides a call, performs it and answers it. It returns false, without an answer,
 // when the call must be retried later.
 func (m *Mediator) perform(r *Request) (answered bool) {
-	w := &resolver{tid: int(r.N.Tid), private: true, open: openOutside, process: func() int { return m.processOf(r) }}
-	if m.hostNS {
+	w := &resolver{tid: int(r.N.Tid), private: !m.pool.single, open: openOutside, process: func() int { return m.processOf(r) }}
+	if m.hostNS && w.private {
 		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
 	if m.journal.keeper != nil {

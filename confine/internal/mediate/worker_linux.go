@@ -39,6 +39,7 @@ func (w *worker) await() *Request {
 type workerPool struct {
 	mu      sync.Mutex
 	started int
+	single  bool       // one worker, which has the umask and directory of all threads: see sharesFS
 	idle    []*worker  // last in, first out, so that the other workers can stay asleep
 	waiting []*Request // while all workers are busy
 	asleep  int        // requests that are retried later
@@ -69,7 +70,7 @@ func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 		return assigned
 	}
 	defer c.mu.Unlock()
-	if c.started < MaxWorkers {
+	if c.started < MaxWorkers && !c.single {
 		c.started++
 		return startWorker
 	}
@@ -122,10 +123,15 @@ func (c *workerPool) next(w *worker) *Request {
 	return w.await()
 }
 
+// sharesFS reports whether no thread of this process can have its own umask and working directory:
+// Docker's default filter refuses unshare with any flags.
+func sharesFS() bool { return unix.Unshare(0) != nil }
+
 // becomeWorker restricts the calling thread as the server is restricted: no capabilities,
-// no_new_privs and a Landlock ruleset. It also unshares the umask and working directory, and
-// blocks signals (see seccomp.Listener.AddFD). It returns the step that failed.
-func becomeWorker(ruleset int) (step string, err error) {
+// no_new_privs and a Landlock ruleset. It also unshares the umask and working directory, unless
+// they are shared with all threads, and blocks signals (see seccomp.Listener.AddFD). It returns
+// the step that failed.
+func becomeWorker(ruleset int, sharesFS bool) (step string, err error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	self := &stub.Task{}
@@ -134,7 +140,12 @@ func becomeWorker(ruleset int) (step string, err error) {
 		run  func() error
 	}{
 		{"supervisor", sys.BlockSignals},
-		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
+		{"supervisor", func() error {
+			if sharesFS {
+				return nil
+			}
+			return unix.Unshare(unix.CLONE_FS)
+		}},
 		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
 		{"no_new_privs", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 		{"landlock", func() error { return stub.LandlockRestrictSelf(self, ruleset) }},

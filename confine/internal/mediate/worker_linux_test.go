@@ -59,3 +59,22 @@ func TestWorkerPool(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestWorkerPoolSingle checks that where the workers would share a umask and a directory, one of them
+// gets all requests, in order.
+func TestWorkerPoolSingle(t *testing.T) {
+	c := workerPool{single: true}
+	none := func(*Request) bool { return false }
+	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
+	c.started = 1
+	first, second := fresh(), fresh()
+	for _, r := range []*Request{first, second} {
+		if got := c.assign(r, none); got != assigned {
+			t.Fatal(got)
+		}
+	}
+	w := &worker{}
+	if c.next(w) != first || c.next(w) != second || c.started != 1 {
+		t.Error("the worker does not get the requests in their order")
+	}
+}

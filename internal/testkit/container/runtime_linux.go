@@ -1,0 +1,256 @@
+package container
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Main is the runtime: it makes the container around itself and becomes the program. Its
+// arguments are the Container, a directory, the program's file, and its arguments.
+func Main() {
+	runtime.LockOSThread()
+	var c Container
+	err := json.Unmarshal([]byte(os.Args[1]), &c)
+	dir, file, argv := os.Args[2], os.Args[3], os.Args[4:]
+	if err == nil {
+		err = c.enter(dir)
+	}
+	if err == nil && c.Init {
+		os.Exit(initProcess(file, argv))
+	}
+	if err == nil {
+		err = syscall.Exec(file, argv, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, Name+":", err)
+	os.Exit(125)
+}
+
+// initProcess starts the program and reaps, as tini does.
+func initProcess(file string, argv []string) int {
+	cmd := &exec.Cmd{Path: file, Args: argv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, Name+":", err)
+		return 125
+	}
+	os.Stdin.Close()
+	os.Stdout.Close()
+	go func() {
+		for s := range signals {
+			cmd.Process.Signal(s)
+		}
+	}()
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 125
+		case pid == cmd.Process.Pid && status.Signaled():
+			return 128 + int(status.Signal())
+		case pid == cmd.Process.Pid:
+			return status.ExitStatus()
+		}
+	}
+}
+
+func (c Container) enter(dir string) error {
+	for _, do := range []func() error{c.makeRoot, c.maskProc, func() error { return os.Chdir(cmpOr(dir, "/")) }, c.becomeUser} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func mount(source, target, kind string, flags uintptr, data string) error {
+	if err := unix.Mount(source, target, kind, flags, data); err != nil {
+		return fmt.Errorf("mount %s at %s: %w", cmpOr(source, kind), target, err)
+	}
+	return nil
+}
+
+// makeRoot makes the mounts of a container on a copy of the root, and enters it.
+func (c Container) makeRoot() error {
+	const at = "/mnt"
+	err := errors.Join(
+		mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
+		mount(cmpOr(c.Root, "/"), at, "", unix.MS_BIND|unix.MS_REC, ""),
+	)
+	if err == nil && c.NoUserSysctl {
+		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	}
+	if err == nil && c.ReadOnly {
+		err = unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	}
+	if err != nil {
+		return err
+	}
+	for _, dir := range c.Writable {
+		// The host's directory is still writable.
+		if err := mount(dir, filepath.Join(at, dir), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return err
+		}
+	}
+	if err := c.makeDev(at + "/dev"); err != nil {
+		return err
+	}
+	if err := mount("proc", at+"/proc", "proc", unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_NODEV, ""); err != nil {
+		return err
+	}
+	if c.Root != "" {
+		if err := mount("/sys", at+"/sys", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return err
+		}
+	}
+	if c.NoCgroup {
+		if err := mount("none", at+"/sys/fs/cgroup", "tmpfs", unix.MS_RDONLY, ""); err != nil {
+			return err
+		}
+	}
+	if err := os.Chdir(at); err != nil {
+		return err
+	}
+	return errors.Join(unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH), os.Chdir("/"))
+}
+
+var nodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// makeDev makes a /dev with the nodes of the host.
+func (c Container) makeDev(at string) error {
+	if err := mount("none", at, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+		return err
+	}
+	for _, name := range nodes {
+		if err := os.WriteFile(at+"/"+name, nil, 0o666); err != nil {
+			return err
+		}
+		if err := mount("/dev/"+name, at+"/"+name, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	for link, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(to, at+"/"+link); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(
+		os.Mkdir(at+"/pts", 0o755),
+		mount("devpts", at+"/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"),
+	)
+	if !c.NoShm {
+		err = errors.Join(err, os.Mkdir(at+"/shm", 0o755), mount("shm", at+"/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_NODEV, "mode=1777"))
+	}
+	return err
+}
+
+// Paths that moby's default covers, and those that it makes read-only.
+var (
+	maskedPaths = []string{
+		"/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+		"/proc/sched_debug", "/proc/scsi", "/sys/firmware",
+	}
+	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+)
+
+func (c Container) maskProc() error {
+	if !c.MaskProc {
+		return nil
+	}
+	for _, name := range maskedPaths {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case info.IsDir():
+			err = mount("tmpfs", name, "tmpfs", unix.MS_RDONLY, "")
+		default:
+			err = mount("/dev/null", name, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range readonlyPaths {
+		if _, err := os.Stat(name); err != nil {
+			continue
+		}
+		const flags = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
+		if err := errors.Join(mount(name, name, "", unix.MS_BIND|unix.MS_REC, ""), mount("", name, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|flags, "")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// becomeUser gives up what the container does not have, in runc's order: the filter comes before
+// the capabilities, unless no_new_privs permits it later.
+func (c Container) becomeUser() error {
+	if c.NoNewPrivs {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	if c.Caps != nil {
+		for number := range uint(unix.CAP_LAST_CAP + 1) {
+			if !slices.ContainsFunc(c.Caps, func(name string) bool { return capNumbers[name] == number }) {
+				if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0); err != nil && err != unix.EINVAL {
+					return err
+				}
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := installFilter(c.Filter); err != nil {
+		return fmt.Errorf("the filter: %w", err)
+	}
+	if !c.UserNS {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(c.UID, c.UID, c.UID), syscall.Setresuid(c.UID, c.UID, c.UID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func installFilter(raw []bpf.RawInstruction) error {
+	if raw == nil {
+		return nil
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, ins := range raw {
+		filter[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	// All threads: Go's setuid calls change every thread, and those of the runtime are not locked.
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(filter)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
