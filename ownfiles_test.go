@@ -54,7 +54,7 @@ var openFiles = map[string]string{
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
 	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
 
-	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem,
+	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
 	"policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/egress/tlsworker": ofJail,

@@ -28,7 +28,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/internal/gateway/secrets_linux.go": {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
 	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
 	"confine/process_cgroup_linux.go":           {"the running program, as the supervisor of a jail", "what fork_linux.go says: mcp-jail starts itself"},
-	"confine/internal/features/probe_linux.go":  {"no program: the path does not exist", "nothing, and no program: the kernel is probed"},
+	"confine/internal/features/userns_linux.go": {"no program: the path does not exist", "nothing, and no program: the kernel is probed"},
 	"confine/internal/supervisor/exec_linux.go": {"the program of a jail, from inside", "the server's, in its jail"},
 	"confine/internal/stub/process_linux.go":    {"the same", ""},
 	"confine/internal/jail/start_linux.go":      {"no program: it names the call in an error", ""},

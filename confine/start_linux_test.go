@@ -1,26 +1,49 @@
 package confine_test
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
 
-// TestShortageIsNoProhibition: an error that also a temporary shortage has does not count as a
-// prohibition of user namespaces where they can be made.
-func TestShortageIsNoProhibition(t *testing.T) {
+// TestFailedStepIsNoProhibition: where user namespaces can be made, a step that fails is told as
+// itself. The exception is what every jail does in them, if it fails as a filter or a security module
+// makes it fail.
+func TestFailedStepIsNoProhibition(t *testing.T) {
 	jailtest.Needs(t)
-	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
-		for _, name := range []string{step.Namespaces, "private mounts", step.Exec} {
-			in := &step.Error{Step: name, Errno: errno}
-			if f, err := confine.RefusedNamespaces(in); f.Answer == features.No || err != in {
+	errnos := []syscall.Errno{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAGAIN, unix.ENOMEM, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.EROFS, unix.ENOENT, unix.EMFILE}
+	refused := errnos[:3]
+	every := []string{step.PrivateMounts, step.OwnFilesystems, step.Loopback}
+	for _, name := range slices.Concat(every, stepNames(), []string{"descriptors", "init", step.Exec, step.Spec, "create directory", "requests"}) {
+		for _, errno := range errnos {
+			in := &step.Error{Step: name, Errno: errno, Detail: "/dev/null"}
+			f, err := confine.RefusedNamespaces(in)
+			want := features.Unknown
+			if slices.Contains(every, name) && slices.Contains(refused, errno) {
+				want = features.No
+			} else if f.Answer == features.Yes {
+				want = features.Yes // user namespaces can be made, so it was something else
+			}
+			if f.Answer != want || err != in || want == features.No && !strings.Contains(f.Detail, strconv.Quote(name)) {
 				t.Errorf("%s, %v: %+v, %v", name, errno, f, err)
 			}
 		}
 	}
+}
+
+func stepNames() (names []string) {
+	b := &jail.Builder{}
+	for _, s := range slices.Concat(b.FirstSteps(), b.MountSteps(), b.RestrictSteps()) {
+		names = append(names, s.Name)
+	}
+	return names
 }

@@ -70,14 +70,17 @@ func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
 	}
 	o.Lstat = func(p string) (hostfs.FileInfo, error) {
 		info, err := h.Lstat(p)
-		system := policy.Within(p, "/usr") || policy.Within(p, "/bin") || policy.Within(p, "/opt")
-		if system && h.Unmapped != nil && h.Unmapped(info.UID) {
+		system := func(tree string) bool { return policy.Within(p, tree) }
+		if slices.ContainsFunc(systemTrees, system) && h.Unmapped != nil && h.Unmapped(info.UID) {
 			info.UID = 0
 		}
 		return info, err
 	}
 	return hostfs.NewLinkResolver(&o)
 }
+
+// systemTrees are directories that only root, or the program that made a sandbox, fills.
+var systemTrees = []string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/app", "/snap", "/nix/store", "/gnu/store"}
 
 // fromPath returns the places in PATH. The first is the default. It replaces a shim by the program
 // that the shim would start.

@@ -36,6 +36,8 @@ type Host struct {
 	// whether a number stands for owners that this user namespace does not know, root among
 	// them. nil functions return false.
 	OwnGroup, Unmapped func(id int) bool
+	// SelfUnmapped reports that the user is one of these owners: no file is certainly the user's.
+	SelfUnmapped bool
 
 	User    string   // name of the user
 	Home    string   // the user's home directory

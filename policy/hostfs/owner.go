@@ -49,7 +49,10 @@ func OwnerHost() *Host {
 	return h
 }
 
-func (h *Host) setOwners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnGroup, isUnmapped }
+func (h *Host) setOwners() {
+	h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnGroup, isUnmapped
+	h.SelfUnmapped = h.UID > 0 && isUnmapped(h.UID) && !isMapped(h.UID)
+}
 
 // CheckPrivate checks a file that mcp-jail keeps for itself or is about to create: name, a
 // path below dir. Symbolic links of the user or of root may lead to dir; below it there
@@ -165,7 +168,7 @@ func (h *Host) CheckOwner(file string, info os.FileInfo, last bool) error {
 	if h.UID < 0 {
 		return nil
 	}
-	if reason, fix := h.ownerProblem(file, infoOf(info), last); reason != "" {
+	if reason, fix := h.ownerProblem(file, infoOf(info), last, false); reason != "" {
 		return &OwnerError{File: file, At: file, Reason: reason, Fix: fix}
 	}
 	return nil
@@ -204,7 +207,7 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (wa
 			return Way{}, fmt.Errorf("%s cannot be looked at: %w", next, s.Err)
 		}
 		// The owner of a directory or a link decides what the rest of the path leads to.
-		if reason, fix := f.host.ownerProblem(next, s.Info, todo == ""); reason != "" {
+		if reason, fix := f.host.ownerProblem(next, s.Info, todo == "", isShared(f.Lstat(at).Info)); reason != "" {
 			return refuse(next, reason, fix)
 		}
 		if s.Info.Mode&fs.ModeSymlink == 0 {
@@ -250,19 +253,38 @@ func (f *LinkResolver) Others(dir string) string {
 	if s.Err != nil || f.host.UID < 0 {
 		return ""
 	}
-	reason, _ := f.host.ownerProblem(dir, s.Info, true)
+	reason, _ := f.host.ownerProblem(dir, s.Info, true, false)
 	return reason
 }
 
 const ownPlace = "name a place of your own"
 
+// isShared reports whether every user may make names in a directory, as in /tmp.
+func isShared(dir FileInfo) bool { return dir.Mode&fs.ModeSticky != 0 && dir.Mode&0o002 != 0 }
+
+// isOwn reports whether an object counts as the user's or root's. The kernel shows one number for
+// all owners that a user namespace does not know. Where root is among them, an object of that number
+// counts as root's if only root can have put it there: a directory or link on the way, outside of a
+// shared directory, or below [policy.SystemConfigDir].
+func (h *Host) isOwn(p string, info FileInfo, last, inShared bool) bool {
+	switch {
+	case info.UID == 0, info.UID == h.UID && !h.SelfUnmapped:
+		return true
+	case h.Unmapped == nil || !h.Unmapped(info.UID) || inShared:
+		return false
+	}
+	return !last || policy.Within(p, policy.SystemConfigDir)
+}
+
 // ownerProblem returns why another user has control over an object, and how to change that,
 // or "". last reports that the object is the file that was asked for, not a directory or
-// link on the way.
-func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix string) {
-	own := info.UID == 0 || info.UID == h.UID ||
-		(!last || policy.Within(p, policy.SystemConfigDir)) && h.Unmapped != nil && h.Unmapped(info.UID)
+// link on the way. inShared reports that every user may make names where the object is.
+func (h *Host) ownerProblem(p string, info FileInfo, last, inShared bool) (reason, fix string) {
+	own := h.isOwn(p, info, last, inShared)
 	switch {
+	case !own && info.UID == h.UID:
+		return "may belong to any user: the user namespace around mcp-jail does not know you, and shows you and all others as " + describeUser(h.UID),
+			"have that namespace map your user (unshare --map-current-user, bwrap)"
 	case !own:
 		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", describeUser(info.UID), describeUser(h.UID)),
 			ownPlace + ", or make it yours with chown"

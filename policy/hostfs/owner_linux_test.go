@@ -1,11 +1,14 @@
 package hostfs
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestUnmapped asks in user namespaces, one inside the other, whether the root of the host is one of
@@ -40,5 +43,40 @@ func TestUnmapped(t *testing.T) {
 	out, err := deeper.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestUnmappedWithoutProc: a sandbox may have no /proc, or another file over one of it. The unknown
+// owner is still known as such, and as none where the user namespace knows root.
+func TestUnmappedWithoutProc(t *testing.T) {
+	const unknown = 65534
+	if want := os.Getenv("UNMAPPED_WANT"); want != "" {
+		err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		if err := errors.Join(err, unix.Mount("none", "/proc", "tmpfs", 0, "")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat("/proc/version"); err == nil {
+			t.Fatal("there is a /proc")
+		}
+		if got := isUnmapped(unknown); got != (want == "true") || isUnmapped(0) || isUnmapped(unknown-1) {
+			t.Errorf("the root of the host is unknown: %v, want %s", got, want)
+		}
+		return
+	}
+	for want, uid := range map[string]int{"true": 1000, "false": os.Getuid()} {
+		if os.Getuid() != 0 && want == "false" {
+			continue // only root can map root
+		} else if os.Getuid() != 0 {
+			uid = os.Getuid()
+		}
+		inside := exec.Command("/proc/self/exe", "-test.run=^TestUnmappedWithoutProc$")
+		inside.Env = append(os.Environ(), "UNMAPPED_WANT="+want)
+		inside.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, Credential: &syscall.Credential{NoSetGroups: true},
+			UidMappings: []syscall.SysProcIDMap{{HostID: uid, Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		}
+		if out, err := inside.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+			t.Errorf("%s: %v\n%s", want, err, out)
+		}
 	}
 }

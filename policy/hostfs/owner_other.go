@@ -17,6 +17,4 @@ func isOwnGroup(int) bool { return true }
 
 func accountName(int) string { return "" }
 
-func isUnmapped(int) bool { return false }
-
 const OpenFlags, dirFlags = 0, 0

@@ -87,16 +87,3 @@ func accountName(uid int) string {
 	}
 	return ""
 }
-
-// isUnmapped reports whether uid is the number that the kernel shows for all users unknown
-// to this user namespace, and the root of the host is one of them. A uid_map does not say that: a
-// namespace in another one maps the root of that one. The kernel's own files belong to the host's
-// root.
-func isUnmapped(uid int) bool {
-	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {
-		return false
-	}
-	info, err := os.Stat("/proc/version")
-	return err == nil && infoOf(info).UID == uid
-}

@@ -23,6 +23,7 @@ const SelfPath = "/proc/self/exe"
 func Detect() Facts {
 	f := Facts{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
 	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
+	f.NoProc = unix.Access(SelfPath, unix.F_OK) != nil
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 0, 0, 0, 0, 0) // of no process
 	f.Traces = tracesFeature(errno)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // since then a tmpfs takes user.* attributes

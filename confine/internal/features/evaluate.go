@@ -171,59 +171,6 @@ func landlockFeature(abi int, errata uint32) Feature {
 	return Available(fmt.Sprintf("ABI %d, used as %d: the scope of signals is not repaired (erratum 2)", abi, effective))
 }
 
-// usernsFacts are the settings that can forbid user namespaces. A setting that the kernel does
-// not have is "".
-type usernsFacts struct {
-	Errno              string // of the refusal, "EPERM"
-	Limit              string // user.max_user_namespaces
-	UnprivilegedClone  string // kernel.unprivileged_userns_clone (Debian)
-	AppArmorRestricted string // kernel.apparmor_restrict_unprivileged_userns (Ubuntu)
-	AppArmorProfile    string // the profile of this process
-	SeccompMode        string // the Seccomp line of /proc/self/status
-	Root               bool
-	Chrooted           bool
-	Mapped             bool // the namespace was made, and the refusal is of what came next
-	MapsRoot           bool // this process has CAP_SETFCAP, which mapping root needs (user_namespaces(7))
-}
-
-// usernsFeature says why user namespaces are refused and what would help. It tests for the most
-// certain cause first.
-func usernsFeature(f usernsFacts) Feature {
-	switch {
-	case f.Limit == "0":
-		return Unavailable("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
-	case f.Errno == "ENOSPC" || f.Errno == "EUSERS":
-		// The limit is exhausted. That can be over at the next start, so the answer is unknown.
-		return Feature{Detail: "there are too many user namespaces already, or too many inside each other, or a sandbox around this one allows none (user.max_user_namespaces is " + f.Limit + " here)",
-			Fix: "raise user.max_user_namespaces, or start mcp-jail less deep inside other sandboxes"}
-	case f.Errno == "ENOSYS" || f.Errno == "EINVAL":
-		return Unavailable("this kernel is built without user namespaces", "use a kernel with CONFIG_USER_NS")
-	case f.UnprivilegedClone == "0" && !f.Root:
-		return Unavailable("kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1 (for every program: the setting knows no single one)")
-	case f.AppArmorRestricted == "1" && !f.Root:
-		return Unavailable("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
-			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")
-	case f.Root && f.Mapped && !f.MapsRoot && f.Errno == "EPERM":
-		return Unavailable("root without CAP_SETFCAP may not map itself into one, as in a container without capabilities",
-			"start mcp-jail as an ordinary user (docker run --user 1000), or give the container this capability (--cap-add SETFCAP)")
-	case f.Errno == "EACCES" && f.confined(): // a seccomp filter has answered EPERM
-		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process refuses it, or the mounts in it",
-			"start the container with --security-opt apparmor=unconfined, or with a profile that has the rules `userns,` and `mount,`")
-	case f.Chrooted:
-		return Unavailable("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
-	case f.SeccompMode == "2":
-		return Unavailable("a seccomp filter around this process refuses it, as containers and some sandboxes install one",
-			"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
-	case f.confined():
-		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process may refuse it", "add the rule `userns,` to that profile")
-	}
-	return Unavailable("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
-}
-
-func (f usernsFacts) confined() bool {
-	return f.AppArmorProfile != "" && f.AppArmorProfile != "unconfined"
-}
-
 // underFilter adds to the detail of a call that seems to be missing that a seccomp filter may hide it:
 // Podman's default answers ENOSYS for calls that it does not know.
 func underFilter(seccompMode string, f Feature) Feature {
@@ -309,6 +256,7 @@ func cgroupFeature(p cgroup.Location) Feature {
 type Facts struct {
 	Features
 	Supported bool // this operating system has a backend
+	NoProc    bool // there is no /proc that shows this process
 	Machine   seccomp.Arch
 	UID       int
 	PID       int

@@ -52,35 +52,6 @@ func TestLandlockFeature(t *testing.T) {
 	}
 }
 
-func TestUsernsFeatureNamesTheCause(t *testing.T) {
-	for _, c := range []struct {
-		facts usernsFacts
-		want  string
-	}{
-		{usernsFacts{Errno: "ENOSPC", Limit: "0"}, "user.max_user_namespaces is 0"},
-		{usernsFacts{Errno: "EINVAL"}, "built without user namespaces"},
-		{usernsFacts{Errno: "EPERM", UnprivilegedClone: "0"}, "unprivileged_userns_clone is 0"},
-		{usernsFacts{Errno: "EACCES", AppArmorRestricted: "1", AppArmorProfile: "unconfined"}, "apparmor_restrict_unprivileged_userns is 1"},
-		{usernsFacts{Errno: "EPERM", AppArmorRestricted: "1", Root: true, SeccompMode: "2"}, "a seccomp filter"},
-		{usernsFacts{Errno: "EPERM", Chrooted: true, SeccompMode: "2"}, "chroot"},
-		{usernsFacts{Errno: "EPERM", SeccompMode: "2", AppArmorProfile: "docker-default"}, "a seccomp filter"},
-		{usernsFacts{Errno: "EPERM", AppArmorProfile: "docker-default"}, "the AppArmor profile docker-default"},
-		{usernsFacts{Errno: "EPERM", AppArmorProfile: "unconfined"}, "refuses it with EPERM"},
-		{usernsFacts{Errno: "EACCES", SeccompMode: "2", AppArmorProfile: "docker-default", Mapped: true}, "the AppArmor profile docker-default around this process refuses it, or the mounts"},
-		{usernsFacts{Errno: "EACCES", AppArmorRestricted: "1", Root: true, AppArmorProfile: "docker-default", Mapped: true}, "the AppArmor profile docker-default"},
-		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true}, "root without CAP_SETFCAP"},
-		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true, SeccompMode: "2"}, "root without CAP_SETFCAP"},
-		{usernsFacts{Errno: "EPERM", Root: true, Mapped: true, MapsRoot: true, SeccompMode: "2"}, "a seccomp filter"},
-		{usernsFacts{Errno: "EPERM", Root: true, SeccompMode: "2"}, "a seccomp filter"},
-		{usernsFacts{Errno: "EPERM", Mapped: true, SeccompMode: "2"}, "a seccomp filter"},
-	} {
-		got := usernsFeature(c.facts)
-		if got.Answer != No || !strings.Contains(got.Detail, c.want) || got.Fix == "" {
-			t.Errorf("%+v: %+v, want %q", c.facts, got, c.want)
-		}
-	}
-}
-
 // TestUnderFilter checks that what a filter can hide is not taken for a fault of the kernel alone.
 func TestUnderFilter(t *testing.T) {
 	for _, f := range []Feature{Unavailable("absent", "a kernel"), Available("ABI 7"), Undetermined("EIO")} {
@@ -89,15 +60,6 @@ func TestUnderFilter(t *testing.T) {
 			if strings.Contains(got.Detail, "or a seccomp filter around this process hides it") != hides || got.Answer != f.Answer || !hides && got != f {
 				t.Errorf("mode %q, %+v: %+v", mode, f, got)
 			}
-		}
-	}
-}
-
-// TestUsernsShortageIsNotCertain checks that an exhausted limit is not taken for a prohibition.
-func TestUsernsShortageIsNotCertain(t *testing.T) {
-	for _, errno := range []string{"ENOSPC", "EUSERS"} {
-		if got := usernsFeature(usernsFacts{Errno: errno, Limit: "100"}); got.Answer != Unknown || got.Detail == "" || got.Fix == "" {
-			t.Errorf("%s: %+v", errno, got)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -197,85 +196,6 @@ func seccompNotifyFeature() Feature {
 	return filterFlag(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait for a supervisor undisturbed by signals")
 }
 
-// ProbeUserNamespaces makes the namespaces of a jail and uses their capabilities: the child maps
-// its uid, unshares its mounts and makes them private. Then it executes a file that does not
-// exist. ENOENT is success, and no program has run.
-func ProbeUserNamespaces() Feature {
-	const all = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	uid, gid := os.Getuid(), os.Getgid()
-	// The first attempt has no mappings: if clone fails with mappings, package syscall leaves a
-	// pipe open.
-	pid, err := execNothing(&syscall.SysProcAttr{Cloneflags: all})
-	mapped := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
-	if mapped {
-		pid, err = execNothing(&syscall.SysProcAttr{
-			Cloneflags: all, Unshareflags: unix.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-		})
-	}
-	if err == nil { // it was killed before it could execute, or the impossible has happened
-		var ws syscall.WaitStatus
-		syscall.Kill(pid, syscall.SIGKILL)
-		syscall.Wait4(pid, &ws, 0, nil)
-		if ws.Signaled() && ws.Signal() == syscall.SIGSYS {
-			return Unavailable("a seccomp filter around this process ends each process that asks for them",
-				"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
-		}
-		return Undetermined("the probe ran a program that does not exist")
-	}
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return Available("")
-	}
-	if !IsRefusal(step.Errno(err)) {
-		return Undetermined("no process could be started: " + err.Error())
-	}
-	if step.Errno(err) == unix.EACCES && undumpable() {
-		// The child's /proc/PID/uid_map is root's then: the refusal says nothing of the host.
-		return Undetermined("a process that is not dumpable cannot find it out")
-	}
-	return userNamespacesRefused(err, mapped)
-}
-
-func undumpable() bool {
-	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	return err == nil && dumpable != 1
-}
-
-func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
-	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
-}
-
-// IsRefusal reports whether an errno can mean that the host does not permit namespaces; a probe
-// then finds out (usernsFeature). Other errnos mean that it cannot create a process at the moment.
-func IsRefusal(errno syscall.Errno) bool {
-	switch errno {
-	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:
-		return true
-	}
-	return false
-}
-
-func userNamespacesRefused(err error, mapped bool) Feature {
-	f := usernsFacts{
-		Mapped:             mapped,
-		MapsRoot:           hasCapability(unix.CAP_SETFCAP),
-		SeccompMode:        seccompMode(),
-		Errno:              err.Error(),
-		Limit:              proc.Sysctl("user/max_user_namespaces"),
-		UnprivilegedClone:  proc.Sysctl("kernel/unprivileged_userns_clone"),
-		AppArmorRestricted: proc.Sysctl("kernel/apparmor_restrict_unprivileged_userns"),
-		AppArmorProfile:    strings.TrimSuffix(proc.ReadLine("/proc/self/attr/apparmor/current"), " (enforce)"),
-		Root:               os.Geteuid() == 0,
-		Chrooted:           chrooted(),
-	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		f.Errno = unix.ErrnoName(errno)
-	}
-	return usernsFeature(f)
-}
-
 func hasCapability(number int) bool {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -291,21 +211,6 @@ func seccompMode() string {
 		}
 	}
 	return ""
-}
-
-// chrooted reports whether the root directory is not the top of a mount. Then clone(2) refuses
-// CLONE_NEWUSER.
-func chrooted() bool {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return false
-	}
-	for l := range strings.Lines(string(b)) {
-		if f := strings.Fields(l); len(f) > 4 && f[4] == "/" {
-			return false
-		}
-	}
-	return true
 }
 
 // probeMountAPI calls mount_setattr (Linux 5.12), the newest of the three calls, with an unknown

@@ -35,3 +35,14 @@ func TestProbeOfAnUndumpableProcess(t *testing.T) {
 		t.Errorf("the probe says No in an undumpable process: %s", f.Detail)
 	}
 }
+
+func TestConfiningProfile(t *testing.T) {
+	for current, want := range map[string]string{
+		"": "", "unconfined": "", "unconfined (enforce)": "", "vscode (unconfined)": "",
+		"docker-default (enforce)": "docker-default", "bwrap//&unpriv_bwrap (enforce)": "bwrap//&unpriv_bwrap", "odd": "odd",
+	} {
+		if got := confiningProfile(current); got != want {
+			t.Errorf("%q: %q, want %q", current, got, want)
+		}
+	}
+}

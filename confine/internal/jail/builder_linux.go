@@ -74,14 +74,14 @@ func (b *Builder) FirstSteps() []Step {
 		{steppkg.Namespaces, b.Outer, b.mapIDs},
 		{steppkg.CoreDumps, b.Outer, func() error { return EmptyCoreDumps(b.Outer) }},
 		{"parent", b.Outer, b.bindToParent},
-		{"private mounts", b.Outer, func() error { return rootfs.PrivateMounts(b.Outer) }},
+		{steppkg.PrivateMounts, b.Outer, func() error { return rootfs.PrivateMounts(b.Outer) }},
 		{"keyring", b.Outer, func() error { return FreshKeyring(b.Outer) }},
 		{"open files", b.Outer, b.raiseFiles},
 		{"init", b.Outer, b.forkInit},
-		{"own filesystems", b.Init, b.Root.PrivateFS.Make},
+		{steppkg.OwnFilesystems, b.Init, b.Root.PrivateFS.Make},
 		{steppkg.SupervisorProc, b.Outer, b.openOwnProc},
 		{steppkg.Namespaces, b.Outer, b.ownNetwork},
-		{"loopback", b.Outer, func() error { return loopback(b.Outer) }},
+		{steppkg.Loopback, b.Outer, func() error { return loopback(b.Outer) }},
 	}
 }
 

@@ -27,6 +27,13 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 		}
 		return c.plan
 	}
+	if f.NoProc {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "anything", Fatal: true, Why: "there is no /proc here, through which the processes of a jail are started",
+			Fix: "let the sandbox or chroot around mcp-jail have a /proc (bwrap: --proc /proc)",
+		})
+		return c.plan
+	}
 	if f.UserNamespaces.Answer == features.No {
 		compileHostNS(&c)
 		return c.plan

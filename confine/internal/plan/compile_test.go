@@ -207,6 +207,8 @@ func TestPlanFailsClosed(t *testing.T) {
 		{"certainty about proc", func(f *features.Facts) { f.FreshProc = features.Undetermined("") }, policy.AxisLimits},
 		{"a pid_max of its own, for root", func(f *features.Facts) { f.UID = 0; f.PidMax = features.Unavailable("", "") }, policy.AxisLimits},
 		{"proc, for root", func(f *features.Facts) { f.UID = 0; f.FreshProc = features.Unavailable("", "") }, policy.AxisLimits},
+		{"any proc", func(f *features.Facts) { f.NoProc = true }, policy.AxisProcess},
+		{"any proc, and user namespaces", func(f *features.Facts) { refuseNamespaces(f); f.NoProc = true }, policy.AxisProcess},
 		{"everything", func(f *features.Facts) { *f = features.Facts{} }, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisProcess},

@@ -11,6 +11,9 @@ const (
 	Exec = "exec"
 
 	Namespaces             = "namespaces"
+	PrivateMounts          = "private mounts"
+	OwnFilesystems         = "own filesystems"
+	Loopback               = "loopback"
 	Capabilities           = "capabilities"
 	CoreDumps              = "core dumps"
 	Network                = "network"
