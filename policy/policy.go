@@ -26,6 +26,7 @@ type Policy struct {
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
+	GPU                bool          // the device nodes and libraries of this host's GPUs
 	Packages           Packages
 	Undo               Undo
 	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock

@@ -147,7 +147,7 @@ var ignoredFields = map[string]string{
 // not ignored is shown as Go writes it.
 var comparedFields = map[string]func(a, b *policy.Policy) []Change{
 	"Fs": compareRules, "Net": compareNone, "Inbound": compareNone, "Env": compareNone, "Sensitive": compareNone, // compareRules has them all
-	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome,
+	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU,
 }
 
 // ComparePolicies returns what differs between two policies.
@@ -284,6 +284,13 @@ func compareHome(before, after *policy.Policy) []Change {
 		return []Change{{`home = "real"`, true}}
 	}
 	return []Change{{`home = "private"`, false}}
+}
+
+func compareGPU(before, after *policy.Policy) []Change {
+	if before.GPU == after.GPU {
+		return nil
+	}
+	return []Change{{"gpu = " + strconv.FormatBool(after.GPU), after.GPU}}
 }
 
 func compareSettings(before, after *policy.Policy) (all []Change) {

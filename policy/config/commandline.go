@@ -30,6 +30,7 @@ type CommandLineOptions struct {
 	Env       []string      // --env NAME
 	Limit     []string      // --limit KEY=NUMBER
 	Home      string        // --home: "", "private" or "real"
+	GPU       string        // --gpu: "", "true" or "false"
 	Name      string        // --name; "" derives one from Command
 	Startup   string        // --startup-timeout, in seconds; "" is the default
 	Waive     []policy.Axis // --waive
@@ -114,6 +115,10 @@ func (o CommandLineOptions) server() (*Server, error) {
 		s.Name = naming.DefaultName(o.Command, o.Dir)
 	}
 	o.checkProgram(&bad)
+	if o.GPU != "" {
+		on := o.GPU == "true"
+		s.GPU = &on
+	}
 	s.StartupTimeoutSecs = o.startupTimeout(&bad)
 	o.checkWaived(&bad)
 	s.Variables = o.envRules(&bad)

@@ -40,6 +40,7 @@ type Server struct {
 	UndoDays           *int
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
+	GPU                *bool
 	Description        string
 	Waive              []policy.Axis
 	Warm               *int
@@ -161,6 +162,7 @@ func (s *Server) overlay(l *Server) {
 	s.Command = cmp.Or(l.Command, s.Command)
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
+	s.GPU = cmp.Or(l.GPU, s.GPU)
 	s.Description = cmp.Or(l.Description, s.Description)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)

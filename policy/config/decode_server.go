@@ -25,6 +25,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"arguments":   func(n *node, key string) { s.Arguments = d.in.Texts(d.list(n, key, "arguments", &s.Merge), key) },
 		"workspace":   func(n *node, key string) { s.Workspace = d.in.Word(n, key) },
 		"home":        func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
+		"gpu":         func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
 		"description": func(n *node, key string) { s.Description = d.in.Text(n, key) },
 		"stateful":    func(n *node, key string) { s.Stateful = d.in.FlagPointer(n, key) },
 		"variables": func(n *node, key string) {
@@ -97,7 +98,7 @@ func (d *decoder) settings(s *Server) fields {
 }
 
 // serverOnly are keys of a server that the table for all servers must not have.
-var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "waive", "stateful", "tools"}
+var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "gpu", "preset", "waive", "stateful", "tools"}
 
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.in.File, n.Line)}

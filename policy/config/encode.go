@@ -65,6 +65,7 @@ func (e *encoder) server(s *Server) {
 		e.list("variables", show.List(names), s.Merge["variables"])
 	}
 	e.text("home", s.Home)
+	e.flag("gpu", s.GPU)
 	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
 	e.number("call_timeout_secs", s.CallTimeoutSecs)
 	e.text("roots", s.Roots)

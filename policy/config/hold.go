@@ -221,11 +221,11 @@ func (c *Config) keepStricter(earlier, later *Server) (notes []policy.Warning) {
 	}
 	if earlier != nil {
 		own.overlaySettings(earlier)
-		own.Home = earlier.Home
+		own.Home, own.GPU = earlier.Home, earlier.GPU
 	}
 	held := func(key, asked, value string) {
 		where := own.places[key]
-		if where == "" && key == "home" {
+		if where == "" && (key == "home" || key == "gpu") {
 			where = earlier.Where
 		}
 		notes = append(notes, policy.RefusedBelow(key+" = "+asked, cmp.Or(later.places[key], later.Where), key+" = "+value, where))
@@ -269,6 +269,7 @@ func (s *Server) holdFlags(later *Server, held func(key, asked, value string)) {
 		{"leak_patterns", true, true, &s.LeakPatterns, &later.LeakPatterns},
 		{"auto_install", false, false, &s.AutoInstall, &later.AutoInstall},
 		{"install_scripts", false, false, &s.InstallScripts, &later.InstallScripts},
+		{"gpu", false, false, &s.GPU, &later.GPU},
 	} {
 		if *f.later == nil || **f.later == f.strict {
 			continue

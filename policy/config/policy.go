@@ -203,6 +203,7 @@ func (s *Server) policy() *policy.Policy {
 		Roots:              s.Roots,
 		Advertise:          s.Advertise != nil && *s.Advertise,
 		HomeReal:           s.Home == "real",
+		GPU:                s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{
 			AutoInstall:    s.AutoInstall == nil || *s.AutoInstall,
 			InstallScripts: s.InstallScripts != nil && *s.InstallScripts,

@@ -98,7 +98,7 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		out.Leaks = s.Leaks
 	}
 	out.LeakPatterns = s.LeakPatterns
-	for _, f := range []struct{ from, to **bool }{{&s.AutoInstall, &out.AutoInstall}, {&s.InstallScripts, &out.InstallScripts}} {
+	for _, f := range []struct{ from, to **bool }{{&s.AutoInstall, &out.AutoInstall}, {&s.InstallScripts, &out.InstallScripts}, {&s.GPU, &out.GPU}} {
 		if *f.from != nil && !**f.from {
 			*f.to = *f.from
 		}
@@ -133,6 +133,9 @@ func (s *Server) describeGrants(w Words) (out []string) {
 	}
 	if s.Home == "real" {
 		out = append(out, "home = \"real\"")
+	}
+	if s.GPU != nil && *s.GPU {
+		out = append(out, "gpu = true")
 	}
 	for _, v := range s.Variables {
 		out = append(out, "variable "+v.Name)

@@ -12,23 +12,29 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// authorities grant the files of certificate authorities that the user's environment names.
-type authorities struct {
+// additions grant what the host's environment and devices bring, after all that hides.
+type additions struct {
 	*facts
 	writers *writers
 	links   *[]policy.Link
 }
 
+// grant returns the variables that grantAuthorities returns.
+func (b *additions) grant(net []policy.NetRule) (variables map[string]string) {
+	b.grantGPUs()
+	return b.grantAuthorities(net)
+}
+
 // authorityDirs is a list of directories of authorities, with ":" between them.
 const authorityDirs = "SSL_CERT_DIR"
 
-// grant grants the files if a host is granted: where the proxy of a company ends TLS, a server
-// reaches no host without them. It returns the variables that the server gets, unless a rule says
-// otherwise.
+// grantAuthorities grants the files of authorities that the user's environment names, if a host is
+// granted: where the proxy of a company ends TLS, a server reaches no host without them. It returns
+// the variables that the server gets, unless a rule says otherwise.
 //
 // A project may set such a variable, so the file must be one of certificates alone, where no server
 // can write.
-func (b *authorities) grant(net []policy.NetRule) (variables map[string]string) {
+func (b *additions) grantAuthorities(net []policy.NetRule) (variables map[string]string) {
 	if !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }) {
 		return nil
 	}
@@ -44,7 +50,7 @@ func (b *authorities) grant(net []policy.NetRule) (variables map[string]string) 
 			continue // as outside of a jail, where the program says so
 		}
 		if e, ok := b.entries.find(at.Path); !ok || !e.Rights.Has(policy.Read) {
-			if why := b.whyNot(at, e, ok); why != "" {
+			if why := b.whyNoAuthority(at, e, ok); why != "" {
 				b.warnings.warn("authorities", "", "%s names %s, which the server does not get: %s", name, value, why)
 				continue
 			}
@@ -61,9 +67,9 @@ func (b *authorities) grant(net []policy.NetRule) (variables map[string]string) 
 	return variables
 }
 
-// whyNot returns why a file is not granted as one of authorities, or "". The entry is the
+// whyNoAuthority returns why a file is not granted as one of authorities, or "". The entry is the
 // nearest one, which does not let the server read it.
-func (b *authorities) whyNot(at hostfs.ResolvedPath, near policy.Entry, covered bool) string {
+func (b *additions) whyNoAuthority(at hostfs.ResolvedPath, near policy.Entry, covered bool) string {
 	switch {
 	case covered && near.Path != "/":
 		return "it is hidden (" + near.Rule + ")"
@@ -101,7 +107,7 @@ const (
 	maxAuthorities   = 2 << 20
 )
 
-func (b *authorities) canRead(dirs []string) bool {
+func (b *additions) canRead(dirs []string) bool {
 	return !slices.ContainsFunc(dirs, func(dir string) bool {
 		if !path.IsAbs(dir) {
 			return true

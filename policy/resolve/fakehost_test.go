@@ -28,7 +28,8 @@ const elf = "\x7fELF\x02\x01\x01\x00"
 
 // newFake builds a host from lines: "d PATH", "f PATH [text]" (mode 0644), "x PATH [text]"
 // (mode 0755; an ELF file without text), "l PATH TARGET", "p PATH" (a fifo), "s PATH" (a
-// socket), "0 PATH" (a directory that cannot be read).
+// socket), "c PATH" and "b PATH" (a character and a block device), "0 PATH" (a directory that cannot
+// be read).
 func newFake(lines ...string) fakeHost {
 	h := fakeHost{"/": {mode: fs.ModeDir | 0o755}}
 	for _, block := range lines {
@@ -68,6 +69,10 @@ func (h fakeHost) add(line string) {
 		h[name] = fakeFile{mode: fs.ModeNamedPipe | 0o644}
 	case "s":
 		h[name] = fakeFile{mode: fs.ModeSocket | 0o755}
+	case "c":
+		h[name] = fakeFile{mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}
+	case "b":
+		h[name] = fakeFile{mode: fs.ModeDevice | 0o666}
 	case "0":
 		h[name] = fakeFile{mode: fs.ModeDir, denied: true}
 	default:

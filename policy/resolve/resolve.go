@@ -87,8 +87,8 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if failed := b.masks.git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
-	authorities := (&authorities{b.facts, b.writers, &b.links}).grant(out.Net) // after all that hides
-	b.denyMissing()                                                            // now every entry is there that could cover a missing path
+	authorities := (&additions{b.facts, b.writers, &b.links}).grant(out.Net)
+	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
 	b.masks.warnDeciding()
 	out.Entries = b.entries.sorted()

@@ -11,7 +11,7 @@ import (
 type PolicyFlags struct {
 	Workspace                                            string
 	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
-	Home, Startup, Name, Preset                          string
+	Home, GPU, Startup, Name, Preset                     string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -28,6 +28,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
 		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
+		{Name: "gpu", Value: "true", One: &f.GPU, Words: []string{"true", "false"}, Usage: "Grant the device nodes of this machine's GPUs, and the files that their drivers need. Default: false; keeps the default policy."},
 		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
 		{Name: "name", Value: "NAME", One: &f.Name, Usage: "The name of the server, under which its private HOME and its records are kept. Default: derived from the command."},
 	}

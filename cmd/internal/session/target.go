@@ -176,7 +176,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	case server.Given:
 		t.commandLine = config.CommandLineOptions{
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
-			Net: flags.Net, Inbound: flags.Inbound, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
+			Net: flags.Net, Inbound: flags.Inbound, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, GPU: flags.GPU, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
 		if flags.Name == "" {
 			t.commandLine.Name = cmdline.DefaultName(server.Argv, host.Dir)

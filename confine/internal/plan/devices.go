@@ -14,7 +14,7 @@ var deviceCommands = []struct{ path, types string }{
 	{"/dev/null", ""}, {"/dev/zero", ""}, {"/dev/full", ""}, {"/dev/random", ""}, {"/dev/urandom", ""},
 	{"/dev/ptmx", ""}, {"/dev/pts", ""}, {"/dev/shm", ""}, {"/dev/mqueue", ""}, {"/dev/fd", ""}, {"/dev/std", ""}, {"/dev/log", ""},
 	{"/dev/tty", "T"}, {"/dev/serial", "T"}, {"/dev/rfcomm", "T"}, // serial lines; tiocSTI and its like stay refused
-	{"/dev/dri", "db>"}, {"/dev/accel", "dH"}, {"/dev/kfd", "K"}, {"/dev/nvidia", "\x00Fm"}, {"/dev/fb", "F"},
+	{"/dev/dri", "db>"}, {"/dev/accel", "dH"}, {"/dev/kfd", "K"}, {"/dev/nvidia", "\x00Fm"}, {"/dev/dxg", "G"}, {"/dev/fb", "F"},
 	{"/dev/dma_heap", "Hb"}, {"/dev/udmabuf", "ub"}, {"/dev/apex", "\xdc"},
 	{"/dev/snd", "ACHSTUW"}, {"/dev/dsp", "MPQ"}, {"/dev/mixer", "M"}, {"/dev/midi", "CMQ"},
 	{"/dev/video", "V|"}, {"/dev/v4l", "V|"}, {"/dev/media", "|"}, {"/dev/dvb", "o"}, {"/dev/lirc", "i"}, {"/dev/cec", "a"},

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -16,6 +18,9 @@ func builtinEntries(o *spec.Spec) []policy.Entry {
 		// Otherwise /dev/pts is the host's, and the rule decides whether the server may read and
 		// write the user's terminals.
 		own = append(own, policy.Entry{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update})
+	}
+	for _, dir := range deviceDirs(o.Mounts) {
+		own = append(own, policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.Read})
 	}
 	if o.FreshProc {
 		own = append(own, policy.Entry{Path: "/proc", Kind: policy.KindDir, Rights: policy.Read})
@@ -35,6 +40,20 @@ func builtinEntries(o *spec.Spec) []policy.Entry {
 		own = append(own, policy.Entry{Path: f.Path, Kind: policy.KindFile, Rights: policy.Read})
 	}
 	return own
+}
+
+// deviceDirs returns the directories of the jail's own in which the nodes of the host are that it
+// has, such as /dev/dri. They contain nothing else, and libraries list them to find devices.
+func deviceDirs(mounts []spec.Mount) (dirs []string) {
+	for _, m := range mounts {
+		dir := path.Dir(m.Path)
+		if m.IsDir || m.Kind != spec.MountBind || !strings.HasPrefix(dir, "/dev/") || slices.Contains(dirs, dir) ||
+			slices.ContainsFunc(mounts, func(around spec.Mount) bool { return around.IsDir && policy.Within(dir, around.Path) }) {
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 func (c *compiler) landlock(o *spec.Spec) landlock.Input {

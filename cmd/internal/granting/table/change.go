@@ -115,7 +115,7 @@ func (c Change) grant() (*config.Server, error) {
 		return nil, errors.New("--config, --waive, --log-level and --log-file are not grants")
 	}
 	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
-		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Startup: f.Startup, Preset: f.Preset}.Table()
+		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, GPU: f.GPU, Startup: f.Startup, Preset: f.Preset}.Table()
 }
 
 // work is a change in the making.

@@ -15,6 +15,7 @@ func settings(s *config.Server) []setting {
 		{"preset", text(s.Preset), func(t, g *config.Server) { t.Preset = g.Preset }},
 		{"workspace", text(s.Workspace), func(t, g *config.Server) { t.Workspace = g.Workspace }},
 		{"home", text(s.Home), func(t, g *config.Server) { t.Home = g.Home }},
+		{"gpu", flag(s.GPU), func(t, g *config.Server) { t.GPU = g.GPU }},
 		{"startup_timeout_secs", number(s.StartupTimeoutSecs), func(t, g *config.Server) { t.StartupTimeoutSecs = g.StartupTimeoutSecs }},
 	}
 	for _, l := range []struct {
@@ -42,6 +43,13 @@ func text(s string) string {
 		return ""
 	}
 	return show.TOML(s)
+}
+
+func flag(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
 }
 
 func number(n *int) string {
