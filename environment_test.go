@@ -48,6 +48,7 @@ var wholeEnvironment = map[string]string{
 var variableByName = map[string]string{
 	"cmd/internal/commands/callcmd/inputs.go":           "the variable that has the value of --input",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
+	"cmd/internal/gaps/gaps.go":                         "what an entry sets, put back afterwards",
 	"cmd/internal/wrapping/paths.go":                    "a variable of a client's file, whose default counts where it is not set",
 	"confine/fork_linux.go":                             "the environment of the process that it starts, which is written there",
 	"policy/hostfs/host.go":                             "Host.Getenv itself, and UserEnv",

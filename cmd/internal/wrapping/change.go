@@ -110,11 +110,18 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 	j := judge{f, program, host}
 	c := f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
-			if v := f.Judge(s, program, host); v.Repair != nil {
-				p.Repair, p.Name = v.Repair, v.Line.Name
+			v, flags := f.Judge(s, program, host), f.reflags[s.Key()]
+			start := append(slices.Clone(v.Line.Launcher), v.Line.Program)
+			if p.Name, p.Repair = v.Line.Name, v.Repair; v.Repair != nil {
+				start = []string{program.Path}
+			}
+			switch {
+			case flags != nil:
+				return s.rewritten(v.Line, start, flags(v.Line.Flags)), ""
+			case v.Repair != nil:
 				edit, err := s.Repair(program.Path)
 				return edit, reasonNot("repaired", err)
-			} else if v.Unclear {
+			case v.Unclear:
 				return clients.Edit{}, v.Why
 			}
 		}
@@ -167,6 +174,9 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 		return clients.Edit{}, p.refused
 	case p.Withheld != "" && f.IsProject():
 		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings its own code that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
+	}
+	if flags := f.reflags[s.Key()]; flags != nil {
+		p.Flags = flags(p.Flags)
 	}
 	p.Name = name()
 	edit, err := s.Wrap(clients.Wrapping{Program: j.program.Path, Name: p.Name, Flags: p.Flags})

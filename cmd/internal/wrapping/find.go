@@ -40,7 +40,8 @@ type File struct {
 
 	ofUser, ofProject bool // see addScope
 
-	host     clients.Host // as its clients are thought to see it
+	host     clients.Host                       // as its clients are thought to see it
+	reflags  map[string]func([]string) []string // see Reflags
 	readings []reading
 	at       map[string]int // the indexes of Entries by Key
 	own      *ownfile.File

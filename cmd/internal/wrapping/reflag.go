@@ -2,6 +2,7 @@ package wrapping
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -19,10 +20,25 @@ func (e Entry) Reflag(flags []string) *Change {
 			return clients.Edit{}, NotWrapped
 		}
 		p.Name = line.Name
-		before, after := alike(line.Flags, flags)
-		at := len(line.Launcher) + 2 + before // after mcp-jail run
-		return clients.Edit{Path: s.Path, Shape: s.Shape, At: at, Drop: len(line.Flags) - before - after, Words: flags[before : len(flags)-after]}, ""
+		return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), flags), ""
 	})
+}
+
+// Reflags has Wrap give an entry the flags that a function makes of those that it has or would get. The
+// caller knows that an entry that is wrapped starts in mcp-jail.
+func (f *File) Reflags(key string, flags func([]string) []string) {
+	if f.reflags == nil {
+		f.reflags = map[string]func([]string) []string{}
+	}
+	f.reflags[key] = flags
+}
+
+// rewritten returns the edit that gives a wrapped entry another program and other flags.
+func (s Entry) rewritten(line clients.Wrapped, program, flags []string) clients.Edit {
+	was := s.Argv()[:len(line.Launcher)+2+len(line.Flags)]
+	now := slices.Concat(program, []string{"run"}, flags)
+	before, after := alike(was, now)
+	return clients.Edit{Path: s.Path, Shape: s.Shape, At: before, Drop: len(was) - before - after, Words: now[before : len(now)-after]}
 }
 
 // alike returns how many words two lists begin and end with.

@@ -204,7 +204,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 		"nothing but the listed paths can be read, listed, written, made, removed or executed")
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: "what is not granted is hidden",
-		Why: "Landlock refuses to open files, but not to look them up: the server can see whether a name exists that it guesses, with its size, owner and times, and can watch it change",
+		Why: "the server can find out whether a file exists whose name it guesses, its size, owner and times, and watch it change; it cannot open it, because Landlock refuses that",
 		Fix: FixNamespaces,
 	})
 	hostNSCarveOuts(c, compiled.Carved)
@@ -311,7 +311,7 @@ func hostNSLifetime(c *compiler) {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "without a PID namespace the jail's supervisor ends the other processes: those that have detached themselves survive if another program kills that supervisor with SIGKILL",
+			Why: "what the server has started goes on after its end if another program kills the jail's supervisor with SIGKILL: without a PID namespace only the supervisor ends it",
 			Fix: FixNamespaces,
 		})
 		return
@@ -319,7 +319,7 @@ func hostNSLifetime(c *compiler) {
 	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
 	c.addGap(Gap{
 		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
-		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's supervisor, and processes that have detached themselves then survive",
+		Why: "the server can end any process of yours, and also the jail's supervisor, and what it has started then goes on: Landlock restricts signals only since Linux 6.12",
 		Fix: FixNamespaces,
 	})
 }

@@ -24,7 +24,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	if o.HostNS && l.MemoryMB > 0 {
 		c.addGap(Gap{
 			Axis: policy.AxisLimits, What: "space in TMPDIR",
-			Why: "it is a directory of the host's, which no mount bounds: the server can fill that filesystem",
+			Why: "the server can fill the filesystem that its TMPDIR is on: without namespaces no mount bounds it",
 			Fix: FixNamespaces,
 		})
 	}
@@ -133,9 +133,9 @@ func (c *compiler) processLimit(o *spec.Spec, n int) {
 	switch {
 	case o.HostNS:
 		gap.Fix = FixNamespaces
-		gap.Why = "without a user namespace the kernel counts all of your processes together: the limit is set that far above what runs at the start"
+		gap.Why = "the server can have more when other processes of yours end: without a user namespace the kernel counts all of yours together, and the limit is set that far above what runs at the start"
 		if c.f.UID == 0 {
-			gap.Why = "root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit of its own"
+			gap.Why = "the server can start any number: root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit"
 		}
 	case o.PidMax:
 		by = append(by, "pid_max of the PID namespace")

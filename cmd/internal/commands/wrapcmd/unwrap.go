@@ -57,7 +57,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		return unread(files, host.Home)
 	}
 	printWrap(c, files, changes, host.Home)
-	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
+	written, err := w.write(c, host, changes, "unwrap", func() error { return nil })
 	printDiffering(c, host, written)
 	entries.PrintReload(c, written)
 	printOwnFiles(c, host, written)

@@ -13,15 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -31,11 +31,13 @@ type changeCmd struct {
 	entries.Choice
 	dryRun, yes bool
 	fetches     []*prefetch.Package // after the change
+	first       string              // what the answer yes agrees to besides
 }
 
 type wrapCmd struct {
 	changeCmd
 	install, noInstall, logins bool
+	acceptGaps                 []string
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
@@ -43,6 +45,7 @@ func Wrap(line *cli.CommandLine) *cobra.Command {
 	cmd := line.Command("wrap [flags]", "Put mcp-jail in front of the servers in the files of MCP clients.", 0, false, func([]string) error {
 		return w.Run(line.Console)
 	})
+	w.takeAxes(cmd)
 	cmd.Long = `Without a selection, the files of every client of yours are meant, and the project
 files in the working directory, such as .mcp.json and .vscode/mcp.json.
 
@@ -54,6 +57,12 @@ if a client has changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes it
 Then it fetches and pins the packages of the wrapped servers that are not there yet, as
 ` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
 servers stay wrapped. Typed again, wrap goes on, and so does the first start of a server.
+
+Where this host cannot enforce all of a policy, as where it refuses user namespaces,
+wrap first says what would change that. Then it names each gap, and what the server
+could do. With the answer yes it writes --waive AXIS into the entries that need it;
+--yes accepts no gap, and --accept-gaps does. When the host can enforce it again, wrap
+takes these flags out.
 
 An entry that starts a mcp-jail that does not exist any more, or another copy of it,
 is repaired: it gets the path of this program, and keeps its flags.
@@ -67,11 +76,13 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
     mcp-jail wrap --file ~/.cursor/mcp.json --yes --no-install
-    mcp-jail wrap --server linear --logins`
+    mcp-jail wrap --server linear --logins
+    mcp-jail wrap --yes --accept-gaps fs,process,limits`
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
 	cmd.Flags().BoolVar(&w.install, "install", false, "")
 	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
+	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, without asking: fs,process,limits. It is written as --waive into the entries that need it. --yes accepts no gap."}, cobra.FixedCompletions(strings.Split(cmdline.Axes(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
@@ -95,28 +106,27 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	// Names must differ from those in files that are not selected, too.
-	all := files
-	if !w.Everything() {
-		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
-	}
-	taken, err := stored.Commands(host)
+	names, err := w.names(host, files)
 	if err != nil {
 		return err
 	}
-	names := wrapping.NewNames(all, taken)
 	wrap := func(f *wrapping.File) *wrapping.Change {
 		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
 	}
 	changes := changesOf(files, wrap)
-	if !w.dryRun && countChanged(changes) > 0 {
-		if err := session.TryJail(confine.Launcher{}); err != nil {
-			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", err)
-		}
+	open, refused := lookForGaps(program.Program, entries.ClientsHost(host), changes)
+	if refused != nil && !w.dryRun {
+		return refused
 	}
+	changes = changesOf(files, wrap) // with what was found
 	printWrap(c, files, changes, host.Home)
 	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
 		changes = changesOf(files, wrap)
+	}
+	if open.print(c); !w.dryRun {
+		if err := open.check(c, w); err != nil {
+			return err
+		}
 	}
 	if !w.noInstall {
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), changes)
@@ -124,7 +134,8 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if countChanged(changes) > 0 {
 		program.Announce(c, host.Home)
 	}
-	written, err := w.write(c, host, changes, "Wrap", program.Keep)
+	w.first = open.question(w)
+	written, err := w.write(c, host, changes, "wrap", program.Keep)
 	// No entry changes, but the copy that the clients start may be older than this program.
 	if err == nil && !w.dryRun && len(written) == 0 {
 		err = program.Refresh(c, host.Home)
@@ -135,12 +146,22 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	left := unread(files, host.Home)
 	if w.dryRun || err != nil && len(written) == 0 {
-		return errors.Join(err, left)
+		return errors.Join(refused, err, left)
 	}
 	if err != nil && !w.noInstall { // some files stay as they were
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
 	}
 	return errors.Join(err, w.offerLogins(c), prefetch.Fetch(c, w.fetches), left)
+}
+
+// names returns the names that are taken. They differ from those in files that are not selected, too.
+func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Names, error) {
+	all := files
+	if !w.Everything() {
+		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
+	}
+	taken, err := stored.Commands(host)
+	return wrapping.NewNames(all, taken), err
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
@@ -205,7 +226,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		// The question may wait for long, and a signal must still end it.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		if err := cli.Confirm(ctx, c, question(verb, todo, w.fetches)); err != nil {
+		if err := cli.Confirm(ctx, c, question(w.first, verb, todo, w.fetches)); err != nil {
 			if ctx.Err() != nil {
 				return nil, errors.New("interrupted: nothing was changed")
 			}
@@ -218,22 +239,31 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	return entries.Write(c, host, todo)
 }
 
-// question asks for all changes of some files at once, and for what is fetched after them.
-func question(verb string, todo []*wrapping.Change, fetches []*prefetch.Package) string {
-	repaired := 0
+// question asks for all changes of some files at once, for what comes first, and for what is fetched
+// after them.
+func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.Package) string {
+	repaired, waived := 0, 0
 	for _, ch := range todo {
 		for _, s := range ch.Changed() {
-			if s.Repair != nil {
+			if _, was := clients.ParseWrapped(s.Argv()); s.Repair != nil {
 				repaired++
+			} else if _, is := clients.ParseWrapped(s.After); was && is {
+				waived++
 			}
 		}
 	}
 	var parts []string
-	if n := countChanged(todo) - repaired; n > 0 {
+	if first != "" {
+		parts = append(parts, first)
+	}
+	if n := countChanged(todo) - repaired - waived; n > 0 {
 		parts = append(parts, verb+" "+cli.Plural(n, "server"))
 	}
 	if repaired > 0 {
 		parts = append(parts, "repair "+cli.Plural(repaired, "server"))
+	}
+	if waived > 0 {
+		parts = append(parts, "change the waivers of "+cli.Plural(waived, "server"))
 	}
 	text := strings.Join(parts, " and ") + " in " + cli.Plural(len(todo), "file")
 	if len(fetches) > 0 {

@@ -117,8 +117,10 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			continue
 		}
 		line := s.Argv()
-		if w, is := clients.ParseWrapped(line); is && s.Repair != nil && w.Argv != nil {
-			line = w.Argv
+		if w, is := clients.ParseWrapped(line); is && w.Argv != nil {
+			if _, stays := clients.ParseWrapped(s.After); stays {
+				line = w.Argv
+			}
 		}
 		started := show.Line(shown.Line(line))
 		if c.TableColumns() > 0 {
@@ -128,8 +130,10 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Repair != nil {
 			printRepair(c, indent, s, home)
 		}
-		if s.Loses == nil {
-			continue // it is unwrapped, or repaired
+		accepts, no := waivedText(s)
+		if s.Loses == nil { // it is unwrapped, repaired, or changes what it accepts
+			printWaived(c, indent, accepts, no)
+			continue
 		}
 		if s.For != "" {
 			printList(c, indent, "", "in", []string{s.For}, "")
@@ -139,6 +143,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		}
 		printList(c, indent, "", "may reach", s.Gets, "nothing beyond its own files and its package")
 		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		printWaived(c, indent, accepts, no)
 		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 	}
 }

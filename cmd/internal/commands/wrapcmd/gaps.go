@@ -1,0 +1,189 @@
+package wrapcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// openGaps are what this host cannot enforce of the servers of a wrap, and they have not accepted.
+type openGaps struct {
+	servers []serverGaps
+	axes    []policy.Axis // that must be accepted
+}
+
+type serverGaps struct {
+	title string
+	need  gaps.Need
+	axes  []policy.Axis
+}
+
+// lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
+// accept no longer what the host can enforce. The error says that no jail can be built at all.
+func lookForGaps(program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
+	finder := gaps.NewFinder(host)
+	if countChanged(changes) > 0 && finder.Try() != nil {
+		return open, &exit.HostError{Err: fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", finder.Try())}
+	}
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			flags, argv := s.Flags, s.Argv()
+			if line, wrapped := clients.ParseWrapped(argv); wrapped {
+				if v := ch.File.Judge(s.Entry, program, host); !v.Jailed && v.Repair == nil {
+					continue
+				}
+				flags, argv = line.Flags, line.Argv
+			} else if s.Left != "" {
+				continue
+			}
+			if argv == nil {
+				continue // its waivers are in the configuration
+			}
+			need, certain := finder.Of(ch.File, s.Entry, flags, argv)
+			if fatal := need.Fatal(); fatal != nil {
+				ch.File.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
+				continue
+			}
+			has := gaps.Waived(flags)
+			more, less := gaps.Without(need.Axes(), has), gaps.Without(has, need.Axes())
+			if !certain {
+				less = nil
+			}
+			if len(more)+len(less) == 0 {
+				continue
+			}
+			ch.File.Reflags(s.Key(), func(flags []string) []string { return gaps.Unwaive(gaps.Waive(flags, more), less) })
+			if len(more) > 0 {
+				open.servers = append(open.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
+				open.axes = append(open.axes, gaps.Without(more, open.axes)...)
+			}
+		}
+	}
+	open.axes = gaps.Ordered(open.axes)
+	return open, nil
+}
+
+// check returns why the gaps are not accepted and cannot be asked about, or nil.
+func (g openGaps) check(c terminal.Console, w *wrapCmd) error {
+	given, err := gaps.Named(w.acceptGaps)
+	missing := gaps.Without(g.axes, given)
+	if err != nil || len(missing) == 0 || w.acceptGaps == nil && !w.yes && c.Asks() {
+		return err
+	}
+	why := "--yes does not accept that"
+	switch {
+	case given != nil:
+		why = "--accept-gaps does not name " + gaps.Names(missing, ", ")
+	case !w.yes:
+		why = "there is no terminal to ask on"
+	}
+	return &exit.HostError{Err: fmt.Errorf("nothing was changed: this host cannot enforce all that the jails of %s promise, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
+}
+
+// question returns what the answer yes accepts, or "" if the command line accepts it.
+func (g openGaps) question(w *wrapCmd) string {
+	given, err := gaps.Named(w.acceptGaps)
+	if err == nil && len(gaps.Without(g.axes, given)) == 0 {
+		return ""
+	}
+	return "accept this for " + cli.Plural(len(g.servers), "server")
+}
+
+// typed returns the command line that accepts gaps without asking.
+func (w *wrapCmd) typed(axes []policy.Axis) string {
+	words := []string{"mcp-jail", "wrap"}
+	for _, list := range []struct {
+		name   string
+		values []string
+	}{{"--client", w.Clients}, {"--file", w.Files}, {"--server", w.Servers}} {
+		for _, value := range list.values {
+			words = append(words, list.name, value)
+		}
+	}
+	return show.Spelled(append(words, "--yes", "--accept-gaps", gaps.Names(axes, ",")))
+}
+
+// print says what would close the gaps, and then what does not hold while they are open.
+func (g openGaps) print(c terminal.Console) {
+	if len(g.servers) == 0 {
+		return
+	}
+	var all []confine.Gap
+	var namespaces confine.Feature
+	of := map[string][]string{} // the servers of each gap
+	for _, s := range g.servers {
+		if s.need.Namespaces.Answer == confine.No {
+			namespaces = s.need.Namespaces
+		}
+		for _, gap := range s.need.Gaps {
+			key := string(gap.Axis) + gap.What + gap.Why
+			if !slices.Contains(s.axes, gap.Axis) {
+				continue
+			}
+			if of[key] == nil {
+				all = append(all, gap)
+			}
+			of[key] = append(of[key], s.title)
+		}
+	}
+	whole := cli.Plural(len(g.servers), "server")
+	if namespaces.Answer == confine.No {
+		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host refuses user namespaces") + ", which jails are built from: " + namespaces.Detail + "\n")
+		c.PrintText("To close this gap, and to accept nothing: allow them, and then type `mcp-jail wrap` again:\n")
+		c.Printf("  %s\n", namespaces.Fix)
+		c.PrintText("Without them, this does not hold for " + whole + ":\n")
+	} else {
+		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host cannot enforce all of the policy") + " of " + whole + ":\n")
+	}
+	for _, gap := range all {
+		text := fmt.Sprintf("  %-8s %s: %s", gap.Axis, gap.What, gap.Why)
+		if names := of[string(gap.Axis)+gap.What+gap.Why]; len(names) < len(g.servers) {
+			text += " (" + strings.Join(names, ", ") + ")"
+		}
+		c.PrintText(terminal.Hang("", strings.Repeat(" ", 11), show.Line(text), c.TextColumns()) + "\n")
+		if gap.Fix != "" && gap.Fix != confine.FixNamespaces {
+			c.PrintText("           to close it: " + gap.Fix + "\n")
+		}
+	}
+}
+
+// waivedText returns what an entry accepts after a change, and what it accepts no longer.
+func waivedText(s wrapping.ServerChange) (accepts, no string) {
+	before, _ := clients.ParseWrapped(s.Argv())
+	after, _ := clients.ParseWrapped(s.After)
+	was, is := gaps.Waived(before.Flags), gaps.Waived(after.Flags)
+	return gaps.Names(gaps.Without(is, was), ", "), gaps.Names(gaps.Without(was, is), ", ")
+}
+
+func printWaived(c terminal.Console, indent, accepts, no string) {
+	if accepts != "" {
+		printList(c, indent, terminal.Yellow, "accepts", []string{"gaps on " + accepts + ": see below"}, "")
+	}
+	if no != "" {
+		printList(c, indent, terminal.Green, "drops", []string{"--waive " + no + ": this host can enforce it"}, "")
+	}
+}
+
+// takeAxes lets more axes follow the value of --accept-gaps as words.
+func (w *wrapCmd) takeAxes(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := gaps.Named(args); err == nil && w.acceptGaps != nil {
+			w.acceptGaps, args = append(w.acceptGaps, args...), nil
+		}
+		return run(cmd, args)
+	}
+}
