@@ -41,7 +41,7 @@ func usernsFeature(f usernsFacts) Feature {
 	limit, _ := strconv.Atoi(f.Limit)
 	switch privileged := f.Root && !f.Nested; {
 	case f.Limit == "0":
-		return Unavailable("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
+		return Unavailable("user.max_user_namespaces is 0", "allow them for every program, until the next boot:  sudo sysctl user.max_user_namespaces=15000")
 	case (f.Errno == "ENOSPC" || f.Errno == "EUSERS") && f.Nested && limit >= unlimited:
 		// This namespace limits nothing, so it is one around it, whose limit nothing here can change.
 		return Unavailable("a sandbox around this process allows no user namespace in it (bwrap --disable-userns), or they are too many inside each other",
@@ -60,7 +60,7 @@ func usernsFeature(f usernsFacts) Feature {
 	case f.Stage == stageMap && f.Errno == "EROFS":
 		return Unavailable("/proc is read-only here, and a user namespace is set up through it", "let the sandbox around mcp-jail have a /proc of its own (bwrap: --proc /proc)")
 	case f.UnprivilegedClone == "0" && !privileged:
-		return Unavailable("kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1 (for every program: the setting knows no single one)")
+		return Unavailable("kernel.unprivileged_userns_clone is 0", "allow them for every program, until the next boot:  sudo sysctl kernel.unprivileged_userns_clone=1")
 	case f.AppArmorRestricted == "1" && !privileged && f.AppArmorProfile == "":
 		return Unavailable("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
 			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")

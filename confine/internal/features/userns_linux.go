@@ -126,7 +126,10 @@ func userNamespacesRefused(err error, stage usernsStage) Feature {
 	groups, errGroups := os.ReadFile("/proc/self/gid_map")
 	f.Nested = errUsers == nil && strings.Join(strings.Fields(string(users)), " ") != "0 0 4294967295"
 	f.Unmapped = errUsers == nil && !maps(string(users), os.Geteuid()) || errGroups == nil && !maps(string(groups), os.Getegid())
-	return usernsFeature(f)
+	refused := usernsFeature(f)
+	self, _ := os.Executable()
+	refused.Fix = strings.ReplaceAll(refused.Fix, "mcp-jail doctor", typed(self, os.Getenv("PATH"))+" doctor")
+	return refused
 }
 
 // confiningProfile returns the AppArmor profile of /proc/self/attr/apparmor/current, or "" for one

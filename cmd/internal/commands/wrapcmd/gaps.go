@@ -143,7 +143,11 @@ func (g openGaps) print(c terminal.Console) {
 	if namespaces.Answer == confine.No {
 		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host refuses user namespaces") + ", which jails are built from: " + namespaces.Detail + "\n")
 		c.PrintText("To close this gap, and to accept nothing: allow them, and then type `mcp-jail wrap` again:\n")
-		c.Printf("  %s\n", namespaces.Fix)
+		// A line to be typed stays in one line.
+		how, line, _ := strings.Cut(namespaces.Fix, ":  ")
+		if c.PrintText("  " + how + "\n"); line != "" {
+			c.Printf("    %s\n", line)
+		}
 		c.PrintText("Without them, this does not hold for " + whole + ":\n")
 	} else {
 		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host cannot enforce all of the policy") + " of " + whole + ":\n")
