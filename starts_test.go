@@ -19,6 +19,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/egress/egresstest/egresstest.go":   {"tests only: no line of mayImport has it", ""},
 	"confine/egress/egresstest/start_linux.go":  {"the same", ""},
 	"internal/testkit/testkit.go":               {"the same", ""},
+	"internal/testkit/namespaces_linux.go":      {"the same", ""},
 	"cmd/internal/programs/execute_unix.go":     {"mcp-jail-cli, from the directory of mcp-jail", "everything: mcp-jail becomes mcp-jail-cli"},
 	"cmd/internal/programs/execute_other.go":    {"the same", "the same"},
 	"cmd/internal/session/package_install.go":   {"the same, which fetches a package", "everything: mcp-jail starts mcp-jail-cli"},

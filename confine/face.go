@@ -56,5 +56,5 @@ var ErrGaps = plan.ErrGaps
 // Probe asks the kernel what it offers.
 func Probe() Features { return features.Probe() }
 
-// WaiveLine returns the line of a policy, and the flags, that accept the gaps of some axes.
-func WaiveLine(axes []policy.Axis) string { return plan.WaiveLine(axes) }
+// WaiveFlags returns the flags that accept the gaps of some axes.
+func WaiveFlags(axes []policy.Axis) string { return plan.WaiveFlags(axes) }

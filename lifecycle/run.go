@@ -44,6 +44,15 @@ type Stateless = stateless.Options
 // Tool is the policy of the processes of one tool.
 type Tool = stateless.Tool
 
+// WaivedWarnings returns a line for each gap of a plan that the user has waived.
+func WaivedWarnings(plan *confine.Plan) []string { return session.WaivedWarnings(plan) }
+
+// GapFailure returns the diagnosis of a start that was refused because of gaps. line is the command
+// line that has the server's policy, or nil.
+func GapFailure(server string, line []string, e *confine.GapError) diagnostics.Diagnosis {
+	return session.GapFailure(server, line, e)
+}
+
 // Jail returns a Launcher that starts jails.
 func Jail(l confine.Launcher) Launcher {
 	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {

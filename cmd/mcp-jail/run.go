@@ -46,8 +46,9 @@ func run(args []string, c terminal.Console) confine.Exit {
 	}
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	// The first start of a package fetches it, and then the policy has its paths.
+	var waived []string
 	if t.InstallsAfter(err) {
-		if err = t.Package.Install(c, t.Reach); err == nil {
+		if waived, err = t.Package.Install(c, t.Reach); err == nil {
 			t, err = session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 		}
 	}
@@ -63,7 +64,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
 	session := followed.Session(c, launcher)
-	session.Log, session.Refresh = log, followed.Refresh
+	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)
 	record := records.New(t.Host, t.Policy.KeptName())

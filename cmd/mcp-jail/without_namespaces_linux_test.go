@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
 
@@ -18,35 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutNamespacesMain executes its arguments with a seccomp filter that refuses user
-// namespaces, as in a container.
+// withoutNamespacesMain executes its arguments where user namespaces are refused, as in a container.
 func withoutNamespacesMain() {
-	runtime.LockOSThread()
-	path, err := exec.LookPath(os.Args[1])
-	if err == nil {
-		err = refuseNamespaces()
-	}
-	if err == nil {
-		err = syscall.Exec(path, os.Args[1:], os.Environ())
-	}
+	err := testkit.ExecWithoutNamespaces(os.Args[1:])
 	os.Stderr.WriteString("without-namespaces: " + err.Error() + "\n")
 	os.Exit(1)
-}
-
-func refuseNamespaces() error {
-	clone, unshare := uint32(unix.SYS_CLONE), uint32(unix.SYS_UNSHARE)
-	const allow, eperm, enosys = 0x7fff0000, 0x00050001, 0x00050026
-	return filterThread([]bpf.Instruction{
-		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1},
-		bpf.RetConstant{Val: enosys},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: clone, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unshare, SkipFalse: 3},
-		bpf.LoadAbsolute{Off: 16, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.CLONE_NEWUSER, SkipFalse: 1},
-		bpf.RetConstant{Val: eperm},
-		bpf.RetConstant{Val: allow},
-	})
 }
 
 // filterThread installs a seccomp filter on the calling thread and on what it starts.

@@ -12,9 +12,9 @@ import (
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
-// TestWithoutNamespacesNothingRuns tests that mcp-jail starts no npm and no interpreter for itself on
-// a host that can make no jail for them, also if the user waives the server's jail, and that the
-// error names the cause.
+// TestWithoutNamespacesNothingRuns tests that mcp-jail starts no npm and no interpreter for itself
+// where user namespaces are refused, as long as a gap of their jail is not waived for the server. The
+// error names the axes that are missing, and the whole line that accepts them.
 func TestWithoutNamespacesNothingRuns(t *testing.T) {
 	w, _ := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
 	t.Parallel()
@@ -24,12 +24,31 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		must(t, testkit.WriteProgram(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" >>'"+mark+"'\necho v20.1.0\n")))
 	}
 	w.env = append(slices.Clip(w.env), "PATH="+bin+":/usr/bin:/bin")
-	s := start(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", "npx", "-y", "server")...)))
-	m := s.call("initialize", map[string]any{})
-	s.close()
-	const want = "the installation of a package needs a jail, which this host cannot make (user namespaces are refused"
-	if told := string(m.Error) + s.stderr.String(); !strings.Contains(told, want) {
-		t.Errorf("nothing of %q in:\n%s", want, told)
+	whole := strings.Join(waiveNamespaces, " ")
+	for _, c := range []struct {
+		given         []string
+		told, omitted string
+	}{
+		{nil, "accept all of this:  waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
+		{waiveNamespaces[:2], "accepted already: fs; to start it all the same, and accept the rest too:  waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
+	} {
+		s := start(t, withoutUserns(w.jail(slices.Concat(c.given, []string{"--", "npx", "-y", "server"})...)))
+		m := s.call("initialize", map[string]any{})
+		s.close()
+		told := string(m.Error) + s.stderr.String()
+		for _, want := range []string{"user namespaces are refused", c.told, "the whole line:  " + buildBinary() + " run " + whole + " -- npx -y server", "mcp-jail explain userns"} {
+			if !strings.Contains(told, want) {
+				t.Errorf("%q: nothing of %q in:\n%s", c.given, want, told)
+			}
+		}
+		if strings.Contains(told, c.omitted) {
+			t.Errorf("%q: %q in:\n%s", c.given, c.omitted, told)
+		}
+		cmd := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, c.given, []string{"--", "npx", "-y", "server"})...))
+		out, err := cmd.CombinedOutput()
+		if text := strings.Join(strings.Fields(string(out)), " "); err == nil || !strings.Contains(text, "To accept them: mcp-jail install "+whole+" -- npx -y server") {
+			t.Errorf("install %q: %v\n%s", c.given, err, out)
+		}
 	}
 	if ran, err := os.ReadFile(mark); err == nil {
 		t.Errorf("they ran without a jail: %s", ran)
@@ -39,6 +58,55 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		must(t, exec.Command(filepath.Join(bin, name)).Run())
 		if !pathExists(mark) {
 			t.Errorf("control: %s leaves no mark", name)
+		}
+	}
+}
+
+// TestWithoutNamespacesPackage tests that a server of npx starts where user namespaces are refused,
+// once the gaps are waived for it: by flags, by its table, and by the line in a client's file. The
+// first start fetches it, a later one needs no registry. Each gap is said once at each start.
+func TestWithoutNamespacesPackage(t *testing.T) {
+	w, site := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
+	t.Parallel()
+	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml": "version = 1\n[servers.named]\ncommand = \"npx\"\narguments = [\"-y\", \"server\"]\nworkspace = \"" + w.work + "\"\nwaive = [\"fs\", \"process\", \"limits\"]\n"})
+	line := []string{"--", "npx", "-y", "server"}
+	for _, c := range []struct {
+		name    string
+		command []string
+	}{
+		{"flags", slices.Concat([]string{"run"}, waiveNamespaces, line)},
+		{"table", []string{"run", "named"}},
+		{"flags after install", slices.Concat([]string{"run"}, waiveNamespaces, line)},
+	} {
+		removeStore(t, w)
+		os.Remove(filepath.Join(w.home, ".config", "mcp-jail", "mcp-jail.lock"))
+		site.Forget()
+		if c.name == "flags after install" {
+			out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, waiveNamespaces, line)...)).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "ready: server 1.0.0") || strings.Count(string(out), "without namespaces") != 1 {
+				t.Fatalf("install: %v\n%s", err, out)
+			}
+			if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install", "--update"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil || !strings.Contains(string(out), "is the newest already") {
+				t.Fatalf("install --update: %v\n%s", err, out)
+			}
+		}
+		for _, later := range []bool{false, true} {
+			if later {
+				site.Forget()
+			}
+			s := open(t, withoutUserns(w.mcpJail(c.command...)), nil)
+			if r := s.tool("about", nil); r.IsError || !strings.Contains(r.texts(), `"version":"1.0.0"`) {
+				t.Errorf("%s: %s", c.name, r.texts())
+			}
+			s.close()
+			if asked := site.Requests(); later != (len(asked) == 0) && c.name != "flags after install" {
+				t.Errorf("%s, a later start: %t: the registry was asked for %v", c.name, later, asked)
+			}
+			for _, want := range []string{"runs without namespaces", "fs: what is not granted is hidden", "process: no process survives", "limits: space in TMPDIR", "limits: processes = 512"} {
+				if n := strings.Count(s.stderr.String(), want); n != 1 {
+					t.Errorf("%s: %d times %q in:\n%s", c.name, n, want, &s.stderr)
+				}
+			}
 		}
 	}
 }

@@ -119,7 +119,7 @@ func settingText(v any) string {
 // TestConfigAsPip compares what is read of pip's configuration with what pip reads.
 func TestConfigAsPip(t *testing.T) {
 	host := hostWith(t)
-	found, err := installed.Interpreters(t.Context(), host, nil, runtime.Python)
+	found, err := installed.Interpreters(t.Context(), host, nil, nil, runtime.Python)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@
 //   - npm 7 or newer. Its configuration and pip's are read from their files and variables, as these
 //     programs read them in HOME. For npm, the variables PREFIX and DESTDIR do not count: they would
 //     name another global file. If a server may write one of the files, nothing is installed.
-//   - A jail does not record refused reads: a script that looks for keys finds none, and is not
-//     named for it.
+//   - A jail with namespaces does not record refused reads: a script that looks for keys finds none,
+//     and is not named for it.
 //   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of
 //     this process. A proxy that needs another form than a URL is not used.
 //   - A proxy or a keyring in the configuration of pip or uv is not used. uv is tested with a

@@ -133,7 +133,7 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 	os.Remove(log)
 	jail := *p.jail
 	if !network {
-		jail.Registries = nil
+		jail.Registries, jail.Watched = nil, script != ""
 	}
 	stop := w.run()
 	var redactor *diagnostics.Redactor
@@ -325,7 +325,7 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 }
 
 func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
-	return installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Python)
+	return installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, runtime.Python)
 }
 
 // lookForPython returns an error if there is no file that could be a Python.

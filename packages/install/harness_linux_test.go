@@ -27,7 +27,7 @@ const installerName = "mcp-jail-test-installer"
 
 func TestMain(m *testing.M) {
 	confine.RunSupervisor()
-	testkit.Programs{registry.ProgramName: registry.Main, installerName: installerMain, fullDiskName: fullDiskMain}.Dispatch()
+	testkit.Programs{registry.ProgramName: registry.Main, installerName: installerMain, fullDiskName: fullDiskMain, withoutNamespacesName: withoutNamespacesMain}.Dispatch()
 	os.Exit(m.Run())
 }
 
@@ -102,7 +102,7 @@ func makeWritable(dir string) {
 }
 
 func installerOf(host hostfs.Host) *Installer {
-	return &Installer{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host}
+	return &Installer{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
 }
 
 // installer returns the user's installer. What npm prints is in u.told.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
@@ -28,6 +29,8 @@ type Installer struct {
 	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
 	Scripts   bool                     // scripts of packages run, without a network
 	Limits    Limits                   // the zero Limits are the usual ones
+	Waive     []policy.Axis            // of the server: see jail.Jail
+	Waived    func(*confine.Plan)      // called with the plan of each jail that has gaps; may be nil
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
 }
@@ -240,5 +243,5 @@ type fetchJail struct{ jail.Jail }
 func (i *Installer) jail(dir, name string, path []string) *fetchJail {
 	limits := policy.DefaultLimits
 	limits.FileSizeMB = i.Limits.file()
-	return &fetchJail{jail.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits}}
+	return &fetchJail{jail.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits, Waive: i.Waive, Waived: i.Waived}}
 }

@@ -38,7 +38,7 @@ func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, e
 	if err != nil {
 		return nil, err
 	}
-	found, err := installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Node)
+	found, err := installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, runtime.Node)
 	if err != nil {
 		return nil, err
 	}

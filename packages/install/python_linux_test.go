@@ -56,7 +56,7 @@ func newInstaller(t *testing.T) *Installer {
 	t.Cleanup(func() { // the store is read-only
 		exec.Command("chmod", "-R", "u+w", dir).Run()
 	})
-	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", lockfile.FileName), Host: host}
+	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", lockfile.FileName), Host: host, Waive: waived()}
 }
 
 func (u pythonUser) line(words ...string) *runline.Line {
@@ -114,7 +114,7 @@ func (u pythonUser) talk(words []string, messages ...string) (answers []string) 
 	}
 	in, toServer, _ := os.Pipe()
 	fromServer, out, _ := os.Pipe()
-	process, err := confine.Launcher{}.Start(u.t.Context(), profile, confine.Stdio{In: in, Out: out, Err: os.Stderr})
+	process, err := confine.Launcher{Waive: waived()}.Start(u.t.Context(), profile, confine.Stdio{In: in, Out: out, Err: os.Stderr})
 	in.Close()
 	out.Close()
 	if err != nil {

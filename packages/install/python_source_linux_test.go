@@ -134,7 +134,7 @@ func TestPythonVersions(t *testing.T) {
 // returns "" if there is none with pip.
 func withoutPython(t *testing.T, u pythonUser, minor string) string {
 	t.Helper()
-	found, err := installed.Interpreters(t.Context(), &u.Host, nil, runtime.Python)
+	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, runtime.Python)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,16 +15,11 @@ import (
 // that of the npm that fetches: no script reads or changes npm's cache.
 const scriptsName = "scripts"
 
-// nowhere is the only host that scripts may reach. Its name never resolves (RFC 6761, section
-// 6.4). With it the jail sees which names a script looks up; with no host at all, the jail has
-// nothing that could.
-func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invalid"} }
-
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
 	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
-	j.Registries = []*url.URL{nowhere()}
+	j.Watched = true
 	work := filepath.Join(j.Home(), "work")
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -23,6 +24,7 @@ type Finder struct {
 	LockFile  string
 	Host      *hostfs.Host
 	Untrusted func(file string) string // why a file is not chosen as interpreter: see runtime.Finder
+	Waive     []policy.Axis            // of the server: see jail.Jail
 }
 
 // Program is what runs in place of a launcher.

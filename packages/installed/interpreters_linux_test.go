@@ -34,7 +34,7 @@ func localHost(t testing.TB) *hostfs.Host {
 func TestInterpreters(t *testing.T) {
 	host := localHost(t)
 	for _, lang := range []runtime.Language{runtime.Node, runtime.Python} {
-		got, err := Interpreters(t.Context(), host, nil, lang)
+		got, err := Interpreters(t.Context(), host, nil, nil, lang)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestInterpreters(t *testing.T) {
 			if v := runtime.VersionIn(string(answer)); v != i.Version || err != nil {
 				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
 			}
-			jailed, err := jail.AskVersion(t.Context(), host, i.Path)
+			jailed, err := jail.AskVersion(t.Context(), host, nil, i.Path)
 			if jailed != string(answer) || err != nil {
 				t.Errorf("%s in a jail: %q, %v", i.Path, jailed, err)
 			}
@@ -64,11 +64,11 @@ func TestRemembered(t *testing.T) {
 	host.Environ = []string{"PATH=" + bin}
 	told := func() (version string) {
 		t.Helper()
-		got, err := Interpreters(t.Context(), host, nil, runtime.Node)
+		got, err := Interpreters(t.Context(), host, nil, nil, runtime.Node)
 		if err != nil || len(got.Interpreters) != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if _, _, v := openVersions(host).locate("node"); v != got.Interpreters[0].Version {
+		if _, _, v := openVersions(host, nil).locate("node"); v != got.Interpreters[0].Version {
 			t.Errorf("%q is remembered of %q", v, got.Interpreters[0].Version)
 		}
 		return got.Interpreters[0].Version
@@ -112,11 +112,11 @@ func TestRemembered(t *testing.T) {
 // BenchmarkRemembered is what a later start pays for the version of the node in PATH.
 func BenchmarkRemembered(b *testing.B) {
 	host := localHost(b)
-	if _, err := Interpreters(b.Context(), host, nil, runtime.Node); err != nil {
+	if _, err := Interpreters(b.Context(), host, nil, nil, runtime.Node); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, _, v := openVersions(host).locate("node"); v == "" {
+		if _, _, v := openVersions(host, nil).locate("node"); v == "" {
 			b.Fatal("nothing is remembered")
 		}
 	}

@@ -57,7 +57,7 @@ func userInterpreter(name string) string {
 // interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
 // gives fits or rng is "", and otherwise its path. One that a server may write never fits.
 func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
-	versions := openVersions(f.Host)
+	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
 	// The usual case, without asking any interpreter: PATH's own, with a remembered version.
 	if named, _, version := versions.locate(string(lang)); f.trusts(named, p) {

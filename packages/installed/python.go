@@ -101,7 +101,7 @@ func fromRegistry(line *runline.Line) error {
 // pythonFor returns the path of the Python for a range of versions, without links: a tree
 // does not take part in a virtual environment that PATH leads into.
 func (f Finder) pythonFor(ctx context.Context, p *Program, rng string) (string, error) {
-	versions := openVersions(f.Host)
+	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
 	if named, file, version := versions.locate("python3"); f.trusts(named, p) && version != "" {
 		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -23,7 +24,8 @@ type versions struct {
 	host    *hostfs.Host
 	known   map[string]version
 	changed bool
-	run     func(ctx context.Context, host *hostfs.Host, file string) (string, error)
+	waive   []policy.Axis // see jail.Jail
+	run     func(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error)
 	spent   time.Duration // on asking interpreters
 }
 
@@ -49,8 +51,8 @@ const (
 
 // openVersions reads the remembered versions. A file that cannot be read, or over which another
 // user has control, counts as empty.
-func openVersions(host *hostfs.Host) *versions {
-	v := &versions{host: host, known: map[string]version{}, run: jail.AskVersion}
+func openVersions(host *hostfs.Host, waive []policy.Axis) *versions {
+	v := &versions{host: host, waive: waive, known: map[string]version{}, run: jail.AskVersion}
 	if host.CacheDir == "" {
 		return v
 	}
@@ -149,14 +151,14 @@ func (v *versions) tell(ctx context.Context, file string) (string, error) {
 	}
 	began := time.Now()
 	defer func() { v.spent += time.Since(began) }()
-	return v.run(ctx, v.host, file)
+	return v.run(ctx, v.host, v.waive, file)
 }
 
 // Interpreters returns the interpreters of this machine for a language, but for the untrusted. None
 // runs outside of a jail: see [runtime.HeaderVersion] and
-// [jail.AskVersion]. What one has told is remembered.
-func Interpreters(ctx context.Context, host *hostfs.Host, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
-	versions := openVersions(host)
+// [jail.AskVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
+func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
+	versions := openVersions(host, waive)
 	defer versions.save()
 	return versions.find(ctx, untrusted, lang)
 }

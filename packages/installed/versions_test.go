@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/jail"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -44,7 +45,7 @@ func TestForeignVersions(t *testing.T) {
 				t.Fatal(err)
 			}
 			host := &hostfs.Host{CacheDir: dir}
-			v := openVersions(host)
+			v := openVersions(host, nil)
 			if believed := v.known["/usr/bin/node"].Version == "99.9.9"; believed != (name == "control") {
 				t.Errorf("a version is believed: %t", believed)
 			}
@@ -53,7 +54,7 @@ func TestForeignVersions(t *testing.T) {
 			if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
 				t.Errorf("the victim's file: %q, %v", b, err)
 			}
-			if kept := openVersions(host).known["/usr/bin/other"].Version == "1.2.3"; kept != (name == "control") {
+			if kept := openVersions(host, nil).known["/usr/bin/other"].Version == "1.2.3"; kept != (name == "control") {
 				t.Errorf("a version is kept: %t", kept)
 			}
 		})
@@ -74,8 +75,11 @@ func TestSlowInterpreter(t *testing.T) {
 	change("#!")
 	asked, answer := 0, error(&jail.SlowError{File: file})
 	ask := func(edit func(*versions)) error {
-		v := openVersions(host)
-		v.run = func(context.Context, *hostfs.Host, string) (string, error) { asked++; return "v20.1.0", answer }
+		v := openVersions(host, nil)
+		v.run = func(context.Context, *hostfs.Host, []policy.Axis, string) (string, error) {
+			asked++
+			return "v20.1.0", answer
+		}
 		edit(v)
 		defer v.save()
 		_, err := v.ask(t.Context(), file)

@@ -30,9 +30,16 @@ type Jail struct {
 	Path       []string   // the directories of PATH
 	Readable   []string   // files and directories of the user
 	Registries []*url.URL // the only hosts that can be reached
-	Variables  map[string]string
-	Limits     policy.Limits
-	Launcher   confine.Launcher
+	// Watched records which names the program looks up, where this host can, and refuses all. It is
+	// for a Jail without Registries, and nothing waives that.
+	Watched   bool
+	Variables map[string]string
+	Limits    policy.Limits
+	// Waive are the axes whose gaps the user has accepted for the server that the program is for.
+	Waive    []policy.Axis
+	Launcher confine.Launcher
+	// Waived gets the plan of each jail that has a gap; may be nil.
+	Waived func(*confine.Plan)
 	// NoStderr drops what the program writes to stderr.
 	NoStderr bool
 }
@@ -43,10 +50,6 @@ func (j *Jail) Home() string { return filepath.Join(j.Dir, "servers", j.Name, "h
 // Run runs a command in the jail until it ends, or until ctx is cancelled. It returns how the
 // command ended, and what the jail refused. out gets stdout, and stderr unless NoStderr is set.
 func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.Exit, []policy.Denial, error) {
-	profile, err := j.profile(argv)
-	if err != nil {
-		return confine.Exit{}, nil, err
-	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return confine.Exit{}, nil, err
@@ -62,15 +65,14 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	if j.NoStderr {
 		stdio.Err = nil
 	}
-	process, err := j.Launcher.Start(ctx, profile, stdio)
+	process, err := j.start(ctx, argv, stdio)
 	write.Close()
 	if err != nil {
 		<-copied
-		var gaps *confine.GapError
-		if errors.As(err, &gaps) {
-			err = &HostError{j.Purpose, gaps}
-		}
 		return confine.Exit{}, nil, err
+	}
+	if plan := process.Plan(); j.Waived != nil && len(plan.Gaps) > 0 {
+		j.Waived(plan)
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
@@ -80,6 +82,38 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 		err = errors.New("the jail of " + j.Purpose + " ended: " + exit.Why)
 	}
 	return exit, append(process.Denials(), unanswered(process)...), err
+}
+
+func (j *Jail) start(ctx context.Context, argv []string, stdio confine.Stdio) (*confine.Process, error) {
+	of := *j
+	if j.Watched {
+		of.Registries = []*url.URL{nowhere()}
+		of.Waive = slices.DeleteFunc(slices.Clone(j.Waive), func(a policy.Axis) bool { return a == policy.AxisNet })
+	}
+	process, err := of.launch(ctx, argv, stdio)
+	var failed *HostError
+	if j.Watched && errors.As(err, &failed) && slices.ContainsFunc(failed.Gaps.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet }) {
+		of.Registries = nil // it gets no socket at all
+		process, err = of.launch(ctx, argv, stdio)
+	}
+	return process, err
+}
+
+// nowhere is a host whose name never resolves (RFC 6761, section 6.4). With it the jail sees which
+// names a program looks up. With no host at all, the jail has nothing that could.
+func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invalid"} }
+
+func (j *Jail) launch(ctx context.Context, argv []string, stdio confine.Stdio) (*confine.Process, error) {
+	profile, err := j.profile(argv)
+	if err != nil {
+		return nil, err
+	}
+	process, err := j.Launcher.Start(ctx, profile, stdio)
+	var gaps *confine.GapError
+	if errors.As(err, &gaps) {
+		err = &HostError{j.Purpose, gaps}
+	}
+	return process, err
 }
 
 // unanswered returns the connections to the jail's own loopback as refusals: a program that fetches
@@ -97,6 +131,7 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	host.StateDir, host.Dir = j.Dir, j.Home()
 	host.Environ = append(slices.Clone(host.Environ), "PATH="+strings.Join(j.Path, string(filepath.ListSeparator)))
 	p := &policy.Policy{
+		Waive:  j.Waive,
 		Server: j.Name, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
 		Roots: "off", MaxConcurrentCalls: 1, Startup: policy.DefaultStartup, Limits: j.Limits,
 		Where: j.Purpose, Net: []policy.NetRule{},
@@ -143,7 +178,14 @@ func (e *HostError) Error() string {
 	} else if len(e.Gaps.Gaps) > 0 {
 		why = e.Gaps.Gaps[0].What + ": " + e.Gaps.Gaps[0].Why
 	}
-	return e.Purpose + " needs a jail, which this host cannot make (" + why + "), and does not run without one: mcp-jail doctor says what to change"
+	if e.Gaps.Waive == nil {
+		return e.Purpose + " needs a jail, which this host cannot make (" + why + "), and does not run without one: mcp-jail doctor says what to change"
+	}
+	var missing []string
+	for _, axis := range e.Gaps.Missing() {
+		missing = append(missing, string(axis))
+	}
+	return e.Purpose + " needs a jail, which this host cannot make (" + why + "), unless its gaps are accepted for the server. Missing: " + strings.Join(missing, ", ") + ". mcp-jail doctor says what they mean, and what closes them"
 }
 
 func (e *HostError) Unwrap() error { return e.Gaps }

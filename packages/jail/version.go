@@ -26,7 +26,7 @@ func (e *SlowError) Error() string {
 // AskVersion runs an interpreter with --version in a jail without a network, and returns the
 // beginning of its answer. The interpreter reads its installation, and writes only a directory
 // that is removed afterwards. The error is a [*SlowError] if it does not end in time.
-func AskVersion(whole context.Context, host *hostfs.Host, file string) (string, error) {
+func AskVersion(whole context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
 	ctx, cancel := context.WithTimeout(whole, patience)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
@@ -36,8 +36,8 @@ func AskVersion(whole context.Context, host *hostfs.Host, file string) (string, 
 	defer os.RemoveAll(dir)
 	j := &Jail{
 		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
-		Limits:   policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
-		Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
+		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
+		Waive:  waive, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
 	}
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return "", err

@@ -16,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	confine.RunSupervisor()
+	testkit.Programs{withoutNamespaces: func() { withoutNamespacesMain() }, withoutSockets: withoutSocketsMain}.Dispatch()
 	os.Exit(m.Run())
 }
 
@@ -55,7 +56,7 @@ grep -c . /proc/net/dev
 	if err := testkit.WriteProgram(file, []byte(strings.ReplaceAll(string(text), "HOME", "'"+host.Home+"'"))); err != nil {
 		t.Fatal(err)
 	}
-	got, err := AskVersion(t.Context(), host, file)
+	got, err := AskVersion(t.Context(), host, nil, file)
 	if err != nil || !strings.HasPrefix(got, "--version \n") {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -79,27 +80,27 @@ grep -c . /proc/net/dev
 func TestAskVersionLimits(t *testing.T) {
 	for text, want := range map[string]string{"exit 3": "/node --version: exit status 3", "kill -9 $$": "/node --version: exit status 137"} {
 		host, file := interpreter(t, text)
-		if _, err := AskVersion(t.Context(), host, file); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := AskVersion(t.Context(), host, nil, file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	var slow *SlowError
 	if host, file := interpreter(t, "sleep 1000"); true {
-		if _, err := AskVersion(t.Context(), host, file); !errors.As(err, &slow) || slow.File != file {
+		if _, err := AskVersion(t.Context(), host, nil, file); !errors.As(err, &slow) || slow.File != file {
 			t.Errorf("one that sleeps: %v", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := AskVersion(ended, host, file); err == nil || errors.As(err, &slow) {
+		if _, err := AskVersion(ended, host, nil, file); err == nil || errors.As(err, &slow) {
 			t.Errorf("one whose caller has given up: %v", err)
 		}
 	}
 	host, file := interpreter(t, "echo a warning >&2; echo v20.1.0")
-	if got, err := AskVersion(t.Context(), host, file); got != "v20.1.0\n" || err != nil {
+	if got, err := AskVersion(t.Context(), host, nil, file); got != "v20.1.0\n" || err != nil {
 		t.Errorf("with a warning: %q, %v", got, err)
 	}
 	host, file = interpreter(t, "yes | head -c 100000")
-	if got, err := AskVersion(t.Context(), host, file); len(got) != maxVersion || err != nil {
+	if got, err := AskVersion(t.Context(), host, nil, file); len(got) != maxVersion || err != nil {
 		t.Error(len(got), err)
 	}
 }

@@ -35,6 +35,16 @@ func (e *MissingError) Error() string {
 	return out.String() + "; " + e.get(name)
 }
 
+// Unwrap returns why interpreters did not tell their version.
+func (e *MissingError) Unwrap() (all []error) {
+	for _, r := range e.Found.Refused {
+		if r.Err != nil {
+			all = append(all, r.Err)
+		}
+	}
+	return all
+}
+
 func (e *MissingError) get(name string) string {
 	if e.Version == "" {
 		return "install a version that fits"

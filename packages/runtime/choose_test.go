@@ -51,7 +51,7 @@ func TestMissingInWords(t *testing.T) {
 		{"others, of nvm", Found{Language: Node, Interpreters: node, managers: []string{"nvm", "fnm"}}, ">=22.5",
 			"the package needs Node.js >=22.5, and what is here does not fit: 20.20.2 (/usr/bin/node, from PATH), 18.1.0 (/h/18/node, from nvm and PATH); to get one: nvm install 24"},
 		{"none", Found{Language: Node}, "", "the package needs Node.js, and there is none in PATH or of a version manager; install Node.js 24 with the package manager of your system, or from https://nodejs.org"},
-		{"one that is refused", Found{Language: Node, Refused: []Refusal{{"/w/node", "PATH", "the server \"a\" may write to /w (--write /w)"}}}, "^22",
+		{"one that is refused", Found{Language: Node, Refused: []Refusal{{"/w/node", "PATH", "the server \"a\" may write to /w (--write /w)", nil}}}, "^22",
 			"the package needs Node.js ^22, and there is none in PATH or of a version manager; /w/node is not used: the server \"a\" may write to /w (--write /w); install Node.js 22 with the package manager of your system, or from https://nodejs.org"},
 		{"one that no usual version fits", Found{Language: Node}, "24.1.0", "the package needs Node.js 24.1.0, and there is none in PATH or of a version manager; install a version that fits"},
 		{"nodenv, which has no short way", Found{Language: Node, managers: []string{"nodenv", "volta"}}, "20", "the package needs Node.js 20, and there is none in PATH or of a version manager; to get one: volta install node@20"},

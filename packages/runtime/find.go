@@ -107,7 +107,7 @@ func (s *search) fromPath(lang Language) (out []place) {
 				continue // one refusal for all shims of a directory
 			}
 			if p.file == "" {
-				s.refuse(file, "PATH", "it is a shim of a version manager, and the version that it would start is not known")
+				s.refuse(file, "PATH", "it is a shim of a version manager, and the version that it would start is not known", nil)
 			}
 			out = append(out, p)
 		}
@@ -136,8 +136,8 @@ func (s *search) isProgram(file string) bool {
 	return err == nil && at.Exists() && at.Info.Mode.IsRegular() && at.Info.Mode&0o111 != 0
 }
 
-func (s *search) refuse(file, source, reason string) {
-	s.found.Refused = append(s.found.Refused, Refusal{file, source, reason})
+func (s *search) refuse(file, source, reason string, err error) {
+	s.found.Refused = append(s.found.Refused, Refusal{file, source, reason, err})
 }
 
 func (s *search) add(ctx context.Context, p place) {
@@ -156,7 +156,7 @@ func (s *search) add(ctx context.Context, p place) {
 		return
 	}
 	if reason := s.fault(p.file, at); reason != "" {
-		s.refuse(p.file, p.source, reason)
+		s.refuse(p.file, p.source, reason, nil)
 		return
 	}
 	version := versionOfPath(at.Path)
@@ -167,7 +167,7 @@ func (s *search) add(ctx context.Context, p place) {
 			if err != nil {
 				reason = "its version is not known: " + err.Error()
 			}
-			s.refuse(at.Path, p.source, reason)
+			s.refuse(at.Path, p.source, reason, err)
 			return
 		}
 	}

@@ -33,6 +33,7 @@ type Interpreter struct {
 type Refusal struct {
 	Path, Source string
 	Reason       string
+	Err          error // of asking for the version; nil otherwise
 }
 
 // Found is all that a search found of one language.

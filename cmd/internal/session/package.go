@@ -30,6 +30,7 @@ type Package struct {
 	dir   string          // the workspace, where the launcher would run
 	host  *hostfs.Host    // its lock file
 	rules policy.Packages // how the server's table has packages fetched and pinned
+	waive []policy.Axis
 	trial bool
 }
 

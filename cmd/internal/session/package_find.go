@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -36,6 +38,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 	t.Package = t.newPackage(line, nil)
 	program, err := t.packageFinder().Find(ctx, &line)
 	var shadow *installed.ShadowError
+	var gaps *confine.GapError
 	switch {
 	case errors.As(err, &shadow):
 		t.Package.asGiven = err
@@ -44,6 +47,8 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
 		t.Package.asGiven = err
 		return nil
+	case errors.As(err, &gaps):
+		return &exit.HostError{Err: gaps}
 	case err != nil:
 		return &installError{line.Packages[0].String(), err.Error()}
 	}
@@ -68,14 +73,14 @@ func (t *Target) findPackage(ctx context.Context) error {
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
-	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, trial: t.trial != nil}
+	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, trial: t.trial != nil}
 }
 
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
-	f.Untrusted = t.writers().whyUntrusted
+	f.Untrusted, f.Waive = t.writers().whyUntrusted, t.Policy.Waive
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}

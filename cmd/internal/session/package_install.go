@@ -14,6 +14,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -29,7 +31,13 @@ type InstallMessage struct {
 	Packages int      `json:"packages,omitempty"` // with Ready: it and what it needs
 	Skipped  []string `json:"skipped,omitempty"`  // with Ready: the packages whose scripts did not run
 	Error    string   `json:"error,omitempty"`
+
+	Waived []string          `json:"waived,omitempty"` // lines about gaps of the jail that fetches
+	Gaps   *confine.GapError `json:"gaps,omitempty"`   // with Error: those that are not waived
 }
+
+// WaivedGaps returns a line for each gap of a plan that the user has waived, as a session says it.
+func WaivedGaps(plan *confine.Plan) []string { return lifecycle.WaivedWarnings(plan) }
 
 // installError reports that the package of a server could not be installed, or cannot be used.
 type installError struct {
@@ -51,32 +59,33 @@ func (t *Target) InstallsAfter(err error) bool {
 // client waits for an answer. It leaves the first message of the client unread. The companion
 // goes on after that, for AfterClient at most, because a client may wait for too short a time:
 // `gemini mcp list` waits for 5 s. So the companion is in its own session, and holds none of
-// the streams of the client. reachOf is [Writers.Reach].
-func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, error)) error {
+// the streams of the client. reachOf is [Writers.Reach]. Install returns the lines about waived gaps
+// that it has printed.
+func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, error)) (waived []string, err error) {
 	companion, err := programs.Beside(programs.Companion)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name := p.line.Packages[0].String()
 	reach, err := reachOf()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cmd := p.companion(companion)
 	cmd.Stderr = c.ErrWriter()    // through a pipe
 	alive, err := cmd.StdinPipe() // it brings the Reach, and its end tells that the client has left
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
+		return nil, fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
 	}
 	if err := json.NewEncoder(alive).Encode(reach); err != nil && !errors.Is(err, syscall.EPIPE) { // if it has ended, it says why
-		return err
+		return nil, err
 	}
 	broken := make(chan os.Signal, 1) // a client that has closed our stderr still wants the server
 	signal.Notify(broken, syscall.SIGPIPE)
@@ -97,18 +106,21 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	for range messages { // a full pipe would hold up the companion
 	}
 	if w.left {
-		return err
+		return w.waived, err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
 		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
 	}
-	return err
+	return w.waived, err
 }
 
 func (p *Package) companion(program string, flags ...string) *exec.Cmd {
 	args := append([]string{"install", "--for-session"}, flags...)
 	if p.rules.InstallScripts {
 		args = append(args, "--install-scripts")
+	}
+	for _, axis := range p.waive {
+		args = append(args, "--waive", string(axis))
 	}
 	cmd := exec.Command(program, append(append(args, "--"), p.given...)...)
 	cmd.Dir, cmd.SysProcAttr = p.dir, ownSession()

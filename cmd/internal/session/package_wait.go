@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // waiter waits for an installation in front of a client. It says on stderr how far that is.
@@ -20,9 +23,10 @@ type waiter struct {
 	name    string
 	asked   string // the arguments of mcp-jail install for this server
 	last    InstallMessage
-	steps   int  // notifications
-	ticks   int  // seconds
-	left    bool // the client can wait no longer
+	waived  []string // lines that were printed
+	steps   int      // notifications
+	ticks   int      // seconds
+	left    bool     // the client can wait no longer
 }
 
 // reportEvery is the time between two notifications to the client.
@@ -42,6 +46,12 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 			case !ok:
 				w.clear()
 				return nil // the exit status tells
+			case m.Waived != nil:
+				w.warn(m.Waived)
+				continue
+			case m.Gaps != nil:
+				w.clear()
+				return &exit.HostError{Err: m.Gaps}
 			case m.Error != "":
 				w.clear()
 				return &installError{w.name, m.Error}
@@ -80,6 +90,16 @@ func (w *waiter) report() {
 func (w *waiter) show() {
 	if w.spinner != nil {
 		w.spinner.Show(InstallStep(w.last.Step) + " " + w.name + w.size())
+	}
+}
+
+func (w *waiter) warn(lines []string) {
+	w.clear()
+	for _, line := range lines {
+		if !slices.Contains(w.waived, line) {
+			w.waived = append(w.waived, line)
+			w.console.Sayf("%s", show.Line(line))
+		}
 	}
 }
 

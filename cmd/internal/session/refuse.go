@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
@@ -55,7 +56,14 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var conflict *policy.ConflictError
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
+	var gaps *confine.GapError
 	switch {
+	case errors.As(err, &gaps):
+		var line []string
+		if t != nil {
+			line = t.invocation
+		}
+		return lifecycle.GapFailure(server, line, gaps)
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"

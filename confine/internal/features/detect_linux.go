@@ -40,11 +40,13 @@ func Detect() Facts {
 }
 
 // kernelFiles are the files of /proc in which language runtimes read about the machine. None
-// tells about a process.
+// tells about a process. debian_version is among them because pip takes "permission denied" there
+// for a failure, and does not where the file is missing, as it is in a jail with namespaces.
 var kernelFiles = []string{
 	"/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/version",
 	"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max",
 	"/proc/sys/net/core/somaxconn", "/proc/sys/vm/max_map_count", "/proc/sys/vm/overcommit_memory",
+	"/etc/debian_version",
 }
 
 func (f *Facts) detectHostNS() {

@@ -263,7 +263,7 @@ type Facts struct {
 	Devices   []string     // the device nodes that can be lent to a jail
 	Inotify   spec.Inotify // the kernel's limits for each user; zero: not known
 	// The fields from KernelFiles to TempDir are set only for a jail with host namespaces.
-	KernelFiles []string // files of /proc about the kernel, none about a process
+	KernelFiles []string // files about the kernel and the system, none about a process
 	HostNames   []string // the canonical paths of /etc/hosts and /etc/resolv.conf
 	Resolver    []string // of these, that of /etc/resolv.conf
 	ReadsProc   bool     // processes can be found below /proc

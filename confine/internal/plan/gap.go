@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func (e *GapError) Error() string {
 		}
 	}
 	if e.HostNamespaces.Answer == features.No && e.Waive != nil {
-		fmt.Fprintf(&b, "\n%s", WaiveLine(e.Waive))
+		fmt.Fprintf(&b, "\n%s", e.WaiveLine())
 	}
 	return b.String()
 }
@@ -66,13 +67,39 @@ func (e *GapError) Error() string {
 // GapError.HostNamespaces tell how to allow them.
 const FixNamespaces = "allow user namespaces (mcp-jail doctor says how)"
 
-// WaiveLine returns the line of a policy, and the flags, that accept all gaps of some axes.
-func WaiveLine(axes []policy.Axis) string {
-	var flags, names []string
-	for _, a := range axes {
-		flags, names = append(flags, "--waive "+string(a)), append(names, strconv.Quote(string(a)))
+// WaiveLine returns the line of a policy, and the flags, that accept all gaps. It says which axes are
+// accepted already, and gives flags for the others. It is "" if a gap cannot be waived.
+func (e *GapError) WaiveLine() string {
+	if e.Waive == nil {
+		return ""
 	}
-	return "to start it all the same, and accept all of this:  waive = [" + strings.Join(names, ", ") + "]  (" + strings.Join(flags, " ") + ")"
+	missing, names, accepted := e.Missing(), []string(nil), []string(nil)
+	for _, a := range e.Waive {
+		if names = append(names, strconv.Quote(string(a))); !slices.Contains(missing, a) {
+			accepted = append(accepted, string(a))
+		}
+	}
+	text, flags := "to start it all the same, and accept all of this:  ", WaiveFlags(missing)
+	if accepted != nil {
+		text, flags = "accepted already: "+strings.Join(accepted, ", ")+"; to start it all the same, and accept the rest too:  ", "add "+flags
+	}
+	return text + "waive = [" + strings.Join(names, ", ") + "]  (" + flags + ")"
+}
+
+// Missing returns the axes of the gaps that are not waived, in the order of Waive.
+func (e *GapError) Missing() []policy.Axis {
+	return slices.DeleteFunc(slices.Clone(e.Waive), func(a policy.Axis) bool {
+		return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Axis == a })
+	})
+}
+
+// WaiveFlags returns the flags that accept the gaps of some axes.
+func WaiveFlags(axes []policy.Axis) string {
+	var flags []string
+	for _, a := range axes {
+		flags = append(flags, "--waive "+string(a))
+	}
+	return strings.Join(flags, " ")
 }
 
 func (e *GapError) Unwrap() error { return ErrGaps }

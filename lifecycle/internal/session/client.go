@@ -40,6 +40,7 @@ type Client struct {
 	Record        diagnostics.Record
 	shownLater    []string                                     // see noteShown
 	saidLines     map[string]bool                              // see SayOnce
+	waived        []string                                     // Config.Waived, until a start has said its own
 	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
 	countRefused  func() int                                   // of the different refusals among them
 	usual         usualHosts
@@ -62,7 +63,11 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.Config.In}, &c.written, c.Limit()), hooks)
 	c.Record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
-		Warnings: c.Config.Warnings,
+		Warnings: c.Config.Warnings, Waived: c.Config.Waived,
+	}
+	c.waived = c.Config.Waived
+	for _, line := range c.waived {
+		c.saidLines[cutLine(line)] = true
 	}
 	c.Tools, c.Leaks = newToolCheck(c), newLeakCheck(c)
 	go c.saveRecords()

@@ -3,10 +3,12 @@ package session
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -121,7 +123,11 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 	}
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		d := gapFailure(s.Profile.Server, gaps)
+		var line []string
+		if s.Client.Config.FromCommandLine {
+			line = s.Redact.Lines(s.Client.Config.Line)
+		}
+		d := GapFailure(s.Profile.Server, line, gaps)
 		d.Tool = s.Profile.Tool
 		return s.Announce(d), statusJail
 	}
@@ -143,27 +149,31 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 	return s.Diagnose(ev), statusJail
 }
 
-// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
+// GapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
 // line, so it names one cause: missing namespaces if they are missing, else the first gap. The
-// other gaps follow. The fix is for the named cause.
-func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
-	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
+// other gaps follow. The fix is for the named cause. line is the command line that has the server's
+// policy, or nil.
+func GapFailure(server string, line []string, e *confine.GapError) diagnostics.Diagnosis {
+	text := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
 	if e.HostNamespaces.Answer == confine.No {
 		cause, fix = "user namespaces are refused: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
 	} else {
-		cause, fix, gaps = line(gaps[0]), gaps[0].Fix, gaps[1:]
+		cause, fix, gaps = text(gaps[0]), gaps[0].Fix, gaps[1:]
 	}
 	var more []string
 	for _, g := range gaps {
-		more = append(more, line(g))
+		more = append(more, text(g))
 		if g.Fix != "" && g.Fix != confine.FixNamespaces {
 			more = append(more, "fix: "+g.Fix)
 		}
 	}
 	if e.HostNamespaces.Answer == confine.No && e.Waive != nil {
 		more = append([]string{"without them this does not hold:"}, more...)
-		fix += "; " + confine.WaiveLine(e.Waive)
+		fix += "; " + e.WaiveLine()
+		if at := slices.Index(line, "--"); at > 0 {
+			fix += "; the whole line:  " + show.Spelled(slices.Concat(line[:at], strings.Fields(confine.WaiveFlags(e.Missing())), line[at:]))
+		}
 	}
 	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
 	d.Explain = diagnostics.PageGap

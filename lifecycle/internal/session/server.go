@@ -119,17 +119,25 @@ func (s *Server) onNotice(r confine.Notice) {
 // start.
 func (s *Server) WarnWaived(plan *confine.Plan) {
 	s.Client.watchHidden(plan)
-	lines := waivedWarnings(plan)
+	lines := WaivedWarnings(plan)
 	s.Client.RecordMu.Lock()
-	s.Client.Record.Waived = lines
+	before := s.Client.waived
+	s.Client.Record.Waived = before
+	for _, line := range lines {
+		s.Client.noteWaived(line)
+	}
+	s.Client.waived = nil // the next start says all lines
 	s.Client.RecordMu.Unlock()
 	for _, line := range lines {
-		s.Client.Stderr.SayLine(line)
+		if !slices.Contains(before, line) {
+			s.Client.Stderr.SayLine(line)
+		}
 		s.Client.Log.Warn().Str("server", s.Profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
 	}
 }
 
-func waivedWarnings(plan *confine.Plan) (lines []string) {
+// WaivedWarnings returns a line for each gap of a plan that the user has waived.
+func WaivedWarnings(plan *confine.Plan) (lines []string) {
 	if plan == nil {
 		return nil
 	}
@@ -211,12 +219,16 @@ func (h *processHistory) Denials() []policy.Denial {
 // session.
 func (c *Client) WarnWaivedOnce(plan *confine.Plan) {
 	c.watchHidden(plan)
-	for _, line := range waivedWarnings(plan) {
+	for _, line := range WaivedWarnings(plan) {
 		c.RecordMu.Lock()
-		if !slices.Contains(c.Record.Waived, line) {
-			c.Record.Waived = append(c.Record.Waived, line)
-		}
+		c.noteWaived(line)
 		c.RecordMu.Unlock()
 		c.SayOnce(line)
+	}
+}
+
+func (c *Client) noteWaived(line string) {
+	if !slices.Contains(c.Record.Waived, line) {
+		c.Record.Waived = append(c.Record.Waived[:len(c.Record.Waived):len(c.Record.Waived)], line)
 	}
 }

@@ -20,6 +20,10 @@ type Session struct {
 
 	Warnings []string // printed to Err at the start, a line each, and recorded
 
+	// Waived are the lines of WaivedWarnings that Err has already, of the jail in which the server's
+	// package was fetched. They are recorded, and not printed again.
+	Waived []string
+
 	// Sink gets the record of the session after diagnoses and warnings, and at the end. One goroutine
 	// at a time calls it. nil keeps no record.
 	Sink func(diagnostics.Record)

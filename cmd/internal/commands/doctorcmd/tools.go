@@ -63,7 +63,7 @@ func (i *installation) lookTools(ctx context.Context) {
 func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Language, names []string) tool {
 	t := tool{Name: string(lang), For: names}
 	var err error
-	if t.found, err = installed.Interpreters(ctx, &i.host, nil, lang); err != nil {
+	if t.found, err = installed.Interpreters(ctx, &i.host, nil, nil, lang); err != nil {
 		t.why = err.Error()
 		return t
 	}
@@ -156,7 +156,7 @@ func (i *installation) lookDocker(ctx context.Context, names []string) tool {
 
 // askVersion asks a program for its version in a jail.
 func askVersion(ctx context.Context, i *installation, path string) string {
-	text, err := jail.AskVersion(ctx, &i.host, path)
+	text, err := jail.AskVersion(ctx, &i.host, nil, path)
 	if err != nil {
 		return ""
 	}

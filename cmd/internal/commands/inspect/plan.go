@@ -250,7 +250,7 @@ func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
 	}
 	out := []string{"user namespaces are refused: " + plan.HostNamespaces.Detail + "\n" + plan.HostNamespaces.Fix}
 	if open != nil && open.Waive != nil {
-		out = append(out, confine.WaiveLine(open.Waive))
+		out = append(out, open.WaiveLine())
 	}
 	return out
 }

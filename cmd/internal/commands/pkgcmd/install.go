@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -38,7 +39,8 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
-	recheck     bool // with forSession: see install.Installer.Recheck
+	waived      []string // lines about waived gaps that were printed
+	recheck     bool     // with forSession: see install.Installer.Recheck
 	forWrap     bool
 }
 
@@ -315,8 +317,13 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}()
 	say := sayTo(c)
 	line, err := runline.Parse(i.given.Argv)
+	var waive []policy.Axis
 	if err == nil {
-		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host)}
+		waive, err = session.Axes(i.Waive)
+	}
+	if err == nil {
+		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
+		in.Waived = func(plan *confine.Plan) { say(session.InstallMessage{Waived: session.WaivedGaps(plan)}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(session.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
@@ -330,6 +337,8 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 			return nil
 		}
 	}
-	say(session.InstallMessage{Error: strings.TrimSpace(err.Error())})
+	failure := session.InstallMessage{Error: strings.TrimSpace(err.Error())}
+	errors.As(err, &failure.Gaps)
+	say(failure)
 	return exit.ReportedStatus(exit.Failure)
 }

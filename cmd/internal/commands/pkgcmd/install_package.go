@@ -2,13 +2,16 @@ package pkgcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -25,8 +28,9 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	p := newInstallProgress(c, w.name)
 	defer p.done()
 	in := i.installer(host, t, w, p.show)
+	in.Waived = func(plan *confine.Plan) { i.warn(p, plan) }
 	if i.update {
-		return i.updateOne(ctx, c, in, p, w)
+		return i.withWaivers(i.updateOne(ctx, c, in, p, w), w)
 	}
 	do := in.Install
 	if i.repair {
@@ -40,7 +44,7 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 		}
 	}
 	if err != nil {
-		return err
+		return i.withWaivers(err, w)
 	}
 	// Pin the tools before the line that says so.
 	what := "ready"
@@ -57,8 +61,37 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
 		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
-		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress,
+		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress, Waive: t.Policy.Waive,
 	}
+}
+
+// warn says which gaps of a jail the user has waived, each once.
+func (i *installCmd) warn(p *installProgress, plan *confine.Plan) {
+	for _, line := range session.WaivedGaps(plan) {
+		if !slices.Contains(i.waived, line) {
+			i.waived = append(i.waived, line)
+			p.done()
+			p.console.Sayf("%s", show.Line(line))
+		}
+	}
+}
+
+// withWaivers adds to the error of a jail with gaps the command line that accepts them.
+func (i *installCmd) withWaivers(err error, w wanted) error {
+	var gaps *confine.GapError
+	if !errors.As(err, &gaps) || gaps.Waive == nil {
+		return err
+	}
+	command := "mcp-jail install"
+	for _, option := range []struct {
+		given bool
+		flag  string
+	}{{i.update, " --update"}, {i.repair, " --repair"}, {i.scripts, " --install-scripts"}, {i.yes, " --yes"}} {
+		if option.given {
+			command += option.flag
+		}
+	}
+	return fmt.Errorf("%w. To accept them: %s %s %s", err, command, confine.WaiveFlags(gaps.Waive), w.asked)
 }
 
 func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {

@@ -1,0 +1,120 @@
+package jail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The names under which the test binary runs its tests where user namespaces are refused, and where
+// no supervisor can act on sockets besides.
+const (
+	withoutNamespaces = "mcp-jail-test-without-namespaces"
+	withoutSockets    = "mcp-jail-test-without-sockets"
+)
+
+func withoutNamespacesMain(refused ...uint32) {
+	err := testkit.ExecWithoutNamespaces(append([]string{"/proc/self/exe"}, os.Args[1:]...), refused...)
+	os.Stderr.WriteString(err.Error() + "\n")
+	os.Exit(1)
+}
+
+func withoutSocketsMain() { withoutNamespacesMain(unix.SYS_PIDFD_GETFD) }
+
+// TestWithoutNamespaces runs the test of waivers where user namespaces are refused, and also where a
+// granted host would be a gap.
+func TestWithoutNamespaces(t *testing.T) {
+	for name, gap := range map[string]string{withoutNamespaces: "", withoutSockets: "net"} {
+		cmd := testkit.Self(name, "-test.run=^TestWaived$", "-test.count=1")
+		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_WAIVED="+gap, "MCPJAIL_TEST_REFUSED=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestWaived tests what a jail is where it has gaps. Without the waivers its program does not run,
+// and the error names the missing axes. With them it runs, the gaps are told, it writes its HOME and
+// nothing else, and a watched one has no network, also if the network is waived.
+func TestWaived(t *testing.T) {
+	if os.Getenv("MCPJAIL_TEST_REFUSED") == "" {
+		t.Skip("TestWithoutNamespaces runs it")
+	}
+	host, file := interpreter(t, `
+echo x >~/kept && echo home; echo x >"$OUTSIDE/planted" || cat "$OUTSIDE/secret" || [ -e "$OUTSIDE/secret" ] && echo seen
+(exec 3<>"/dev/tcp/127.0.0.1/$PORT") && echo connected
+exit 0
+`)
+	outside := testkit.ShortDir(t)
+	testkit.WriteFile(t, filepath.Join(outside, "secret"), "a secret\n")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	var told []string
+	j := &Jail{
+		Host: *host, Dir: testkit.ShortDir(t), Name: "test", Purpose: "a test", Path: []string{"/usr/bin", "/bin"}, Watched: true,
+		Variables: map[string]string{"OUTSIDE": outside, "PORT": port}, Limits: policy.DefaultLimits, Launcher: confine.Launcher{Unmediated: true}, Readable: []string{file},
+		Waived: func(p *confine.Plan) {
+			for _, g := range p.Gaps {
+				told = append(told, fmt.Sprint(g.Axis, g.Waived))
+			}
+		},
+	}
+	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all := []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}
+	for n := range all {
+		j.Waive = slices.Delete(slices.Clone(all), n, n+1)
+		_, _, err := j.Run(t.Context(), &bytes.Buffer{}, "/bin/bash", file)
+		var failed *HostError
+		if !errors.As(err, &failed) || !slices.Equal(failed.Gaps.Missing(), all[n:n+1]) || !strings.Contains(err.Error(), "Missing: "+string(all[n])+".") {
+			t.Errorf("without %s: %v", all[n], err)
+		}
+	}
+	if left, _ := os.ReadDir(j.Home()); len(left) > 0 || told != nil {
+		t.Fatalf("it ran: %v, %v", left, told)
+	}
+	j.Waive = all
+	if axis := os.Getenv("MCPJAIL_TEST_WAIVED"); axis != "" {
+		j.Waive = append(slices.Clone(all), policy.Axis(axis))
+	}
+	out := &bytes.Buffer{}
+	if _, _, err := j.Run(t.Context(), out, "/bin/bash", file); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if !strings.HasPrefix(text, "home\n") || strings.Contains(text, "a secret") || !strings.Contains(text, "seen\n") {
+		t.Errorf("it printed %q", text)
+	}
+	if strings.Contains(text, "connected") {
+		t.Errorf("it reaches the host's network: %q", text)
+	}
+	if _, err := os.Lstat(filepath.Join(outside, "planted")); err == nil {
+		t.Error("it wrote outside of its HOME")
+	}
+	control := exec.Command("/bin/bash", file)
+	control.Env = []string{"HOME=" + j.Home(), "OUTSIDE=" + outside, "PORT=" + port, "PATH=/usr/bin:/bin"}
+	if b, err := control.Output(); err != nil || !strings.Contains(string(b), "connected") {
+		t.Errorf("control: %v, %q", err, b)
+	}
+	if !slices.Contains(told, "fstrue") || slices.ContainsFunc(told, func(g string) bool { return strings.HasPrefix(g, "net") || strings.HasSuffix(g, "false") }) {
+		t.Errorf("gaps that were told: %v", told)
+	}
+}
