@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same
 	"policy/config/internal/stamp":       {module + "policy/hostfs"},
 	"policy/config/internal/trust":       {module + "internal/private", module + "internal/show", module + "internal/toml", module + "policy/config/internal/reader", module + "policy/hostfs"},
-	"policy/resolve/internal/command":    {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/places"},
+	"policy/resolve/internal/command":    {module + "internal/show", module + "internal/wrapper", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/places"},
 	"policy/resolve/internal/git":        {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/shellwords"},
 	"policy/resolve/internal/gpu":        {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/places":     {module + "policy", module + "policy/hostfs"},
@@ -74,6 +74,7 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
+	"internal/wrapper":          {}, // the same
 
 	"internal/toml":    {"github.com/pelletier/go-toml/v2/unstable"}, // the same
 	"internal/testkit": {"golang.org/x/sys/unix"},                    // for tests: no other line has it
@@ -96,11 +97,11 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/runline":   {module + "internal/show"}, // and neither os nor syscall: see pure
-	"packages/npm":       {module + "internal/lazy"}, // the same
-	"packages/toolpin":   {module + "internal/show"}, // the same
-	"policy/statement":   {module + "policy"},        // the same
-	"policy/leak":        {module + "policy"},        // and neither os nor syscall: see pure
+	"packages/runline":   {module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
+	"packages/npm":       {module + "internal/lazy"},                              // the same
+	"packages/toolpin":   {module + "internal/show"},                              // the same
+	"policy/statement":   {module + "policy"},                                     // the same
+	"policy/leak":        {module + "policy"},                                     // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
@@ -185,7 +186,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

@@ -31,6 +31,8 @@ var departures = []departure{
 	{"", ".server.capabilities.tools.listChanged", "the same; in the legacy era mcp-jail backs it itself", false},
 	{"", ".server.capabilities.prompts.listChanged", "the same", false},
 	{"everything", ".server.capabilities.tasks", "a task outlives the call that has begun it", false},
+	{"everything", ".tools.result.tools[15].execution.taskSupport", "the same; a client would not call the tool", true},
+	{"everything", ".at once.result[7].result.tools[15].execution.taskSupport", "the same", true},
 	{"", ".subscribe ", "refused: no process lives on to report changes", false},
 	{"", ".unsubscribe ", "the same", false},
 	{"", ".call no-such-tool", "mcp-jail refuses it: there is no policy for it", false},

@@ -181,6 +181,9 @@ func (p *Program) Close() error {
 }
 
 func (f Finder) shadow(line *runline.Line) string {
+	host := *f.Host
+	host.Dir = line.In(host.Dir)
+	f.Host = &host
 	for _, s := range line.Shadows() {
 		for _, path := range f.places(s) {
 			if _, err := f.Host.Lstat(path); err == nil {

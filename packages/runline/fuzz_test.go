@@ -12,7 +12,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"npx -y pkg a -- b", "npx -p a -c b\\ c", "npm exec pkg a -- -b", "uvx --from a[b]==1 c d", "pipx run --spec a b", "sh -c npx", "env A=1 npx a b", "cmd /c npx a", "bunx -p a b", "pnpm --package=a dlx b", "yarn dlx -q a",
-		"uv -q tool run a", "node /npx-cli.js -y a", "npx -y u/r#semver:^1", "uvx git+https://h/r@v#egg=a", "npx a@npm:b@1",
+		"uv -q tool run a", "node /npx-cli.js -y a", "timeout -k 5 30 nice npx a b", "env -C /d -u X A=b npx a b", "env -iS A=b npx a b", "npx -y u/r#semver:^1", "uvx git+https://h/r@v#egg=a", "npx a@npm:b@1",
 	} {
 		f.Add(strings.ReplaceAll(s, " ", "\x1f"))
 	}

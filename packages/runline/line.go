@@ -51,6 +51,14 @@ type Line struct {
 	// Env are the variables that the line itself sets, in order. The program gets them, and
 	// PATH among them changes where its interpreter is found.
 	Env []Assignment
+	// Outer are the words of programs that stay in front of the package's program, such as
+	// timeout 30 and env -C DIR.
+	Outer []string
+	// Dir is the directory of env -C, in which the launcher and the program start. A relative one
+	// begins at the working directory. "" is the working directory.
+	Dir string
+	// Unset are the variables of env -u.
+	Unset []string
 	// Options are what else decides how packages are fetched, in the order of the line and
 	// with the long name of the option: {"registry", "https://..."}.
 	Options []Option
@@ -81,6 +89,14 @@ type Line struct {
 
 // Ecosystem returns where the packages come from.
 func (l *Line) Ecosystem() Ecosystem { return l.Launcher.Ecosystem() }
+
+// In returns the directory in which the line starts the program, if it is itself started in dir.
+func (l *Line) In(dir string) string {
+	if l.Dir == "" {
+		return dir
+	}
+	return join(dir, l.Dir)
+}
 
 // Moving reports whether any package may be another version tomorrow, so that only a lock
 // file keeps it.

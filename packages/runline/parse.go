@@ -34,27 +34,16 @@ func Parse(argv []string) (Line, error) {
 func Starts(program string) bool {
 	switch programName(program) {
 	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
-		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd":
+		"node", "nodejs":
 		return true
 	}
-	return false
+	return isWrapper(programName(program))
 }
 
 func parse(name string, argv []string) (Line, error) {
 	p := parser{words: argv[1:]}
 	p.starter(argv[0])
-	var err error
-	switch name {
-	case "env":
-		err = p.env()
-	case "sh", "bash", "dash", "zsh", "ksh":
-		err = p.shell(name)
-	case "cmd":
-		err = p.cmd()
-	default:
-		err = p.launcher(name, argv[0])
-	}
-	if err != nil {
+	if err := p.command(name, argv[0]); err != nil {
 		return Line{}, err
 	}
 	p.line.Starters = append([]string(nil), p.starters[:p.started]...)
@@ -103,6 +92,11 @@ func (p *parser) launcher(name, word string) error {
 	for _, a := range p.line.Env {
 		if err := p.variable(a); err != nil {
 			return err
+		}
+	}
+	for _, name := range p.line.Unset {
+		if _, ok := variableOption(p.line.Launcher, name); ok {
+			return p.bad(name, "without this variable "+p.user+" may do something else")
 		}
 	}
 	return p.check()
@@ -186,6 +180,17 @@ func (p *parser) has(word string) bool {
 func (p *parser) check() error {
 	if len(p.line.Packages) == 0 {
 		return p.bad("", "it names no package")
+	}
+	if p.line.Dir == "" {
+		return nil
+	}
+	for _, s := range p.line.Packages {
+		if s.Kind == File || s.Kind == Directory {
+			return p.bad(s.Raw, "env -C changes the directory that this path begins in")
+		}
+	}
+	if len(p.line.Requirements) > 0 {
+		return p.bad("", "env -C changes the directory that the files of requirements are in")
 	}
 	return nil
 }

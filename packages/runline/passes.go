@@ -23,15 +23,15 @@ func Behind(argv []string) (inner []string, passed []Passed) {
 		if !ok || len(rest) == 0 {
 			break
 		}
-		w := wrapperOf(name, argv[1:])
+		w := passerOf(name, argv[1:])
 		passed = append(passed, Passed{strings.TrimSpace(name + " " + w.command), w.secrets})
 		argv = rest
 	}
 	return argv, passed
 }
 
-// wrapper says how a program that starts another one is written.
-type wrapper struct {
+// passer says how a program that starts another one is written.
+type passer struct {
 	command string // its word before the options and the command; "" if there is none
 	valued  string // options whose value is the next word, each between blanks
 	words   int    // words of its own before the command
@@ -39,16 +39,16 @@ type wrapper struct {
 	known   bool
 }
 
-// wrapperOf returns how a wrapper is written with these words.
-func wrapperOf(name string, words []string) wrapper {
-	plain := func(valued string, own int) wrapper { return wrapper{valued: valued, words: own, known: true} }
-	keeper := func(valued string, own int, commands ...string) wrapper {
+// passerOf returns how a wrapper is written with these words.
+func passerOf(name string, words []string) passer {
+	plain := func(valued string, own int) passer { return passer{valued: valued, words: own, known: true} }
+	keeper := func(valued string, own int, commands ...string) passer {
 		for _, c := range commands {
 			if c == "" || firstWord(words, valued) == c {
-				return wrapper{command: c, valued: valued, words: own, secrets: true, known: true}
+				return passer{command: c, valued: valued, words: own, secrets: true, known: true}
 			}
 		}
-		return wrapper{}
+		return passer{}
 	}
 	switch name {
 	case "nohup", "setsid", "unbuffer", "winpty", "chronic", "command", "exec", "time", "gtime", "dbus-run-session", "catchsegv", "stdbuf", "gstdbuf", "proxychains", "proxychains4":
@@ -97,7 +97,7 @@ func wrapperOf(name string, words []string) wrapper {
 	case "env-cmd", "cross-env", "with-env":
 		return keeper(" -f --file -e --environments -r --rc-file ", 0, "")
 	}
-	return wrapper{}
+	return passer{}
 }
 
 // firstWord returns the first word that is no option and no value of one, or "".
@@ -118,7 +118,7 @@ func passes(name string, words []string) (inner []string, ok bool) {
 	if name == "env" {
 		return behindEnv(words), true
 	}
-	w := wrapperOf(name, words)
+	w := passerOf(name, words)
 	if !w.known {
 		return nil, false
 	}

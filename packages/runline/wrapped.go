@@ -1,6 +1,11 @@
 package runline
 
-import "strings"
+import (
+	"errors"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
+)
 
 func (p *parser) inside(words []string) error {
 	if len(words) == 0 {
@@ -15,48 +20,60 @@ func (p *parser) inside(words []string) error {
 	}
 	p.starter(words[0])
 	p.words = words[1:]
-	switch name {
-	case "env":
-		return p.env()
-	case "sh", "bash", "dash", "zsh", "ksh":
-		return p.shell(name)
-	case "cmd":
-		return p.cmd()
-	}
-	return p.launcher(name, words[0])
+	return p.command(name, words[0])
 }
 
-func isWrapper(name string) bool {
+// command takes apart a line whose program is name, written as word.
+func (p *parser) command(name, word string) error {
+	switch {
+	case wrapper.Is(name):
+		return p.wrapper(name, word)
+	case isShell(name):
+		return p.shell(name)
+	case name == "cmd":
+		return p.cmd()
+	}
+	return p.launcher(name, word)
+}
+
+func isShell(name string) bool {
 	switch name {
-	case "env", "sh", "bash", "dash", "zsh", "ksh", "cmd":
+	case "sh", "bash", "dash", "zsh", "ksh":
 		return true
 	}
 	return false
 }
 
-func (p *parser) env() error {
-	p.user = "env"
-	words := p.words
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	} else if len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		if mentionsAny(words) {
-			return p.bad(words[0], "only env NAME=VALUE... COMMAND is taken apart")
-		}
+func isWrapper(name string) bool { return isShell(name) || name == "cmd" || wrapper.Is(name) }
+
+// wrapper takes apart the line of env, timeout and the like. Such a program stays in front of the
+// package's own program, except an env that only sets variables.
+func (p *parser) wrapper(name, word string) error {
+	p.user = name
+	w, err := wrapper.Parse(name, append([]string{word}, p.words...))
+	var unknown *wrapper.Error
+	switch {
+	case errors.As(err, &unknown) && mentionsAny(p.words):
+		return p.bad(unknown.Word, unknown.Why)
+	case err != nil || len(w.Inner) == 0:
 		return ErrNotLauncher
 	}
-	for len(words) > 0 {
-		name, value, ok := strings.Cut(words[0], "=")
-		if !ok {
-			break
-		}
-		if !variableName(name) {
+	l := &p.line
+	for _, set := range w.Set {
+		variable, value, _ := strings.Cut(set, "=")
+		if !variableName(variable) {
 			return ErrNotLauncher
 		}
-		p.line.Env = append(p.line.Env, Assignment{name, value})
-		words = words[1:]
+		l.Env = append(l.Env, Assignment{variable, value})
 	}
-	return p.inside(words)
+	if w.Dir != "" {
+		l.Dir = join(l.Dir, w.Dir)
+	}
+	l.Unset = append(l.Unset, w.Unset...)
+	if !w.Plain {
+		l.Outer = append(l.Outer, w.Own...)
+	}
+	return p.inside(w.Inner)
 }
 
 func (p *parser) shell(name string) error {

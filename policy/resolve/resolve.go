@@ -133,7 +133,8 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err error) {
 	args := b.p.Arguments
 	if b.p.Packages.Tree != "" {
-		args = nil // words of a #! line of the package may be among them; the tree is granted below
+		// Words of a #! line of the package may be among the rest. The tree is granted below.
+		args = args[:min(b.p.Packages.Outer, len(args))]
 	}
 	if out.Program, err = c.Start(b.p.Command, args); err != nil {
 		return err

@@ -108,6 +108,10 @@ func (p *Package) use(in *policy.Policy) {
 		return
 	}
 	in.Command, in.Arguments = p.program.Command, p.program.Arguments
+	if outer := p.line.Outer; len(outer) > 0 {
+		in.Command, in.Arguments = outer[0], slices.Concat(outer[1:], []string{p.program.Command}, p.program.Arguments)
+		in.Packages.Outer = len(outer)
+	}
 	in.Packages.Tree, in.Packages.Bin, in.Packages.Env = p.program.Dir, p.program.Bin, p.program.OwnEnv
 	in.Env = slices.Clone(in.Env)
 	for _, v := range p.env {

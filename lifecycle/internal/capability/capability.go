@@ -73,18 +73,26 @@ func StripTools(result []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, remove(tool, "execution", "taskSupport")...)
+			out = append(out, change(tool, "execution", func(execution []byte) []byte {
+				if taskSupport(execution) == "forbidden" { // it says what holds here
+					return execution
+				}
+				return remove(execution, "taskSupport")
+			})...)
 		}
 		return append(out, ']')
 	})
 }
 
 // NeedsTask reports whether a tool of 2025-11-25 answers with tasks alone, by its member execution.
-func NeedsTask(execution []byte) bool {
+func NeedsTask(execution []byte) bool { return taskSupport(execution) == "required" }
+
+func taskSupport(execution []byte) string {
 	var e struct {
 		TaskSupport string `json:"taskSupport"`
 	}
-	return json.Unmarshal(execution, &e) == nil && e.TaskSupport == "required"
+	json.Unmarshal(execution, &e)
+	return e.TaskSupport
 }
 
 // IsTask reports whether a result is the handle of a task in place of an answer. result is nil if it

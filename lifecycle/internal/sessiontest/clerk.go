@@ -34,7 +34,7 @@ func clerk() {
 		case "server/discover":
 			return answer(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},` + extensions + `}}`)
 		case "tools/list":
-			return answer(`{"tools":[{"name":"report","execution":{"taskSupport":"optional"}}, {"name":"slow","execution":{"taskSupport":"required"}},{"name":"always"}]}`)
+			return answer(`{"tools":[{"name":"report","execution":{"taskSupport":"optional"}}, {"name":"slow","execution":{"taskSupport":"required"}},{"name":"always","execution":{"taskSupport":"forbidden"}}]}`)
 		case "tools/call":
 			switch asked := params.Task != nil && !modern || modern && knows; {
 			case !asked && params.Name != "always":

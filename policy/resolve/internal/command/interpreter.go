@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
@@ -97,13 +98,8 @@ var sharedPlaces = []string{"/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/li
 // resolveArguments looks for a script among the arguments of an interpreter: `node
 // /srv/app/dist/index.js DIR` needs the package around index.js.
 func (c *Resolver) resolveArguments(name, found string, args []string, depth int) {
-	if name == "env" {
-		if program := EnvProgram(args); program != "" {
-			i := slices.Index(args, program)
-			if file, err := c.Locate(program); err == nil && i >= 0 {
-				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports a missing program
-			}
-		}
+	if wrapper.Is(name) {
+		c.resolveWrapped(name, args, depth)
 		return
 	}
 	if name == "uv" || name == "uvx" {
@@ -119,6 +115,34 @@ func (c *Resolver) resolveArguments(name, found string, args []string, depth int
 		return
 	}
 	c.addScriptArgument(lang, name, args)
+}
+
+// resolveWrapped collects what the program needs that env, timeout or the like starts.
+func (c *Resolver) resolveWrapped(name string, args []string, depth int) {
+	w, err := wrapper.Parse(name, append([]string{name}, args...))
+	program, inner := "", w.Inner
+	switch {
+	case err == nil && len(inner) > 0:
+		program, inner = inner[0], inner[1:]
+	case err != nil && name == "env":
+		if program = EnvProgram(args); program == "" || !slices.Contains(args, program) {
+			return
+		}
+		inner = args[slices.Index(args, program)+1:]
+	default:
+		return
+	}
+	if w.Dir != "" {
+		defer func(dir string) { c.WorkDir = dir }(c.WorkDir)
+		if c.addDirectory(w.Dir, "the directory that env starts the server in"); path.IsAbs(w.Dir) {
+			c.WorkDir = path.Clean(w.Dir)
+		} else {
+			c.WorkDir = path.Join(c.WorkDir, w.Dir)
+		}
+	}
+	if file, err := c.Locate(program); err == nil {
+		_, _ = c.resolveProgram(program, file, inner, depth+1, false) // the wrapper reports a missing program
+	}
 }
 
 // AddToolScript adds the script that the user's arguments name for an installed package that is itself
@@ -179,16 +203,25 @@ func (c *Resolver) addUvProject(args []string) {
 		if !ok {
 			continue
 		}
-		if !strings.HasPrefix(dir, "/") {
-			dir = path.Join(c.WorkDir, dir)
-		}
-		at, err := c.Paths.Resolve(dir)
-		if err == nil && at.Exists() && at.Info.Mode.IsDir() && !c.isGuarded(at.Path) && !c.escapesWorkspace(at) {
-			c.Links = append(c.Links, at.Links...)
-			c.AddDependency(at.Path, "the project that uv starts", true)
-			c.Environments = append(c.Environments, path.Join(at.Path, ".venv"))
+		if dir = c.addDirectory(dir, "the project that uv starts"); dir != "" {
+			c.Environments = append(c.Environments, path.Join(dir, ".venv"))
 		}
 	}
+}
+
+// addDirectory adds a directory that a command line names, and returns its canonical path. It returns
+// "" if the directory is not there, or must not be granted as a whole.
+func (c *Resolver) addDirectory(dir, rule string) string {
+	if !strings.HasPrefix(dir, "/") {
+		dir = path.Join(c.WorkDir, dir)
+	}
+	at, err := c.Paths.Resolve(dir)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || c.isGuarded(at.Path) || c.escapesWorkspace(at) {
+		return ""
+	}
+	c.Links = append(c.Links, at.Links...)
+	c.AddDependency(at.Path, rule, true)
+	return at.Path
 }
 
 // addScriptPackage adds the package of an interpreted script: for JavaScript the nearest

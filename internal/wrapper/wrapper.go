@@ -1,0 +1,281 @@
+// Package wrapper reads the command lines of programs that set something up and then become, or wait
+// for, another program: env, timeout, nice, ionice, nohup, stdbuf, taskset and time. It knows their
+// options as coreutils and util-linux have them, and guesses none: an abbreviated option, or one that
+// changes how the words after it are read, is not understood.
+package wrapper
+
+import "strings"
+
+// A Line is the command line of a wrapper, taken apart.
+type Line struct {
+	Own   []string // the wrapper's words: its name, options, assignments and values
+	Inner []string // the command line that it starts; empty if it starts none
+
+	// What env does.
+	Dir     string   // the directory that it starts the command in; "" is its own
+	Set     []string // the variables that it sets, as NAME=value, in order
+	Unset   []string // the variables that it removes
+	Cleared bool     // it removes all others
+	Plain   bool     // it does nothing but to set variables
+}
+
+// An Error says which word of a wrapper's line is not understood.
+type Error struct {
+	Word string // "" if a word is missing
+	Why  string
+}
+
+func (e *Error) Error() string { return e.Why }
+
+// Is reports whether a program is one of these wrappers.
+func Is(name string) bool {
+	if name == "env" {
+		return true
+	}
+	_, ok := tables[name]
+	return ok
+}
+
+// A table has the options of a wrapper. Those of one letter may be written together, and a value may
+// be part of the word.
+type table struct {
+	switches string   // letters without a value
+	valued   string   // letters with one
+	long     []string // long options; with "=" at the end if they have a value
+	first    func(word string) bool
+	digits   bool // -10 is an option: nice
+}
+
+var tables = map[string]table{
+	"nohup":   {},
+	"timeout": {switches: "fpv", valued: "ks", long: []string{"foreground", "preserve-status", "verbose", "kill-after=", "signal="}, first: isDuration},
+	"nice":    {valued: "n", long: []string{"adjustment="}, digits: true},
+	"ionice":  {switches: "t", valued: "cn", long: []string{"class=", "classdata=", "ignore"}},
+	"stdbuf":  {valued: "ioe", long: []string{"input=", "output=", "error="}},
+	"taskset": {switches: "c", long: []string{"cpu-list"}, first: isCPUs},
+	"time":    {switches: "pqv", valued: "f", long: []string{"portability", "quiet", "verbose", "format="}},
+}
+
+// Parse takes apart the line of a wrapper: name is the name of the program argv[0]. It returns an
+// [*Error] if a word is not understood. Inner is a part of argv, except after env -S.
+func Parse(name string, argv []string) (Line, error) {
+	l := Line{Own: argv[:1:1]}
+	if name == "env" {
+		return l, l.env(argv[1:], 0)
+	}
+	t, words := tables[name], argv[1:]
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
+		word := words[0]
+		if word == "--" {
+			l.Own, words = append(l.Own, word), words[1:]
+			break
+		}
+		n, err := t.option(word, len(words))
+		if err != nil {
+			return l, err
+		}
+		l.Own, words = append(l.Own, words[:n]...), words[n:]
+	}
+	if t.first != nil && len(words) > 0 {
+		if !t.first(words[0]) {
+			return l, &Error{words[0], name + " does not take it"}
+		}
+		l.Own, words = append(l.Own, words[0]), words[1:]
+	}
+	l.Inner = words
+	return l, nil
+}
+
+// option returns how many words an option takes: itself, and its value. left is how many there are.
+func (t table) option(word string, left int) (n int, err error) {
+	unknown := &Error{word, "this option is not known here"}
+	n = 1
+	if long, ok := strings.CutPrefix(word, "--"); ok {
+		name, _, valued := strings.Cut(long, "=")
+		for _, o := range t.long {
+			takes := strings.HasSuffix(o, "=")
+			if strings.TrimSuffix(o, "=") != name || valued && !takes {
+				continue
+			}
+			if takes && !valued {
+				n++
+			}
+			return n, missing(word, n, left)
+		}
+		return 0, unknown
+	}
+	if t.digits && strings.Trim(strings.TrimLeft(word[1:], "+-"), "0123456789") == "" {
+		return 1, nil
+	}
+	for i, c := range word[1:] {
+		switch {
+		case strings.ContainsRune(t.switches, c):
+		case strings.ContainsRune(t.valued, c):
+			if i+2 == len(word) {
+				n++
+			}
+			return n, missing(word, n, left)
+		default:
+			return 0, unknown
+		}
+	}
+	return n, nil
+}
+
+func missing(word string, n, left int) error {
+	if n > left {
+		return &Error{word, "its value is missing"}
+	}
+	return nil
+}
+
+func isDuration(word string) bool {
+	return word != "" && strings.Trim(strings.TrimRight(word, "smhd"), "0123456789.") == "" && word[0] >= '.' && word[0] <= '9'
+}
+
+func isCPUs(word string) bool {
+	return word != "" && strings.Trim(word, "0123456789abcdefABCDEFx,-:") == ""
+}
+
+// maxSplit bounds the strings of env -S inside of one another.
+const maxSplit = 4
+
+func (l *Line) env(words []string, split int) error {
+	l.Plain = true
+	for len(words) > 0 {
+		word := words[0]
+		switch {
+		case word == "--":
+			l.Own = append(l.Own, word)
+			return l.assignments(words[1:])
+		case word == "-": // as -i
+			l.Cleared = true
+			words = words[1:]
+			continue
+		case len(word) < 2 || word[0] != '-':
+			return l.assignments(words)
+		}
+		text, rest, isSplit, err := l.envOption(words)
+		if err != nil {
+			return err
+		}
+		if isSplit {
+			if split++; split > maxSplit {
+				return &Error{word, "there are too many of it"}
+			}
+			inner, err := splitString(text)
+			if err != nil {
+				return err
+			}
+			rest = append(inner, rest...)
+		}
+		words = rest
+	}
+	return nil
+}
+
+func (l *Line) assignments(words []string) error {
+	for len(words) > 0 {
+		name, _, ok := strings.Cut(words[0], "=")
+		if !ok {
+			break
+		}
+		if name == "" {
+			return &Error{words[0], "it sets a variable without a name"}
+		}
+		l.Set = append(l.Set, words[0])
+		l.Own, words = append(l.Own, words[0]), words[1:]
+	}
+	l.Inner = words
+	return nil
+}
+
+// envOption takes an option of env. If it is -S, text is what it splits.
+func (l *Line) envOption(words []string) (text string, rest []string, isSplit bool, err error) {
+	word, rest := words[0], words[1:]
+	letter, value, has := byte(0), "", false
+	if long, ok := strings.CutPrefix(word, "--"); ok {
+		name, v, valued := strings.Cut(long, "=")
+		letter = map[string]byte{"ignore-environment": 'i', "debug": 'v', "unset": 'u', "chdir": 'C', "split-string": 'S'}[name]
+		value, has = v, valued
+		if letter == 0 || valued && (letter == 'i' || letter == 'v') {
+			return "", nil, false, &Error{word, "this option is not known here"}
+		}
+	} else {
+		for i := 1; i < len(word); i++ { // -iS text, -vS text
+			if letter = word[i]; letter != 'i' && letter != 'v' {
+				value, has = word[i+1:], i+1 < len(word)
+				break
+			}
+			l.Cleared = l.Cleared || letter == 'i'
+		}
+	}
+	switch letter {
+	case 'i':
+		l.Cleared = true
+		return "", rest, false, nil
+	case 'v': // what it prints goes to stderr
+		return "", rest, false, nil
+	case 'u', 'C', 'S':
+	default:
+		return "", nil, false, &Error{word, "this option is not known here"}
+	}
+	if !has {
+		if len(rest) == 0 {
+			return "", nil, false, &Error{word, "its value is missing"}
+		}
+		value, rest = rest[0], rest[1:]
+	}
+	switch letter {
+	case 'u':
+		l.Unset, l.Plain = append(l.Unset, value), false
+		l.Own = append(l.Own, "-u", value)
+	case 'C':
+		if value == "" {
+			return "", nil, false, &Error{word, "it names no directory"}
+		}
+		l.Dir, l.Plain = value, false
+		l.Own = append(l.Own, "-C", value)
+	}
+	return value, rest, letter == 'S', nil
+}
+
+// splitString returns the words of the text of env -S. A text with an expansion, an escape or a
+// comment is not understood.
+func splitString(text string) (words []string, err error) {
+	var word strings.Builder
+	in := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' || c == '$':
+			return nil, &Error{text, "env gives " + string(c) + " a meaning in it"}
+		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
+			if in {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			in = false
+		case c == '#' && !in:
+			return nil, &Error{text, "env takes what begins with # for a comment"}
+		case c == '\'' || c == '"':
+			n := strings.IndexByte(text[i+1:], c)
+			if n < 0 {
+				return nil, &Error{text, "a quote is not closed"}
+			}
+			quoted := text[i+1 : i+1+n]
+			if strings.ContainsAny(quoted, `\$`) {
+				return nil, &Error{text, `env gives \ and $ a meaning in it`}
+			}
+			word.WriteString(quoted)
+			in = true
+			i += n + 1
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
