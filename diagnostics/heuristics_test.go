@@ -200,3 +200,45 @@ func TestPlanCommand(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 }
+
+// TestForeignLauncher: a launcher in whose place mcp-jail fetches nothing is named with what to start
+// instead, and no registry is proposed for it, whatever it says of the registry, also where the policy
+// grants the server's own host.
+func TestForeignLauncher(t *testing.T) {
+	api := []policy.NetRule{{Host: "api.example.com", Scheme: "https", Allow: true}}
+	for _, c := range []struct {
+		line, said, refused string
+		net                 []policy.NetRule
+		want                string
+	}{
+		{"go run example.test/x@v1", `dial tcp: lookup proxy.golang.org: no such host`, "", nil, "go install example.test/x@v1"},
+		{"go run example.test/x@v1", `Get "https://proxy.golang.org/example.test/x": dial tcp: connection refused`, "proxy.golang.org:443", api, "go install example.test/x@v1"},
+		{"timeout 30 go run example.test/x@v1", `lookup proxy.golang.org: no such host`, "proxy.golang.org", nil, "go install example.test/x@v1"},
+		{"deno run -A jsr:@a/b", `error: JSR package manifest for '@a/b' failed to load. dns error: failed to lookup address information`, "jsr.io:443", api, "deno compile"},
+		{"uv run server", `error: Failed to fetch: https://pypi.org/simple/x/ dns error`, "pypi.org:443", api, "uv sync"},
+		{"poetry run server", `All attempts to connect to pypi.org failed.`, "pypi.org:443", api, "poetry install"},
+		{"dnx Some.Server", `Unable to load the service index for source https://api.nuget.org/v3/index.json. Name or service not known`, "api.nuget.org:443", api, "dotnet tool install"},
+		{"nix run nixpkgs#x", `warning: unable to download 'https://cache.nixos.org/nix-cache-info': Could not resolve hostname`, "", nil, "nix build"},
+		{"op run -- npx -y x", `getaddrinfo ENOTFOUND registry.npmjs.org`, "registry.npmjs.org:443", api, `"op", "read"`},
+		// Controls: the server's own host, and a program that only reads such a word.
+		{"go run example.test/x@v1", `dial tcp: lookup api.other.com: no such host`, "api.other.com:443", api, ""},
+		{"node server.js go run x@v1", `getaddrinfo ENOTFOUND proxy.golang.org`, "proxy.golang.org:443", nil, ""},
+	} {
+		ev := evidence(c.said)
+		ev.Stage, ev.Profile.Argv, ev.Profile.Net = StageStartup, strings.Fields(c.line), c.net
+		if c.refused != "" {
+			ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: c.refused, Count: 1}}
+		}
+		d := Diagnose(ev)
+		text := d.Text()
+		if c.want == "" {
+			if d.Explain == PagePackageMissing {
+				t.Errorf("%s: %s", c.line, text)
+			}
+			continue
+		}
+		if !strings.Contains(text, c.want) || d.Explain != PagePackageMissing || len(d.Grant)+len(d.Flags) > 0 || strings.Contains(text, "--net") {
+			t.Errorf("%s with %d grants: %s", c.line, len(c.net), text)
+		}
+	}
+}

@@ -256,6 +256,7 @@ func TestBehind(t *testing.T) {
 		"aws-vault exec prof -- uvx x":            "uvx x | aws-vault exec*",
 		"aws-vault exec -d 1h prof -- uvx x":      "uvx x | aws-vault exec*",
 		"infisical run --env=dev -- npx x":        "npx x | infisical run*",
+		"sops exec-env s.yaml «npx -y x»":         "npx -y x | sops exec-env*",
 		"asdf exec npx x":                         "npx x | asdf exec*",
 		"cross-env A=b npx x":                     "npx x | cross-env*",
 		"./op run -- npx x":                       "./op run -- npx x",

@@ -30,6 +30,25 @@ func Behind(argv []string) (inner []string, passed []Passed) {
 	return argv, passed
 }
 
+// Commands returns the command lines of which one becomes the server: argv, or what a shell runs that
+// argv starts.
+func Commands(argv []string) [][]string { return commandsOf(argv, 0) }
+
+func commandsOf(argv []string, depth int) (commands [][]string) {
+	inner, _ := Behind(argv)
+	if len(inner) == 0 || inner[0] == "" || depth > maxPassed {
+		return [][]string{argv}
+	}
+	text, ok := shellText(programName(inner[0]), inner[1:])
+	if !ok {
+		return [][]string{argv}
+	}
+	for _, c := range serverCommands(text) {
+		commands = append(commands, commandsOf(c, depth+1)...)
+	}
+	return commands
+}
+
 // passer says how a program that starts another one is written.
 type passer struct {
 	command string // its word before the options and the command; "" if there is none
@@ -55,10 +74,8 @@ func passerOf(name string, words []string) passer {
 		return plain(" -i -o -e -f -a ", 0)
 	case "tini", "dumb-init", "catatonit", "torsocks", "torify", "prlimit":
 		return plain(" -p -e -r ", 0)
-	case "flock":
+	case "flock", "setarch":
 		return plain(" -w --wait --timeout -E --conflict-exit-code ", 1)
-	case "setarch":
-		return plain("", 1)
 	case "timeout", "gtimeout":
 		return plain(" -k --kill-after -s --signal ", 1)
 	case "nice", "ionice":
@@ -81,6 +98,8 @@ func passerOf(name string, words []string) passer {
 		return keeper(" -p --project -c --config -t --token --env --path --projectId --project-id --scope ", 0, "run")
 	case "aws-vault", "chamber", "asdf", "granted":
 		return keeper(" -d --duration --region --backend --mfa-token -t ", map[bool]int{true: 0, false: 1}[name == "asdf"], "exec")
+	case "sops":
+		return keeper(" --user --same-process --input-type --output-type ", 1, "exec-env")
 	case "envchain":
 		return keeper("", 1, "")
 	case "gopass":
@@ -138,6 +157,8 @@ func passes(name string, words []string) (inner []string, ok bool) {
 		case own > 0:
 			own--
 		case w.secrets && assignment(word), (name == "mise" || name == "rtx") && strings.Contains(word, "@"): // mise exec node@20 -- …
+		case name == "sops": // the command line is one word
+			return strings.Fields(word), true
 		default:
 			return words[i:], true
 		}

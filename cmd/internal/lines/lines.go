@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/internal/launcher"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -23,6 +25,9 @@ import (
 func Notes(argv []string, look hostfs.Host) (notes []string) {
 	line, err := runline.Parse(argv)
 	if err == nil {
+		if len(line.Outer) > 0 {
+			notes = notesOfMissing(line.Outer[0], look)
+		}
 		// mcp-jail starts the packages of launchers itself, without the launcher.
 		if finder := installed.FinderFor(&look); hasPath(look) && !finder.Has(&line) {
 			if err := (&install.Installer{Host: look}).CanFetch(&line); err != nil {
@@ -31,30 +36,68 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 		}
 		return notes
 	}
-	inner, passed := runline.Behind(argv)
-	if why := missing(argv[0], look); why != "" {
-		notes = append(notes, argv[0]+" "+why+" on this machine: the server cannot start, with a jail or without")
+	notes = notesOfMissing(argv[0], look)
+	if inner, passed := runline.Behind(argv); len(passed) > 0 && len(inner) > 0 {
+		if _, err := runline.Parse(inner); err != nil {
+			notes = append(notes, notesOfMissing(inner[0], look)...)
+		}
 	}
-	if len(passed) > 0 && len(inner) > 0 {
-		notes = append(notes, notesOfPassed(inner, passed, look)...)
+	return append(notes, Launchers(argv)...)
+}
+
+func notesOfMissing(program string, look hostfs.Host) []string {
+	if why := missing(program, look); why != "" {
+		return []string{program + " " + why + " on this machine: the server cannot start, with a jail or without"}
+	}
+	return nil
+}
+
+// Launchers returns what follows from programs in a command line that start the server's: those that
+// fetch what they run, or have its secrets from elsewhere, and whose place mcp-jail cannot take.
+func Launchers(argv []string) (notes []string) {
+	for _, command := range runline.Commands(shown.Words(argv)) {
+		for _, note := range launchersOf(command) {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
 	}
 	return notes
 }
 
-// notesOfPassed returns what follows from programs that start the server's.
-func notesOfPassed(inner []string, passed []runline.Passed, look hostfs.Host) (notes []string) {
-	last := passed[len(passed)-1].Program
-	line, err := runline.Parse(inner)
-	switch why := missing(inner[0], look); {
-	case err == nil:
-		notes = append(notes, last+" starts "+string(line.Launcher)+", so mcp-jail does not see the package: it is fetched in the jail at each start, is not pinned, and its registry needs --net. Without "+last+" in front, mcp-jail fetches and pins it once")
-	case why != "":
-		notes = append(notes, inner[0]+" "+why+" on this machine: the server cannot start, with a jail or without")
+func launchersOf(argv []string) (notes []string) {
+	line, passed := runline.Behind(argv)
+	if len(passed) > 0 && len(line) > 0 {
+		last := passed[len(passed)-1].Program
+		if as, err := runline.Parse(line); err == nil {
+			notes = append(notes, last+" starts "+string(as.Launcher)+", so mcp-jail does not fetch the package, and the jail has no network for that: the server cannot start. Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
+		}
+		for _, p := range passed {
+			if p.Secrets {
+				notes = append(notes, noteOfSecrets(p.Program))
+			}
+		}
 	}
-	if at := slices.IndexFunc(passed, func(p runline.Passed) bool { return p.Secrets }); at >= 0 {
-		notes = append(notes, passed[at].Program+" runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. A secret whose command asks for it outside of the jail: mcp-jail explain secret")
+	if l, ok := launcher.Of(line); ok {
+		notes = append(notes, noteOfLauncher(l))
 	}
 	return notes
+}
+
+func noteOfSecrets(program string) string {
+	note := program + " runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. "
+	if words := launcher.SecretCommand(program); words != nil {
+		return note + "mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(words) + " } (mcp-jail explain secret)"
+	}
+	return note + "Write the variables into the entry, or grant it the file that has them"
+}
+
+// noteOfLauncher says what a launcher does that mcp-jail cannot do in its place.
+func noteOfLauncher(l launcher.Launcher) string {
+	if l.Local {
+		return l.Name + " " + l.Does + ": the jail has no network for that. If the server does not start, " + strings.ToLower(l.Instead[:1]) + l.Instead[1:]
+	}
+	return l.Name + " " + l.Does + " at each start. mcp-jail cannot do that in its place, and the jail has no network for it. " + l.Instead
 }
 
 // missing returns why a start does not find a program, or "". It says nothing of a relative path:

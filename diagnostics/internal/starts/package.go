@@ -8,7 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/launcher"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -16,24 +18,25 @@ import (
 // to fetch it. No rule for a host is proposed: it would hold in each session, where one
 // installation is enough.
 func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	launcher, words := buriedLauncher(c)
-	if c.Evidence.Install == "" && launcher == "" || c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
+	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
 		return f, false
 	}
-	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
-		return f, false
-	}
-	// It tried the network and was refused, or still waits.
-	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network }) ||
-		slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
-	if !tried && c.Evidence.Timeout == 0 {
+	fetched, words := buriedLauncher(c)
+	foreign, isForeign := foreignLauncher(c)
+	if c.Evidence.Install == "" && fetched == "" && !isForeign || !lacksNetwork(c, lines) {
 		return f, false
 	}
 	name := filepath.Base(c.Profile.Argv[0])
-	if launcher != "" {
+	switch {
+	case isForeign:
 		return facts.Finding{
-			Note: launcher + " downloads what it runs, and the policy grants no network; mcp-jail installs the package itself where the line begins with " + launcher + ", and this one begins with " + c.Quote(name),
-			Fix:  "write the line without " + c.Quote(name) + ": " + c.Quote(words) + "; a directory belongs into the client's entry (cwd), and a variable into its env",
+			Note: foreign.Name + " " + foreign.Does + ", and the policy grants no network for that",
+			Fix:  strings.ToLower(foreign.Instead[:1]) + foreign.Instead[1:],
+		}, true
+	case fetched != "":
+		return facts.Finding{
+			Note: fetched + " downloads what it runs, and the policy grants no network; mcp-jail installs the package itself where the line begins with " + fetched + ", and this one begins with " + c.Quote(name),
+			Fix:  "write the line without " + c.Quote(name) + ": " + c.Quote(words) + "; a directory belongs into the client's entry (cwd), and a variable into its env" + keptSecrets(name),
 		}, true
 	}
 	return facts.Finding{
@@ -42,26 +45,77 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	}, true
 }
 
-// buriedLauncher returns a launcher of packages that the server's line starts through another program,
-// such as timeout, env -C or a shell, and the line that begins with it. mcp-jail takes no such line
-// apart. It returns "" for any other line.
-func buriedLauncher(c *facts.Case) (launcher, line string) {
-	argv := c.Profile.Argv
-	if len(argv) < 2 || c.Evidence.Install != "" || fetches(argv) != "" {
-		return "", ""
+// lacksNetwork reports whether a launcher tried the network and was refused, or still waits for it.
+// Where the policy grants hosts, a refused registry shows that it was the launcher.
+func lacksNetwork(c *facts.Case, lines []string) bool {
+	refused := func(registry bool) bool {
+		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool {
+			return d.Axis == policy.AxisNet && (!registry || launcher.IsRegistry(d.Target))
+		})
 	}
+	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
+		return refused(true)
+	}
+	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network })
+	return tried || refused(false) || c.Evidence.Timeout != 0
+}
+
+// keptSecrets says how the server gets its secrets without the program that had them.
+func keptSecrets(program string) string {
+	words := launcher.SecretCommand(program)
+	if words == nil {
+		return ""
+	}
+	return "; a secret, into the rule of its host: secret = { env = \"NAME\", command = " + show.List(words) + " }"
+}
+
+// foreignLauncher returns a launcher that the server's line starts, and in whose place mcp-jail
+// fetches nothing.
+func foreignLauncher(c *facts.Case) (l launcher.Launcher, ok bool) {
+	if c.Evidence.Install != "" {
+		return l, false
+	}
+	if l, ok = launcher.Of(c.Profile.Argv); ok {
+		return l, true
+	}
+	eachInner(c.Profile.Argv, func(words []string) bool {
+		l, ok = launcher.Of(words)
+		return ok
+	})
+	return l, ok
+}
+
+// eachInner calls is with each end of a line that could be a command of its own, until that is true.
+// It leaves out the arguments of an interpreter, which are those of its script.
+func eachInner(argv []string, is func(words []string) bool) {
 	if outer := filepath.Base(argv[0]); policy.InterpreterFamily(outer) != "" && !policy.IsShell(outer) {
-		return "", "" // a script's own arguments
+		return
 	}
 	for i, arg := range argv[1:] {
 		words := append(strings.Fields(arg), argv[i+2:]...) // sh -c 'npx x', env -S 'npx x'
 		for k := range strings.Fields(arg) {
-			if name := fetches(words[k:]); name != "" {
-				return name, strings.Join(words[k:], " ")
+			if is(words[k:]) {
+				return
 			}
 		}
 	}
-	return "", ""
+}
+
+// buriedLauncher returns the name of a launcher of packages that the server's line starts through another program,
+// such as timeout, env -C or a shell, and the line that begins with it. mcp-jail takes no such line
+// apart. It returns "" for any other line.
+func buriedLauncher(c *facts.Case) (name, line string) {
+	argv := c.Profile.Argv
+	if len(argv) < 2 || c.Evidence.Install != "" || fetches(argv) != "" {
+		return "", ""
+	}
+	eachInner(argv, func(words []string) bool {
+		if name = fetches(words); name != "" {
+			line = strings.Join(words, " ")
+		}
+		return name != ""
+	})
+	return name, line
 }
 
 // fetches returns the launcher with which a line begins, or "".
@@ -107,31 +161,24 @@ func BrowserSandbox(lines []string) (f facts.Finding, ok bool) {
 	}, true
 }
 
-// packageRunners returns the programs that download what they run, each with the command
-// that prints the host that it asks. Without a network they stay silent for a minute and
-// then report little.
-func packageRunners() map[string]string {
-	return map[string]string{
-		"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
-		"pnpx": "pnpm config get registry", "yarn": "yarn config get registry", "bunx": "npm config get registry",
-		"uvx": "", "uv": "", "pipx": "pip config get global.index-url",
-	}
-}
-
-// PackageDownload recognises a package runner without a network.
+// PackageDownload recognises a launcher without a network: it stays silent for a minute, and then
+// reports little.
 func PackageDownload(c *facts.Case) (f facts.Finding, ok bool) {
 	if len(c.Profile.Argv) == 0 {
 		return f, false
 	}
-	name := filepath.Base(c.Profile.Argv[0])
-	ask, fetches := packageRunners()[name]
+	name := fetches(c.Profile.Argv)
+	foreign, isForeign := foreignLauncher(c)
 	networked := slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow })
-	if !fetches || networked || c.Evidence.Stage == report.StageCall {
+	if name == "" && !isForeign || networked || c.Evidence.Stage == report.StageCall {
 		return f, false
 	}
-	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' to fill its cache"
-	if ask != "" {
-		fix += " (the host that it asks is the one that `" + ask + "` prints)"
+	f = facts.Finding{Hint: report.Hint{Explain: report.PagePackageMissing}}
+	if isForeign {
+		f.Note, f.Fix = foreign.Name+" "+foreign.Does+", and the policy grants no network for that", strings.ToLower(foreign.Instead[:1])+foreign.Instead[1:]
+		return f, true
 	}
-	return facts.Finding{Note: name + " downloads what it runs, and the policy grants no network", Fix: fix, Hint: report.Hint{Explain: report.PagePackageMissing}}, true
+	f.Note = name + " downloads what it runs, and the policy grants no network"
+	f.Fix = "install the package ahead of time, and start its program in place of " + name
+	return f, true
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -273,7 +274,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 	if text := t.Package.Text(); text != "" {
 		r.Remarks = append([]string{text}, r.Remarks...)
 	}
-	r.Warnings = t.WarningTexts()
+	r.Warnings = append(t.WarningTexts(), launcherNotes(t)...)
 	plan, err := t.Compile()
 	if plan != nil {
 		r.Gaps = plan.Gaps
@@ -345,4 +346,12 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 		reports[i].Remarks = append([]string{as}, reports[i].Remarks...)
 	}
 	return k.finish(c, home, []string{w.File.Path}, reports)
+}
+
+// launcherNotes returns what a line does that no package of mcp-jail's starts.
+func launcherNotes(t *session.Target) []string {
+	if t.Package != nil {
+		return nil
+	}
+	return lines.Launchers(append([]string{t.Policy.Command}, t.Policy.Arguments...))
 }
