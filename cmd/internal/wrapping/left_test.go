@@ -109,7 +109,7 @@ func TestCarried(t *testing.T) {
 
 // TestStartNotes: what is noted of programs that a start does not find, or that hide a package.
 func TestStartNotes(t *testing.T) {
-	const gone, hides, keeps = "was not found on this machine: the server cannot start", "so mcp-jail does not see the package", "runs in the jail, too, without its login"
+	const gone, hides, keeps = "was not found on this machine: the server cannot start", "so mcp-jail does not fetch the package", "runs in the jail, too, without its login"
 	h := newHost(t)
 	bin, fetches := filepath.Join(h.Home, "own"), filepath.Join(h.Home, "fetches")
 	for _, path := range []string{bin + "/node", bin + "/tool", bin + "/op", bin + "/timeout", fetches + "/node", fetches + "/npm", fetches + "/python3", h.Home + "/flat"} {
@@ -127,7 +127,9 @@ func TestStartNotes(t *testing.T) {
 		`"gone-tool" PATH`:                   {gone},
 		`"npm-less" PATH`:                    {gone},
 		`"timeout", "9", "gone-tool"`:        {gone},
-		`"timeout", "9", "npx", "-y", "x"`:   {hides},
+		`"timeout", "9", "npx", "-y", "x"`:   {"npm was not found in PATH"}, // as without timeout
+		`"xvfb-run", "npx", "-y", "x"`:       {gone, hides},
+		`"go", "run", "example.test/x@v1"`:   {gone, "go install example.test/x@v1"},
 		`"op", "run", "--", "npx", "x"`:      {hides, keeps},
 		`"op", "run", "--", "tool"`:          {keeps},
 		`"doppler", "run", "--", "npx", "x"`: {gone, hides, keeps},

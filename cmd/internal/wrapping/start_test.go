@@ -230,7 +230,10 @@ func TestOtherPrograms(t *testing.T) {
 		"python3 -m mcp_server_git":       "(-m)",
 		"sh -c server":                    "(-c)",
 		"env A=1 server":                  "(what env starts)",
-		"timeout 5 npx -y " + github:      "(what timeout starts)",
+		"timeout 5 npx -y " + github:      "",
+		"timeout 5 npx -y evil":           "the line runs evil",
+		"timeout 5 server":                "(what timeout starts)",
+		"xvfb-run npx -y " + github:       "(what xvfb-run starts)",
 		"npm start":                       "(what npm starts)",
 		"./run.sh a":                      "(./run.sh)",
 	} {
