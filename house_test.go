@@ -187,7 +187,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/launcher", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

@@ -70,7 +70,7 @@ func launchersOf(argv []string) (notes []string) {
 	if len(passed) > 0 && len(line) > 0 {
 		last := passed[len(passed)-1].Program
 		if as, err := runline.Parse(line); err == nil {
-			notes = append(notes, last+" starts "+string(as.Launcher)+", so mcp-jail does not fetch the package, and the jail has no network for that: the server cannot start. Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
+			notes = append(notes, last+" starts "+string(as.Launcher)+", so mcp-jail does not fetch the package, and the jail has no network for it. Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
 		}
 		for _, p := range passed {
 			if p.Secrets {

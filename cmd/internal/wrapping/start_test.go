@@ -233,7 +233,7 @@ func TestOtherPrograms(t *testing.T) {
 		"timeout 5 npx -y " + github:      "",
 		"timeout 5 npx -y evil":           "the line runs evil",
 		"timeout 5 server":                "(what timeout starts)",
-		"xvfb-run npx -y " + github:       "(what xvfb-run starts)",
+		"setsid npx -y " + github:         "(what setsid starts)",
 		"npm start":                       "(what npm starts)",
 		"./run.sh a":                      "(./run.sh)",
 	} {
