@@ -46,6 +46,7 @@ type Followed struct {
 func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
+	noteUpdates(t)
 	f.now.Store(t)
 	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.KeptName()), host: t.Host, server: t.Policy.KeptName(), name: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
 	return f

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -98,6 +99,16 @@ func (t *Target) Reach() (*policy.Reach, error) { return t.writers().reach() }
 func Untrusted(reach *policy.Reach, host hostfs.Host) func(file string) string {
 	paths := hostfs.NewLinkResolver(&host)
 	return func(file string) string { return resolve.WhyChangeable(reach, paths, file) }
+}
+
+// noteUpdates warns of plugins whose update took their servers out of the jail.
+func noteUpdates(t *Target) {
+	if t.trial != nil {
+		return
+	}
+	if text := updates.Warning(updates.Check(t.Host.StateDir)); text != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "plugin-updated", Message: text})
+	}
 }
 
 // noteWrites notes where the server may write. A failure is a warning: this server is as confined

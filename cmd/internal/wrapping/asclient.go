@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
@@ -133,7 +134,7 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range linesOf(string(file.Data)) {
+	for _, one := range dotenv.Variables(string(file.Data)) {
 		if slices.Contains(names, one.Name) {
 			env = append(env, one)
 		}
@@ -149,7 +150,7 @@ func sharedValues(shared clients.Shared, path string) (env []clients.Variable) {
 		return nil
 	}
 	if shared.Path == nil {
-		return linesOf(string(file.Data))
+		return dotenv.Variables(string(file.Data))
 	}
 	parsed, err := edit.Parse(edit.JSON, file.Data)
 	if err != nil {
@@ -161,39 +162,6 @@ func sharedValues(shared clients.Shared, path string) (env []clients.Variable) {
 		if text, ok := table[name].(string); ok {
 			env = append(env, clients.Variable{Name: name, Value: text})
 		}
-	}
-	return env
-}
-
-// linesOf returns the variables in a text like .env. Values in quotes may have several lines. In
-// double quotes, \n is the end of a line.
-func linesOf(text string) (env []clients.Variable) {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
-	for text != "" {
-		line, rest, _ := strings.Cut(text, "\n")
-		name, why := variableName(line)
-		at := strings.IndexAny(line, "=:")
-		if name == "" || why != "" || at < 0 {
-			text = rest
-			continue
-		}
-		value := strings.TrimLeft(text[at+1:], " \t")
-		text = rest
-		if value != "" && strings.ContainsRune("\"'`", rune(value[0])) {
-			if end := strings.IndexByte(value[1:], value[0]); end >= 0 {
-				quote := value[0]
-				_, text, _ = strings.Cut(value[end+2:], "\n")
-				value = value[1 : end+1]
-				if quote == '"' {
-					value = strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(value)
-				}
-				env = append(env, clients.Variable{Name: name, Value: value})
-				continue
-			}
-		}
-		value, _, _ = strings.Cut(value, "\n")
-		value, _, _ = strings.Cut(value, " #")
-		env = append(env, clients.Variable{Name: name, Value: strings.TrimSpace(value)})
 	}
 	return env
 }

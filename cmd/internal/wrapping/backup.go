@@ -62,7 +62,10 @@ func (c *Change) writeBackup(records *private.Dir, dir, backup string, now time.
 	if err != nil {
 		return err
 	}
-	return records.Replace(backupName(r.File), append(text, '\n'), private.How{})
+	if err := records.Replace(backupName(r.File), append(text, '\n'), private.How{}); err != nil {
+		return err
+	}
+	return remember(after, dir, c.After)
 }
 
 // first returns the copy of a file from before it had any entry of mcp-jail, or "" if that is not

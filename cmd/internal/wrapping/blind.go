@@ -16,7 +16,7 @@ func Unread(host clients.Host, sel Selection) (all []locate.Blind) {
 	of := slices.DeleteFunc(clients.All(), func(c clients.Client) bool { return !sel.selects(c) })
 	read := map[string]bool{}
 	for _, c := range of {
-		for _, p := range Plugins(c, host) {
+		for _, p := range locate.Plugins(c, host) {
 			for _, f := range p.Files {
 				read[f.Path] = true
 			}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/clients/plugins"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -15,23 +15,8 @@ import (
 // Plugin returns the plugin that brings the file, or nil.
 func (f *File) Plugin() *plugins.Plugin { return f.readings[0].plugin }
 
-// Plugins returns the plugins of a client.
-func Plugins(c clients.Client, host clients.Host) []*plugins.Plugin {
-	return plugins.Find(c, host, plugins.Look{
-		Find: locate.Existing,
-		Real: filepath.EvalSymlinks,
-		Read: func(path string) ([]byte, error) {
-			file, err := ownfile.Read(path)
-			if err != nil {
-				return nil, err
-			}
-			return file.Data, nil
-		},
-	})
-}
-
 func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
-	for _, p := range Plugins(c, host) {
+	for _, p := range locate.Plugins(c, host) {
 		for _, f := range p.Files {
 			each(reading{p.Reader(c), f.Place, p}, f.Path)
 		}
@@ -82,4 +67,28 @@ func (g *Grant) addPlugin(server *config.Server, s Entry, found []foundPath) []f
 		}
 	}
 	return found
+}
+
+// remember notes for the next starts whether the file of a plugin has wrapped servers. text is its content.
+func remember(f *File, dir string, text []byte) error {
+	p := f.Plugin()
+	if p == nil {
+		return nil
+	}
+	list := p.List
+	if list == "" && p.Version != "" && filepath.Base(p.Root) == p.Version { // of each version there is a folder
+		list = filepath.Dir(p.Root)
+	}
+	return updates.Remember(dir, updates.Plugin{
+		Client: p.Client, Title: f.Client.Title, ID: p.ID, Name: p.Title(), Root: p.Root,
+		File: updates.SeeText(f.own.Real, text), List: updates.See(list),
+	}, f.hasWrapped())
+}
+
+// Refresh notes a file of a plugin as it is, if it is not as it was noted.
+func Refresh(f *File, dir string) error {
+	if p := f.Plugin(); p == nil || f.Err != nil || !slices.ContainsFunc(updates.Check(dir), func(o updates.Plugin) bool { return o.ID == p.ID }) {
+		return nil
+	}
+	return remember(f, dir, f.own.Data)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/plugins"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -255,7 +256,9 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 	case e.words.Ambiguous != nil:
 		e.Left, e.Detail = clients.Ambiguous, e.words.Ambiguous.Error()
 	case e.Left == "":
-		if e.Left = f.reasonToLeave(e); e.Left == "" && r.plugin != nil && r.plugin.Off != "" {
+		if e.Left = f.reasonToLeave(e); e.Left != "" {
+			e.Detail = lines.Instead(e.Argv())
+		} else if r.plugin != nil && r.plugin.Off != "" {
 			e.Left, e.Detail, e.Disabled = clients.Disabled, "with "+r.plugin.Title()+", in "+r.plugin.Off, true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
@@ -49,7 +50,7 @@ func sharedNames(shared clients.Shared, path string) (names []string, err error)
 	case err != nil:
 		return nil, err
 	case shared.Path == nil:
-		return variableNames(string(file.Data), shared.Place.Scope == clients.Project)
+		return dotenv.Names(string(file.Data), shared.Place.Scope == clients.Project)
 	}
 	parsed, err := edit.Parse(edit.JSON, file.Data)
 	if err != nil {

@@ -43,16 +43,25 @@ failed in it. Below a file is what its client or you have changed since wrap wro
 
 If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
 
-Last come the files from which a client takes servers and which mcp-jail does not read:
-those of plugins, of all users, of administrators.
+Servers of plugins and extensions are among them. If a plugin was wrapped and its update
+brought its own file again, a note says so.
+
+Then come the files from which a client takes servers and which mcp-jail does not read:
+those of all users, of administrators, of extensions whose code starts servers. The last
+line counts all servers.
 
 With --format json, the output is an object with the lists files and unread (client, path,
-why), and config_problem if the configuration has an error. Of each file:
+why, starts), summary (servers, jailed, not, elsewhere, off, and reasons), and
+config_problem if the configuration has an error. Of each file:
 
     client, path, problem       whose it is; problem is why it cannot be read
     wrapped                     when wrap or unwrap wrote it last; missing if never
     removed                     entries that are gone since then
-    servers                     name, project, command, wrapped, left (why not), unclear
+    plugin, updated             what brings the file, if a plugin does; updated: it was
+                                wrapped, and its own file is there again
+    servers                     name, project, command, wrapped, left (why not), state
+                                (jailed, unwrapped, container, unclear, open, elsewhere,
+                                off, none), unclear
                                 (its command line starts mcp-jail, and left says what
                                 could make that untrue), repair (it starts another
                                 mcp-jail, or one that is gone, and wrap mends that),
@@ -75,6 +84,8 @@ Times are as in RFC 3339. New members may be added.`
 type fileStatus struct {
 	Client  string         `json:"client"`
 	Path    string         `json:"path"`
+	Plugin  string         `json:"plugin,omitempty"`
+	Updated bool           `json:"updated,omitempty"`
 	Problem string         `json:"problem,omitempty"`
 	Wrapped *time.Time     `json:"wrapped,omitempty"`
 	Removed []string       `json:"removed,omitempty"`
@@ -88,6 +99,7 @@ type serverStatus struct {
 	Project     string          `json:"project,omitempty"`
 	Command     []string        `json:"command,omitempty"`
 	Wrapped     bool            `json:"wrapped"`
+	State       state           `json:"state"`
 	Left        string          `json:"left,omitempty"`
 	Unclear     bool            `json:"unclear,omitempty"`
 	Repair      bool            `json:"repair,omitempty"`
@@ -127,17 +139,16 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	}
 	problems := entries.ConfigurationProblems(host, files, program.Program)
 	noteChosen(status, problems)
-	unread := []unreadFile{}
-	for _, b := range wrapping.Unread(entries.ClientsHost(host), s.Selection) {
-		unread = append(unread, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Client.Title + "  " + show.Name(cli.ShortPath(b.Path, host.Home))})
-	}
+	noteUpdates(status, host.StateDir)
+	unread := unreadOf(host, s.Selection)
 	broken := firstProblem(all.ConfigErr)
 	if s.format == "json" {
 		out := struct {
 			Files   []fileStatus `json:"files"`
 			Unread  []unreadFile `json:"unread"`
+			Summary summary      `json:"summary"`
 			Problem string       `json:"config_problem,omitempty"`
-		}{Files: status, Unread: unread}
+		}{Files: status, Unread: unread, Summary: summaryOf(status, unread)}
 		if broken != nil {
 			out.Problem = broken.Error()
 		}
@@ -150,6 +161,9 @@ func (s *statusCmd) Run(c terminal.Console) error {
 		if p.Entries == nil && p.Fix != "" {
 			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), p.Warning())
 		}
+	}
+	if text := summaryOf(status, unread).text(); text != "" {
+		c.Printf("\n%s\n", text)
 	}
 	return broken
 }
@@ -172,9 +186,18 @@ type unreadFile struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
 	Why    string `json:"why"`
-	More   int    `json:"more,omitempty"` // of the same kind
+	More   int    `json:"more,omitempty"`   // of the same kind
+	Starts bool   `json:"starts,omitempty"` // a server, as is known
 
 	title string
+}
+
+func unreadOf(host hostfs.Host, sel wrapping.Selection) []unreadFile {
+	all := []unreadFile{}
+	for _, b := range wrapping.Unread(entries.ClientsHost(host), sel) {
+		all = append(all, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Starts, b.Client.Title + "  " + show.Name(cli.ShortPath(b.Path, host.Home))})
+	}
+	return all
 }
 
 func printUnread(c terminal.Console, files []unreadFile) {
@@ -233,6 +256,9 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 
 func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *stored.All, program wrapping.Program) fileStatus {
 	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
+	if p := f.Plugin(); p != nil {
+		out.Plugin = p.ID
+	}
 	if f.Err != nil {
 		out.Problem = f.Err.Error()
 		return out
@@ -256,7 +282,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
+	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(e, v), open: v.Open}
 	if !v.Jailed && !v.Unclear {
 		return out
 	}

@@ -16,6 +16,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	if f.Problem != "" {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), show.Line(f.Problem)))
 	}
+	if f.Updated {
+		c.PrintText(fmt.Sprintf("  %s it was wrapped, and an update brought its own file again: `mcp-jail wrap`\n", c.Paint(terminal.Yellow, "note:")))
+	}
 	if len(f.Servers) == 0 {
 		return 0
 	}

@@ -120,6 +120,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	changes = changesOf(files, wrap) // with what was found
 	printWrap(c, files, changes, host.Home)
+	printNamed(c, host, w.Selection)
 	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
 		changes = changesOf(files, wrap)
 	}
@@ -144,7 +145,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		entries.PrintReload(c, written)
 		c.Printf("\nBack again: `mcp-jail unwrap`. How it goes: `mcp-jail status`\n")
 	}
-	left := unread(files, host.Home)
+	left := errors.Join(unread(files, host.Home), w.refresh(host, files))
 	if w.dryRun || err != nil && len(written) == 0 {
 		return errors.Join(refused, err, left)
 	}

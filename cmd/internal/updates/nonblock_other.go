@@ -1,0 +1,5 @@
+//go:build !unix
+
+package updates
+
+const nonblock = 0

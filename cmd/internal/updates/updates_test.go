@@ -1,0 +1,91 @@
+//go:build unix
+
+package updates
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestCheck: an update of a wrapped plugin is noticed, whatever the client does with its folders, and
+// nothing else is.
+func TestCheck(t *testing.T) {
+	const wrapped = `{"a": {"command": "mcp-jail"}}`
+	for name, c := range map[string]struct {
+		list   string // the kind of list: "", "file", "dir"
+		change func(t *testing.T, root, list string)
+		want   bool
+	}{
+		"nothing": {"", func(*testing.T, string, string) {}, false},
+		"its own file again": {"", func(t *testing.T, root, _ string) {
+			testkit.WriteFile(t, filepath.Join(root, ".mcp.json"), `{"a": {"command": "x"}}`)
+		}, true},
+		"its own file, with our name in it": {"", func(t *testing.T, root, _ string) {
+			testkit.WriteFile(t, filepath.Join(root, ".mcp.json"), `{"a": {"command": "x", "args": ["mcp-jail"]}}`)
+		}, true},
+		"touched": {"", func(t *testing.T, root, _ string) {
+			testkit.Must(t, os.Chtimes(filepath.Join(root, ".mcp.json"), time.Now(), time.Now().Add(time.Hour)))
+		}, false},
+		"no file to read": {"", func(t *testing.T, root, _ string) {
+			testkit.Must(t, os.Remove(filepath.Join(root, ".mcp.json")))
+			testkit.Must(t, syscall.Mkfifo(filepath.Join(root, ".mcp.json"), 0o600))
+		}, true},
+		"removed": {"", func(t *testing.T, root, _ string) { testkit.Must(t, os.RemoveAll(root)) }, false},
+		"removed from the list": {"file", func(t *testing.T, root, list string) {
+			testkit.Must(t, os.RemoveAll(root))
+			testkit.WriteFile(t, list, `{"plugins": {}}`)
+		}, false},
+		"another folder in the list": {"file", func(t *testing.T, root, list string) {
+			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+filepath.Dir(root)+`/2.0.0"}]}}`)
+		}, true},
+		"another plugin in the list": {"file", func(t *testing.T, root, list string) {
+			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+root+`"}], "q@m": []}}`)
+		}, false},
+		"a folder beside it": {"dir", func(t *testing.T, root, _ string) { testkit.Must(t, os.Mkdir(filepath.Dir(root)+"/2.0.0", 0o700)) }, true},
+		"a folder in its place": {"dir", func(t *testing.T, root, _ string) {
+			testkit.Must(t, os.Rename(root, filepath.Dir(root)+"/2.0.0"))
+		}, true},
+		"all its folders removed": {"dir", func(t *testing.T, root, _ string) { testkit.Must(t, os.RemoveAll(filepath.Dir(root))) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			state, root := filepath.Join(dir, "state"), filepath.Join(dir, "cache", "p", "1.0.0")
+			testkit.Must(t, os.Mkdir(state, 0o700))
+			testkit.Must(t, os.MkdirAll(root, 0o700))
+			testkit.WriteFile(t, filepath.Join(root, ".mcp.json"), wrapped)
+			list := ""
+			switch c.list {
+			case "file":
+				list = filepath.Join(dir, "installed_plugins.json")
+				testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+root+`"}]}}`)
+			case "dir":
+				list = filepath.Dir(root)
+			}
+			p := Plugin{Client: "claude-code", Title: "Claude Code", ID: "p@m", Name: "the plugin p@m", Root: root,
+				File: SeeText(filepath.Join(root, ".mcp.json"), []byte(wrapped)), List: See(list)}
+			testkit.Must(t, Remember(state, p, true))
+			c.change(t, root, list)
+			got := Check(state)
+			if (len(got) == 1) != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+			if text := Warning(got); c.want != strings.Contains(text, "the plugin p@m of Claude Code has changed since wrap") {
+				t.Errorf("%q", text)
+			}
+			// What is unwrapped is forgotten.
+			testkit.Must(t, Remember(state, p, false))
+			if all, err := Load(state); err != nil || len(all) != 0 {
+				t.Errorf("%v, %v", all, err)
+			}
+		})
+	}
+	if got := Check(t.TempDir()); got != nil {
+		t.Errorf("without a record: %v", got)
+	}
+}
