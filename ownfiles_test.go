@@ -34,6 +34,7 @@ const (
 	ofJail      = "what the jail is made of, and what the server names in it"
 	ofChanges   = "the places that a server has changed, and puts back"
 	ofInstaller = "what an installer left in a stage, which package store has opened and locked"
+	inInstaller = "the files of the jail of an installation, in which it runs"
 	ofPackage   = "the files of a tree that package store has opened, which are compared with their seal"
 	inHome      = "a server's HOME, through an os.Root, and the names in a directory that a rule grants"
 	inTemp      = "a temporary file that has a name for a moment, or a directory that is removed"
@@ -67,7 +68,7 @@ var openFiles = map[string]string{
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
 	"packages/install/fetch_python_config.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
-	"packages/install/progress.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/install/signals.go": ofInstaller,
+	"packages/install/progress.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/npmcache/cache.go": ofInstaller, "packages/download": inInstaller,
 	"packages/installed/node.go": ofPackage, "packages/installed/python.go": ofPackage,
 
 	"mcpproxy/spill.go": inTemp, "mcpproxy/tempfile_linux.go": inTemp, "packages/jail/version.go": inTemp,

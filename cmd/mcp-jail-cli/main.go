@@ -3,6 +3,16 @@
 // executes mcp-jail.
 package main
 
-import "github.com/mcp-jail/mcp-jail/cmd/internal/commands"
+import (
+	"os"
 
-func main() { commands.Program() }
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands"
+	"github.com/mcp-jail/mcp-jail/packages/download"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == download.Word { // in the jail of an installation
+		os.Exit(download.Main(os.Args[2:]))
+	}
+	commands.Program()
+}

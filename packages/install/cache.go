@@ -1,16 +1,11 @@
 package install
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -78,28 +73,4 @@ func seedEntry(name, to string, d fs.DirEntry) error {
 		return err
 	}
 	return nil
-}
-
-// indexEntry is a line of the index of npm's cache (cacache, version 5 of its index).
-type indexEntry struct {
-	Key, Integrity string
-	Metadata       struct {
-		ReqHeaders map[string]string
-	}
-}
-
-// parseIndex returns the entry of a line: a checksum, a tab and JSON. npm verifies the checksum.
-func parseIndex(line []byte) (e indexEntry, ok bool) {
-	_, text, ok := bytes.Cut(line, []byte("\t"))
-	return e, ok && json.Unmarshal(text, &e) == nil
-}
-
-func contentFile(cache, integrity string) (string, error) {
-	kind, text, _ := strings.Cut(integrity, "-")
-	sum, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(sum) < 3 || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || kind == "" {
-		return "", errors.New("this is no integrity: " + integrity)
-	}
-	digits := hex.EncodeToString(sum)
-	return filepath.Join(cache, "content-v2", kind, digits[:2], digits[2:4], digits[4:]), nil
 }

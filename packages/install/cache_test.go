@@ -3,6 +3,7 @@ package install
 import (
 	"crypto/sha512"
 	"encoding/base64"
+	"github.com/mcp-jail/mcp-jail/packages/npmcache"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +30,8 @@ func entry(content string) string {
 // place returns where a cache has a content.
 func place(t testing.TB, cache, content string) string {
 	t.Helper()
-	e, ok := parseIndex([]byte(entry(content)))
-	file, err := contentFile(cache, e.Integrity)
+	e, ok := npmcache.ParseIndex([]byte(entry(content)))
+	file, err := npmcache.ContentFile(cache, e.Integrity)
 	if !ok || err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +73,8 @@ func FuzzParseIndex(f *testing.F) {
 	f.Add([]byte(entry("one")))
 	f.Add([]byte("x\t{\"integrity\":\"../..-AAAA\"}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if e, ok := parseIndex(line); ok {
-			if file, err := contentFile("/cache", e.Integrity); err == nil && !strings.HasPrefix(file, "/cache/content-v2/") {
+		if e, ok := npmcache.ParseIndex(line); ok {
+			if file, err := npmcache.ContentFile("/cache", e.Integrity); err == nil && !strings.HasPrefix(file, "/cache/content-v2/") {
 				t.Errorf("%q leads to %s", line, file)
 			}
 		}

@@ -27,6 +27,7 @@ type Installer struct {
 	Host      hostfs.Host
 	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see runtime.Finder
 	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
+	Companion string                   // mcp-jail-cli, which runs npm in the jail and fetches ahead of it: package download; "": npm does it all
 	Scripts   bool                     // scripts of packages run, without a network
 	Limits    Limits                   // the zero Limits are the usual ones
 	Waive     []policy.Axis            // of the server: see jail.Jail

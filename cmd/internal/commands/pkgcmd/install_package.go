@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -58,9 +59,18 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	return nil
 }
 
+// companion returns this program, or "" if its place is not known: then npm fetches alone.
+func companion() string {
+	program, err := programs.Beside(programs.Companion)
+	if err != nil {
+		return ""
+	}
+	return program
+}
+
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
-		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
+		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked, Companion: companion(),
 		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress, Waive: t.Policy.Waive,
 	}
 }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package download
+
+import "io/fs"
+
+func processUmask() fs.FileMode { return umask }
