@@ -191,8 +191,9 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	delete(r.jail.Variables, "npm_config_prefer_offline")
 	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
 	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
-	if cached && r.installer.Companion != "" && r.jail.Variables["npm_config_before"] == "" {
-		return r.run(ctx, r.jail, w, "", append([]string{r.installer.Companion, download.Word, r.npm, r.work}, specs...)...)
+	if r.jail.Through = nil; cached && r.installer.Companion != "" && r.jail.Variables["npm_config_before"] == "" {
+		r.jail.Through = []string{r.installer.Companion, download.Word}
+		return r.runNPM(ctx, r.jail, w, "", append([]string{r.work}, specs...)...)
 	}
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
 }
@@ -211,14 +212,10 @@ func specsOf(line *runline.Line) (specs []string) {
 	return specs
 }
 
-func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
-	return r.run(ctx, j, w, script, append([]string{r.npm}, args...)...)
-}
-
-// run runs npm in a jail, or what runs it there. script is the package whose scripts run, or "". Such a jail has no
+// runNPM runs npm in a jail. script is the package whose scripts run, or "". Such a jail has no
 // credentials. So none are looked for in what it prints: the time of that would tell the scripts of
 // them.
-func (r *npmRun) run(ctx context.Context, j *fetchJail, w *watch, script string, argv ...string) ([]Refusal, error) {
+func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.tooLarge = cancel
@@ -230,7 +227,7 @@ func (r *npmRun) run(ctx context.Context, j *fetchJail, w *watch, script string,
 		redactor = nil
 	}
 	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, archives, r.installer.told()), redactor)
-	exit, denials, err := j.Run(ctx, out, argv...)
+	exit, denials, err := j.Run(ctx, out, append([]string{r.npm}, args...)...)
 	stop()
 	out.Flush()
 	refused := refusals("npm", script, redactor.RedactDenials(denials))

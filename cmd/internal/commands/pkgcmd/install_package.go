@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -59,9 +60,12 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	return nil
 }
 
-// companion returns this program, or "" if its place is not known: then npm fetches alone.
+// companion returns this program, or "" if it is not where it should be: then npm fetches alone.
 func companion() string {
 	program, err := programs.Beside(programs.Companion)
+	if err == nil {
+		_, err = os.Stat(program)
+	}
 	if err != nil {
 		return ""
 	}
