@@ -6,7 +6,8 @@
 #
 # The arguments are those of goreleaser release. It needs go, node, npm, goreleaser and
 # cyclonedx-gomod; to sign it needs cosign, and for the image docker. Beside what goreleaser
-# makes, dist/npm gets the packages for npm, and dist/homebrew the formula.
+# makes, dist/npm gets the packages for npm, dist/homebrew the formula, and dist/devcontainer the
+# feature of dev containers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,3 +29,4 @@ for package in linux-x64 linux-arm64 mcp-jail; do # the launcher last: it needs 
 	(cd "$work/npm/$package" && npm pack --loglevel=error --pack-destination "$OLDPWD/dist/npm")
 done
 bash packaging/formula.sh "$version" dist/checksums.txt >dist/homebrew/mcp-jail.rb
+node packaging/devcontainer/stage.mjs "$version" dist/checksums.txt dist/devcontainer

@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
 	"golang.org/x/sys/unix"
 )
@@ -45,6 +47,20 @@ func podman(c container.Container) func(*testing.T) container.Container {
 	}
 }
 
+// documented is a container of Docker with the calls that docs/containers.md adds to its filter.
+func documented(c container.Container) func(*testing.T) container.Container {
+	return func(t *testing.T) container.Container {
+		names := regexp.MustCompile(`(?s)"names": \[(.*?)\]`).FindStringSubmatch(testkit.ReadFile(t, "../../docs/containers.md"))
+		calls := strings.FieldsFunc(names[1], func(r rune) bool { return strings.ContainsRune("\", \n", r) })
+		if len(calls) < 8 {
+			t.Fatal(calls)
+		}
+		c.Caps = container.DefaultCaps
+		c.Filter = container.MobyWith(t, c.Caps, calls...)
+		return c
+	}
+}
+
 func refusing(c container.Container, action string, errno uint32, calls ...string) func(*testing.T) container.Container {
 	return func(t *testing.T) container.Container {
 		c.Filter = container.Refusing(t, action, errno, calls...)
@@ -77,6 +93,9 @@ func insides() []inside {
 			c.NoCgroup, c.NoShm = true, true
 			return c
 		}, told: []string{filtered}, waives: all},
+		{name: "docker with the profile of the document", make: documented(container.Container{UID: ordinary, MaskProc: true}), waives: []string{"fs", "limits"},
+			told: []string{"the jail has no /proc here", "--security-opt systempaths=unconfined"}},
+		{name: "docker with that profile and an uncovered proc", make: documented(container.Container{UID: ordinary}), jail: true},
 		{name: "docker without capabilities as root", make: func(t *testing.T) container.Container {
 			return container.Container{Filter: container.Moby(t, nil), Caps: []string{}, MaskProc: true}
 		}, told: noGetFD, waives: all, net: []string{"net"}},

@@ -20,12 +20,19 @@ import (
 // whose children inherit them. OpenRuleset prepares for them, and CheckMounts checks the mounts.
 
 // FreshKeyring joins a new session keyring. Otherwise a process shares the session keyring of
-// its parent (session-keyring(7)).
+// mcp-jail, with all keys of the user. It passes ENOSYS, and EPERM from the seccomp filter of a
+// container: the server cannot use keyrings then either.
 func FreshKeyring(t *stub.Task) error {
-	if _, err := t.Call(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); err != nil && err != unix.ENOSYS {
-		return step.On("join a session keyring", err)
-	}
-	return nil
+	outcome := t.Optional(func() error {
+		_, err := t.Call(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
+		return err
+	})
+	return t.OnComplete(func() error {
+		if err := outcome(); err != nil && err != unix.ENOSYS && err != unix.EPERM {
+			return step.On("join a session keyring", err)
+		}
+		return nil
+	})
 }
 
 // ApplyLimits sets the server's rlimits.

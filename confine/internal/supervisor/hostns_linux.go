@@ -30,7 +30,7 @@ func (s *Process) Steps() []jail.Step {
 		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
 		{Name: step.CoreDumps, Task: nil, Run: withTask(s.Server, jail.EmptyCoreDumps)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans},
-		{Name: "keyring", Task: nil, Run: withTask(s.Init, leaveKeyring)},
+		{Name: "keyring", Task: nil, Run: withTask(s.Init, jail.FreshKeyring)},
 		{Name: step.Spec, Task: nil, Run: s.readSpec},
 		{Name: step.Network, Task: nil, Run: s.openBroker},
 		{Name: "private directory", Task: nil, Run: s.makeTempDir},
@@ -68,15 +68,6 @@ func (s *Process) adoptOrphans() error {
 		return err
 	}
 	return s.launcherLives()
-}
-
-// leaveKeyring joins a new session keyring. It ignores EPERM from the seccomp filter of a
-// container: the server cannot use keyrings then either.
-func leaveKeyring(t *stub.Task) error {
-	if err := jail.FreshKeyring(t); !errors.Is(err, unix.EPERM) {
-		return err
-	}
-	return nil
 }
 
 func (s *Process) makeTempDir() error {

@@ -23,6 +23,7 @@ type Container struct {
 	Root         string   // a root directory; "" for the host's
 	ReadOnly     bool     // the root is read-only, except for Writable
 	Writable     []string // directories
+	Tmpfs        []string // directories that are empty, and writable
 	MaskProc     bool     // /proc is covered as runc covers it
 	NoShm        bool     // no /dev/shm
 	NoCgroup     bool     // nothing in /sys/fs/cgroup

@@ -48,11 +48,15 @@ func Containers(t testing.TB, caps []string) []bpf.RawInstruction {
 	return read(t).compile(t, caps)
 }
 
-// Moby is Docker's default profile for a container with capabilities. It is the profile of Podman
+// Moby is MobyWith without further calls.
+func Moby(t testing.TB, caps []string) []bpf.RawInstruction { return MobyWith(t, caps) }
+
+// MobyWith is Docker's default profile for a container with capabilities. It is the profile of Podman
 // with the differences of seccomp/default_linux.go in moby/profiles: the default is EPERM; the
 // calls of namespaces and mounts need CAP_SYS_ADMIN, those on other processes CAP_SYS_PTRACE, and a
 // few another capability or one that is never given; clone may make no namespace; clone3 is ENOSYS.
-func Moby(t testing.TB, caps []string) []bpf.RawInstruction {
+// It allows some calls besides.
+func MobyWith(t testing.TB, caps []string, calls ...string) []bpf.RawInstruction {
 	p := read(t)
 	eperm, enosys := uint32(unix.EPERM), uint32(unix.ENOSYS)
 	p.DefaultErrnoRet = &eperm
@@ -79,7 +83,7 @@ func Moby(t testing.TB, caps []string) []bpf.RawInstruction {
 	clone := Rule{Names: []string{"clone"}, Action: "SCMP_ACT_ALLOW", Args: []Arg{{Index: 0, Value: cloneNamespaces, Op: "SCMP_CMP_MASKED_EQ"}}}
 	clone3 := Rule{Names: []string{"clone3"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys}
 	clone.Excludes.Caps, clone3.Excludes.Caps = []string{"CAP_SYS_ADMIN"}, []string{"CAP_SYS_ADMIN"}
-	p.Syscalls = append(p.Syscalls, clone, clone3)
+	p.Syscalls = append(p.Syscalls, clone, clone3, Rule{Names: calls, Action: "SCMP_ACT_ALLOW"})
 	return p.compile(t, caps)
 }
 

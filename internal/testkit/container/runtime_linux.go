@@ -113,6 +113,11 @@ func (c Container) makeRoot() error {
 			return err
 		}
 	}
+	for _, dir := range c.Tmpfs {
+		if err := mount("none", filepath.Join(at, dir), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
+			return err
+		}
+	}
 	if err := c.makeDev(at + "/dev"); err != nil {
 		return err
 	}
