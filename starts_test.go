@@ -26,6 +26,7 @@ var starts = map[string]struct{ why, environment string }{
 	"cmd/internal/commands/prefetch/fetch.go":   {"mcp-jail-cli, from its own directory, which fetches a package", "everything, as a client of the user has it, and what the entry sets"},
 	"cmd/internal/commands/callcmd/child.go":    {"mcp-jail run, from the directory of mcp-jail-cli", "everything, as a client of the user has it, and what the entry sets"},
 	"confine/egress/tlsworker/worker_linux.go":  {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
+	"confine/egress/tlsworker/client_linux.go":  {"the same", "environ.Build"},
 	"confine/internal/gateway/secrets_linux.go": {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
 	"packages/download/main.go":                 {"npm, inside of the jail of an installation", "everything that the jail has"},
 	"packages/download/tree.go":                 {"node, inside of the same", "the same"},

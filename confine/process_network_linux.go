@@ -71,6 +71,7 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 			return &step.Error{Step: gateway.StepTLS, Errno: step.Errno(err), Detail: err.Error()}
 		}
 	}
+	options.StartTLS = gateway.ProxyTLS(profile)
 	p.gateway = egress.New(options)
 	return nil
 }

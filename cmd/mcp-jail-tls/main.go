@@ -9,12 +9,19 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsclient"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // the messages of net/http contain bytes that peers sent
+	if len(os.Args) == 3 && os.Args[1] == tlsworker.ClientCommand {
+		if tlsclient.Run(os.Args[2]) != nil { // it has told the launcher
+			os.Exit(1)
+		}
+		return
+	}
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})

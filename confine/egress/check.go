@@ -50,7 +50,7 @@ func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResu
 			r.Proxy = proxy.Host
 		}
 		var addrs []netip.AddrPort
-		if addrs, err = g.dialer.candidates(ctx, &d, proxy != nil); proxy != nil && !isRefusal(err) {
+		if addrs, err = g.dialer.candidates(ctx, &d, resolvesNames(proxy)); resolvesNames(proxy) && !isRefusal(err) {
 			err = nil // the proxy may resolve the name
 		}
 		for _, a := range addrs {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,6 +32,7 @@ type dialer struct {
 	lookups  *lookupCache
 	failures *failureLog
 	proxy    func(*url.URL) (*url.URL, error)
+	startTLS upstream.TLSFunc
 }
 
 func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
@@ -42,15 +44,15 @@ func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err 
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := v.candidates(ctx, d, proxy != nil)
+	addrs, err := v.candidates(ctx, d, resolvesNames(proxy))
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
 		return nil, err
-	case proxy != nil: // the proxy may resolve names that this host cannot
-		return dialProxy(ctx, proxy, d.host, d.to.Port())
-	case err != nil:
+	case err != nil && !resolvesNames(proxy):
 		return nil, err
+	case proxy != nil:
+		return v.dialProxy(ctx, proxy, d, addrs)
 	}
 	return v.dialParallel(ctx, addrs)
 }

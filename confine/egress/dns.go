@@ -128,7 +128,7 @@ func (n *nameServer) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
 		d.verdict[protoTLS], d.rules[protoTLS] = n.dialer.rules.evaluate(host, "https", port)
-		if u, err := n.dialer.proxyFor(&d); err == nil && u != nil {
+		if u, err := n.dialer.proxyFor(&d); resolvesNames(u) && err == nil {
 			return true
 		}
 	}

@@ -41,9 +41,10 @@
 //
 // # The host's proxy
 //
-// If the host has an HTTPS proxy, connections that may be HTTPS go through it with CONNECT,
-// by name. The name's addresses are checked as far as this host can resolve them. The proxy
-// may resolve the name to another address.
+// If the host has an HTTPS proxy, connections that may be HTTPS go through it, by name. If it has a
+// SOCKS proxy, all do. The name's addresses are checked as far as this host can resolve them. The
+// proxy may resolve the name to another address, but for one that is asked for the address: see
+// package upstream.
 //
 // # Limits
 //

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/net/http/httpproxy"
 	"golang.org/x/time/rate"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,8 +24,11 @@ type Options struct {
 	// Upstream resolves names on the host. Names come without the final dot. Optional.
 	Upstream Resolver
 	// Proxy returns the proxy that the host uses for a URL, or nil, like
-	// http.Transport.Proxy. The Gateway only asks about https URLs. Optional.
+	// http.Transport.Proxy. The URL has a host and a port, and the scheme https, http or tcp.
+	// The default is upstream.FromEnvironment.
 	Proxy func(*url.URL) (*url.URL, error)
+	// StartTLS is for proxies that are reached by TLS. Without it these fail.
+	StartTLS upstream.TLSFunc
 	// IsLocal reports whether the host itself answers an address. Optional.
 	IsLocal func(netip.Addr) (bool, error)
 	// Interceptor serves the connections whose requests the rules tell apart. Without an
@@ -121,7 +124,7 @@ func New(o Options) *Gateway {
 		o.Upstream = hostResolver{&net.Resolver{PreferGo: true}}
 	}
 	if o.Proxy == nil {
-		o.Proxy = httpproxy.FromEnvironment().ProxyFunc()
+		o.Proxy = upstream.FromEnvironment()
 	}
 	if o.IsLocal == nil {
 		o.IsLocal = isLocal
@@ -144,7 +147,7 @@ func New(o Options) *Gateway {
 	g.life.begin()
 	g.failures.life = &g.life
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
-	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy}
+	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
 	g.names = nameServer{
 		dialer: &g.dialer, fakeIPs: newFakeIPPool(o.Rules, o.Limits.Names), denials: &g.denials, sent: &g.sent, life: &g.life,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),

@@ -60,8 +60,8 @@ func TestUpstreamProxy(t *testing.T) {
 		{"http://10.99.0.5:3128", "80", "", "", false}, // goes by itself
 		{"http://10.99.0.6:3128", "443", "", "", true},
 		{"http://10.99.0.7:3128", "443", "", "", true},
-		{"https://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
-		{"socks5://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
+		{"https://10.99.0.5:3128", "443", "", "", true}, // without StartTLS
+		{"socks4://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
 	} {
 		before := len(good.String())
 		g := testGatewayWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},

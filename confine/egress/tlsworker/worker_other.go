@@ -3,7 +3,9 @@
 package tlsworker
 
 import (
+	"context"
 	"errors"
+	"net"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -11,4 +13,13 @@ import (
 // Run returns an error: mcp-jail-tls serves jails, and there are none on this system.
 func Run(func([]policy.NetRule, []byte) (Handler, error)) error {
 	return errors.New("mcp-jail-tls runs on Linux only")
+}
+
+// EnterSandbox returns an error, as Run does.
+func EnterSandbox() error { return errors.New("mcp-jail-tls runs on Linux only") }
+
+// StartTLS returns an error, as Run does.
+func StartTLS(_ context.Context, _ string, conn *net.TCPConn, _ string) (*net.TCPConn, error) {
+	conn.Close()
+	return nil, EnterSandbox()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,23 @@ func FindTLS(f *features.Facts, p *policy.Profile) {
 		if file, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(f.Bundles, file) {
 			f.Bundles = append(f.Bundles, file)
 		}
+	}
+}
+
+// ProxyTLS returns a function that has mcp-jail-tls carry connections to an https:// proxy. The
+// program is looked for when a connection needs it.
+func ProxyTLS(p *policy.Profile) func(context.Context, *net.TCPConn, string) (*net.TCPConn, error) {
+	return func(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
+		self, _ := os.Executable()
+		program, err := tlsworker.Find(self, os.Getenv("PATH"), p.Writer)
+		if err == nil {
+			err = tlsworker.CheckRoots(p.Writer)
+		}
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return tlsworker.StartTLS(ctx, program, conn, serverName)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -71,7 +72,7 @@ func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostRe
 			reports = append(reports, h)
 		}
 	}
-	g := egress.New(egress.Options{Rules: rules})
+	g := egress.New(egress.Options{Rules: rules, StartTLS: startTLS})
 	s.gates = append(s.gates, g)
 	for i := range reports {
 		if h := &reports[i]; h.Outcome == "" {
@@ -223,4 +224,15 @@ func hostTable(c terminal.Console, indent, prefix string, hosts []hostReport, se
 	}
 	w.Flush()
 	return b.String()
+}
+
+// startTLS has mcp-jail-tls carry a connection to an https:// proxy.
+func startTLS(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
+	self, _ := os.Executable()
+	program, err := tlsworker.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return tlsworker.StartTLS(ctx, program, conn, serverName)
 }

@@ -1,0 +1,200 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// socksServer is a SOCKS5 proxy that answers requests itself: it says hello, and echoes. It tells what
+// it was asked for. Its user is "me", and the password "se:cret".
+func socksServer(t *testing.T, login bool, answer byte) (at string, asked chan string) {
+	asked = make(chan string, 16)
+	at = listen(t, func(c net.Conn) {
+		b := bufio.NewReader(c)
+		read := func(n int) []byte {
+			p := make([]byte, n)
+			io.ReadFull(b, p)
+			return p
+		}
+		methods := read(int(read(2)[1]))
+		want := byte(0)
+		if login {
+			want = 2
+		}
+		if !strings.Contains(string(methods), string(want)) {
+			c.Write([]byte{5, 0xff})
+			return
+		}
+		c.Write([]byte{5, want})
+		if login {
+			user := read(int(read(2)[1]))
+			password := read(int(read(1)[0]))
+			if string(user) != "me" || string(password) != "se:cret" {
+				c.Write([]byte{1, 1})
+				return
+			}
+			c.Write([]byte{1, 0})
+		}
+		var host string
+		switch kind := read(4)[3]; kind {
+		case 1:
+			host = net.IP(read(4)).String()
+		case 3:
+			host = string(read(int(read(1)[0])))
+		case 4:
+			host = net.IP(read(16)).String()
+		}
+		asked <- fmt.Sprint(host, " ", binary.BigEndian.Uint16(read(2)))
+		// What the host says first comes together with the answer.
+		c.Write(append([]byte{5, answer, 0, 1, 127, 0, 0, 1, 0, 80}, "hello"...))
+		io.Copy(c, b)
+	})
+	return at, asked
+}
+
+func listen(t *testing.T, serve func(net.Conn)) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestSOCKS: socks5h asks for the name, socks5 for the address, and no byte after the answer is lost.
+// An error contains no password.
+func TestSOCKS(t *testing.T) {
+	open, asked := socksServer(t, false, 0)
+	closed, askedClosed := socksServer(t, true, 0)
+	refuses, _ := socksServer(t, false, 5)
+	for _, c := range []struct{ proxy, want, fails string }{
+		{"socks5h://" + open, "api.test 443", ""},
+		{"socks5://" + open, "198.51.100.7 443", ""},
+		{"socks5h://me:se%3Acret@" + closed, "api.test 443", ""},
+		{"socks5h://" + closed, "", "no acceptable authentication"},
+		{"socks5h://me:wrong@" + closed, "", "authentication failed"},
+		{"socks5h://" + refuses, "", "connection refused"},
+		{"socks4://" + open, "", "socks4:// is not supported"},
+		{"https://" + open, "", "needs mcp-jail-tls"},
+	} {
+		u, err := url.Parse(c.proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		conn, err := Dial(ctx, u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
+		cancel()
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), "wrong") {
+				t.Errorf("%s: %v, want %s", c.proxy, err, c.fails)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.proxy, err)
+			continue
+		}
+		io.WriteString(conn, "ping")
+		got := make([]byte, 9)
+		io.ReadFull(conn, got)
+		conn.Close()
+		from := asked
+		if strings.Contains(c.proxy, closed) {
+			from = askedClosed
+		}
+		if to := <-from; to != c.want || string(got) != "helloping" {
+			t.Errorf("%s: asked for %s and got %q, want %s", c.proxy, to, got, c.want)
+		}
+	}
+}
+
+// TestDialEnds: a proxy that does not answer is given up when the caller ends.
+func TestDialEnds(t *testing.T) {
+	for _, scheme := range []string{"http", "socks5", "socks5h"} {
+		begun := make(chan bool, 1)
+		at := listen(t, func(c net.Conn) {
+			begun <- true
+			io.Copy(io.Discard, c)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-begun
+			cancel()
+		}()
+		if c, err := Dial(ctx, &url.URL{Scheme: scheme, Host: at}, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil); err == nil {
+			c.Close()
+			t.Errorf("%s: no error", scheme)
+		}
+	}
+}
+
+// TestFromEnvironment: the variable of the scheme counts before ALL_PROXY, NO_PROXY before both, and
+// protocols that an HTTP proxy refuses go through a SOCKS proxy only.
+func TestFromEnvironment(t *testing.T) {
+	for _, c := range []struct{ environ, url, want string }{
+		{"", "https://api.test:443", ""},
+		{"HTTPS_PROXY=http://p:1", "https://api.test:443", "http://p:1"},
+		{"https_proxy=http://p:1", "https://api.test:443", "http://p:1"},
+		{"HTTPS_PROXY=p:1", "https://api.test:443", "http://p:1"},
+		{"HTTPS_PROXY=https://p:1", "https://api.test:443", "https://p:1"},
+		{"HTTPS_PROXY=http://p:1", "tcp://api.test:5432", ""},
+		{"HTTPS_PROXY=socks5://p:1", "tcp://api.test:5432", ""},
+		{"HTTP_PROXY=http://p:1", "http://api.test:80", ""},
+		{"HTTP_PROXY=socks5h://p:1", "http://api.test:80", "socks5h://p:1"},
+		{"ALL_PROXY=socks5h://p:1", "https://api.test:443", "socks5h://p:1"},
+		{"all_proxy=socks5h://p:1", "http://api.test:80", "socks5h://p:1"},
+		{"ALL_PROXY=socks5h://p:1", "tcp://api.test:5432", "socks5h://p:1"},
+		{"ALL_PROXY=http://p:1", "https://api.test:443", "http://p:1"},
+		{"ALL_PROXY=http://p:1", "tcp://api.test:5432", ""},
+		{"ALL_PROXY=socks5h://p:1 HTTPS_PROXY=http://q:2", "https://api.test:443", "http://q:2"},
+		{"ALL_PROXY=socks5h://p:1 NO_PROXY=.test", "https://api.test:443", ""},
+		{"ALL_PROXY=socks5h://p:1 NO_PROXY=.test", "tcp://api.test:5432", ""},
+		{"ALL_PROXY=socks5h://p:1 no_proxy=api.test:5432", "tcp://api.test:5432", ""},
+		{"ALL_PROXY=socks5h://p:1", "tcp://localhost:5432", ""},
+		{"ALL_PROXY=socks5h://p:1", "https://127.0.0.1:443", ""},
+		{"HTTPS_PROXY=socks5://me:pw@p:1", "https://api.test:443", "socks5://me:pw@p:1"},
+	} {
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"} {
+			t.Setenv(name, "")
+			t.Setenv(strings.ToLower(name), "")
+		}
+		for _, v := range strings.Fields(c.environ) {
+			name, value, _ := strings.Cut(v, "=")
+			t.Setenv(name, value)
+		}
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if p, err := FromEnvironment()(u); err != nil {
+			t.Errorf("%s: %v", c.environ, err)
+		} else if p != nil {
+			got = p.String()
+		}
+		if got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.environ, c.url, got, c.want)
+		}
+	}
+}
