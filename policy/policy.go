@@ -91,6 +91,7 @@ const (
 type Packages struct {
 	AutoInstall    bool   // run installs a missing package
 	InstallScripts bool   // scripts of packages run when they are installed, without a network
+	MCPName        string // what the package must call itself in the MCP registry; "" is any name
 	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
 	// there is none. No file in Tree widens the server's grants.

@@ -140,14 +140,14 @@ var ignoredFields = map[string]string{
 	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Lower": "what is refused is among the rules",
 	"Default": "its rule is in Fs",
 	// These are in Settings.
-	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Packages": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
+	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
 }
 
 // comparedFields has the fields of a policy with a comparison of their own. Any other field that is
 // not ignored is shown as Go writes it.
 var comparedFields = map[string]func(a, b *policy.Policy) []Change{
 	"Fs": compareRules, "Net": compareNone, "Inbound": compareNone, "Env": compareNone, "Sensitive": compareNone, // compareRules has them all
-	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU,
+	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU, "Packages": compareName,
 }
 
 // ComparePolicies returns what differs between two policies.
@@ -284,6 +284,14 @@ func compareHome(before, after *policy.Policy) []Change {
 		return []Change{{`home = "real"`, true}}
 	}
 	return []Change{{`home = "private"`, false}}
+}
+
+// compareName compares the name in the MCP registry. The rest is among the settings.
+func compareName(before, after *policy.Policy) []Change {
+	if before.Packages.MCPName == after.Packages.MCPName {
+		return nil
+	}
+	return []Change{{"mcp_name = " + show.TOML(after.Packages.MCPName), false}}
 }
 
 func compareGPU(before, after *policy.Policy) []Change {

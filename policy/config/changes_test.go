@@ -95,7 +95,7 @@ func TestChangesOfOwnServer(t *testing.T) {
 
 // keySamples are values of keys for which the shape says too little to make one.
 var keySamples = map[string]string{
-	"command": `"/bin/other"`, "workspace": `"/srv/other"`, "arguments": `["a"]`, "variables": `["X"]`, "description": `"d"`, "preset": `"p"`,
+	"command": `"/bin/other"`, "workspace": `"/srv/other"`, "arguments": `["a"]`, "variables": `["X"]`, "description": `"d"`, "mcp_name": `"a/b"`, "preset": `"p"`,
 	"access.fs.path": `"p"`, "access.net.host": `"h.example"`, "access.env.name": `"X"`, "access.commands": `{ sh = {} }`, "access.sensitive_paths": `["a"]`,
 	"access.net.path_prefix": `"/p"`, "access.net.methods": `["GET"]`, "access.net.secret": `{ env = "K", file = "/f" }`,
 }
@@ -213,6 +213,7 @@ func TestEveryFieldIsCompared(t *testing.T) {
 		"Fs": []policy.FsRule{{Path: "p", Read: true}}, "Net": []policy.NetRule{{Host: "h.example", Allow: true}}, "Inbound": []policy.InboundRule{{Port: 80}},
 		"Env": []policy.EnvRule{{Name: "X", Read: true}}, "Commands": []policy.CommandRule{}, "Waive": []policy.Axis{policy.AxisFs},
 		"Settings": []policy.Setting{{Key: "leaks", Value: `"off"`}},
+		"Packages": policy.Packages{MCPName: "a/b"},
 	}
 	typ := reflect.TypeFor[policy.Policy]()
 	for i := range typ.NumField() {

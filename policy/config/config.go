@@ -42,6 +42,7 @@ type Server struct {
 	LeakPatterns       *bool
 	GPU                *bool
 	Description        string
+	MCPName            string
 	Waive              []policy.Axis
 	Warm               *int
 	MaxConcurrentCalls *int
@@ -164,6 +165,7 @@ func (s *Server) overlay(l *Server) {
 	s.Home = cmp.Or(l.Home, s.Home)
 	s.GPU = cmp.Or(l.GPU, s.GPU)
 	s.Description = cmp.Or(l.Description, s.Description)
+	s.MCPName = cmp.Or(l.MCPName, s.MCPName)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
 	// Arguments belong to a command: appending a second list to the first

@@ -27,6 +27,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"home":        func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
 		"gpu":         func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
 		"description": func(n *node, key string) { s.Description = d.in.Text(n, key) },
+		"mcp_name":    func(n *node, key string) { s.MCPName = d.in.Like(n, key, mcpNameForm()) },
 		"stateful":    func(n *node, key string) { s.Stateful = d.in.FlagPointer(n, key) },
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}

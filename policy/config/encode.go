@@ -80,6 +80,7 @@ func (e *encoder) server(s *Server) {
 	e.text("leaks", s.Leaks)
 	e.flag("leak_patterns", s.LeakPatterns)
 	e.text("description", s.Description)
+	e.text("mcp_name", s.MCPName)
 	if s.Waive != nil {
 		names := []string{}
 		for _, a := range s.Waive {

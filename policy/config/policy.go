@@ -208,6 +208,7 @@ func (s *Server) policy() *policy.Policy {
 			AutoInstall:    s.AutoInstall == nil || *s.AutoInstall,
 			InstallScripts: s.InstallScripts != nil && *s.InstallScripts,
 			PinTools:       cmp.Or(s.PinTools, policy.PinWarn),
+			MCPName:        s.MCPName,
 		},
 		Leaks:        cmp.Or(s.Leaks, policy.LeaksWarn),
 		LeakPatterns: s.LeakPatterns != nil && *s.LeakPatterns,

@@ -84,7 +84,7 @@ func (s *Server) laidTables() []*Server {
 func (s *Server) withoutGrants(later *Server) *Server {
 	out := &Server{Name: s.Name, Where: s.Where, places: s.places}
 	if later.Command == "" {
-		out.Command, out.Arguments, out.Description = s.Command, slices.Clone(s.Arguments), s.Description
+		out.Command, out.Arguments, out.Description, out.MCPName = s.Command, slices.Clone(s.Arguments), s.Description, s.MCPName
 		out.Stateful, out.Warm, out.MaxConcurrentCalls = s.Stateful, s.Warm, s.MaxConcurrentCalls
 		out.StartupTimeoutSecs, out.CallTimeoutSecs = s.StartupTimeoutSecs, s.CallTimeoutSecs
 		out.Roots, out.Advertise = s.Roots, s.Advertise

@@ -14,6 +14,7 @@ import (
 // A draft is what was read from a file, before it is written as a table.
 type draft struct {
 	format, name, about string
+	mcpName             string // in the MCP registry; "" if the file has none
 	packages            []presets.Package
 	command             string // "": it has to be filled in
 	args                []argument
@@ -23,6 +24,7 @@ type draft struct {
 	hostsKnown          bool // the publisher says which: others are refused
 	paths               []grant
 	notes               []string
+	missing             []string // what the file requires and does not give
 }
 
 // An argument is a word, or one to fill in.
@@ -99,12 +101,24 @@ func (d *draft) render() string {
 	}
 	b.WriteString(schema.Line)
 	line("# From %s. Read it before you use it: it was written by the server's publisher.", d.format)
+	for _, v := range d.variables {
+		if v.required && !v.fixed && (v.value == "" || v.secret) && policy.CheckVariable(v.name) == nil {
+			d.missing = append(d.missing, "the variable "+v.name)
+		}
+	}
+	if len(d.missing) > 0 {
+		slices.Sort(d.missing)
+		d.note("It does not start without %s.", strings.Join(slices.Compact(d.missing), ", "))
+	}
 	for _, n := range d.notes {
 		line("# %s", oneLine(n))
 	}
 	line("[servers.%s]", show.Key(d.name))
 	if d.about != "" {
 		line("description = %s", show.TOML(oneLine(d.about)))
+	}
+	if d.mcpName != "" {
+		line("mcp_name = %s # install says if the package calls itself otherwise", show.TOML(d.mcpName))
 	}
 	if d.command == "" {
 		line("command = \"fill-in\" # fill in: the program")

@@ -35,31 +35,21 @@ func readRegistry(root table) (*draft, error) {
 	if name == "" {
 		return nil, refuse("a package of the file has no identifier")
 	}
+	if k := kind(p); (k == "npm" || k == "pypi") && isRegistryName(root.text("name")) {
+		d.mcpName = root.text("name")
+	}
 	runtime := d.arguments(p.tables("runtimeArguments", "runtime_arguments"))
 	d.hash(p.text("fileSha256", "file_sha256"))
 	for _, e := range p.tables("environmentVariables", "environment_variables") {
 		d.variables = append(d.variables, inputVariable(e))
 	}
-	// A launcher takes its first word that is no flag for the package.
-	if at := slices.IndexFunc(runtime, func(a argument) bool { return !strings.HasPrefix(a.word, "-") }); at == 0 || at > 0 && slices.Contains([]string{"-y", "--yes"}, runtime[at-1].word) {
-		if k := kind(p); k == "npm" || k == "pypi" {
-			d.note("The line starts the package %s, and not %s: it stands in the file's runtimeArguments. Look whether you trust it.", runtime[at].word, name)
-		}
-	}
 	switch kind(p) {
 	case "npm":
 		d.packages = []presets.Package{{Ecosystem: presets.NPM, Name: name}}
-		d.command = "npx"
-		if !slices.ContainsFunc(runtime, func(a argument) bool { return a.word == "-y" || a.word == "--yes" }) {
-			d.word("-y")
-		}
-		d.args = append(d.args, runtime...)
-		d.word(atVersion(name, "@", version))
+		d.launch(p.text("runtimeHint", "runtime_hint"), "npx", runtime, name, version)
 	case "pypi":
 		d.packages = []presets.Package{{Ecosystem: presets.PyPI, Name: name}}
-		d.command = "uvx"
-		d.args = append(d.args, runtime...)
-		d.word(atVersion(name, "@", version))
+		d.launch(p.text("runtimeHint", "runtime_hint"), "uvx", runtime, name, version)
 	case "oci", "docker":
 		d.packages = []presets.Package{{Ecosystem: presets.Image, Name: name}}
 		d.container(atVersion(name, ":", version), runtime)
@@ -70,6 +60,73 @@ func readRegistry(root table) (*draft, error) {
 	}
 	d.args = append(d.args, d.arguments(p.tables("packageArguments", "package_arguments"))...)
 	return d, nil
+}
+
+// launchers are the launchers that a file may ask for, with the words before their options.
+var launchers = map[string][]string{
+	"npx": {"npx"}, "bunx": {"bunx"}, "pnpx": {"pnpx"}, "pnpm": {"pnpm", "dlx"},
+	"uvx": {"uvx"}, "uv": {"uv", "tool", "run"}, "pipx": {"pipx", "run"},
+}
+
+// launch writes the line of a launcher: its own arguments, and then the package, unless one of them is
+// the package already.
+func (d *draft) launch(hint, usual string, runtime []argument, name, version string) {
+	words, known := launchers[hint]
+	if !known || (usual == "npx") != slices.Contains([]string{"npx", "bunx", "pnpx", "pnpm"}, hint) {
+		if words = launchers[usual]; hint != "" {
+			d.note("The file asks for %s, which fetches no package. The line uses %s.", hint, usual)
+		}
+	}
+	d.command = words[0]
+	d.word(words[1:]...)
+	for i, w := range words[1:] { // "dlx" or "tool", "run" may be among the arguments, too
+		if i < len(runtime) && runtime[0].word == w {
+			runtime = runtime[1:]
+		}
+	}
+	has := func(options ...string) bool {
+		return slices.ContainsFunc(runtime, func(a argument) bool {
+			option, _, _ := strings.Cut(a.word, "=")
+			return slices.Contains(options, option)
+		})
+	}
+	if d.command == "npx" && !has("-y", "--yes") {
+		d.word("-y")
+	}
+	d.args = append(d.args, runtime...)
+	// A launcher takes its first word that is no option, and no option's value, for the package.
+	at := slices.IndexFunc(runtime, func(a argument) bool { return !strings.HasPrefix(a.word, "-") })
+	isPackage := at == 0 || at > 0 && slices.Contains([]string{"-y", "--yes", "--", "-q", "--quiet", "--isolated", "--offline"}, runtime[at-1].word)
+	switch {
+	case isPackage && !runtime[at].open && packageOf(runtime[at].word) == name:
+		return // with the version that the file asks for there
+	case isPackage:
+		d.note("The line starts the package %s, and not %s, because of the file's runtimeArguments. Look whether you trust it.", runtime[at].word, name)
+	case has("-p", "--package", "--from", "--spec"):
+		d.note("An option of the line names the package. The word %s after it is the program in it.", name)
+		d.word(name[strings.LastIndexByte(name, '/')+1:])
+		return
+	}
+	d.word(atVersion(name, "@", version))
+}
+
+// packageOf returns a package without its version.
+func packageOf(word string) string {
+	for _, sign := range []string{"==", "@"} {
+		if at := strings.LastIndex(word, sign); at > 0 {
+			return word[:at]
+		}
+	}
+	return word
+}
+
+// isRegistryName reports whether a name has the form of those in the MCP registry.
+func isRegistryName(name string) bool {
+	space, server, ok := strings.Cut(name, "/")
+	plain := func(s, more string) bool {
+		return s != "" && len(s) <= 100 && strings.Trim(s, more+"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+	}
+	return ok && plain(space, ".-") && plain(server, "._-")
 }
 
 func (d *draft) container(image string, runtime []argument) {
@@ -101,7 +158,7 @@ func atVersion(name, sign, version string) string {
 func (d *draft) arguments(list []table) (out []argument) {
 	for _, a := range list {
 		value, hint := a.text("value"), orElse(a.text("valueHint", "value_hint"), a.text("name"))
-		about := orElse(a.text("description"), hint)
+		about, required := orElse(a.text("description"), hint), isRequired(a)
 		if isPath(a.text("format"), hint, about) {
 			d.paths = append(d.paths, grant{about: "fill in: " + about})
 		}
@@ -109,14 +166,31 @@ func (d *draft) arguments(list []table) (out []argument) {
 		if value == "" {
 			value = orElse(a.text("default"), "<"+hint+">")
 		}
-		if open && !a.flag("isRequired", "is_required", "required") {
-			about = "optional; " + about
+		for _, key := range slices.Sorted(maps.Keys(a.table("variables"))) { // of {KEY} in the value
+			q := a.table("variables").table(key)
+			value = strings.ReplaceAll(value, "{"+key+"}", orElse(orElse(q.text("value"), q.text("default")), "<"+key+">"))
+			required = required || isRequired(q)
+			if text := q.text("description"); text != "" {
+				about += "; " + key + ": " + text
+			}
+			if isPath(q.text("format"), key, q.text("description")) {
+				d.paths = append(d.paths, grant{about: "fill in: " + orElse(q.text("description"), key)})
+			}
+		}
+		if choices := a.texts("choices"); len(choices) > 0 {
+			about += "; one of " + strings.Join(choices, ", ")
 		}
 		flag := a.text("name")
 		switch {
+		case open && required:
+			d.missing = append(d.missing, "the argument "+orElse(orElse(a.text("valueHint", "value_hint"), flag), value))
+		case open:
+			about = "optional; " + about
+		}
+		switch {
 		case a.text("type") != "named" || flag == "":
 			out = append(out, argument{value, about, open})
-		case a.text("format") == "boolean" || a.text("value") == "" && !a.has("default") && !a.has("valueHint") && !a.has("value_hint") && !a.flag("isRequired", "is_required", "required"):
+		case a.text("format") == "boolean" || a.text("value") == "" && !a.has("default") && !a.has("valueHint") && !a.has("value_hint") && !required:
 			out = append(out, argument{flag, about, true})
 		case open:
 			out = append(out, argument{flag + "=" + value, about, true})
@@ -126,6 +200,8 @@ func (d *draft) arguments(list []table) (out []argument) {
 	}
 	return out
 }
+
+func isRequired(t table) bool { return t.flag("isRequired", "is_required", "required") }
 
 func isPath(format, hint, about string) bool {
 	if format == "filepath" {
@@ -139,7 +215,7 @@ func isPath(format, hint, about string) bool {
 func inputVariable(e table) variable {
 	return variable{
 		name: e.text("name"), about: e.text("description"), value: orElse(e.text("default"), e.text("value")),
-		required: e.flag("isRequired", "is_required", "required"), secret: e.flag("isSecret", "is_secret", "secret"),
+		required: isRequired(e), secret: e.flag("isSecret", "is_secret", "secret"),
 	}
 }
 

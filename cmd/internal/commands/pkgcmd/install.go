@@ -173,6 +173,8 @@ type wanted struct {
 	asked string // the arguments of mcp-jail install for it
 	line  runline.Line
 	load  func() (*session.Target, error) // the server, not resolved
+
+	mcpName string // of the server in the MCP registry, once it is loaded
 }
 
 // wanted returns the packages that the command line names. failed reports whether it has printed
@@ -256,7 +258,7 @@ func (i *installCmd) configured(name string) (wanted, error) {
 	if err != nil {
 		return wanted{}, fmt.Errorf("server %s: %w", name, err)
 	}
-	return wanted{name, t.Asked(), line, load}, nil
+	return wanted{name: name, asked: t.Asked(), line: line, load: load}, nil
 }
 
 // noPackageError reports that no launcher starts a server.

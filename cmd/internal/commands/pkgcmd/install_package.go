@@ -27,6 +27,7 @@ func (i *installCmd) installOne(ctx context.Context, c terminal.Console, host ho
 	if err != nil {
 		return err
 	}
+	w.mcpName = t.Policy.Packages.MCPName
 	p := newInstallProgress(c, w.name)
 	defer p.done()
 	in := i.installer(host, t, w, p.show)
@@ -123,6 +124,9 @@ func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.
 		line += "; " + found.remark
 	}
 	c.Printf("%s\n", line)
+	if remark := installed.NameRemark(session.PackageStore(host), e, w.mcpName); remark != "" {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(remark))
+	}
 	for _, more := range found.more {
 		c.Printf("  %s\n", show.Line(more))
 	}

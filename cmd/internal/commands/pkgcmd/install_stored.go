@@ -87,5 +87,5 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
 	_, err = load()
-	return wanted{line.Packages[0].String(), "-- " + show.Spelled(argv), line, load}, err
+	return wanted{name: line.Packages[0].String(), asked: "-- " + show.Spelled(argv), line: line, load: load}, err
 }
