@@ -32,6 +32,7 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/wrapping/program.go":          "the variables that an entry sets are added, for what a start finds",
 	"packages/install/npmprogram.go":            "variables that begin with npm_config_",
 	"packages/download/registry.go":             "those of the jail of an installation, in which it runs",
+	"packages/download/npm.go":                  "npm in the same jail",
 	"packages/install/fetch_python_config.go":   "variables that begin with PIP_",
 	"packages/jail/jail.go":                     "the variables of a small jail are added, and its policy has these by name",
 	"packages/installed/key.go":                 "environ.Build",

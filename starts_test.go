@@ -28,7 +28,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/egress/tlsworker/worker_linux.go":  {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
 	"confine/egress/tlsworker/client_linux.go":  {"the same", "environ.Build"},
 	"confine/internal/gateway/secrets_linux.go": {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
-	"packages/download/main.go":                 {"npm, inside of the jail of an installation", "everything that the jail has"},
+	"packages/download/npm.go":                  {"npm, inside of the jail of an installation", "everything that the jail has"},
 	"packages/download/tree.go":                 {"node, inside of the same", "the same"},
 	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
 	"confine/process_cgroup_linux.go":           {"the running program, as the supervisor of a jail", "what fork_linux.go says: mcp-jail starts itself"},

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
+	"runtime"
 )
 
 // Word begins the arguments of mcp-jail-cli in the jail.
@@ -53,10 +52,20 @@ func (j *job) install() (status int, err error) {
 	}
 	w := newWalk(j.registry, j.unpacked())
 	defer w.end()
-	if err := w.from(j.specs); err != nil {
+	resolving, err := j.prepare("--package-lock-only")
+	if err != nil {
 		return 0, err
 	}
-	if status := j.runNPM("--package-lock-only"); status != 0 {
+	if err := w.from(j.specs); err != nil {
+		resolving.stop()
+		return 0, err
+	}
+	// All waits for npm, so one processor is left to it.
+	all := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(1, all-1))
+	status = resolving.run()
+	runtime.GOMAXPROCS(all)
+	if status != 0 {
 		return status, nil
 	}
 	tree, err := readTree(filepath.Join(j.work, "package-lock.json"))
@@ -71,20 +80,4 @@ func (j *job) install() (status int, err error) {
 	}
 	w.end()
 	return 0, os.RemoveAll(j.unpacked())
-}
-
-func (j *job) runNPM(flags ...string) int {
-	args := append([]string{"install", "--prefix", j.work, "--ignore-scripts"}, flags...)
-	cmd := exec.Command(j.npm, append(append(args, "--"), j.specs...)...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		fmt.Fprintln(os.Stderr, err)
-		return 127
-	}
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()) // as the jail tells it
-	}
-	return cmd.ProcessState.ExitCode()
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	connections   = 24 // at once to one host, with HTTP/1.1
-	archives      = 12 // at once
+	connections   = 32 // at once to one host, with HTTP/1.1
+	archives      = 20 // at once
 	earlyArchives = 4  // while metadata come, which npm waits for
 )
 

@@ -71,7 +71,7 @@ func Fetch(c terminal.Console, packages []*Package) error {
 			r.report()
 		case signalled = <-interrupted:
 			signal.Stop(interrupted) // the second one ends the program at once
-			r.waiting = nil
+			r.waiting, r.ended = nil, true
 			for _, f := range r.running {
 				f.in.Close()
 			}
@@ -95,6 +95,7 @@ type round struct {
 	program string
 	spinner *terminal.Spinner // nil where a line cannot be changed
 	all     int
+	ended   bool // by a signal: what fails then need not be said
 	waiting []*Package
 	running []*fetch
 	ready   int
@@ -178,6 +179,9 @@ func (r *round) hear(n news) {
 
 // fail says why a package was not fetched, and how it can be.
 func (r *round) fail(f *fetch, why string) {
+	if r.ended {
+		return
+	}
 	r.failed++
 	r.clear()
 	r.console.Errorf("%s: not fetched: %s\nto try it again:  %s", show.Line(strings.Join(f.Servers, ", ")), show.Lines(why), f.again)
