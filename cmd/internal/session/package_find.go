@@ -130,15 +130,16 @@ func (t *Target) asked(line *runline.Line) string {
 		}
 		return show.Spelled(append(words, t.Policy.Server))
 	}
-	return AskedLine(t.given, line)
+	return AskedLine(t.commandLine.Waive, t.given, line)
 }
 
-// AskedLine returns the arguments of mcp-jail install for the words of a launcher's line.
-func AskedLine(words []string, line *runline.Line) string {
+// AskedLine returns the arguments of mcp-jail install for the words of a launcher's line whose
+// command line waives some axes.
+func AskedLine(waive []policy.Axis, words []string, line *runline.Line) string {
 	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
 		words = words[:n]
 	}
-	return "-- " + show.Spelled(words)
+	return strings.TrimSpace(confine.WaiveFlags(waive) + " -- " + show.Spelled(words))
 }
 
 // PackageStore returns the store of the user's packages.

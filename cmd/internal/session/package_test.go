@@ -27,6 +27,11 @@ func TestAsked(t *testing.T) {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}
+	waives := &Target{Policy: &policy.Policy{Server: "files-1"}, given: []string{"npx", "-y", "files"}}
+	waives.commandLine.Waive = []policy.Axis{policy.AxisFs, policy.AxisLimits}
+	if got, want := waives.Asked(), "--waive fs --waive limits -- npx -y files"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	configured := &Target{Config: &config.Config{}, Policy: &policy.Policy{Server: "files"}}
 	if got := configured.Asked(); got != "files" {
 		t.Error(got)

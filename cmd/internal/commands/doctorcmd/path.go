@@ -138,7 +138,7 @@ func askShell(ctx context.Context, host hostfs.Host, shell, flags string) ([]str
 	process, err := (&confine.Launcher{}).Start(ctx, profile, confine.Stdio{Out: out})
 	out.Close()
 	if err != nil {
-		return nil, errors.New("the login shell is asked in a jail, and none can be built here")
+		return nil, errors.New("the login shell was not asked for its PATH: that needs a jail without gaps, which this host cannot make")
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
@@ -178,7 +178,7 @@ func (i *installation) checkPath() []finding {
 		if now {
 			return nil
 		}
-		return []finding{{Check: "path", What: "mcp-jail is not in PATH of this shell", Fix: i.lasting(dir)}}
+		return []finding{{Check: "path", What: "mcp-jail is not in PATH of this shell", Why: i.login.Unknown, Fix: i.lasting(dir)}}
 	case now:
 		return []finding{{Check: "path", What: "mcp-jail is in PATH of this shell, and not of the next one that you log in to", Fix: i.lasting(dir)}}
 	}

@@ -11,11 +11,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A tool is a program that servers need: an interpreter, or what fetches packages.
@@ -42,11 +45,11 @@ func (i *installation) lookTools(ctx context.Context) {
 		}
 	}
 	if names := users[runline.NPM]; names != nil {
-		i.tools = append(i.tools, i.lookInterpreter(ctx, runtime.Node, names), i.lookNPM(names))
+		i.tools = append(i.tools, i.lookInterpreter(ctx, runtime.Node, names, i.waivers(runline.NPM)), i.lookNPM(names))
 	}
 	if names := users[runline.PyPI]; names != nil {
-		python := i.lookInterpreter(ctx, runtime.Python, names)
-		i.tools = append(i.tools, python, i.lookPythonInstaller(ctx, python, names))
+		python := i.lookInterpreter(ctx, runtime.Python, names, i.waivers(runline.PyPI))
+		i.tools = append(i.tools, python, i.lookPythonInstaller(ctx, python, names, i.waivers(runline.PyPI)))
 	}
 	var docker []string
 	for _, s := range i.starts {
@@ -60,15 +63,47 @@ func (i *installation) lookTools(ctx context.Context) {
 	}
 }
 
-func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Language, names []string) tool {
+// waivers returns what a server whose package is of an ecosystem waives: the longest list of those in
+// files of the user. Its start asks interpreters for their version with that.
+func (i *installation) waivers(of runline.Ecosystem) (longest []policy.Axis) {
+	for _, s := range i.starts {
+		if !s.isLine || s.of.IsProject() || s.line.Ecosystem() != of || !s.isJailed() {
+			continue
+		}
+		flags, err := cmdline.ParseRun(append([]string{"run"}, s.verdict.Line.Flags...))
+		if err != nil {
+			continue
+		}
+		axes, err := session.Axes(flags.Waive)
+		if err != nil {
+			continue
+		}
+		if s.isConfigured {
+			if p, err := i.config.Policy(flags.Server, ""); err == nil {
+				axes = append(axes, p.Waive...)
+			}
+		}
+		if len(axes) > len(longest) {
+			longest = axes
+		}
+	}
+	return longest
+}
+
+func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Language, names []string, waive []policy.Axis) tool {
 	t := tool{Name: string(lang), For: names}
 	var err error
-	if t.found, err = installed.Interpreters(ctx, &i.host, nil, nil, lang); err != nil {
+	if t.found, err = installed.Interpreters(ctx, &i.host, waive, nil, lang); err != nil {
 		t.why = err.Error()
 		return t
 	}
 	chosen, err := t.found.Choose("", runtime.PythonFits)
-	if err != nil {
+	var refused *jail.HostError
+	switch {
+	case errors.As(err, &refused):
+		t.why = "the version of " + t.Name + " is not known: it is asked in a jail, and no server of that kind waives what this host cannot hold"
+		return t
+	case err != nil:
 		t.why = err.Error()
 		return t
 	}
@@ -105,10 +140,10 @@ func (i *installation) lookNPM(names []string) tool {
 }
 
 // lookPythonInstaller returns what fetches packages of Python: uv, or else the pip of the interpreter.
-func (i *installation) lookPythonInstaller(ctx context.Context, python tool, names []string) tool {
+func (i *installation) lookPythonInstaller(ctx context.Context, python tool, names []string, waive []policy.Axis) tool {
 	t := tool{Name: "uv", For: names, Path: findProgram(i.searchPath(), "uv")}
 	if t.Path != "" {
-		t.Version = askVersion(ctx, i, t.Path)
+		t.Version = askVersion(ctx, i, waive, t.Path)
 		return t
 	}
 	t.Name = "pip"
@@ -148,15 +183,15 @@ func (i *installation) pipVersion(dir string) string {
 func (i *installation) lookDocker(ctx context.Context, names []string) tool {
 	for _, name := range []string{"docker", "podman"} {
 		if path := findProgram(i.searchPath(), name); path != "" {
-			return tool{Name: name, For: names, Path: path, Version: askVersion(ctx, i, path)}
+			return tool{Name: name, For: names, Path: path, Version: askVersion(ctx, i, nil, path)}
 		}
 	}
 	return tool{Name: "docker", For: names, why: "docker was not found in PATH"}
 }
 
-// askVersion asks a program for its version in a jail.
-func askVersion(ctx context.Context, i *installation, path string) string {
-	text, err := jail.AskVersion(ctx, &i.host, nil, path)
+// askVersion asks a program for its version in a jail. It returns "" where that cannot be made.
+func askVersion(ctx context.Context, i *installation, waive []policy.Axis, path string) string {
+	text, err := jail.AskVersion(ctx, &i.host, waive, path)
 	if err != nil {
 		return ""
 	}

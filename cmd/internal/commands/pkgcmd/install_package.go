@@ -106,7 +106,7 @@ func (i *installCmd) withWaivers(err error, w wanted) error {
 			command += option.flag
 		}
 	}
-	return fmt.Errorf("%w. To accept them: %s %s %s", err, command, confine.WaiveFlags(gaps.Waive), w.asked)
+	return fmt.Errorf("%w. To accept them: %s %s %s", err, command, confine.WaiveFlags(gaps.Missing()), w.asked)
 }
 
 func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {

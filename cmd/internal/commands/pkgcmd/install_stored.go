@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -38,11 +38,11 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	}
 	for _, e := range s.Pins {
 		if argv := all.Line(s, e); argv != nil {
-			return i.typed(argv)
+			return i.kept(host, argv)
 		}
 	}
 	if len(s.About.Command) > 0 {
-		return i.typed(s.About.Command)
+		return i.kept(host, s.About.Command)
 	}
 	return w, err
 }
@@ -65,7 +65,7 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 				continue
 			}
 			known = append(known, e.Key)
-			w, err := i.typed(argv)
+			w, err := i.kept(host, argv)
 			if err != nil {
 				return nil, err
 			}
@@ -73,6 +73,38 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 		}
 	}
 	return more, nil
+}
+
+// kept returns the package of a line that mcp-jail knows. What an entry of the user's clients waives
+// for that line counts.
+func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
+	own := *i
+	own.Waive = slices.Concat(i.Waive, entryWaivers(host, argv))
+	return own.typed(argv)
+}
+
+// entryWaivers returns what an entry with the package of a line waives: the longest list of those in
+// files of the user. Files of projects lend nothing, because others may have written them.
+func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
+	line, err := runline.Parse(argv)
+	if err != nil {
+		return nil
+	}
+	servers, err := entries.WrappedServers()
+	if err != nil {
+		return nil // then the flags alone count
+	}
+	for _, w := range servers {
+		of, err := runline.Parse(w.Line().Argv)
+		if err != nil || w.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
+			continue
+		}
+		flags, err := cmdline.ParseRun(append([]string{"run"}, w.Line().Flags...))
+		if err == nil && len(flags.Waive) > len(longest) {
+			longest = flags.Waive
+		}
+	}
+	return longest
 }
 
 func (i *installCmd) typed(argv []string) (wanted, error) {
@@ -86,6 +118,9 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 	load := func() (*session.Target, error) {
 		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
-	_, err = load()
-	return wanted{name: line.Packages[0].String(), asked: "-- " + show.Spelled(argv), line: line, load: load}, err
+	waive, err := session.Axes(i.Waive)
+	if err == nil {
+		_, err = load()
+	}
+	return wanted{name: line.Packages[0].String(), asked: session.AskedLine(waive, argv, &line), line: line, load: load}, err
 }

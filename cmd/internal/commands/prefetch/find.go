@@ -97,7 +97,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	for _, axis := range waived(w.Flags) {
 		p.again += "--waive " + show.Spelled([]string{axis}) + " "
 	}
-	p.again += session.AskedLine(w.Argv, &line)
+	p.again += session.AskedLine(nil, w.Argv, &line)
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
 	}
