@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -106,7 +107,14 @@ func (i *installCmd) withWaivers(err error, w wanted) error {
 			command += option.flag
 		}
 	}
-	return fmt.Errorf("%w. To accept them: %s %s %s", err, command, confine.WaiveFlags(gaps.Missing()), w.asked)
+	asked := w.asked
+	for given := true; given; { // the axes that are waived already are among those of gaps
+		var rest string
+		if rest, given = strings.CutPrefix(asked, "--waive "); given {
+			_, asked, _ = strings.Cut(rest, " ")
+		}
+	}
+	return fmt.Errorf("%w. To accept them: %s %s %s", err, command, confine.WaiveFlags(gaps.Waive), asked)
 }
 
 func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {
