@@ -102,8 +102,15 @@ func (c *Resolver) resolveArguments(name, found string, args []string, depth int
 		c.resolveWrapped(name, args, depth)
 		return
 	}
-	if name == "uv" || name == "uvx" {
-		c.addUvProject(args)
+	switch name {
+	case "uv", "uvx":
+		c.addProject(name, args, "--directory", "--project")
+		return
+	case "poetry":
+		c.addProject(name, args, "--directory", "-C", "--project", "-P")
+		return
+	case "go", "cargo":
+		c.addProject(name, args, "-C")
 		return
 	}
 	// A shim or link may hide the real name: /opt/x/bin/python -> /usr/bin/pypy.
@@ -189,21 +196,18 @@ func (c *Resolver) addScriptArgument(lang, name string, args []string) {
 	c.addScriptPackage(name, at.Path)
 }
 
-// addUvProject adds the project of `uv --directory DIR run SCRIPT`, which is how
-// most Python servers are configured.
-func (c *Resolver) addUvProject(args []string) {
+// addProject adds the project that an option of a launcher names, as `uv --directory DIR run SCRIPT`
+// does, which is how most Python servers are configured.
+func (c *Resolver) addProject(launcher string, args []string, options ...string) {
 	for i, a := range args {
-		dir, ok := strings.CutPrefix(a, "--directory=")
-		if p, is := strings.CutPrefix(a, "--project="); is {
-			dir, ok = p, true
-		}
-		if (a == "--directory" || a == "--project") && i+1 < len(args) {
+		option, dir, ok := strings.Cut(a, "=")
+		if !ok && i+1 < len(args) {
 			dir, ok = args[i+1], true
 		}
-		if !ok {
+		if !ok || !slices.Contains(options, option) {
 			continue
 		}
-		if dir = c.addDirectory(dir, "the project that uv starts"); dir != "" {
+		if dir = c.addDirectory(dir, "the project that "+launcher+" starts"); dir != "" && launcher != "go" && launcher != "cargo" {
 			c.Environments = append(c.Environments, path.Join(dir, ".venv"))
 		}
 	}
