@@ -54,7 +54,10 @@ func claudePlugins() Brings {
 	}
 	return Brings{
 		Kind: "plugin", Root: root,
-		Lists:     []Place{list("plugins/installed_plugins.json"), list("plugins/known_marketplaces.json"), list("settings.json")},
+		Lists: []Place{
+			list("plugins/installed_plugins.json"), list("plugins/known_marketplaces.json"), list("settings.json"),
+			above(everywhere(Project, ".claude/settings.json", "", nil), InRepository), above(everywhere(Project, ".claude/settings.local.json", "", nil), InRepository),
+		},
 		Manifests: []string{".claude-plugin/plugin.json", "plugin.json"}, At: []string{"mcpServers"},
 		Files:  []string{".mcp.json", "mcp.json"},
 		RootAs: []string{"CLAUDE_PLUGIN_ROOT"}, DataAs: "CLAUDE_PLUGIN_DATA", Sets: true,

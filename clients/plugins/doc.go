@@ -12,6 +12,6 @@
 //
 // # Limits
 //
-// A plugin that a client is told about on its command line is not found. What the settings of a
-// project say about a plugin is not read: a plugin that they switch off counts as switched on.
+// A plugin that a client is told about on its command line is not found. A plugin that the settings of
+// a project switch off counts as switched on.
 package plugins

@@ -20,8 +20,7 @@ func (f finder) claude() (all []*Plugin) {
 		return f.folders()
 	}
 	_, markets := f.list("known_marketplaces.json")
-	settings, on := f.list("settings.json")
-	enabled, _ := on["enabledPlugins"].(map[string]any)
+	off := f.switchedOff()
 	for _, id := range slices.Sorted(maps.Keys(installed)) {
 		installations, several := installed[id].([]any)
 		if !several {
@@ -34,8 +33,8 @@ func (f finder) claude() (all []*Plugin) {
 			p := f.plugin(id, root)
 			p.Version, _ = installation["version"].(string)
 			p.List = path
-			if scope, _ := installation["scope"].(string); enabled[id] == false && (scope == "user" || scope == "") {
-				p.Off = settings
+			if scope, _ := installation["scope"].(string); scope == "user" || scope == "" {
+				p.Off = off[id]
 			}
 			f.inMarket(p, markets)
 			if !filepath.IsAbs(p.Root) || slices.Contains(roots, p.Root) {
@@ -48,6 +47,25 @@ func (f finder) claude() (all []*Plugin) {
 		}
 	}
 	return all
+}
+
+// switchedOff returns the plugins that the user's settings switch off, with the file of the settings. The
+// settings of a project can switch one on again, and nothing else here follows from them.
+func (f finder) switchedOff() map[string]string {
+	off, on := map[string]string{}, map[string]bool{}
+	for _, place := range f.brings.Lists {
+		for _, path := range f.look.Find(place, f.host) {
+			enabled, _ := f.table(path)["enabledPlugins"].(map[string]any)
+			for id, value := range enabled {
+				if value == false && place.Scope == clients.User {
+					off[id] = path
+				}
+				on[id] = on[id] || value == true
+			}
+		}
+	}
+	maps.DeleteFunc(off, func(id, _ string) bool { return on[id] })
+	return off
 }
 
 // dataName is the name of the folder to which a plugin may write.

@@ -153,8 +153,12 @@ func (f finder) plugin(id, root string) *Plugin {
 
 // readFolder finds the files of a plugin that have servers.
 func (f finder) readFolder(p *Plugin) {
+	_, own := f.inside(p, ".claude-plugin/plugin.json")
 	for _, name := range f.brings.Files {
-		f.addFile(p, name, true)
+		// A plugin in the form of another client has a file of that client beside it.
+		if name != "mcp.json" || !own || f.client.Name != "claude-code" {
+			f.addFile(p, name, true)
+		}
 	}
 	for _, name := range f.brings.Manifests {
 		path, ok := f.inside(p, name)

@@ -44,7 +44,7 @@ func newLook(t *testing.T, files map[string]string) (clients.Host, Look) {
 		}
 		return paths
 	}
-	return clients.Host{OS: "linux", Home: home, Env: func(string) string { return "" }},
+	return clients.Host{OS: "linux", Home: home, Project: filepath.Join(home, "project"), Repo: -1, Env: func(string) string { return "" }},
 		Look{Read: os.ReadFile, Find: find, Real: filepath.EvalSymlinks}
 }
 
@@ -70,6 +70,12 @@ func TestFind(t *testing.T) {
 		"an older version": {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", ".claude/plugins/cache/m/p/0/.mcp.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
 		"switched off":     {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", ".claude/settings.json": `{"enabledPlugins": {"p@m": false}}`}, "p@m 1 off: .mcp.json[mcpServers]"},
 		"switched on":      {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", ".claude/settings.json": `{"enabledPlugins": {"p@m": true}}`}, "p@m 1: .mcp.json[mcpServers]"},
+		"off for the user, on in the project": {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", ".claude/settings.json": `{"enabledPlugins": {"p@m": false}}`,
+			"project/.claude/settings.local.json": `{"enabledPlugins": {"p@m": true}}`}, "p@m 1: .mcp.json[mcpServers]"},
+		"off in the project":    {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", "project/.claude/settings.json": `{"enabledPlugins": {"p@m": false}}`}, "p@m 1: .mcp.json[mcpServers]"},
+		"another client's file": {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", cache + "mcp.json": "{}", cache + ".claude-plugin/plugin.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
+		"in the general form":   {"claude-code", map[string]string{list: v2, cache + "mcp.json": "{}", cache + "plugin.json": "{}"}, "p@m 1: mcp.json[mcpServers]"},
+		"a project's list":      {"claude-code", map[string]string{"project/.claude/plugins/installed_plugins.json": `{"plugins": {"p@m": {"installPath": "HOME/x"}}}`, "x/.mcp.json": "{}"}, ""},
 		"off for the user, installed for a project": {"claude-code", map[string]string{list: strings.Replace(v2, `"user"`, `"project"`, 1), cache + ".mcp.json": "{}",
 			".claude/settings.json": `{"enabledPlugins": {"p@m": false}}`}, "p@m 1: .mcp.json[mcpServers]"},
 		"in the manifest":  {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": {"a": {}}}`}, "p@m 1: plugin.json[mcpServers]"},
@@ -90,7 +96,7 @@ func TestFind(t *testing.T) {
 		"a linked extension": {"gemini", map[string]string{gemini + "e/.gemini-extension-install.json": `{"type": "link", "source": "HOME/dev"}`, "dev/gemini-extension.json": `{"name": "E", "mcpServers": {}}`},
 			"E HOME/dev: gemini-extension.json[mcpServers]"},
 		"an extension that is off": {"gemini", map[string]string{gemini + "e/gemini-extension.json": `{"name": "E", "mcpServers": {}}`, gemini + "extension-enablement.json": `{"E": {"overrides": ["!/*"]}}`}, "E off: gemini-extension.json[mcpServers]"},
-		"off, and on here":         {"gemini", map[string]string{gemini + "e/gemini-extension.json": `{"name": "E", "mcpServers": {}}`, gemini + "extension-enablement.json": `{"E": {"overrides": ["!/*", "HOME/*"]}}`}, "E: gemini-extension.json[mcpServers]"},
+		"off, and on here":         {"gemini", map[string]string{gemini + "e/gemini-extension.json": `{"name": "E", "mcpServers": {}}`, gemini + "extension-enablement.json": `{"E": {"overrides": ["!/*", "HOME/project/*"]}}`}, "E: gemini-extension.json[mcpServers]"},
 		"of Qwen":                  {"qwen", map[string]string{".qwen/extensions/e/qwen-extension.json": `{"name": "E", "mcpServers": {}}`}, "E: qwen-extension.json[mcpServers]"},
 		"of Codex":                 {"codex", map[string]string{".codex/plugins/cache/m/p/1/.codex-plugin/plugin.json": `{"mcpServers": "./.mcp.json"}`, ".codex/plugins/cache/m/p/1/.mcp.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
 		"of Copilot":               {"copilot", map[string]string{".copilot/installed-plugins/m/p/.mcp.json": "{}"}, "p: .mcp.json[mcpServers]"},

@@ -60,8 +60,8 @@ config_problem if the configuration has an error. Of each file:
     plugin, updated             what brings the file, if a plugin does; updated: it was
                                 wrapped, and its own file is there again
     servers                     name, project, command, wrapped, left (why not), state
-                                (jailed, unwrapped, container, unclear, open, elsewhere,
-                                off, none), unclear
+                                (jailed, unwrapped, container, unclear, open, local,
+                                elsewhere, off, none), unclear
                                 (its command line starts mcp-jail, and left says what
                                 could make that untrue), repair (it starts another
                                 mcp-jail, or one that is gone, and wrap mends that),

@@ -3,6 +3,8 @@ package wrapcmd
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,6 +27,7 @@ const (
 	unclear   state = "unclear"
 	open      state = "open"      // it starts without a jail, and wrap leaves it
 	elsewhere state = "elsewhere" // on another machine
+	local     state = "local"     // at a URL of this machine
 	off       state = "off"
 	none      state = "none" // it starts no program
 )
@@ -39,6 +42,8 @@ func stateOf(e wrapping.Entry, v wrapping.Verdict) state {
 		return unclear
 	case e.Left == clients.Disabled:
 		return off
+	case e.Left == clients.Remote && !v.Open && isLoopback(e.URL):
+		return local
 	case e.Left == clients.Elsewhere, e.Left == clients.Remote && !v.Open, away != nil && away.Where == runline.OnMachine:
 		return elsewhere
 	case away != nil && away.Where == runline.InContainer:
@@ -49,6 +54,17 @@ func stateOf(e wrapping.Entry, v wrapping.Verdict) state {
 		return open
 	}
 	return none
+}
+
+// isLoopback reports whether a URL leads to this machine, on which something else has started the server.
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	addr, err := netip.ParseAddr(host)
+	return err == nil && (addr.IsLoopback() || addr.IsUnspecified()) || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // summary counts the servers of a machine. Servers is the sum of the other counts.
@@ -64,7 +80,7 @@ type summary struct {
 // reasons are why a server is not in a jail, in the order in which they are said.
 var reasons = []struct{ key, text string }{
 	{string(unwrapped), "to wrap"}, {string(container), "in a container"}, {string(unclear), "unclear"},
-	{string(open), "left as noted"}, {"code", "of an extension's code"},
+	{string(open), "left as noted"}, {string(local), "at a URL of this machine"}, {"code", "of an extension's code"},
 }
 
 func summaryOf(status []fileStatus, unread []unreadFile) summary {

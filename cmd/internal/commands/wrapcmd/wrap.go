@@ -47,7 +47,9 @@ func Wrap(line *cli.CommandLine) *cobra.Command {
 	})
 	w.takeAxes(cmd)
 	cmd.Long = `Without a selection, the files of every client of yours are meant, and the project
-files in the working directory, such as .mcp.json and .vscode/mcp.json.
+files in the working directory, such as .mcp.json and .vscode/mcp.json. The servers that
+plugins and extensions bring are among them; an update of a plugin takes its servers out
+again, and status and the next start say so.
 
 wrap shows what each server starts, what it may reach in its jail, and what it
 loses. Then it shows the difference, and asks. It changes the command line of a
