@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,7 +155,8 @@ func TestInstallTooLarge(t *testing.T) {
 	}
 }
 
-// TestInstallInterrupted tests that an installation ends at once when it is cancelled.
+// TestInstallInterrupted tests that an installation ends at once when it is cancelled, and that the
+// next one fetches only what this one has not fetched.
 func TestInstallInterrupted(t *testing.T) {
 	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Faults: []registry.Fault{{Path: "server-*.tgz", After: 10, Stall: true}}})
@@ -165,6 +167,7 @@ func TestInstallInterrupted(t *testing.T) {
 		testkit.Eventually(t, "the tarball is asked for", func() bool {
 			return slices.ContainsFunc(site.Requests(), func(q registry.Request) bool { return q.Stalled })
 		})
+		testkit.Eventually(t, "two packuments and the other tarball are kept", func() bool { return kept(i.Store.Dir) == 3 })
 		cancel()
 	}()
 	_, err := i.Install(ctx, line(t, "@scope/server"))
@@ -173,8 +176,23 @@ func TestInstallInterrupted(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	site.Fail()
+	site.Forget()
 	u.installs(i, "@scope/server")
+	if asked := site.Requests(); len(asked) != 1 || !strings.Contains(asked[0].Path, "server-") {
+		t.Errorf("the next installation asked for %+v", asked)
+	}
 	u.runs(i, "@scope/server", "1.0.0")
+}
+
+// kept returns how many answers of the registry are in the stages of a store.
+func kept(dir string) (files int) {
+	filepath.WalkDir(filepath.Join(dir, "staging"), func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(name, "/content-v2/") {
+			files++
+		}
+		return nil
+	})
+	return files
 }
 
 // TestInstallTwice tests that two installations at once, and a third under another name of the
