@@ -143,6 +143,10 @@ func (s Start) Brings() (what []string) {
 				what = append(what, word)
 			}
 		}
+		// A repository must not choose a directory of the user's that the package reads.
+		if s.Project != "" && line.Dir != "" && !policy.Within(path.Clean(line.In(s.Project)), s.Project) {
+			what = append(what, "env -C "+line.Dir)
+		}
 		what = append(what, ofLine(line)...)
 		if s.Instead != "" {
 			what = append(what, s.Instead)
