@@ -77,5 +77,8 @@ func (c Container) Around(t testing.TB, cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = attr
 	cmd.Args = append([]string{Name, string(said), cmd.Dir, cmd.Path}, cmd.Args...)
 	cmd.Path, cmd.Err = "/proc/self/exe", nil
+	if c.Root != "" {
+		cmd.Dir = "" // it is a directory of that root
+	}
 	return cmd
 }

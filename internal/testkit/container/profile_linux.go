@@ -171,6 +171,10 @@ func (p Profile) compile(t testing.TB, caps []string) []bpf.RawInstruction {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipTrue: 1}, bpf.Jump{Skip: uint32(len(block))})
 		prog = append(prog, block...)
 	}
+	if len(order) > 0 && otherwise != unix.SECCOMP_RET_ALLOW {
+		// runc does that: a call that is newer than the profile is absent (patchbpf in opencontainers/runc).
+		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: slices.Max(order), SkipFalse: 1}, bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
+	}
 	raw, err := bpf.Assemble(append(prog, bpf.RetConstant{Val: otherwise}))
 	if err != nil || len(raw) > 4096 {
 		t.Fatalf("%d instructions, %v", len(raw), err)
@@ -214,28 +218,30 @@ func callNumbers(t testing.TB) map[string]uint32 {
 	t.Helper()
 	numbers, err := numbersOnce()
 	if err != nil {
-		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be read: %v", err)
+		testkit.Skip(t, "go", "the numbers of calls cannot be read: %v", err)
 	}
 	return numbers
 }
 
-// numbersOnce reads the numbers of this machine's calls from the sources of golang.org/x/sys.
+// numbersOnce reads the numbers of this machine's calls from the sources of golang.org/x/sys, or, as a
+// user who cannot read these, from the headers of the C library.
 var numbersOnce = sync.OnceValues(func() (map[string]uint32, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
-	if err != nil {
-		return nil, err
+	files := map[string]string{"amd64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "arm64": "/usr/include/asm-generic/unistd.h"}
+	file, pattern := files[runtime.GOARCH], `(?m)^#define __NR_(\w+) (\d+)$`
+	if dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output(); err == nil {
+		file, pattern = filepath.Join(strings.TrimSpace(string(dir)), "unix", "zsysnum_linux_"+runtime.GOARCH+".go"), `(?m)^\s+SYS_(\w+)\s+= (\d+)$`
 	}
-	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "unix", "zsysnum_linux_"+runtime.GOARCH+".go"))
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	numbers := map[string]uint32{}
-	for _, m := range regexp.MustCompile(`(?m)^\s+SYS_(\w+)\s+= (\d+)$`).FindAllStringSubmatch(string(b), -1) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(b), -1) {
 		number, _ := strconv.ParseUint(m[2], 10, 32)
 		numbers[strings.ToLower(m[1])] = uint32(number)
 	}
-	if len(numbers) < 300 {
-		return nil, fmt.Errorf("it has only %d calls", len(numbers))
+	if len(numbers) < 250 {
+		return nil, fmt.Errorf("%s has only %d calls", file, len(numbers))
 	}
 	return numbers, nil
 })
