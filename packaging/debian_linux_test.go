@@ -128,7 +128,7 @@ func (d *debian) user(name string, in container.Container) debianUser {
 	u := debianUser{d, "/home/" + name, in}
 	testkit.Must(d.t, os.MkdirAll(d.root+u.home+"/.cursor", 0o755))
 	write(d.t, u.file(), `{"mcpServers": {"greeter": {"command": "npx", "args": ["-y", "greeter"]}}}`)
-	run(d.t, exec.Command("chown", "-R", fmt.Sprint(stranger), d.root+u.home))
+	run(d.t, exec.Command("chown", "-R", fmt.Sprintf("%d:%d", stranger, stranger), d.root+u.home))
 	return u
 }
 
