@@ -67,6 +67,10 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 	for _, p := range systemFiles(b.h.OS) {
 		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
 	}
+	if at, err := b.paths.Resolve("/run/current-system"); err == nil && at.Exists() && policy.Within(at.Path, "/nix/store") {
+		needs = append(needs, command.Dependency{Path: "/nix/store", Rule: BaselineRule}) // NixOS has its system there
+		b.links = append(b.links, at.Links...)
+	}
 	fixed := len(needs)
 	for _, e := range b.paths.Listings["/etc"] {
 		if isVersionedSystemDir(e.Name) {

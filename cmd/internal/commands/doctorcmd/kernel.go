@@ -41,6 +41,9 @@ var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": tru
 
 func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
 	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
+	if isWSL(features.Kernel) {
+		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
+	}
 	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
 	switch axes, _ := tryHostNamespaces(trial); {
 	case trial == nil:
@@ -60,6 +63,9 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 		}
 	}
 }
+
+// isWSL reports whether a kernel is that of WSL, whose release names Microsoft.
+func isWSL(release string) bool { return strings.Contains(strings.ToLower(release), "microsoft") }
 
 // featureTable returns a line for each feature. Without all, it leaves out the features that the
 // host has.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -26,6 +27,7 @@ var sensitivePaths = []string{
 	"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
 	// Private keys beside the certificates of the baseline.
 	"/etc/ssl/private", "/etc/pki/tls/private",
+	"/run/WSL", // the sockets by which WSL starts programs of Windows
 	"**/.env", "**/.env.*",
 }
 
@@ -110,6 +112,38 @@ func (b *Places) listBuiltin() {
 			b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
 		}
 	}
+	for _, home := range b.windowsHomes() {
+		for _, s := range sensitiveOfWindows {
+			abs := path.Join(home, s)
+			b.Builtin = append(b.Builtin, SensitivePath{Written: abs, Abs: abs})
+		}
+	}
+}
+
+// usersOfWindows is where WSL shows the home directories of Windows, and sensitiveOfWindows are the
+// sensitive paths in each.
+const usersOfWindows = "/mnt/c/Users"
+
+var sensitiveOfWindows = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".config/gh", ".config/gcloud", ".terraform.d",
+	"AppData/Roaming/gcloud", "AppData/Roaming/GitHub CLI", "AppData/Roaming/gnupg", "AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Roaming/Microsoft/Protect", "AppData/Roaming/Microsoft/Vault", "AppData/Local/Microsoft/Vault",
+	"AppData/Roaming/Mozilla", "AppData/Roaming/Thunderbird", "AppData/Local/Google/Chrome/User Data", "AppData/Local/Microsoft/Edge/User Data", "AppData/Local/BraveSoftware", "AppData/Local/Vivaldi", "AppData/Roaming/Opera Software",
+}
+
+// windowsHomes returns the home directories of Windows, if a rule leads to them: to ask for each path
+// there is slow.
+func (b *Places) windowsHomes() (homes []string) {
+	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
+		abs, _ := b.ExpandRule(r, b.WorkspaceOrDir())
+		return policy.Within(abs, usersOfWindows) || policy.Within(usersOfWindows, abs)
+	}) || !b.paths.Exists(usersOfWindows) {
+		return nil
+	}
+	names, _ := b.paths.Names(usersOfWindows)
+	for _, name := range names {
+		homes = append(homes, path.Join(usersOfWindows, name))
+	}
+	return homes
 }
 
 // ListSensitive returns the sensitive paths that have a fixed place: those that are built in, those
