@@ -194,7 +194,7 @@ func TestWithoutNamespacesPackageEscapes(t *testing.T) {
 // the first time, with the registry of this machine, and again without a network.
 func TestWithoutNamespacesRealPackages(t *testing.T) {
 	testkit.NeedsLong(t)
-	need(t, "npm")
+	need(t, "node")
 	w := newWorld(t)
 	t.Cleanup(func() { w.noneLeft(t); removeStore(t, w) })
 	w.env = append(slices.Clip(w.env), "SLACK_BOT_TOKEN=x", "SLACK_TEAM_ID=x", "FIGMA_API_KEY=x")
