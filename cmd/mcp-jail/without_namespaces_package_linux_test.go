@@ -207,7 +207,7 @@ func TestWithoutNamespacesRealPackages(t *testing.T) {
 	} {
 		line := append([]string{"--", "npx", "-y"}, strings.Fields(words)...)
 		// The time of a registry is not what is tested: a client would start a slow one again.
-		if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, flags, line)...)).CombinedOutput(); err != nil {
+		if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", words, err, out)
 			continue
 		}
