@@ -15,6 +15,7 @@ type About struct {
 	Client  Client   `json:"client"`  // of the last session that named one
 	Package *Package `json:"package,omitempty"`
 	Project string   `json:"project,omitempty"` // the project's file whose own server it is
+	Waived  []string `json:"waived,omitempty"`  // the axes whose gaps the policy of the last session accepts
 	// Configuration says which files gave the last session its policy.
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

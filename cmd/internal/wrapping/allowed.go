@@ -22,7 +22,7 @@ var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "exe
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{
 	"config":   "names a configuration of its own with --config: the project decides what its server may do",
-	"waive":    "has --waive: the project accepts what this host cannot enforce",
+	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
 	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
 
@@ -33,7 +33,7 @@ const (
 )
 
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
-	flags, why := j.flags(line)
+	flags, why := j.flags(e, line)
 	if why != "" {
 		return why
 	}
@@ -71,7 +71,7 @@ func (f *File) runsCommand(e Entry) clients.Reason {
 // flags returns the flags of a project's entry, or why they leave it unclear what its server
 // may do. A client may make the value of a flag of a variable: mcp-jail refuses a value that looks
 // like a flag.
-func (j judge) flags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
+func (j judge) flags(e Entry, line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
 	for i := 0; i < len(line.Flags); i++ {
 		word := line.Flags[i]
 		name, _, joined := strings.Cut(word, "=")
@@ -89,7 +89,7 @@ func (j judge) flags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
 	}
 	for _, flag := range flags.Flags() {
 		set := flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil
-		if set && !slices.Contains(allowedFlags, flag.Name) {
+		if set && !slices.Contains(allowedFlags, flag.Name) && !(flag.Name == "waive" && j.file.Accepted[e.Key()]) {
 			return nil, forbiddenFlags[flag.Name]
 		}
 	}

@@ -38,6 +38,10 @@ type File struct {
 	Entries []Entry
 	Err     error // why it cannot be read or edited; it has no servers then
 
+	// Accepted has the keys of the entries of a project's file whose waivers the user has accepted.
+	// Judge calls others with a waiver unclear.
+	Accepted map[string]bool
+
 	ofUser, ofProject bool // see addScope
 
 	host     clients.Host                       // as its clients are thought to see it

@@ -1,6 +1,9 @@
 package wrapping
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -31,6 +34,12 @@ func (f *File) Reflags(key string, flags func([]string) []string) {
 		f.reflags = map[string]func([]string) []string{}
 	}
 	f.reflags[key] = flags
+}
+
+// Digest tells an entry from any other that starts something else.
+func (e Entry) Digest() string {
+	text, _ := json.Marshal([]any{e.Argv(), e.Cwd, e.EnvFile, e.Env, e.Names}) // of texts and flags only
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // rewritten returns the edit that gives a wrapped entry another program and other flags.

@@ -71,7 +71,7 @@ func repair(why clients.Reason) (clients.Reason, *Repair) { return why, &Repair{
 // ownGrants returns why wrap does not have a project's entry start with the flags that it brings, or "":
 // to a program that starts nothing, or is not this one, they granted nothing yet.
 func (j judge) ownGrants(e Entry, line clients.Wrapped) clients.Reason {
-	flags, why := j.flags(line)
+	flags, why := j.flags(e, line)
 	if why != "" {
 		return why
 	}

@@ -63,7 +63,7 @@ func (f *File) started(argv []string, host clients.Host) (line []string, unknown
 
 func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 	project := j.file.IsProject()
-	flags, why := j.flags(line)
+	flags, why := j.flags(e, line)
 	preset := why != "" || flags.Preset != ""
 	if why := j.sharedVariable(line.Argv, preset); why != "" {
 		return why

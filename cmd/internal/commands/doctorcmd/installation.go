@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
@@ -50,6 +51,7 @@ func lookInstallation(ctx context.Context, host hostfs.Host) (*installation, err
 	if i.files, err = wrapping.Find(i.clients, wrapping.Selection{}); err != nil {
 		return i, err
 	}
+	gaps.UseAccepted(host.StateDir, i.files)
 	i.stored, _ = stored.Look(host)                                                     // what is kept is told elsewhere
 	i.config, _, _ = session.LoadTrusted(config.LoadOptions{Workspace: host.Dir}, host) // checkConfiguration has the error
 	i.login = askLoginShell(ctx, host)

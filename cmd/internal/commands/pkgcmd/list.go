@@ -33,6 +33,7 @@ With --format json, the output is an object with these members:
       client           name and version of the last client, as it calls itself
       package          ecosystem, name, version, spec (as in mcp-jail.lock) and
                        whether it is pinned; missing if none was installed
+      waived           axes of which its last session accepted gaps (--waive)
       running          whether a session uses it now
       last_used        when a session last began or ended, or when it was installed
       last_failure     time and what of the last known failure, and whether it
@@ -83,6 +84,10 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
+	if text := waivedText(all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text)
+	}
 	if text := neverStartedText(host, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text + "\n")
@@ -104,6 +109,17 @@ func projectText(host hostfs.Host, all *stored.All) string {
 		name := ownNamesake(all, s)
 		if name != "" && cli.Meant(host, name).Stored == s.Name {
 			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere("why", name) + "` yours\n")
+		}
+	}
+	return b.String()
+}
+
+// waivedText names the servers whose last session accepted gaps, or returns "".
+func waivedText(all *stored.All) string {
+	var b strings.Builder
+	for _, s := range all.Servers {
+		if len(s.About.Waived) > 0 {
+			b.WriteString(show.Name(all.ShortName(s)) + ": gaps are accepted (--waive) on " + show.Line(strings.Join(s.About.Waived, ", ")) + "\n")
 		}
 	}
 	return b.String()

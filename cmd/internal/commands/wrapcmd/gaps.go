@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ import (
 type openGaps struct {
 	servers []serverGaps
 	axes    []policy.Axis // that must be accepted
+
+	ofProjects []projectEntry // with waivers
 }
 
 type serverGaps struct {
@@ -30,6 +33,8 @@ type serverGaps struct {
 	need  gaps.Need
 	axes  []policy.Axis
 }
+
+type projectEntry struct{ file, key string }
 
 // lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
@@ -40,40 +45,81 @@ func lookForGaps(program wrapping.Program, host clients.Host, changes []*wrappin
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			flags, argv := s.Flags, s.Argv()
-			if line, wrapped := clients.ParseWrapped(argv); wrapped {
-				if v := ch.File.Judge(s.Entry, program, host); !v.Jailed && v.Repair == nil {
-					continue
-				}
-				flags, argv = line.Flags, line.Argv
-			} else if s.Left != "" {
-				continue
-			}
-			if argv == nil {
-				continue // its waivers are in the configuration
-			}
-			need, certain := finder.Of(ch.File, s.Entry, flags, argv)
-			if fatal := need.Fatal(); fatal != nil {
-				ch.File.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
-				continue
-			}
-			has := gaps.Waived(flags)
-			more, less := gaps.Without(need.Axes(), has), gaps.Without(has, need.Axes())
-			if !certain {
-				less = nil
-			}
-			if len(more)+len(less) == 0 {
-				continue
-			}
-			ch.File.Reflags(s.Key(), func(flags []string) []string { return gaps.Unwaive(gaps.Waive(flags, more), less) })
-			if len(more) > 0 {
-				open.servers = append(open.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
-				open.axes = append(open.axes, gaps.Without(more, open.axes)...)
+			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
+				open.add(finder, ch.File, s, line, foreign)
 			}
 		}
 	}
 	open.axes = gaps.Ordered(open.axes)
 	return open, nil
+}
+
+// startedBy returns what mcp-jail starts for a server, now or after the change. foreign says that the entry
+// of a project has waivers that the user has not accepted.
+func startedBy(program wrapping.Program, host clients.Host, file *wrapping.File, s wrapping.ServerChange) (line clients.Wrapped, foreign, starts bool) {
+	line, wrapped := clients.ParseWrapped(s.Argv())
+	if !wrapped {
+		return clients.Wrapped{Flags: s.Flags, Argv: s.Argv()}, false, s.Left == ""
+	}
+	v := file.Judge(s.Entry, program, host)
+	if foreign = file.IsProject() && !file.Accepted[s.Key()] && len(gaps.Waived(line.Flags)) > 0; foreign {
+		// If they are the only reason that it is unclear, they can be asked about.
+		file.Accepted[s.Key()] = true
+		v = file.Judge(s.Entry, program, host)
+		file.Accepted[s.Key()] = v.Jailed || v.Repair != nil
+	}
+	return line, foreign, (v.Jailed || v.Repair != nil) && line.Argv != nil
+}
+
+// add adds what a server needs.
+func (g *openGaps) add(finder *gaps.Finder, file *wrapping.File, s wrapping.ServerChange, line clients.Wrapped, foreign bool) {
+	need, certain := finder.Of(file, s.Entry, line.Flags, line.Argv)
+	if fatal := need.Fatal(); fatal != nil {
+		file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
+		return
+	}
+	has := gaps.Waived(line.Flags)
+	more, less := gaps.Without(need.Axes(), has), gaps.Without(has, need.Axes())
+	if !certain {
+		less = nil
+	}
+	if len(more)+len(less) > 0 {
+		file.Reflags(s.Key(), func(flags []string) []string { return gaps.Unwaive(gaps.Waive(flags, more), less) })
+	}
+	stay := gaps.Without(has, less)
+	if file.IsProject() && len(more)+len(stay) > 0 {
+		g.ofProjects = append(g.ofProjects, projectEntry{file.Real(), s.Key()})
+	}
+	if foreign {
+		more = gaps.Ordered(append(more, stay...))
+	}
+	if len(more) > 0 {
+		g.servers = append(g.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
+		g.axes = append(g.axes, gaps.Without(more, g.axes)...)
+	}
+}
+
+// record keeps what the user has accepted in files of projects, as they are now.
+func (g openGaps) record(w *wrapCmd) error {
+	if g.ofProjects == nil {
+		return nil
+	}
+	host, files, err := w.Find()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		var accepted []wrapping.Entry
+		for _, e := range f.Entries {
+			if slices.Contains(g.ofProjects, projectEntry{f.Real(), e.Key()}) {
+				accepted = append(accepted, e)
+			}
+		}
+		if accepted != nil {
+			err = errors.Join(err, gaps.RecordAccepted(host.StateDir, f, accepted))
+		}
+	}
+	return err
 }
 
 // check returns why the gaps are not accepted and cannot be asked about, or nil.

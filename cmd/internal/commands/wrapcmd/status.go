@@ -14,11 +14,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -28,6 +30,9 @@ import (
 type statusCmd struct {
 	entries.Choice
 	format string
+
+	finder     *gaps.Finder
+	namespaces confine.Feature // whether this host has user namespaces
 }
 
 func Status(line *cli.CommandLine) *cobra.Command {
@@ -39,7 +44,8 @@ func Status(line *cli.CommandLine) *cobra.Command {
 starts in mcp-jail ("?": that is not clear, and a note says why; "-": it starts no
 program), POLICY what it gets there: a preset, flags, or the default policy. PINNED
 is the version in mcp-jail.lock, FAILED when the last session began, if something
-failed in it. Below a file is what its client or you have changed since wrap wrote it.
+failed in it. Notes say which servers accept that this host cannot enforce all of
+their policy (--waive), and which do not start for that reason. Below a file is what its client or you have changed since wrap wrote it.
 
 If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
 
@@ -51,7 +57,8 @@ those of all users, of administrators, of extensions whose code starts servers. 
 line counts all servers.
 
 With --format json, the output is an object with the lists files and unread (client, path,
-why, starts), summary (servers, jailed, not, elsewhere, off, and reasons), and
+why, starts), summary (servers, jailed, not, elsewhere, off, and reasons),
+without_namespaces (detail and fix) if this host refuses user namespaces, and
 config_problem if the configuration has an error. Of each file:
 
     client, path, problem       whose it is; problem is why it cannot be read
@@ -69,7 +76,10 @@ config_problem if the configuration has an error. Of each file:
                                 last_used, last_client, last_failure (time, what, and
                                 past: a later session had none), outdated (it runs,
                                 and not under the policy that the files have now),
-                                since (added or changed since then)
+                                since (added or changed since then), waived (axis, and
+                                whether it is open: this host has such a gap), gaps
+                                (axes that this host cannot enforce, and that are not
+                                waived: the server does not start)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -112,6 +122,8 @@ type serverStatus struct {
 	LastFailure *stored.Failure `json:"last_failure,omitempty"`
 	Outdated    string          `json:"outdated,omitempty"`
 	Since       string          `json:"since,omitempty"`
+	Waived      []waivedAxis    `json:"waived,omitempty"`
+	Gaps        []policy.Axis   `json:"gaps,omitempty"`
 
 	open bool // it starts without a jail, and wrap leaves it
 	gone bool // the mcp-jail that it starts does not exist
@@ -134,6 +146,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 		return err
 	}
 	status := []fileStatus{}
+	s.finder, s.namespaces = gaps.NewFinder(entries.ClientsHost(host)), confine.Probe().UserNamespaces
 	for _, f := range files {
 		status = append(status, s.fileStatus(c, host, f, all, program.Program))
 	}
@@ -144,11 +157,15 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	broken := firstProblem(all.ConfigErr)
 	if s.format == "json" {
 		out := struct {
-			Files   []fileStatus `json:"files"`
-			Unread  []unreadFile `json:"unread"`
-			Summary summary      `json:"summary"`
-			Problem string       `json:"config_problem,omitempty"`
+			Files   []fileStatus     `json:"files"`
+			Unread  []unreadFile     `json:"unread"`
+			Summary summary          `json:"summary"`
+			Refused *confine.Feature `json:"without_namespaces,omitempty"` // why user namespaces are refused
+			Problem string           `json:"config_problem,omitempty"`
 		}{Files: status, Unread: unread, Summary: summaryOf(status, unread)}
+		if s.namespaces.Answer == confine.No {
+			out.Refused = &s.namespaces
+		}
 		if broken != nil {
 			out.Problem = broken.Error()
 		}
@@ -273,8 +290,10 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	}
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
-			one := entryStatus(host, f, e, f.Judge(e, program, entries.ClientsHost(host)), all)
+			v := f.Judge(e, program, entries.ClientsHost(host))
+			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
+			one.addGaps(s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}
 	}

@@ -139,6 +139,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	w.first = open.question(w)
 	written, err := w.write(c, host, changes, "wrap", program.Keep)
+	if err == nil && !w.dryRun {
+		err = open.record(w)
+	}
 	// No entry changes, but the copy that the clients start may be older than this program.
 	if err == nil && !w.dryRun && len(written) == 0 {
 		err = program.Refresh(c, host.Home)
@@ -212,13 +215,14 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			c.Printf("\n%s", entries.DiffText(c, ch))
 		}
 	}
-	if todo == nil && len(changes) > 0 && w.fetches == nil {
+	agrees := todo != nil || w.first != ""
+	if !agrees && len(changes) > 0 && w.fetches == nil {
 		c.Printf("\nnothing to do\n")
 	}
 	if w.dryRun && w.fetches != nil {
 		c.PrintText(fmt.Sprintf("\nto be fetched, unless --no-install is given: %s\n", prefetch.Names(w.fetches)))
 	}
-	if todo == nil || w.dryRun {
+	if !agrees || w.dryRun {
 		if w.dryRun && (todo != nil || w.fetches != nil) {
 			c.Printf("\nnothing was changed (--dry-run)\n")
 		}
@@ -268,7 +272,10 @@ func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.P
 	if waived > 0 {
 		parts = append(parts, "change the waivers of "+cli.Plural(waived, "server"))
 	}
-	text := strings.Join(parts, " and ") + " in " + cli.Plural(len(todo), "file")
+	text := strings.Join(parts, " and ")
+	if len(todo) > 0 {
+		text += " in " + cli.Plural(len(todo), "file")
+	}
 	if len(fetches) > 0 {
 		text += ", and fetch " + cli.Plural(len(fetches), "package")
 	}

@@ -1,0 +1,67 @@
+package wrapcmd
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A waivedAxis is an axis of which an entry accepts the gaps. It is open while this host has such a gap.
+type waivedAxis struct {
+	Axis policy.Axis `json:"axis"`
+	Open bool        `json:"open"`
+}
+
+// addGaps adds what an entry that starts in mcp-jail accepts, and what this host cannot enforce besides.
+// For an entry without a waiver, the host is asked only if it refuses user namespaces.
+func (s *serverStatus) addGaps(finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
+	has := gaps.Waived(v.Line.Flags)
+	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No {
+		return
+	}
+	need, certain := finder.Of(f, e, v.Line.Flags, v.Line.Argv)
+	for _, a := range has {
+		s.Waived = append(s.Waived, waivedAxis{a, !certain || len(gaps.Without([]policy.Axis{a}, need.Axes())) == 0})
+	}
+	if certain {
+		s.Gaps = gaps.Without(need.Axes(), has)
+	}
+}
+
+// waiverNotes returns notes about what servers accept, and why some do not start. Servers of which the
+// same is said share a note.
+func waiverNotes(servers []serverStatus) (notes []string) {
+	var order []string
+	names := map[string][]string{}
+	add := func(s serverStatus, before string, axes []policy.Axis, after string) {
+		if len(axes) == 0 {
+			return
+		}
+		text := before + gaps.Names(axes, ", ") + after
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], show.Name(s.Name))
+	}
+	for _, s := range servers {
+		var open, closed []policy.Axis
+		for _, w := range s.Waived {
+			if w.Open {
+				open = append(open, w.Axis)
+			} else {
+				closed = append(closed, w.Axis)
+			}
+		}
+		add(s, ": gaps are accepted (--waive) that this host has on ", open, "")
+		add(s, ": --waive ", closed, " is not needed any more: `mcp-jail wrap` takes it out")
+		add(s, " cannot start: this host cannot enforce all of ", s.Gaps, ": `mcp-jail wrap` asks about it")
+	}
+	for _, text := range order {
+		notes = append(notes, strings.Join(names[text], ", ")+text)
+	}
+	return notes
+}
