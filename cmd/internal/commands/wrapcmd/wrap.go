@@ -140,11 +140,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	w.first = open.question(w)
 	written, err := w.write(c, host, changes, "wrap", program.Keep)
 	if err == nil && !w.dryRun {
-		err = open.record(w)
-	}
-	// No entry changes, but the copy that the clients start may be older than this program.
-	if err == nil && !w.dryRun && len(written) == 0 {
-		err = program.Refresh(c, host.Home)
+		err = w.keep(c, host.Home, open, program, len(written) > 0)
 	}
 	if len(written) > 0 {
 		entries.PrintReload(c, written)
@@ -158,6 +154,16 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
 	}
 	return errors.Join(err, w.offerLogins(c), prefetch.Fetch(c, w.fetches), left)
+}
+
+// keep keeps what the user has accepted. Where no entry changes, the copy that the clients start may be
+// older than this program.
+func (w *wrapCmd) keep(c terminal.Console, home string, open openGaps, program entries.Program, changed bool) error {
+	err := open.record(w)
+	if !changed {
+		err = errors.Join(err, program.Refresh(c, home))
+	}
+	return err
 }
 
 // names returns the names that are taken. They differ from those in files that are not selected, too.
