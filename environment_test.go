@@ -56,6 +56,7 @@ var variableByName = map[string]string{
 	"policy/hostfs/host.go":                             "Host.Getenv itself, and UserEnv",
 	"cmd/internal/session/variable.go":                  "those of a withheld authority, for the file in it, which a diagnosis names",
 	"confine/jailed/command.go":                         "resolve.PlaceVariables",
+	"confine/internal/features/userns_linux.go":         "those that sandboxAround names",
 	"policy/resolve/authorities.go":                     "policy.AuthorityVariables",
 	"policy/hostfs/owner.go":                            "the XDG variables",
 	"policy/hostfs/local.go":                            "USER, LOGNAME and the XDG variables",

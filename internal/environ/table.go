@@ -65,12 +65,12 @@ func Rows() []Row {
 		{names("TMP", "TEMP"), readers(Jail), User, "the same on Windows"},
 		{names("NO_COLOR", "TERM"), readers(Jail, Secret), Project, "colours"},
 		{names("COLUMNS"), readers(Jail), Project, "the width of text and tables, in place of that of the terminal: a large number keeps each message on one line"},
+		{names("SANDBOX_RUNTIME", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SNAP_NAME", "KUBERNETES_SERVICE_HOST"), readers(Jail), Project, "the name of the sandbox around mcp-jail, in messages alone"},
 		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
 		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
 		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret, Servers), User, "authorities of `mcp-jail-tls`, unless a server could write them, of registries, and of [granted hosts](policy.md#network-rules)"},
 		{names("GODEBUG", "GOTRACEBACK", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GORACE", "GOCOVERDIR", "ZONEINFO", "LOCALDOMAIN", "RES_OPTIONS"), readers(Jail), User, "Go's runtime"},
 		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
-
 		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},
 		{names("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"), readers(Loader), User, "libraries of a server. No command gets them, and mcp-jail loads none"},
 		{names("BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "IFS", "CDPATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "GETCONF_DIR", "MALLOC_*", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR", "TERMINFO*", "TERMCAP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT"), readers(Loader), User, "settings of the loader, the C library and shells. No command gets them"},

@@ -87,7 +87,11 @@ func (b *masks) protectPath(abs, named string) {
 		b.denyCreate(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
 		return
 	}
-	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
+	kind, rights := hostfs.KindOf(at.Info.Mode), e.Rights&^policy.Write
+	if kind == policy.KindSpecial {
+		rights = 0 // a mount does not make it read-only. A sandbox around this one covers such names with /dev/null.
+	}
+	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: kind, Rights: rights, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
 }
 
 // protectBaseline takes the write rights from baseline entries that lie below something

@@ -53,6 +53,34 @@ func TestFifosInReadOnlyParts(t *testing.T) {
 	}
 }
 
+// TestSpecialFilesOfProtectedNames: what is no file under a protected name is hidden, because a
+// read-only mount would not keep it from being written. It needs no waiver, and a rule that names it
+// grants it.
+func TestSpecialFilesOfProtectedNames(t *testing.T) {
+	h := newFake(aSystem, `
+		p /home/u/proj/.mcp.json
+		p /home/u/proj/.vscode
+		f /home/u/proj/.gitmodules
+		p /home/u/proj/other`)
+	for _, tt := range []struct {
+		rules []string
+		name  string
+		want  policy.Rights
+	}{
+		{[]string{".:rw"}, ".mcp.json", 0},
+		{[]string{".:rw"}, ".vscode", 0},
+		{[]string{".:rw"}, ".gitmodules", policy.Read},
+		{[]string{".:rw"}, "other", policy.Read | policy.Write},
+		{[]string{".:r"}, ".mcp.json", policy.Read},
+		{[]string{".:rw", ".mcp.json:rw"}, ".mcp.json", policy.Read | policy.Write},
+	} {
+		p, _ := mustResolve(t, h, fsRules(tt.rules...))
+		if got := p.RightsAt("/home/u/proj/" + tt.name); got != tt.want {
+			t.Errorf("%v: %s: %s, want %s", tt.rules, tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestMadeDuringResolve tests that a file is hidden which is made after its directory was listed,
 // and before the search for names that must be hidden comes to it.
 func TestMadeDuringResolve(t *testing.T) {

@@ -86,6 +86,9 @@ func Beside(name string) (string, error) {
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
+	if errors.Is(err, fs.ErrNotExist) && runtime.GOOS == "linux" {
+		return "", fmt.Errorf("there is no /proc here, which says where this program is: %w", err)
+	}
 	if err != nil {
 		return "", err
 	}

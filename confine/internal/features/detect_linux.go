@@ -23,7 +23,7 @@ const SelfPath = "/proc/self/exe"
 func Detect() Facts {
 	f := Facts{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
 	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
-	f.NoProc = unix.Access(SelfPath, unix.F_OK) != nil
+	f.ProcFault = procFault()
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 0, 0, 0, 0, 0) // of no process
 	f.Traces = tracesFeature(errno)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // since then a tmpfs takes user.* attributes
@@ -37,6 +37,18 @@ func Detect() Facts {
 		}
 	}
 	return f
+}
+
+// procFault returns why no jail can be built with this /proc, or "".
+func procFault() string {
+	var st unix.Statfs_t
+	switch {
+	case unix.Statfs("/proc/self", &st) != nil || st.Type != unix.PROC_SUPER_MAGIC:
+		return "there is no /proc here, through which the processes of a jail are started"
+	case st.Flags&unix.ST_RDONLY != 0 && strings.Trim(proc.ReadLine("/proc/self/coredump_filter"), "0") != "":
+		return "/proc is read-only here, through which namespaces are set up and memory is kept out of core dumps"
+	}
+	return ""
 }
 
 // kernelFiles are the files of /proc in which language runtimes read about the machine. None
@@ -63,10 +75,11 @@ func (f *Facts) detectHostNS() {
 			}
 		}
 	}
-	_, err := os.Lstat("/proc/self/stat")
-	f.ReadsProc = err == nil
+	f.ReadsProc = showsOwnNumber()
 	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
-	f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
+	if f.TracesOwn = f.PtraceScope; f.TracesOwn.Answer == Yes {
+		f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
+	}
 	f.TempDir = path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text()))
 }
 

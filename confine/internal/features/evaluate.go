@@ -53,6 +53,7 @@ type Features struct {
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
 	Kernel string `json:"kernel,omitempty"` // release, "6.18.44-generic"
+	Inside string `json:"inside,omitempty"` // the sandbox around this process, if it is known; only for reports
 
 	// LandlockABI is the ABI to use, or 0. Landlock names the kernel's own.
 	LandlockABI    int     `json:"landlock_abi"`
@@ -220,6 +221,16 @@ func ptraceScopeFeature(scope string) Feature {
 	return Available("")
 }
 
+// readsFeature evaluates what process_vm_readv answers for this process itself, which only a filter
+// refuses. A supervisor reads the arguments of calls with it.
+func readsFeature(errno syscall.Errno) Feature {
+	if errno == 0 {
+		return Available("")
+	}
+	return Unavailable(fmt.Sprintf("a seccomp filter around this process refuses process_vm_readv (%v), with which a supervisor reads the arguments of calls", errno),
+		"allow process_vm_readv in that filter")
+}
+
 func tracesFeature(err error) Feature {
 	if errors.Is(err, errNoProcess) {
 		return Available("")
@@ -255,8 +266,8 @@ func cgroupFeature(p cgroup.Location) Feature {
 // plan depends on the host only through them.
 type Facts struct {
 	Features
-	Supported bool // this operating system has a backend
-	NoProc    bool // there is no /proc that shows this process
+	Supported bool   // this operating system has a backend
+	ProcFault string // why no jail can be built with the /proc that is here; "" if one can
 	Machine   seccomp.Arch
 	UID       int
 	PID       int

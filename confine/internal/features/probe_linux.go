@@ -23,6 +23,7 @@ import (
 func Probe() Features {
 	f := ProbeForStart()
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "filter all threads at once")
+	f.Inside = sandboxHere().name
 	f.UserNamespaces = UserNamespaces()
 	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
 	f.MountAPI = Cache.Get("mount_api", probeMountAPI)
@@ -40,6 +41,11 @@ func ProbeForStart() Features {
 	f.Seccomp = probeSeccomp()
 	f.SeccompNotify = seccompNotifyFeature()
 	f.PtraceScope = ptraceScopeFeature(proc.Sysctl("kernel/yama/ptrace_scope")) // "" without Yama
+	if f.PtraceScope.Answer == Yes {
+		var own, copied [1]byte
+		_, errno := proc.ReadMemory(os.Getpid(), uint64(uintptr(unsafe.Pointer(&own))), copied[:])
+		f.PtraceScope = readsFeature(errno)
+	}
 	b, err := proc.ReadFile("/proc/self/mountinfo")
 	switch {
 	case isTransient(err):
@@ -193,7 +199,42 @@ func seccompNotifyFeature() Feature {
 	if f.Answer != Yes {
 		return f
 	}
-	return filterFlag(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait for a supervisor undisturbed by signals")
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	f = filterFlag(flags, "wait for a supervisor undisturbed by signals")
+	if filtered, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); f.Answer == Yes && err == nil && filtered != 0 {
+		return Cache.Get("seccomp_listener", func() Feature { return probeListener(flags) })
+	}
+	return f
+}
+
+// probeListener installs a filter with a listener on a thread that then ends. A process takes one
+// listener at most: it has one already where the sandbox around it supervises calls, as Sysbox and
+// LXD do.
+func probeListener(flags uintptr) Feature {
+	answer := make(chan Feature)
+	go func() {
+		runtime.LockOSThread() // without an unlock the thread ends with this goroutine
+		answer <- tryListener(flags)
+	}()
+	return <-answer
+}
+
+func tryListener(flags uintptr) Feature {
+	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+	program := unix.SockFprog{Len: 1, Filter: &allow}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err != nil {
+		return Undetermined(err.Error())
+	}
+	fd, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
+	switch errno {
+	case 0:
+		unix.Close(int(fd))
+		return Available("")
+	case unix.EBUSY:
+		return Unavailable("the sandbox around this process supervises its system calls, and the kernel allows one such supervisor", "start mcp-jail outside of that sandbox")
+	}
+	return Undetermined("the kernel answers " + errno.Error())
 }
 
 func hasCapability(number int) bool {

@@ -1,7 +1,10 @@
 package features
 
 import (
+	"runtime"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +46,39 @@ func TestConfiningProfile(t *testing.T) {
 	} {
 		if got := confiningProfile(current); got != want {
 			t.Errorf("%q: %q, want %q", current, got, want)
+		}
+	}
+}
+
+// TestListenerUnderAnother: a process whose calls are supervised already takes no other supervisor.
+// Under a plain filter it does.
+func TestListenerUnderAnother(t *testing.T) {
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	if f := seccompNotifyFeature(); f.Answer != Yes {
+		t.Skip("no listener can be had: " + f.Detail)
+	}
+	for _, c := range []struct {
+		around uintptr // the flags of the filter around
+		want   Answer
+	}{{0, Yes}, {flags, No}} {
+		answer := make(chan Feature)
+		go func() {
+			runtime.LockOSThread() // the thread, and its filters, end with this goroutine
+			allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+			program := unix.SockFprog{Len: 1, Filter: &allow}
+			unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			fd, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, c.around, uintptr(unsafe.Pointer(&program)))
+			if errno != 0 {
+				answer <- Undetermined(errno.Error())
+				return
+			}
+			if c.around != 0 {
+				defer unix.Close(int(fd))
+			}
+			answer <- tryListener(flags)
+		}()
+		if f := <-answer; f.Answer != c.want || c.want == No && f.Fix == "" {
+			t.Errorf("flags %#x: %+v", c.around, f)
 		}
 	}
 }

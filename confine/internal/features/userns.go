@@ -20,6 +20,8 @@ type usernsFacts struct {
 	Root               bool
 	SetFCap            bool // the process has CAP_SETFCAP
 	Chrooted           bool
+	Step               string // of building a jail, which was refused in one; "" is a mount
+	Outside            string // how to start outside of the sandbox that is known to be around
 }
 
 // A usernsStage is a part of making a user namespace.
@@ -37,7 +39,14 @@ const unlimited = 1<<31 - 1
 // usernsFeature says why user namespaces are refused and what would help. It tests for the most
 // certain cause first.
 func usernsFeature(f usernsFacts) Feature {
-	const outside = "start mcp-jail outside of that sandbox"
+	outside, use := "start mcp-jail outside of that sandbox", "a mount"
+	seccompFix := "start the container with a seccomp profile that allows user namespaces, and mounts in them, for instance --security-opt seccomp=unconfined"
+	if f.Outside != "" {
+		outside, seccompFix = f.Outside, f.Outside
+	}
+	if f.Step != "" {
+		use = "the step " + strconv.Quote(f.Step) + " of a jail"
+	}
 	limit, _ := strconv.Atoi(f.Limit)
 	switch privileged := f.Root && !f.Nested; {
 	case f.Limit == "0":
@@ -45,7 +54,7 @@ func usernsFeature(f usernsFacts) Feature {
 	case (f.Errno == "ENOSPC" || f.Errno == "EUSERS") && f.Nested && limit >= unlimited:
 		// This namespace limits nothing, so it is one around it, whose limit nothing here can change.
 		return Unavailable("a sandbox around this process allows no user namespace in it (bwrap --disable-userns), or they are too many inside each other",
-			outside+", or without that option of it")
+			outside)
 	case f.Errno == "ENOSPC" || f.Errno == "EUSERS":
 		// The limit is exhausted. That can be over at the next start, so the answer is unknown.
 		return Feature{Detail: "there are too many user namespaces already, or too many inside each other (user.max_user_namespaces is " + f.Limit + " here)",
@@ -73,15 +82,13 @@ func usernsFeature(f usernsFacts) Feature {
 		// As Ubuntu's profile for what bwrap starts. It stays around a program with a profile.
 		return Unavailable("the AppArmor profile "+f.AppArmorProfile+", of the sandbox around this process, takes the capabilities out of its user namespaces ("+f.Errno+")", outside)
 	case f.SeccompMode == "2" && f.Stage == stageUse:
-		return Unavailable("a seccomp filter around this process refuses mounts ("+f.Errno+"), as containers and some sandboxes install one",
-			"start the container with a seccomp profile that allows mounts in user namespaces, for instance --security-opt seccomp=unconfined")
+		return Unavailable("a seccomp filter around this process refuses "+use+" in one ("+f.Errno+"), as containers and some sandboxes install one", seccompFix)
 	case f.SeccompMode == "2":
-		return Unavailable("a seccomp filter around this process refuses it, as containers and some sandboxes install one",
-			"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
+		return Unavailable("a seccomp filter around this process refuses it, as containers and some sandboxes install one", seccompFix)
 	case f.AppArmorProfile != "":
 		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process may refuse it", "add the rule `userns,` to that profile")
 	case f.Stage == stageUse:
-		return Unavailable("a user namespace can be made, and a mount in it is refused with "+f.Errno+", as by the Landlock rules of a sandbox around this process", outside)
+		return Unavailable("one can be made, and "+use+" in it is refused with "+f.Errno+", as by the Landlock rules of a sandbox around this process", outside)
 	}
 	return Unavailable("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
 }

@@ -31,7 +31,7 @@ func ProbeUserNamespaces() Feature {
 	}
 	switch errno := step.Errno(err); {
 	case err == nil:
-		return Available("")
+		return probeLoopback()
 	case errors.Is(err, errKilled):
 		return Unavailable("a seccomp filter around this process ends each process that asks for them",
 			"start the container with a seccomp profile that allows user namespaces, for instance --security-opt seccomp=unconfined")
@@ -42,6 +42,18 @@ func ProbeUserNamespaces() Feature {
 		return Undetermined("a process that is not dumpable cannot find it out")
 	}
 	return userNamespacesRefused(err, stage)
+}
+
+// probeLoopback makes a socket as the step does that brings the jail's loopback up. A sandbox without
+// a network may refuse all sockets but UNIX ones.
+func probeLoopback() Feature {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+	} else if err == unix.EPERM || err == unix.EACCES {
+		return RefusedIn(step.Loopback, err.(syscall.Errno))
+	}
+	return Available("")
 }
 
 // tryNamespaces makes namespaces up to a stage.
@@ -98,14 +110,25 @@ func IsRefusal(errno syscall.Errno) bool {
 // RefusedIn returns the feature of a host that lets a user namespace be made and then refuses a
 // step of building in it.
 func RefusedIn(name string, errno syscall.Errno) Feature {
-	f := userNamespacesRefused(errno, stageUse)
-	f.Detail = "the step " + strconv.Quote(name) + " is refused in one: " + f.Detail
-	return f
+	return refusal(collectUsernsFacts(errno, stageUse, name))
 }
 
 func userNamespacesRefused(err error, stage usernsStage) Feature {
+	return refusal(collectUsernsFacts(err, stage, ""))
+}
+
+func refusal(f usernsFacts) Feature {
+	refused := usernsFeature(f)
+	self, _ := os.Executable()
+	refused.Fix = strings.ReplaceAll(refused.Fix, "mcp-jail doctor", typed(self, os.Getenv("PATH"))+" doctor")
+	return refused
+}
+
+func collectUsernsFacts(err error, stage usernsStage, name string) usernsFacts {
 	f := usernsFacts{
 		Stage:              stage,
+		Step:               name,
+		Outside:            sandboxHere().outside,
 		Errno:              err.Error(),
 		Limit:              proc.Sysctl("user/max_user_namespaces"),
 		UnprivilegedClone:  proc.Sysctl("kernel/unprivileged_userns_clone"),
@@ -126,10 +149,7 @@ func userNamespacesRefused(err error, stage usernsStage) Feature {
 	groups, errGroups := os.ReadFile("/proc/self/gid_map")
 	f.Nested = errUsers == nil && strings.Join(strings.Fields(string(users)), " ") != "0 0 4294967295"
 	f.Unmapped = errUsers == nil && !maps(string(users), os.Geteuid()) || errGroups == nil && !maps(string(groups), os.Getegid())
-	refused := usernsFeature(f)
-	self, _ := os.Executable()
-	refused.Fix = strings.ReplaceAll(refused.Fix, "mcp-jail doctor", typed(self, os.Getenv("PATH"))+" doctor")
-	return refused
+	return f
 }
 
 // confiningProfile returns the AppArmor profile of /proc/self/attr/apparmor/current, or "" for one
@@ -171,4 +191,9 @@ func chrooted() bool {
 		}
 	}
 	return true
+}
+
+func sandboxHere() sandbox {
+	exists := func(file string) bool { return unix.Access(file, unix.F_OK) == nil }
+	return sandboxAround(exists, os.Getenv, proc.ReadLine("/proc/1/comm"))
 }

@@ -39,8 +39,12 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 		{facts: usernsFacts{Errno: "EROFS", Stage: stageMap, SeccompMode: "2"}, want: "/proc is read-only", fix: "--proc /proc"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, AppArmorRestricted: "1", AppArmorProfile: "unpriv_bwrap", Nested: true}, want: "the AppArmor profile unpriv_bwrap, of the sandbox", fix: "outside of that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", AppArmorProfile: "bwrap//&unpriv_bwrap", Nested: true, Root: true}, want: "bwrap//&unpriv_bwrap", fix: "outside of that sandbox"},
-		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2"}, want: "a seccomp filter around this process refuses mounts", fix: "allows mounts"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2"}, want: "a seccomp filter around this process refuses a mount in one (EPERM)", fix: "mounts in them"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse}, want: "a mount in it is refused with EPERM", fix: "outside of that sandbox"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", Step: "loopback", Outside: "go out"}, want: `refuses the step "loopback" of a jail in one (EPERM)`, fix: "go out"},
+		{facts: usernsFacts{Errno: "EPERM", SeccompMode: "2", Outside: "go out"}, want: "a seccomp filter", fix: "go out"},
+		{facts: usernsFacts{Errno: "ENOSPC", Limit: "2147483647", Nested: true, Outside: "go out"}, want: "a sandbox around", fix: "go out"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, Step: "own filesystems"}, want: `the step "own filesystems" of a jail in it is refused with EPERM`, fix: "outside of that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, Chrooted: true}, want: "a mount in it is refused"},
 	} {
 		got := usernsFeature(c.facts)
@@ -58,6 +62,37 @@ func TestUsernsShortageIsNotCertain(t *testing.T) {
 			if got := usernsFeature(f); got.Answer != Unknown || got.Detail == "" || got.Fix == "" {
 				t.Errorf("%+v: %+v", f, got)
 			}
+		}
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	for _, c := range []struct {
+		file, variable, init string
+		want, outside        string
+	}{
+		{},
+		{init: "systemd"},
+		{file: "/.flatpak-info", init: "bwrap", want: "Flatpak", outside: "flatpak-spawn --host"},
+		{variable: "SNAP_NAME=code", want: "a snap", outside: "that is no snap"},
+		{variable: "SANDBOX_RUNTIME=1", init: "bwrap", want: "srt", outside: "outside of the sandbox"},
+		{variable: "CODEX_SANDBOX_NETWORK_DISABLED=1", init: "codex-linux-san", want: "Codex", outside: "outside of the sandbox"},
+		{file: "/run/.containerenv", want: "a container of Podman"},
+		{file: "/.dockerenv", init: "bwrap", want: "bubblewrap", outside: "outside of the sandbox"},
+		{file: "/.dockerenv", want: "a container of Docker"},
+		{variable: "KUBERNETES_SERVICE_HOST=10.0.0.1", want: "a pod of Kubernetes"},
+		{init: "bwrap", want: "bubblewrap", outside: "outside of the sandbox"},
+	} {
+		getenv := func(name string) string {
+			key, value, _ := strings.Cut(c.variable, "=")
+			if name != key {
+				return ""
+			}
+			return value
+		}
+		got := sandboxAround(func(file string) bool { return file == c.file }, getenv, c.init)
+		if !strings.Contains(got.name, c.want) || (got.name == "") != (c.want == "") || !strings.Contains(got.outside, c.outside) || (got.outside == "") != (c.outside == "") {
+			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }

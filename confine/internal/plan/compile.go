@@ -27,10 +27,10 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 		}
 		return c.plan
 	}
-	if f.NoProc {
+	if f.ProcFault != "" {
 		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "anything", Fatal: true, Why: "there is no /proc here, through which the processes of a jail are started",
-			Fix: "let the sandbox or chroot around mcp-jail have a /proc (bwrap: --proc /proc)",
+			Axis: policy.AxisProcess, What: "anything", Fatal: true, Why: f.ProcFault,
+			Fix: "let the sandbox or chroot around mcp-jail have a /proc of its own (bwrap: --proc /proc)",
 		})
 		return c.plan
 	}

@@ -25,6 +25,7 @@ var buildFixes = map[syscall.Errno]string{
 	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
 	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors in flight in its sockets as this process may have open: end that program, or raise the limit of open files (ulimit -H -n) above the sum of `open_files` of the other servers",
 	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
+	syscall.E2BIG:        "start mcp-jail less deep inside other sandboxes: the kernel allows 16 Landlock domains inside each other",
 }
 
 // stepFixes holds the remedies for steps that fail for reasons other than a shortage.

@@ -40,7 +40,11 @@ var withoutFeature = map[string]string{"cgroup": "limits still hold, checked by 
 var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
-	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
+	inside := ""
+	if features.Inside != "" {
+		inside = ", inside " + features.Inside
+	}
+	c.Printf("%s %s %s, user %d%s\n\n", features.OS, features.Kernel, features.Arch, os.Getuid(), inside)
 	if isWSL(features.Kernel) {
 		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
 	}
