@@ -40,18 +40,25 @@ var threadNames = []struct {
 // TestJailThreadNames: a server names its own threads through /proc and writes nothing else there.
 func TestJailThreadNames(t *testing.T) {
 	jailtest.Needs(t)
-	p := jailtest.Profile(t)
-	for _, c := range threadNames {
-		a := attacker.Attempt(strings.Fields(c.attempt))
-		jailtest.Expect(t, c.attempt+" unconfined", jailtest.Unconfined(t, "/", a)[0], c.control)
-		jailtest.Expect(t, c.attempt, jailtest.Attempts(t, p, a)[0], c.want)
+	tries := threadAttempts()
+	free, jailed := jailtest.Unconfined(t, "/", tries...), jailtest.Attempts(t, jailtest.Profile(t), tries...)
+	for i, c := range threadNames {
+		jailtest.Expect(t, c.attempt+" unconfined", free[i], c.control)
+		jailtest.Expect(t, c.attempt, jailed[i], c.want)
 	}
 }
 
 func TestHostNSThreadNames(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	p := jailtest.Profile(t)
-	for _, c := range threadNames {
-		jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, p, attacker.Attempt(strings.Fields(c.attempt)))[0], c.hostNS)
+	got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), threadAttempts()...)
+	for i, c := range threadNames {
+		jailtest.Expect(t, c.attempt, got[i], c.hostNS)
 	}
+}
+
+func threadAttempts() (all []attacker.Attempt) {
+	for _, c := range threadNames {
+		all = append(all, strings.Fields(c.attempt))
+	}
+	return all
 }
