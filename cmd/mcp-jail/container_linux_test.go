@@ -144,6 +144,7 @@ func tryContainer(t *testing.T, c inside, in container.Container) {
 	w.program = w.copySelf(t, "mcp-jail")
 	w.copySelf(t, "mcp-jail-cli")
 	w.env = append(slices.Clip(w.env), "COLUMNS=10000")
+	w.plant(t, w.home, map[string]string{".cursor/mcp.json": `{"mcpServers": {"greeter": {"command": "npx", "args": ["-y", "greeter"]}}}`})
 	if os.Getuid() == 0 && !in.UserNS {
 		must(t, exec.Command("chown", "-R", strconv.Itoa(in.UID), w.base).Run())
 	}
@@ -182,6 +183,10 @@ func tryContainer(t *testing.T, c inside, in container.Container) {
 	}
 	if said, started := w.startsIn(t, in, append(net, flagsFor(c.net)...)...); !started {
 		t.Errorf("with a host, and all waived, it does not start:\n%s", said)
+	}
+	wrap, err := in.Around(t, w.mcpJail("wrap", "--dry-run")).CombinedOutput()
+	if says := strings.Contains(string(wrap), "only the hosts that the package is fetched from"); err != nil || says != (c.net != nil) || strings.Contains(string(wrap), "invalid") {
+		t.Errorf("wrap --dry-run: %v\n%s", err, wrap)
 	}
 }
 

@@ -83,7 +83,11 @@ func (f *Finder) Try() error {
 
 func (f *Finder) fetching() Need {
 	if f.fetch == nil {
-		need, _ := try("example.org") // the fetch says what is wrong
+		const anyHost = "registry.invalid"
+		need, _ := try(anyHost) // the fetch says what is wrong
+		for i, g := range need.Gaps {
+			need.Gaps[i].What = strings.ReplaceAll(g.What, "hosts "+anyHost, "hosts that the package is fetched from")
+		}
 		f.fetch = &need
 	}
 	return *f.fetch

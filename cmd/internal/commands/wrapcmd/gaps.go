@@ -159,6 +159,14 @@ func (w *wrapCmd) typed(axes []policy.Axis) string {
 			words = append(words, list.name, value)
 		}
 	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--no-install", w.noInstall}, {"--logins", w.logins}} {
+		if flag.given {
+			words = append(words, flag.name)
+		}
+	}
 	return show.Spelled(append(words, "--yes", "--accept-gaps", gaps.Names(axes, ",")))
 }
 
@@ -210,10 +218,14 @@ func (g openGaps) print(c terminal.Console) {
 	}
 }
 
-// waivedText returns what an entry accepts after a change, and what it accepts no longer.
+// waivedText returns what an entry accepts after a change, and what it accepts no longer. Without a jail it
+// accepts nothing, and that says nothing about the host.
 func waivedText(s wrapping.ServerChange) (accepts, no string) {
 	before, _ := clients.ParseWrapped(s.Argv())
-	after, _ := clients.ParseWrapped(s.After)
+	after, stays := clients.ParseWrapped(s.After)
+	if !stays {
+		return "", ""
+	}
 	was, is := gaps.Waived(before.Flags), gaps.Waived(after.Flags)
 	return gaps.Names(gaps.Without(is, was), ", "), gaps.Names(gaps.Without(was, is), ", ")
 }
