@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -153,8 +154,9 @@ func printRepair(c terminal.Console, indent string, s wrapping.ServerChange, hom
 	w, _ := clients.ParseWrapped(s.Argv())
 	printList(c, indent, terminal.Yellow, "repair", []string{"it " + terminal.ShortHome(string(s.Repair.Why), home)}, "")
 	printList(c, indent, "", "now", []string{cli.ShortPath(s.After[0], home)}, "")
-	if len(w.Flags) > 0 {
-		printList(c, indent, "", "keeps", []string{shown.Line(w.Flags)}, "")
+	after, _ := clients.ParseWrapped(s.After)
+	if kept := gaps.Unwaive(w.Flags, gaps.Without(gaps.Waived(w.Flags), gaps.Waived(after.Flags))); len(kept) > 0 {
+		printList(c, indent, "", "keeps", []string{shown.Line(kept)}, "")
 	}
 }
 
