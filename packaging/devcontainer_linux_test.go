@@ -26,7 +26,6 @@ type build struct {
 	t       *testing.T
 	base    string
 	feature string
-	path    []string
 }
 
 func newBuild(t *testing.T) *build {

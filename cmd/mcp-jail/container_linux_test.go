@@ -23,8 +23,6 @@ type inside struct {
 	told   []string // by doctor, and by the refusal of run where nothing is waived
 	waives []string // what must be waived for a server without hosts; nil: nothing starts
 	net    []string // what must be waived besides, for one that may reach a host
-	env    []string
-	dir    string // of the private HOME, where it is not below HOME
 }
 
 // ordinary is the user of a container that does not run as root. No account has this ID.

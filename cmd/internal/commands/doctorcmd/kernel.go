@@ -44,7 +44,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	if features.Inside != "" {
 		inside = ", inside " + features.Inside
 	}
-	c.Printf("%s %s %s, user %d%s\n\n", features.OS, features.Kernel, features.Arch, os.Getuid(), inside)
+	c.PrintText(fmt.Sprintf("%s %s %s, user %d%s\n\n", features.OS, features.Kernel, features.Arch, os.Getuid(), inside))
 	if isWSL(features.Kernel) {
 		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
 	}
