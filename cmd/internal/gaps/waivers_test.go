@@ -1,0 +1,78 @@
+package gaps
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestUnwaive: only the waivers of these axes go. A word that looks like one and is the value of
+// another flag stays.
+func TestUnwaive(t *testing.T) {
+	for _, c := range []struct{ flags, axes, kept, waived string }{
+		{"--waive fs", "fs", "", "fs"},
+		{"--waive=fs", "fs", "", "fs"},
+		{"--waive fs --waive net", "fs", "--waive net", "fs net"},
+		{"--waive fs --waive=fs --name n", "fs", "--name n", "fs"},
+		{"--name n --waive limits --read fs", "fs limits", "--name n --read fs", "limits"},
+		{"--name --waive --read fs", "fs", "--name --waive --read fs", ""},
+		{"--name=--waive --waive fs", "fs", "--name=--waive", "fs"},
+		{"--waive fs", "net", "--waive fs", "fs"},
+		{"--waive process --waive fs", "", "--waive process --waive fs", "fs process"},
+		{"", "fs", "", ""},
+	} {
+		flags := strings.Fields(c.flags)
+		if got := Unwaive(flags, axesOf(c.axes)); strings.Join(got, " ") != c.kept {
+			t.Errorf("%q without %q is %q, want %q", c.flags, c.axes, got, c.kept)
+		}
+		if got := Waived(flags); !slices.Equal(got, Ordered(axesOf(c.waived))) {
+			t.Errorf("%q waives %q, want %q", c.flags, got, c.waived)
+		}
+		if strings.Join(flags, " ") != c.flags {
+			t.Errorf("%q was changed to %q", c.flags, flags)
+		}
+	}
+}
+
+// TestNamed: each axis must be named, and a word that names none is an error.
+func TestNamed(t *testing.T) {
+	for words, want := range map[string]string{
+		"fs": "fs", "limits,fs": "fs limits", "net fs": "fs net", "fs|net , limits": "fs net limits", "fs,fs": "fs", "": "",
+		"all": "error", "FS": "error", "fs,files": "error", "fs;net": "error",
+	} {
+		got, err := Named(strings.Split(words, "|"))
+		if want == "error" != (err != nil) || err == nil && !slices.Equal(got, Ordered(axesOf(want))) {
+			t.Errorf("%q names %q (%v), want %q", words, got, err, want)
+		}
+	}
+}
+
+// TestNeed: a gap that nothing can accept is on no axis that may be waived, and two policies of one
+// server need what either needs.
+func TestNeed(t *testing.T) {
+	fs, limits := confine.Gap{Axis: policy.AxisFs, What: "a"}, confine.Gap{Axis: policy.AxisLimits, What: "b"}
+	fatal := confine.Gap{Axis: policy.AxisNet, What: "c", Fatal: true}
+	refused := confine.Feature{Answer: confine.No, Detail: "refused"}
+	need := Need{Gaps: []confine.Gap{limits, fatal}}
+	for _, both := range []Need{need.add(Need{[]confine.Gap{fs, limits}, refused}), (Need{[]confine.Gap{fs, limits}, refused}).add(need)} {
+		if got := both.Axes(); !slices.Equal(got, Ordered([]policy.Axis{policy.AxisFs, policy.AxisLimits})) || len(both.Gaps) != 3 {
+			t.Errorf("%q of %v", got, both.Gaps)
+		}
+		if got := both.Fatal(); got == nil || got.What != fatal.What || both.Namespaces != refused {
+			t.Errorf("the fatal gap is %v, and namespaces are %v", got, both.Namespaces)
+		}
+	}
+	if len(need.Gaps) != 2 || need.Namespaces.Answer == confine.No || (Need{}).Fatal() != nil {
+		t.Errorf("%v was changed", need)
+	}
+}
+
+func axesOf(words string) (axes []policy.Axis) {
+	for _, word := range strings.Fields(words) {
+		axes = append(axes, policy.Axis(word))
+	}
+	return axes
+}
