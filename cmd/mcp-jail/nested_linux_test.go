@@ -151,8 +151,9 @@ func (n *nested) enter(t *testing.T, w *world) {
 	}
 }
 
-// nestedServer prints what it could do that no jail lets it do.
-const nestedServer = `cat "$0/.ssh/id_ed25519" 2>/dev/null && echo READ; echo x 2>/dev/null >"$0/planted" && echo PLANTED; unshare -U true 2>/dev/null && echo UNSHARED; echo RAN`
+// nestedServer prints what it could do that no jail lets it do. A message that quotes it has none of
+// these words.
+const nestedServer = `cat "$0/.ssh/id_ed25519" 2>/dev/null && echo RE"AD"; echo x 2>/dev/null >"$0/planted" && echo PLAN"TED"; unshare -U true 2>/dev/null && echo UNSHA"RED"; echo R"AN"`
 
 func (w *world) runNested(t *testing.T, flags ...string) (stderr string) {
 	t.Helper()
