@@ -19,6 +19,10 @@ func TestUnmapped(t *testing.T) {
 		if !isUnmapped(unknown) || isUnmapped(unknown-1) {
 			t.Errorf("%s namespaces deep, the root of the host counts as known", depth)
 		}
+		own := os.Getuid()
+		if !isMapped(own) || isMapped(own-1) || isMapped(own+1) || OwnerHost().SelfUnmapped {
+			t.Errorf("%s namespaces deep, the user %d counts as unknown, or another as known", depth, own)
+		}
 		if depth == "2" {
 			return
 		}
@@ -43,6 +47,25 @@ func TestUnmapped(t *testing.T) {
 	out, err := deeper.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestSelfUnmapped: in a user namespace without a map the user has the number of all unknown users.
+func TestSelfUnmapped(t *testing.T) {
+	if os.Getenv("SELF_UNMAPPED") != "" {
+		if !OwnerHost().SelfUnmapped {
+			t.Errorf("the user %d counts as known", os.Getuid())
+		}
+		return
+	}
+	if OwnerHost().SelfUnmapped {
+		t.Error("outside, the user counts as unknown")
+	}
+	inside := exec.Command("/proc/self/exe", "-test.run=^TestSelfUnmapped$")
+	inside.Env = append(os.Environ(), "SELF_UNMAPPED=1")
+	inside.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+	if out, err := inside.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,7 @@ func TestAuthorities(t *testing.T) {
 		{"a large file", net, "/home/u/ca/large", false, "", "larger"},
 		{"a file that is missing", net, "/home/u/ca/none", false, "", ""},
 		{"a relative path", net, "ca.pem", false, "", ""},
+		{"a relative path that the root directory has", net, "opt/corp/ca.pem", false, "", ""},
 		{"a file that a server may write", net + "[[servers.o.access.fs]]\npath = \"~/ca\"\nread = true\nwrite = true\n[servers.o]\ncommand = \"server\"\n", "/home/u/ca/corp.pem", false, "", "may write"},
 		{"a link that a server may replace", net + "[[servers.o.access.fs]]\npath = \"/home/u/proj\"\nread = true\nwrite = true\n[servers.o]\ncommand = \"server\"\n", "/home/u/proj/link", false, "", "may replace"},
 		{"a file that another user may replace", net, "/srv/shared/ca.pem", false, "", "may be written by other users"},
@@ -93,7 +95,8 @@ func TestAuthorities(t *testing.T) {
 	}
 }
 
-// TestAuthorityDirectories: directories of authorities are passed on if all can be read.
+// TestAuthorityDirectories: directories of authorities are passed on if all can be read, and no rule
+// refuses the variable.
 func TestAuthorityDirectories(t *testing.T) {
 	for value, want := range map[string]bool{"/etc/ssl/certs": true, "/etc/ssl/certs:/usr/share": true, "/etc/ssl/certs:/home/u/ca": false, "certs": false, "": false, "/etc/ssl/none": false} {
 		p, _ := mustResolve(t, newFake(aSystem, "f /home/u/ca/x"), aServer+"[[servers.s.access.net]]\nhost = \"*\"\nallow = true\n", func(h *hostfs.Host) {
@@ -105,6 +108,14 @@ func TestAuthorityDirectories(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: passed %v", value, got)
+		}
+	}
+	for rule, want := range map[string]bool{"": true, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
+		p, _ := mustResolve(t, newFake(aSystem), aServer+"[[servers.s.access.net]]\nhost = \"*\"\nallow = true\n"+rule, func(h *hostfs.Host) {
+			h.Environ = append(h.Environ, "SSL_CERT_DIR=/etc/ssl/certs")
+		})
+		if got := slices.ContainsFunc(p.Env, func(v policy.Variable) bool { return v.Name == "SSL_CERT_DIR" }); got != want {
+			t.Errorf("%q: passed %v", rule, got)
 		}
 	}
 }

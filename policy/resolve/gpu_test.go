@@ -32,7 +32,7 @@ c /dev/nvidia-uvm
 c /dev/nvidia-uvm-tools
 c /dev/nvidia-modeset
 c /dev/nvidia-caps/nvidia-cap1
-f /dev/nvidia-caps/nvidia-capx
+c /dev/nvidia-caps/nvidia-capx
 f /dev/nvidia1
 b /dev/nvidia2
 c /dev/nvidia-other
@@ -75,6 +75,9 @@ func TestGPU(t *testing.T) {
 			"/dev/dri/renderD128 /dev/dri/renderD129 " + nvidiaNodes, "", ""},
 		{"another maker", on, renderNode("128", "0000:00:02.0", "0x1af4", "virtio"), "", "", "gpu gpu"},
 		{"a render node without a device", on, "c /dev/dri/renderD128", "", "", "gpu gpu"},
+		{"a render node by another name", on, strings.ReplaceAll(renderNode("128", "0000:00:02.0", "0x8086", "i915"), "renderD128", "renderD128x"), "", "", "gpu"},
+		{"a rule that grants more", on + "[[servers.s.access.fs]]\npath = \"/opt/cuda\"\nread = true\nwrite = true\n", "c /dev/nvidiactl\nd /opt/cuda", "/dev/nvidiactl", "/opt/cuda read write execute", ""},
+		{"a rule that grants as much", on + "[[servers.s.access.fs]]\npath = \"/opt/cuda\"\nread = true\nexecute = true\n", "c /dev/nvidiactl\nd /opt/cuda\nd /sys/module/nvidia", "/dev/nvidiactl", "/sys/module/nvidia read", ""},
 		{"WSL", on, "c /dev/dxg\nf /usr/lib/wsl/lib/libcuda.so", "/dev/dxg", "", ""},
 		{"NixOS", on, "c /dev/kfd\nl /run/opengl-driver /nix/store/abc-graphics-drivers\nl /nix/store/abc-graphics-drivers/lib ../def-mesa/lib\nd /nix/store/def-mesa/lib", "/dev/kfd", "/nix/store/abc-graphics-drivers read execute|/nix/store read execute", ""},
 		{"none", on, "", "", "", "gpu"},

@@ -35,7 +35,7 @@ func UseAccepted(stateDir string, files []*wrapping.File) {
 		f.Accepted = map[string]bool{}
 		known, _ := readAccepted(stateDir, f.Real()) // else nothing is accepted
 		for _, e := range f.Entries {
-			if digest := known.Entries[e.Key()]; digest != "" && digest == e.Digest() {
+			if digest := known.Entries[e.Key()]; digest == e.Digest() {
 				f.Accepted[e.Key()] = true
 			}
 		}

@@ -29,6 +29,8 @@ func TestAccepted(t *testing.T) {
 		"another program":                 {one, strings.Replace(one, "cat", "sh", 1), []string{"one"}, false, nil},
 		"one more waiver":                 {one, strings.Replace(one, `"--waive"`, `"--waive", "net", "--waive"`, 1), []string{"one"}, false, nil},
 		"another value of a variable":     {one, strings.Replace(one, `"1"`, `"2"`, 1), []string{"one"}, false, nil},
+		"another directory":               {one, strings.Replace(one, `"env"`, `"cwd": "/tmp", "env"`, 1), []string{"one"}, false, nil},
+		"a file of variables":             {one, strings.Replace(one, `"env"`, `"envFile": "/tmp/e", "env"`, 1), []string{"one"}, false, nil},
 		"another entry of that kind":      {one, two, []string{"one"}, false, nil},
 		"a second question":               {one + "," + two, one + "," + two, []string{"one"}, true, []string{"one", "two"}},
 		"a second question, changed":      {one + "," + two, strings.Replace(one, "cat", "sh", 1) + "," + two, []string{"one"}, true, []string{"two"}},
@@ -97,8 +99,8 @@ func newProject(t *testing.T) project {
 		t.Fatal(err)
 	}
 	w := project{clients.Host{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project")}, filepath.Join(dir, "state")}
-	for _, d := range []string{w.host.Home, w.host.Project, w.state} {
-		if err := os.Mkdir(d, 0o700); err != nil {
+	for _, d := range []string{w.host.Home, filepath.Join(w.host.Project, ".vscode"), w.state} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,10 +110,10 @@ func newProject(t *testing.T) project {
 // read returns the file of the project with some entries.
 func (w project) read(t *testing.T, entries string) *wrapping.File {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.host.Project, ".mcp.json"), []byte(`{"mcpServers": {`+entries+`}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.host.Project, ".vscode", "mcp.json"), []byte(`{"servers": {`+entries+`}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files, err := wrapping.Find(w.host, wrapping.Selection{Clients: []string{"claude-code"}})
+	files, err := wrapping.Find(w.host, wrapping.Selection{Clients: []string{"vscode"}})
 	if err != nil || len(files) != 1 || !files[0].IsProject() {
 		t.Fatal(files, err)
 	}

@@ -172,20 +172,22 @@ func (c Console) WriteText(text string) {
 // AskText prints a question to Err, and returns the line that the user types. If hidden is set, what
 // is typed is not shown. Callers ask Asks before.
 func (c Console) AskText(question string, hidden bool) (text string, err error) {
-	fmt.Fprint(c.err, show.Line(question))
 	conn, err := c.in.SyscallConn()
 	if err != nil {
 		return "", err
 	}
 	read := func(fd uintptr) {
-		var line []byte
-		if hidden {
-			line, err = term.ReadPassword(int(fd))
-			fmt.Fprintln(c.err)
-		} else {
+		if !hidden {
+			fmt.Fprint(c.err, show.Line(question))
 			text, err = bufio.NewReader(io.LimitReader(c.in, maxTyped)).ReadString('\n')
 			return
 		}
+		// Before the question: the answer may come at once, as from a clipboard.
+		defer hideTyped(int(fd))()
+		fmt.Fprint(c.err, show.Line(question))
+		var line []byte
+		line, err = term.ReadPassword(int(fd))
+		fmt.Fprintln(c.err)
 		text = string(line)
 	}
 	if failed := conn.Control(read); failed != nil {

@@ -48,6 +48,7 @@ func TestCheck(t *testing.T) {
 			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+root+`"}], "q@m": []}}`)
 		}, false},
 		"a folder beside it": {"dir", func(t *testing.T, root, _ string) { testkit.Must(t, os.Mkdir(filepath.Dir(root)+"/2.0.0", 0o700)) }, true},
+		"a file beside it":   {"dir", func(t *testing.T, root, _ string) { testkit.WriteFile(t, filepath.Dir(root)+"/.DS_Store", "x") }, false},
 		"a folder in its place": {"dir", func(t *testing.T, root, _ string) {
 			testkit.Must(t, os.Rename(root, filepath.Dir(root)+"/2.0.0"))
 		}, true},
@@ -87,5 +88,32 @@ func TestCheck(t *testing.T) {
 	}
 	if got := Check(t.TempDir()); got != nil {
 		t.Errorf("without a record: %v", got)
+	}
+}
+
+// TestRemember: what is noted of a plugin's other version goes, and what is noted of its other files and
+// of other plugins stays.
+func TestRemember(t *testing.T) {
+	plugin := func(client, id, root, file string) Plugin {
+		return Plugin{Client: client, ID: id, Root: root, File: Seen{Path: root + "/" + file}}
+	}
+	first := plugin("claude-code", "p", "/1", "a.json")
+	for name, c := range map[string]struct {
+		then Plugin
+		want int
+	}{
+		"the same file":         {first, 1},
+		"another file":          {plugin("claude-code", "p", "/1", "b.json"), 2},
+		"another version":       {plugin("claude-code", "p", "/2", "b.json"), 1},
+		"another plugin":        {plugin("claude-code", "q", "/1", "a.json"), 2},
+		"one of another client": {plugin("gemini", "p", "/1", "a.json"), 2},
+	} {
+		state := t.TempDir()
+		testkit.Must(t, os.Chmod(state, 0o700))
+		testkit.Must(t, Remember(state, first, true))
+		testkit.Must(t, Remember(state, c.then, true))
+		if all, err := Load(state); err != nil || len(all) != c.want {
+			t.Errorf("%s: %v, %v, want %d", name, all, err, c.want)
+		}
 	}
 }

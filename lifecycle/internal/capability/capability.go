@@ -121,7 +121,7 @@ func IsTask(result []byte) bool {
 
 // mayHold reports whether a name or a value can be in a text. It saves decoding most messages.
 func mayHold(message []byte, text string) bool {
-	return bytes.Contains(message, []byte(text)) || bytes.Contains(message, []byte(`\u`)) || bytes.Contains(message, []byte(`\/`))
+	return bytes.Contains(message, []byte(text)) || bytes.Contains(message, []byte(`\u`))
 }
 
 // remove returns an object without the member at a path. All other bytes stay. If there is no such

@@ -74,6 +74,24 @@ func TestStripServer(t *testing.T) {
 	}
 }
 
+func TestStripTools(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]string{
+		`{"tools":[{"name":"a","execution":{"taskSupport":"required", "x":1}}, {"name":"b","execution":{"taskSupport":"optional"}}]}`: `{"tools":[{"name":"a","execution":{ "x":1}},{"name":"b","execution":{}}]}`,
+		// A tool that takes no task says what holds here, and the name elsewhere is the server's.
+		`{"tools":[{"name":"a","execution":{"taskSupport":"forbidden"}}]}`:                          "",
+		`{"tools":[{"name":"a","inputSchema":{"properties":{"execution":{"taskSupport":"x"}}}}]}`:   "",
+		`{"tools":{"execution":{"taskSupport":"required"}},"execution":{"taskSupport":"required"}}`: "",
+	} {
+		if want == "" {
+			want = list
+		}
+		if got := string(StripTools([]byte(list))); got != want {
+			t.Errorf("%s became\n%s, want\n%s", list, got, want)
+		}
+	}
+}
+
 func TestIsTask(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]bool{
@@ -84,6 +102,7 @@ func TestIsTask(t *testing.T) {
 		`{"task":{"taskId":"1"},"_meta":{}}`: true,
 		`{"resultType":"complete","content":[{"text":"task"}]}`: false,
 		`{"content":[],"task":{"taskId":"1"}}`:                  false, // an answer with a member of the server's own
+		`{"task":{"title":"buy milk"}}`:                         false,
 		`{"task":"buy milk"}`:                                   false,
 		`{"structuredContent":{"resultType":"task"}}`:           false,
 	} {

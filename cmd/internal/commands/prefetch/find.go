@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -94,8 +95,8 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 		return nil, lockfile.Key{} // only the client knows where the package comes from
 	}
 	p.again = "mcp-jail install "
-	for _, axis := range waived(w.Flags) {
-		p.again += "--waive " + show.Spelled([]string{axis}) + " "
+	if axes := gaps.Waived(w.Flags); axes != nil {
+		p.again += show.Spelled(gaps.Waive(nil, axes)) + " "
 	}
 	p.again += session.AskedLine(nil, w.Argv, &line)
 	if plain != key { // the entry's variables choose the registry
@@ -113,18 +114,6 @@ func fetches(w clients.Wrapped) bool {
 	}
 	t, err := session.Load(common, flags, "", "", cmdline.Server{Given: true, Argv: w.Argv})
 	return err != nil || t.Policy.Packages.AutoInstall
-}
-
-// waived returns the axes of the flags --waive.
-func waived(flags []string) (axes []string) {
-	for i, word := range flags {
-		if axis, ok := strings.CutPrefix(word, "--waive="); ok {
-			axes = append(axes, axis)
-		} else if word == "--waive" && i+1 < len(flags) {
-			axes = append(axes, flags[i+1])
-		}
-	}
-	return axes
 }
 
 func environment(environ []string, env []clients.Variable) []string {

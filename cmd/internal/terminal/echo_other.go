@@ -1,0 +1,5 @@
+//go:build !linux
+
+package terminal
+
+func hideTyped(int) (restore func()) { return func() {} }
