@@ -50,22 +50,33 @@ func TestUnmapped(t *testing.T) {
 	}
 }
 
-// TestSelfUnmapped: in a user namespace without a map the user has the number of all unknown users.
+// TestSelfUnmapped: in a user namespace without a map the user has the number of all unknown users. A
+// map may give it to the user, as to nobody in a container.
 func TestSelfUnmapped(t *testing.T) {
-	if os.Getenv("SELF_UNMAPPED") != "" {
-		if !OwnerHost().SelfUnmapped {
-			t.Errorf("the user %d counts as known", os.Getuid())
+	if want := os.Getenv("SELF_UNMAPPED"); want != "" {
+		if got := OwnerHost().SelfUnmapped; got != (want == "true") || os.Getuid() != 65534 {
+			t.Errorf("the user %d counts as unknown: %v, want %s", os.Getuid(), got, want)
 		}
 		return
 	}
 	if OwnerHost().SelfUnmapped {
 		t.Error("outside, the user counts as unknown")
 	}
-	inside := exec.Command("/proc/self/exe", "-test.run=^TestSelfUnmapped$")
-	inside.Env = append(os.Environ(), "SELF_UNMAPPED=1")
-	inside.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
-	if out, err := inside.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
-		t.Errorf("%v\n%s", err, out)
+	outside := os.Getuid()
+	if outside == 0 {
+		outside = 1000 // the root of the host stays outside
+	}
+	for want, attr := range map[string]*syscall.SysProcAttr{
+		"true": {},
+		"false": {Credential: &syscall.Credential{Uid: 65534, NoSetGroups: true}, UidMappings: []syscall.SysProcIDMap{{ContainerID: 65534, HostID: outside, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}},
+	} {
+		inside := exec.Command("/proc/self/exe", "-test.run=^TestSelfUnmapped$")
+		inside.Env, inside.SysProcAttr = append(os.Environ(), "SELF_UNMAPPED="+want), attr
+		attr.Cloneflags = syscall.CLONE_NEWUSER
+		if out, err := inside.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+			t.Errorf("%s: %v\n%s", want, err, out)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func TestAuthorityDirectories(t *testing.T) {
 			t.Errorf("%q: passed %v", value, got)
 		}
 	}
-	for rule, want := range map[string]bool{"": true, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
+	for rule, want := range map[string]bool{"": true, "[[servers.s.access.fs]]\npath = \"/etc/ssl/certs\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
 		p, _ := mustResolve(t, newFake(aSystem), aServer+"[[servers.s.access.net]]\nhost = \"*\"\nallow = true\n"+rule, func(h *hostfs.Host) {
 			h.Environ = append(h.Environ, "SSL_CERT_DIR=/etc/ssl/certs")
 		})

@@ -76,6 +76,8 @@ func TestGPU(t *testing.T) {
 		{"another maker", on, renderNode("128", "0000:00:02.0", "0x1af4", "virtio"), "", "", "gpu gpu"},
 		{"a render node without a device", on, "c /dev/dri/renderD128", "", "", "gpu gpu"},
 		{"a render node by another name", on, strings.ReplaceAll(renderNode("128", "0000:00:02.0", "0x8086", "i915"), "renderD128", "renderD128x"), "", "", "gpu"},
+		{"a file by the name of a render node", on, strings.Replace(renderNode("128", "0000:03:00.0", "0x1002", "amdgpu"), "c /dev/dri", "f /dev/dri", 1) + "c /dev/kfd",
+			"/dev/kfd", "/sys/devices/pci0000:00/0000:03:00.0 read|/sys/module/amdgpu read", ""},
 		{"a rule that grants more", on + "[[servers.s.access.fs]]\npath = \"/opt/cuda\"\nread = true\nwrite = true\n", "c /dev/nvidiactl\nd /opt/cuda", "/dev/nvidiactl", "/opt/cuda read write execute", ""},
 		{"a rule that grants as much", on + "[[servers.s.access.fs]]\npath = \"/opt/cuda\"\nread = true\nexecute = true\n", "c /dev/nvidiactl\nd /opt/cuda\nd /sys/module/nvidia", "/dev/nvidiactl", "/sys/module/nvidia read", ""},
 		{"WSL", on, "c /dev/dxg\nf /usr/lib/wsl/lib/libcuda.so", "/dev/dxg", "", ""},

@@ -161,6 +161,8 @@ func TestPrivateHomeOwners(t *testing.T) {
 			changed: map[string]hostfs.FileInfo{"/tmp": {Mode: fs.ModeSticky | 0o777}, "/tmp/mcp-jail": {UID: 71001}}, want: "/tmp/mcp-jail belongs to user 71001"},
 		"below /tmp, planted by a user unknown here": {files: "d /tmp/mcp-jail/servers", edit: func(h *hostfs.Host) { h.StateDir = "/tmp/mcp-jail" },
 			changed: map[string]hostfs.FileInfo{"/tmp": {UID: 65534, Mode: fs.ModeSticky | 0o777}, "/tmp/mcp-jail": {UID: 65534}}, want: "/tmp/mcp-jail belongs to user"},
+		"on the way below /tmp, planted by a user unknown here": {files: "d /tmp/a/mcp-jail/servers", edit: func(h *hostfs.Host) { h.StateDir = "/tmp/a/mcp-jail" },
+			changed: map[string]hostfs.FileInfo{"/tmp": {UID: 65534, Mode: fs.ModeSticky | 0o777}, "/tmp/a": {UID: 65534}}, want: "/tmp/a belongs to user"},
 		"an unknown user's link in /tmp": {files: "d /data/jail\nl /tmp/mcp-jail /data/jail", edit: func(h *hostfs.Host) { h.StateDir = "/tmp/mcp-jail" },
 			changed: map[string]hostfs.FileInfo{"/tmp": {UID: 65534, Mode: fs.ModeSticky | 0o777}, "/tmp/mcp-jail": {UID: 65534}}, want: "/tmp/mcp-jail belongs to user"},
 		"an unknown owner's directory that its group may write": {files: "d " + state, changed: map[string]hostfs.FileInfo{"/home": {UID: 65534, GID: 65534, Mode: 0o775}}, want: "/home may be written by other users"},
