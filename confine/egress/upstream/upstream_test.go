@@ -198,3 +198,57 @@ func TestFromEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// TestConnect: an HTTP proxy gets the credentials of its URL, only the status 2xx is a connection, and
+// no byte after the head is lost.
+func TestConnect(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n\r\n"
+	for _, c := range []struct{ user, head, fails string }{
+		{"", ok, ""},
+		{"me:se%3Acret@", ok, ""},
+		{"", "HTTP/1.0 204 \r\nA: b\r\n\r\n", ""},
+		{"me:wrong@", "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "refused CONNECT"},
+		{"", "HTTP/1.1 301 Moved\r\n\r\n", "refused CONNECT"},
+		{"", "HTTP/1.1 2\r\n\r\n", "refused CONNECT"},
+		{"", "SSH-2.0-x 200 \r\n\r\n", "refused CONNECT"},
+		{"", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "too long"},
+		{"", "HTTP/1.1 200 OK\r\n", "EOF"},
+	} {
+		asked := make(chan string, 1)
+		at := listen(t, func(conn net.Conn) {
+			head := ""
+			for b := bufio.NewReader(conn); !strings.HasSuffix(head, "\r\n\r\n"); {
+				line, err := b.ReadString('\n')
+				if head += line; err != nil {
+					break
+				}
+			}
+			asked <- head
+			io.WriteString(conn, c.head+"hello")
+		})
+		u, err := url.Parse("http://" + c.user + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := Dial(t.Context(), u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
+		head := <-asked
+		if want := "Proxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n"; !strings.HasPrefix(head, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n") || strings.Contains(head, want) != strings.Contains(c.user, "cret") {
+			t.Errorf("%q asks %q", c.user, head)
+		}
+		switch {
+		case c.fails != "":
+			if err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), "wrong") {
+				t.Errorf("%.50q: %v, want %s", c.head, err, c.fails)
+			}
+		case err != nil:
+			t.Errorf("%.50q: %v", c.head, err)
+		default:
+			if got, err := io.ReadAll(conn); string(got) != "hello" {
+				t.Errorf("%.50q: then %q, %v", c.head, got, err)
+			}
+		}
+		if conn != nil {
+			conn.Close()
+		}
+	}
+}
