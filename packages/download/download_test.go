@@ -4,15 +4,25 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/npmcache"
 )
 
 // archiveOf packs headers; a file has its name as content.
@@ -45,10 +55,10 @@ func TestUnpack(t *testing.T) {
 		want    string // "" if npm unpacks it
 	}{
 		"files":               {[]tar.Header{file("package/a"), file("other/d/b"), {Name: "package/x", Mode: 0o700}, {Name: "package/none"}}, "a -rw-r--r--; d drwxr-xr-x; d/b -rw-r--r--; none -rw-rw-rw-; x -rwxr--r--"},
-		"a directory":         {[]tar.Header{{Name: "package/", Typeflag: tar.TypeDir}, {Name: "package/e/f/", Typeflag: tar.TypeDir}, file("package/e/a")}, "e drwxr-xr-x; e/a -rw-r--r--; e/f drwxr-xr-x"},
+		"a directory":         {[]tar.Header{{Name: "package/", Typeflag: tar.TypeDir}, {Name: "package/e/f/", Typeflag: tar.TypeDir}, file("package/e/a")}, "e drwxr-xr-x; e/a -rw-r--r--"},
 		"a file at the top":   {[]tar.Header{file("top"), file("package/a")}, "a -rw-r--r--"},
 		"links are left out":  {[]tar.Header{{Name: "package/l", Linkname: "/etc", Typeflag: tar.TypeSymlink}, {Name: "package/h", Linkname: "package/a", Typeflag: tar.TypeLink}, file("package/l/a")}, "l drwxr-xr-x; l/a -rw-r--r--"},
-		"a name twice":        {[]tar.Header{file("package/a"), {Name: "package/a", Mode: 0o755}}, "a -rwxr-xr-x"},
+		"a name twice":        {[]tar.Header{file("package/a"), {Name: "package/a", Mode: 0o755}}, "a -rw-r--r--"},
 		"upwards":             {[]tar.Header{file("package/../../a")}, ""},
 		"absolute":            {[]tar.Header{file("/package/a")}, ""},
 		"a dot":               {[]tar.Header{file("./package/a")}, ""},
@@ -59,6 +69,13 @@ func TestUnpack(t *testing.T) {
 		"a directory as file": {[]tar.Header{file("package/a/b"), file("package/a")}, ""},
 		".gitignore":          {[]tar.Header{file("package/.gitignore")}, ".npmignore -rw-r--r--"},
 		"both, git first":     {[]tar.Header{file("package/.gitignore"), file("package/.npmignore")}, ".npmignore -rw-r--r--"},
+		"in two top folders":  {[]tar.Header{file("package/.npmignore"), file("other/.gitignore")}, ".npmignore -rw-r--r--"},
+		"a drive":             {[]tar.Header{file("package/c:a")}, ""},
+		"a line end":          {[]tar.Header{file("package/a\nb")}, ""},
+		"not UTF-8":           {[]tar.Header{{Name: "package/\xff", Mode: 0o644, Format: tar.FormatGNU}}, ""},
+		"very deep":           {[]tar.Header{file("package/" + strings.Repeat("a/", 1100) + "f")}, ""},
+		"known records":       {[]tar.Header{{Name: "package/a", Mode: 0o644, PAXRecords: map[string]string{"comment": "x"}, Format: tar.FormatPAX}}, "a -rw-r--r--"},
+		"another record":      {[]tar.Header{{Name: "package/a", Mode: 0o644, PAXRecords: map[string]string{"mode": "0777"}, Format: tar.FormatPAX}}, ""},
 		"both, npm first":     {[]tar.Header{file("package/.npmignore"), file("package/.gitignore")}, ".npmignore -rw-r--r--"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +84,7 @@ func TestUnpack(t *testing.T) {
 			if name == "files" {
 				c.want = strings.ReplaceAll(c.want, "none -rw-rw-rw-", "none -rw-r--r--")
 			}
-			err := unpack(archiveOf(t, c.headers...), dir)
+			err := unpack(bytes.NewReader(archiveOf(t, c.headers...)), dir)
 			if (err != nil) != (c.want == "") || err != nil && !errors.Is(err, errOther) {
 				t.Fatal(err)
 			}
@@ -79,7 +96,13 @@ func TestUnpack(t *testing.T) {
 			}
 		})
 	}
-	if err := unpack([]byte("no archive"), filepath.Join(t.TempDir(), "to")); !errors.Is(err, errOther) {
+	for _, end := range []string{"garbage", "\x00"} {
+		text := append(archiveOf(t, file("package/a")), end...)
+		if err := unpack(bytes.NewReader(text), filepath.Join(t.TempDir(), "to")); !errors.Is(err, errOther) {
+			t.Errorf("%q after the archive: %v", end, err)
+		}
+	}
+	if err := unpack(strings.NewReader("no archive"), filepath.Join(t.TempDir(), "to")); !errors.Is(err, errOther) {
 		t.Error(err)
 	}
 }
@@ -196,5 +219,115 @@ func TestSplitSpec(t *testing.T) {
 		if name, rng := splitSpec(spec); name+" "+rng != want {
 			t.Errorf("%s: %s %s", spec, name, rng)
 		}
+	}
+}
+
+// newTestRegistry returns a registry with a cache, and variables beside those that it needs.
+func newTestRegistry(t *testing.T, address string, variables map[string]string) (*registry, error) {
+	t.Helper()
+	all := map[string]string{"npm_config_registry": address, "npm_config_cache": t.TempDir(), "npm_config_prefer_offline": "true"}
+	maps.Copy(all, variables)
+	return newRegistry(func(name string) string { return all[name] })
+}
+
+// TestSettings: with what changes what npm believes or leaves out, npm installs.
+func TestSettings(t *testing.T) {
+	for _, setting := range []string{"", "ca=x", "before=2020-01-01", "min_release_age=3", "omit=optional", "include=dev", "strict_ssl=false", "prefer_offline=false"} {
+		name, value, _ := strings.Cut(setting, "=")
+		if _, err := newTestRegistry(t, "https://r.test/", map[string]string{"npm_config_" + name: value}); errors.Is(err, errOther) != (setting != "") {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+}
+
+// TestArchive fetches an archive from the registry alone, with the credentials of its path, and keeps
+// and unpacks it only if it is the one that is asked for.
+func TestArchive(t *testing.T) {
+	good := archiveOf(t, tar.Header{Name: "package/a", Mode: 0o644})
+	sum := sha512.Sum512(good)
+	integrity := "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
+	var asked []string
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
+	defer other.Close()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path+" "+r.Header.Get("Authorization"))
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		case "/here":
+			http.Redirect(w, r, "/good", http.StatusFound)
+		case "/bad":
+			w.Write(append(slices.Clone(good), 'x'))
+		case "/stuck":
+			w.Header().Set("Content-Length", "100")
+			w.Write(good[:50])
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			w.Write(good)
+		}
+	}))
+	defer site.Close()
+	at := strings.TrimPrefix(site.URL, "http:")
+	for address, want := range map[string]string{
+		site.URL + "/good": "/good Bearer all", site.URL + "/own/good": "/own/good Bearer own", site.URL + "/bad": "", site.URL + "/away": "", site.URL + "/here": "", site.URL + "/stuck": "",
+		other.URL + "/good": "", "https:" + at + "/good": "", "http://registry.npmjs.org/good?x": "/good Bearer all",
+	} {
+		asked = nil
+		r, err := newTestRegistry(t, site.URL, map[string]string{"npm_config_" + at + "/:_authToken": "all", "npm_config_" + at + "/own/:_authToken": "own"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.idle = 50 * time.Millisecond
+		if want != "" {
+			r.idle = time.Minute
+		}
+		dir := filepath.Join(t.TempDir(), "to")
+		err = r.unpack(t.Context(), "a", address, integrity, dir)
+		if got := strings.Join(asked, "; "); (err == nil) != (want != "") || want != "" && got != want {
+			t.Errorf("%s: asked %q, %v", address, got, err)
+		}
+		if _, err := os.Lstat(dir); (err == nil) != (want != "") {
+			t.Errorf("%s: %v", address, err)
+		}
+		file, err := npmcache.ContentFile(r.cache, integrity)
+		if err != nil || want == "" {
+			continue
+		}
+		// Content that was changed in the cache is fetched again, or not taken.
+		if err := os.WriteFile(file, []byte("changed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.unpackContent(integrity, dir+"2"); err == nil {
+			t.Errorf("%s: changed content was taken", address)
+		}
+		if err := r.unpack(t.Context(), "a", address, integrity, dir+"3"); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestAuthorities: with npm's cafile only its authorities are believed.
+func TestAuthorities(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	site := httptest.NewTLSServer(http.NotFoundHandler())
+	defer site.Close()
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one, err := authorities(file, "")
+	only := x509.NewCertPool()
+	only.AddCert(site.Certificate())
+	if err != nil || !one.Equal(only) {
+		t.Errorf("with a cafile there are others, or none: %v", err)
+	}
+	system, err := x509.SystemCertPool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	system.AddCert(site.Certificate())
+	if both, err := authorities("", file); err != nil || !both.Equal(system) {
+		t.Errorf("with another file beside the system's: %v", err)
 	}
 }

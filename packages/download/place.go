@@ -29,11 +29,7 @@ func place(tree []*node, w *walk, work string) error {
 			}
 			continue
 		}
-		text, err := w.registry.archive(w.ctx, n.name, "", n.Integrity)
-		if err == nil {
-			err = unpack(text, to)
-		}
-		if err != nil {
+		if err := w.registry.unpack(w.ctx, n.name, "", n.Integrity, to); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,14 +26,25 @@ type registry struct {
 	getenv func(name string) string
 	cache  string // npm's
 	client *http.Client
+	idle   time.Duration // after which an answer that does not go on is given up
+	asking chan struct{} // for metadata at once, which are in memory
 }
+
+// others are the settings with which npm installs: it knows other authorities, versions or a tree
+// that is not all of the lock file.
+var others = []string{"ca", "before", "min_release_age", "omit", "include"}
 
 // maxArchive bounds an archive in bytes. The jail has its own limit of a file.
 const maxArchive = 512 << 20
 
 func newRegistry(getenv func(string) string) (*registry, error) {
 	setting := func(name string) string { return getenv("npm_config_" + name) }
-	if setting("strict_ssl") == "false" || setting("ca") != "" || setting("before") != "" || setting("min_release_age") != "" || setting("cache") == "" || setting("prefer_offline") != "true" {
+	for _, name := range others {
+		if setting(name) != "" {
+			return nil, errOther
+		}
+	}
+	if setting("strict_ssl") == "false" || setting("cache") == "" || setting("prefer_offline") != "true" {
 		return nil, errOther
 	}
 	for _, pair := range os.Environ() {
@@ -41,19 +53,9 @@ func newRegistry(getenv func(string) string) (*registry, error) {
 			return nil, errOther
 		}
 	}
-	roots, err := x509.SystemCertPool()
+	roots, err := authorities(setting("cafile"), getenv("NODE_EXTRA_CA_CERTS"))
 	if err != nil {
 		return nil, err
-	}
-	for _, file := range []string{setting("cafile"), getenv("NODE_EXTRA_CA_CERTS")} {
-		if file == "" {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		roots.AppendCertsFromPEM(text)
 	}
 	at := connections
 	if n, err := strconv.Atoi(setting("maxsockets")); err == nil && n > 0 {
@@ -64,7 +66,23 @@ func newRegistry(getenv func(string) string) (*registry, error) {
 		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
 		ForceAttemptHTTP2: true, MaxConnsPerHost: at, MaxIdleConnsPerHost: at, ResponseHeaderTimeout: time.Minute,
 	}
-	return &registry{getenv: getenv, cache: filepath.Join(setting("cache"), "_cacache"), client: &http.Client{Transport: transport}}, nil
+	// A redirection is npm's: it decides who gets the credentials.
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &registry{getenv: getenv, cache: filepath.Join(setting("cache"), "_cacache"), client: client, idle: time.Minute, asking: make(chan struct{}, connections)}, nil
+}
+
+// authorities returns those of the system and of a file, as node does, or only those of npm's cafile.
+func authorities(cafile, extra string) (roots *x509.CertPool, err error) {
+	file := cafile
+	if roots = x509.NewCertPool(); file == "" {
+		if roots, err = x509.SystemCertPool(); err != nil || extra == "" {
+			return roots, err
+		}
+		file = extra
+	}
+	text, err := os.ReadFile(file)
+	roots.AppendCertsFromPEM(text)
+	return roots, err
 }
 
 // of returns the registry of a package.
@@ -83,14 +101,21 @@ func (r *registry) packument(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.asking <- struct{}{}
+	defer func() { <-r.asking }()
 	address := npmcache.PackumentURL(base, name)
 	if text, err := npmcache.Packument(r.cache, address); err == nil {
 		return text, nil
 	}
 	request := map[string]string{"accept": "application/json"}
-	text, header, err := r.get(ctx, address, base, request, npmcache.MaxPackument)
+	body, header, err := r.get(ctx, address, base, request)
 	if err != nil {
 		return nil, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, npmcache.MaxPackument+1))
+	if err != nil || len(text) > npmcache.MaxPackument {
+		return nil, errors.Join(errOther, err)
 	}
 	response := map[string]string{}
 	for _, name := range []string{"cache-control", "content-type", "date", "etag", "last-modified"} {
@@ -101,75 +126,127 @@ func (r *registry) packument(ctx context.Context, name string) ([]byte, error) {
 	return text, npmcache.AddAnswer(r.cache, address, text, request, response)
 }
 
-// archive returns the archive of an integrity, from npm's cache or from its address.
-func (r *registry) archive(ctx context.Context, name, address, integrity string) ([]byte, error) {
-	if text, err := npmcache.Content(r.cache, integrity, maxArchive); err == nil {
-		return text, nil
+// unpack unpacks the archive of an integrity, from npm's cache or from its address. It is never in
+// memory as a whole.
+func (r *registry) unpack(ctx context.Context, name, address, integrity, dir string) error {
+	if content, err := npmcache.Open(r.cache, integrity); err == nil {
+		err = npmcache.Check(content, integrity, maxArchive)
+		content.Close()
+		if err == nil {
+			return r.unpackContent(integrity, dir)
+		}
 	}
+	if err := r.archive(ctx, name, address, integrity); err != nil {
+		return err
+	}
+	return r.unpackContent(integrity, dir)
+}
+
+// unpackContent checks a content again while it is unpacked: a server may write the user's cache,
+// where content of npm's cache may lie.
+func (r *registry) unpackContent(integrity, dir string) error {
+	content, err := npmcache.Open(r.cache, integrity)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	read, write := io.Pipe()
+	checked := make(chan error, 1)
+	go func() { checked <- npmcache.Check(read, integrity, maxArchive) }()
+	all := io.TeeReader(content, write)
+	err = unpack(all, dir)
+	_, rest := io.Copy(io.Discard, all)
+	write.Close()
+	return errors.Join(err, rest, <-checked)
+}
+
+// archive fetches the archive of an integrity into npm's cache.
+func (r *registry) archive(ctx context.Context, name, address, integrity string) error {
 	base, err := r.of(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The metadata of a mirror name the registry of npm, and npm asks the mirror: replace-registry-host.
-	if replace := cmp.Or(r.getenv("npm_config_replace_registry_host"), "npmjs"); u.Host != base.Host && (replace == "always" || replace == "npmjs" && u.Host == "registry.npmjs.org") {
-		u.Scheme, u.Host = base.Scheme, base.Host
+	if replace := cmp.Or(r.getenv("npm_config_replace_registry_host"), "npmjs"); replace == "always" || replace == "npmjs" && u.Host == "registry.npmjs.org" {
+		u = &url.URL{Scheme: base.Scheme, User: base.User, Host: base.Host, Path: u.Path, RawPath: u.RawPath}
 	}
-	if u.Host != base.Host {
-		return nil, errOther
+	if u.Scheme != base.Scheme || u.Host != base.Host {
+		return errOther
 	}
-	text, _, err := r.get(ctx, u.String(), base, nil, maxArchive)
+	body, _, err := r.get(ctx, u.String(), base, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if npmcache.Integrity(text) != integrity {
-		return nil, fmt.Errorf("%s is not what the metadata name", u.Redacted())
-	}
-	return text, npmcache.AddContent(r.cache, integrity, text)
+	defer body.Close()
+	return npmcache.Keep(r.cache, integrity, body, maxArchive)
 }
 
-func (r *registry) get(ctx context.Context, address string, base *url.URL, headers map[string]string, most int64) ([]byte, http.Header, error) {
+// get asks the registry. The caller closes the body.
+func (r *registry) get(ctx context.Context, address string, base *url.URL, headers map[string]string) (io.ReadCloser, http.Header, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
+		cancel()
 		return nil, nil, err
 	}
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
-	if login := r.login(base); login != "" && req.URL.Host == base.Host {
-		req.Header.Set("Authorization", login)
+	if req.URL.Host == base.Host {
+		if login := cmp.Or(r.login(req.URL), r.login(base)); login != "" {
+			req.Header.Set("Authorization", login)
+		}
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
+		cancel()
 		return nil, nil, err
 	}
-	defer resp.Body.Close()
+	body := &answer{resp.Body, r.idle, time.AfterFunc(r.idle, cancel), cancel}
 	if resp.StatusCode != http.StatusOK {
+		body.Close()
 		return nil, nil, fmt.Errorf("%s: %s", req.URL.Redacted(), resp.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = errOther
-	}
-	return text, resp.Header, err
+	return body, resp.Header, nil
 }
 
-// login returns the header of the credentials for a registry. npm looks for them under its address,
-// and under the directories above.
-func (r *registry) login(base *url.URL) string {
-	at := "//" + base.Host + strings.TrimSuffix(base.Path, "/") + "/"
+// answer is the body of one.
+type answer struct {
+	io.ReadCloser
+	idle  time.Duration
+	timer *time.Timer
+	end   context.CancelFunc
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.timer.Reset(a.idle)
+	return n, err
+}
+
+func (a *answer) Close() error {
+	a.timer.Stop()
+	a.end()
+	return a.ReadCloser.Close()
+}
+
+// login returns the header of the credentials for an address. npm looks for them under it, and under
+// the directories above.
+func (r *registry) login(address *url.URL) string {
+	at := "//" + address.Host + strings.TrimSuffix(address.EscapedPath(), "/") + "/"
 	for {
 		value := func(name string) string { return r.getenv("npm_config_" + at + ":" + name) }
-		password, _ := base64.StdEncoding.DecodeString(value("_password"))
+		password, err := base64.StdEncoding.DecodeString(value("_password"))
 		switch {
 		case value("_authToken") != "":
 			return "Bearer " + value("_authToken")
 		case value("_auth") != "":
 			return "Basic " + value("_auth")
-		case value("username") != "" && len(password) > 0:
+		case value("username") != "" && len(password) > 0 && err == nil:
 			return "Basic " + base64.StdEncoding.EncodeToString([]byte(value("username")+":"+string(password)))
 		}
 		cut := strings.LastIndex(strings.TrimSuffix(at, "/"), "/")

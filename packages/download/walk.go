@@ -217,11 +217,7 @@ func (w *walk) fetch(name, address, integrity string) *archive {
 			a.err = err
 			return
 		}
-		text, err := w.registry.archive(w.ctx, name, address, integrity)
-		if err == nil {
-			err = unpack(text, a.dir)
-		}
-		a.err = err
+		a.err = w.registry.unpack(w.ctx, name, address, integrity, a.dir)
 	}()
 	return a
 }

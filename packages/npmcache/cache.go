@@ -68,28 +68,37 @@ func ContentFile(cache, integrity string) (string, error) {
 	return filepath.Join(cache, "content-v2", kind, digits[:2], digits[2:4], digits[4:]), nil
 }
 
-// Content returns the content of an integrity of SHA-512.
-func Content(cache, integrity string, most int64) ([]byte, error) {
+// Check reads a content to its end, and fails if that is not of an integrity of SHA-512 or has more
+// than most bytes.
+func Check(content io.Reader, integrity string, most int64) error {
+	sum := sha512.New()
+	n, err := io.Copy(sum, io.LimitReader(content, most+1))
+	if err == nil && (n > most || integrity != named(sum.Sum(nil))) {
+		err = fmt.Errorf("the content is not that of %s", integrity)
+	}
+	return err
+}
+
+func named(sum []byte) string { return "sha512-" + base64.StdEncoding.EncodeToString(sum) }
+
+// Open returns the content of an integrity, which the caller has to check.
+func Open(cache, integrity string) (*os.File, error) {
 	file, err := ContentFile(cache, integrity)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(file)
+	return os.Open(file)
+}
+
+func read(cache, integrity string, most int64) ([]byte, error) {
+	f, err := Open(cache, integrity)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most))
-	if err == nil && integrity != Integrity(text) {
-		err = fmt.Errorf("the file of npm's cache is not that of %s", integrity)
-	}
-	return text, err
-}
-
-// Integrity returns the SHA-512 of a text as npm writes it.
-func Integrity(text []byte) string {
-	sum := sha512.Sum512(text)
-	return "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
+	var text bytes.Buffer
+	err = Check(io.TeeReader(f, &text), integrity, most)
+	return text.Bytes(), err
 }
 
 // requestKey begins the keys of the answers to requests.
@@ -117,7 +126,7 @@ func Packument(cache, address string) ([]byte, error) {
 		if !ok || e.Key != key {
 			continue
 		}
-		content, err := Content(cache, e.Integrity, MaxPackument)
+		content, err := read(cache, e.Integrity, MaxPackument)
 		if err != nil {
 			continue // npm has replaced it
 		}
@@ -132,14 +141,12 @@ func Packument(cache, address string) ([]byte, error) {
 	return best, lines.Err()
 }
 
-// AddContent keeps a content, unless the cache has it. It is there as a whole or not at all.
-func AddContent(cache, integrity string, text []byte) error {
+// Keep keeps the content of an integrity of SHA-512, if it has no more than most bytes. It is there as
+// a whole or not at all.
+func Keep(cache, integrity string, content io.Reader, most int64) error {
 	file, err := ContentFile(cache, integrity)
 	if err != nil {
 		return err
-	}
-	if _, err := os.Lstat(file); err == nil {
-		return nil
 	}
 	tmp := filepath.Join(cache, "tmp")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.MkdirAll(tmp, 0o700)); err != nil {
@@ -149,7 +156,7 @@ func AddContent(cache, integrity string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
+	err = Check(io.TeeReader(content, f), integrity, most)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}
@@ -161,10 +168,11 @@ func AddContent(cache, integrity string, text []byte) error {
 
 // AddAnswer keeps the answer to a request: its body, and the headers of both that npm compares.
 func AddAnswer(cache, address string, body []byte, request, response map[string]string) error {
-	e := Entry{Key: requestKey + address, Integrity: Integrity(body), Time: time.Now().UnixMilli(), Size: int64(len(body))}
+	sum := sha512.Sum512(body)
+	e := Entry{Key: requestKey + address, Integrity: named(sum[:]), Time: time.Now().UnixMilli(), Size: int64(len(body))}
 	e.Metadata = Metadata{Time: e.Time, URL: address, ReqHeaders: request, ResHeaders: response}
 	e.Metadata.Options.Compress = true
-	if err := AddContent(cache, e.Integrity, body); err != nil {
+	if err := Keep(cache, e.Integrity, bytes.NewReader(body), int64(len(body))); err != nil {
 		return err
 	}
 	text, err := json.Marshal(e)
@@ -179,7 +187,7 @@ func AddAnswer(cache, address string, body []byte, request, response map[string]
 	if err != nil {
 		return err
 	}
-	sum := sha1.Sum(text)
-	_, err = fmt.Fprintf(f, "\n%x\t%s", sum, text)
+	line := sha1.Sum(text)
+	_, err = fmt.Fprintf(f, "\n%x\t%s", line, text)
 	return errors.Join(err, f.Close())
 }
