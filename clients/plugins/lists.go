@@ -103,7 +103,7 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		base, _ := meta["pluginRoot"].(string)
 		below, isPath := entry["source"].(string)
 		below = filepath.FromSlash(strings.TrimPrefix(below, "./"))
-		if isPath && (source["source"] == "directory" || source["source"] == "file") && (below == "" || filepath.IsLocal(below)) {
+		if isPath && (source["source"] == "directory" || source["source"] == "file") && (below == "" || filepath.IsLocal(below)) && (base == "" || filepath.IsLocal(base)) {
 			root := filepath.Join(dir, base, below)
 			if _, err := f.look.Real(root); err != nil {
 				root = filepath.Join(dir, below)
