@@ -96,7 +96,7 @@ type Packages struct {
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
 	// there is none. No file in Tree widens the server's grants.
 	Tree  string
-	Bin   string   // a directory of Tree behind those of PATH, for the server alone
+	Bin   string   // a directory of Tree after those of PATH, for the server alone
 	Env   []string // NAME=value that files of Tree set, for the server alone
 	Outer int      // how many of the first arguments are the command line's: of timeout 30 node FILE they are 30 and node
 }

@@ -89,6 +89,9 @@ func Parse(name string, argv []string) (Line, error) {
 // option returns how many words an option takes: itself, and its value. left is how many there are.
 func (t table) option(word string, left int) (n int, err error) {
 	unknown := &Error{word, "this option is not known here"}
+	if t.digits && strings.Trim(strings.TrimLeft(word[1:], "+-"), "0123456789") == "" {
+		return 1, nil // --10 is a value too
+	}
 	n = 1
 	if long, ok := strings.CutPrefix(word, "--"); ok {
 		name, _, valued := strings.Cut(long, "=")
@@ -103,9 +106,6 @@ func (t table) option(word string, left int) (n int, err error) {
 			return n, missing(word, n, left)
 		}
 		return 0, unknown
-	}
-	if t.digits && strings.Trim(strings.TrimLeft(word[1:], "+-"), "0123456789") == "" {
-		return 1, nil
 	}
 	for i, c := range word[1:] {
 		switch {
@@ -148,10 +148,9 @@ func (l *Line) env(words []string, split int) error {
 		case word == "--":
 			l.Own = append(l.Own, word)
 			return l.assignments(words[1:])
-		case word == "-": // as -i
+		case word == "-": // as -i, and no option follows
 			l.Cleared = true
-			words = words[1:]
-			continue
+			return l.assignments(words[1:])
 		case len(word) < 2 || word[0] != '-':
 			return l.assignments(words)
 		}

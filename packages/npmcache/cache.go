@@ -81,7 +81,7 @@ func Check(content io.Reader, integrity string, most int64) error {
 
 func named(sum []byte) string { return "sha512-" + base64.StdEncoding.EncodeToString(sum) }
 
-// Open returns the content of an integrity, which the caller has to check.
+// Open returns the content of an integrity, which the caller must check.
 func Open(cache, integrity string) (*os.File, error) {
 	file, err := ContentFile(cache, integrity)
 	if err != nil {

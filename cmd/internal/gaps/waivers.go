@@ -25,7 +25,7 @@ func Named(words []string) ([]policy.Axis, error) {
 	names := strings.FieldsFunc(strings.Join(words, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for _, name := range names {
 		if !slices.Contains(policy.Axes(), policy.Axis(name)) {
-			return nil, exit.UsageErrorf("--accept-gaps %s: a gap is on one of the axes %s; each has to be named", name, cmdline.Axes())
+			return nil, exit.UsageErrorf("--accept-gaps %s: a gap is on one of the axes %s; name each", name, cmdline.Axes())
 		}
 	}
 	return known(names), nil
