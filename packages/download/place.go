@@ -17,10 +17,8 @@ func place(tree []*node, w *walk, work string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if _, err := os.Lstat(filepath.Join(a.dir, "node_modules")); err == nil {
-			if !used[a.dir] {
-				return errOther
-			}
+		if has(a.dir, "node_modules") || has(a.dir, "binding.gyp") && !n.HasInstallScript { // npm adds to its lock file
+			return errOther
 		}
 		if !used[a.dir] {
 			used[a.dir] = true
@@ -34,6 +32,11 @@ func place(tree []*node, w *walk, work string) error {
 		}
 	}
 	return link(tree, work)
+}
+
+func has(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // link makes the links of the packages' programs, as npm does.

@@ -26,6 +26,7 @@ type node struct {
 	Link             bool              `json:"link"`
 	InBundle         bool              `json:"inBundle"`
 	HasShrinkwrap    bool              `json:"hasShrinkwrap"`
+	HasInstallScript bool              `json:"hasInstallScript"`
 	Optional         bool              `json:"optional"`
 	DevOptional      bool              `json:"devOptional"`
 	Dev              bool              `json:"dev"`

@@ -59,6 +59,9 @@ var likeNPM = []struct {
 	{"a package inside of another's archive", map[string]string{"a": "1"}, "npm", []registry.Package{
 		odd("a", registry.Package{Dependencies: map[string]string{"x": "1"}, Manifest: map[string]any{"bundleDependencies": []string{"x"}}, Files: map[string]string{"node_modules/x/package.json": `{"name":"x","version":"1.0.0"}`}}), leaf("x", "1.0.0"),
 	}},
+	{"a file that npm builds, and no script", map[string]string{"a": "1"}, "npm", []registry.Package{
+		odd("a", registry.Package{Files: map[string]string{"binding.gyp": "{}"}}),
+	}},
 	{"a folder of packages that no field names", map[string]string{"a": "1"}, "npm", []registry.Package{
 		odd("a", registry.Package{Files: map[string]string{"node_modules/x/index.js": "x"}}),
 	}},
