@@ -94,11 +94,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if strings.Contains(key.Spec, unknown) {
 		return nil, lockfile.Key{} // only the client knows where the package comes from
 	}
-	p.again = "mcp-jail install "
-	if axes := gaps.Waived(w.Flags); axes != nil {
-		p.again += show.Spelled(gaps.Waive(nil, axes)) + " "
-	}
-	p.again += session.AskedLine(nil, w.Argv, &line)
+	p.again = "mcp-jail install " + session.AskedLine(gaps.Waived(w.Flags), w.Argv, &line)
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
 	}
