@@ -295,7 +295,7 @@ func TestArchive(t *testing.T) {
 			continue
 		}
 		// Content that was changed in the cache is fetched again, or not taken.
-		if err := os.WriteFile(file, []byte("changed"), 0o600); err != nil {
+		if err := os.WriteFile(file, archiveOf(t, tar.Header{Name: "package/changed", Mode: 0o644}), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.unpackContent(integrity, dir+"2"); err == nil {
@@ -304,6 +304,19 @@ func TestArchive(t *testing.T) {
 		if err := r.unpack(t.Context(), "a", address, integrity, dir+"3"); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// TestPlainAddress: metadata of a registry with TLS cannot have its credentials sent without.
+func TestPlainAddress(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked for", r.URL) }))
+	defer site.Close()
+	r, err := newTestRegistry(t, strings.Replace(site.URL, "http:", "https:", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.archive(t.Context(), "a", site.URL+"/a.tgz", "sha512-AAAA"); !errors.Is(err, errOther) {
+		t.Error(err)
 	}
 }
 
