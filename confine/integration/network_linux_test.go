@@ -52,8 +52,9 @@ func TestEgress(t *testing.T) {
 	}{
 		{"root", 0, "", false, true},
 		{"ordinary user", jailtest.OrdinaryUser, "", true, true},
-		{"root, without namespaces", 0, "filter", true, false},
+		{"root, without namespaces and pidfd_getfd", 0, "filter and pidfd_getfd", true, false},
 		{"ordinary user, without namespaces", jailtest.OrdinaryUser, "filter", false, true},
+		{"ordinary user, without namespaces and pidfd_getfd", jailtest.OrdinaryUser, "filter and pidfd_getfd", false, true},
 	} {
 		if testkit.All() && !c.long || !testkit.All() && !c.short {
 			continue

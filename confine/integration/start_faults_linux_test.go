@@ -127,7 +127,6 @@ func hostNSFaults() []fault {
 		{step: step.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
 		{step: step.Network, what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
 		{step: step.Network, what: "setsockopt(SO_BINDTOIFINDEX) seems to succeed", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{sys.SoBindToIfindex}, errno: 0, detail: "bound to lo"},
-		{step: step.Network, what: "pidfd_getfd", call: unix.SYS_PIDFD_GETFD, errno: unix.EPERM},
 		{step: "self-test", what: "connect seems to succeed", call: unix.SYS_CONNECT, errno: 0, detail: "connect a TCP socket"},
 		{step: "signals", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0},
 	}
@@ -156,6 +155,7 @@ func lacks() []fault {
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
 		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
 		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{unix.O_EXCL /* PIDFD_THREAD */}, errno: unix.EINVAL},
+		{what: "pidfd_getfd, refused by a filter", call: unix.SYS_PIDFD_GETFD, errno: unix.EPERM},
 		{what: "IPv6", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.EAFNOSUPPORT},
 	}
 }

@@ -76,7 +76,7 @@ func (f *Facts) detectHostNS() {
 		}
 	}
 	f.ReadsProc = showsOwnNumber()
-	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
+	f.Sockets = Cache.Get("supervised_sockets", probeSupervisedSockets)
 	if f.TracesOwn = f.PtraceScope; f.TracesOwn.Answer == Yes {
 		f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
 	}

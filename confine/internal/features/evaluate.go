@@ -64,14 +64,14 @@ type Features struct {
 	SeccompNotify Feature `json:"seccomp_notify"` // user notification that signals do not interrupt
 	SeccompTSync  Feature `json:"seccomp_tsync"`  // one filter for all threads at once
 
-	UserNamespaces Feature `json:"user_namespaces"` // with the capabilities inside that a jail is built with
-	MountAPI       Feature `json:"mount_api"`       // open_tree, move_mount, mount_setattr
-	FreshProc      Feature `json:"fresh_proc"`      // no part of /proc is masked, so a new one may be mounted
-	PtraceScope    Feature `json:"ptrace_scope"`    // a supervisor may read the arguments of its jail's processes
-	PidMax         Feature `json:"pid_max"`         // each PID namespace has its own pid_max
-	GetFD          Feature `json:"pidfd_getfd"`     // a supervisor may act on its server's sockets
-	Cgroup         Feature `json:"cgroup"`          // cgroup v2 delegated to this process
-	Overlay        Feature `json:"overlay"`         // a call can have a copy of HOME
+	UserNamespaces Feature `json:"user_namespaces"`    // with the capabilities inside that a jail is built with
+	MountAPI       Feature `json:"mount_api"`          // open_tree, move_mount, mount_setattr
+	FreshProc      Feature `json:"fresh_proc"`         // no part of /proc is masked, so a new one may be mounted
+	PtraceScope    Feature `json:"ptrace_scope"`       // a supervisor may read the arguments of its jail's processes
+	PidMax         Feature `json:"pid_max"`            // each PID namespace has its own pid_max
+	Sockets        Feature `json:"supervised_sockets"` // a supervisor may act on its server's sockets
+	Cgroup         Feature `json:"cgroup"`             // cgroup v2 delegated to this process
+	Overlay        Feature `json:"overlay"`            // a call can have a copy of HOME
 }
 
 // NamedFeature is one line of a report.
@@ -92,7 +92,7 @@ func (f Features) List() []NamedFeature {
 		{"fresh_proc", f.FreshProc},
 		{"ptrace_scope", f.PtraceScope},
 		{"pid_max", f.PidMax},
-		{"pidfd_getfd", f.GetFD},
+		{"supervised_sockets", f.Sockets},
 		{"cgroup", f.Cgroup},
 		{"overlay", f.Overlay},
 	}

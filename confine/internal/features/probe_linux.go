@@ -25,7 +25,7 @@ func Probe() Features {
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "filter all threads at once")
 	f.Inside = sandboxHere().name
 	f.UserNamespaces = UserNamespaces()
-	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
+	f.Sockets = Cache.Get("supervised_sockets", probeSupervisedSockets)
 	f.MountAPI = Cache.Get("mount_api", probeMountAPI)
 	f.Cgroup = cgroupFeature(cgroup.Locate())
 	filesystems, _ := os.ReadFile("/proc/filesystems")
@@ -164,32 +164,21 @@ func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	return Undetermined("the kernel answers " + errno.Error())
 }
 
-func probeGetFD() Feature {
-	self, err := unix.PidfdOpen(unix.Getpid(), 0)
+func probeSupervisedSockets() Feature {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
-		var fd int
-		if fd, err = unix.PidfdGetfd(self, self, 0); err == nil {
-			unix.Close(fd)
-		}
-		unix.Close(self)
-	}
-	if err == nil {
-		var fd int
-		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
-			err = sys.BindToLoopback(fd)
-			unix.Close(fd)
-		}
+		err = sys.BindToLoopback(fd)
+		unix.Close(fd)
 	}
 	switch {
-	case err == nil:
+	case err == nil && sys.GetsDescriptors():
 		return Available("")
+	case err == nil:
+		return Available("without pidfd_getfd, which is refused here: a supervisor keeps the sockets that it makes")
 	case isTransient(err):
 		return Undetermined(err.Error())
-	case errors.Is(err, unix.ENOSYS):
-		return Unavailable("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
 	}
-	return Unavailable("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
-		"allow pidfd_getfd in the filter around mcp-jail, as docker run --cap-add SYS_PTRACE does")
+	return Unavailable("a supervisor cannot bind a socket to the loopback interface ("+err.Error()+")", "use Linux 5.7 or newer")
 }
 
 // seccompNotifyFeature asks for user notification with WAIT_KILLABLE_RECV (Linux 5.19). Without

@@ -11,7 +11,7 @@ func Probe() Features {
 	f := ProbeForStart()
 	none := Unavailable("confinement on "+runtime.GOOS+" is not implemented", "run the server on Linux 5.13 or newer")
 	for _, p := range []*Feature{
-		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.GetFD, &f.Cgroup, &f.Overlay,
+		&f.Landlock, &f.Seccomp, &f.SeccompNotify, &f.SeccompTSync, &f.UserNamespaces, &f.MountAPI, &f.FreshProc, &f.PtraceScope, &f.PidMax, &f.Sockets, &f.Cgroup, &f.Overlay,
 	} {
 		*p = none
 	}

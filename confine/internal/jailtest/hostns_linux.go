@@ -21,7 +21,8 @@ import (
 )
 
 // ForbidEnv makes the test binary forbid user namespaces to itself before it runs a test.
-// "filter" does it by a seccomp filter, as containers do. "limit" sets
+// "filter" does it by a seccomp filter, as containers do. "filter and pidfd_getfd" refuses that call
+// too, as most do. "limit" sets
 // user.max_user_namespaces to 0 in the current user namespace. "few" sets it to 1 and takes the
 // one. The launcher cannot tell such a process from a host that forbids them.
 const ForbidEnv = "MCPJAIL_TEST_FORBID"
@@ -32,6 +33,8 @@ func runForbid(how string) {
 	switch how {
 	case "filter":
 		err = forbidByFilter()
+	case "filter and pidfd_getfd":
+		err = forbidByFilter("pidfd_getfd")
 	case "few":
 		holder := exec.Command("/usr/bin/sleep", "30")
 		holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
@@ -50,8 +53,8 @@ func runForbid(how string) {
 }
 
 // forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and its
-// descendants.
-func forbidByFilter() error {
+// descendants, and some calls altogether.
+func forbidByFilter(calls ...string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -63,6 +66,10 @@ func forbidByFilter() error {
 	}
 	clone3, _ := seccomp.CallNumber(arch, "clone3")
 	node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, clone3, seccomp.ErrnoNode(seccomp.LinuxENOSYS), node)
+	for _, call := range calls {
+		nr, _ := seccomp.CallNumber(arch, call)
+		node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.ErrnoNode(seccomp.LinuxEPERM), node)
+	}
 	prog, err := seccomp.Assemble(node)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func planText(p *Plan) string {
 func refuseNamespaces(f *features.Facts) {
 	f.UserNamespaces = features.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
-	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, features.Available(""), features.Available("")
+	f.Resolver, f.TracesOwn, f.Sockets = []string{"/run/resolv.conf"}, features.Available(""), features.Available("")
 	f.TempDir = "/tmp/mcp-jail-x"
 }
 
@@ -105,7 +105,7 @@ func TestPlanGolden(t *testing.T) {
 		}},
 		{"hostns_network_without_getfd", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
-			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, features.Unavailable("a filter refuses it", "allow it")
+			p.Net, f.Sockets = []policy.NetRule{{Host: "api.example.org", Allow: true}}, features.Unavailable("a filter refuses it", "allow it")
 		}},
 		{"hostns_network_requests", func(p *policy.Profile, f *features.Facts) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *features.Facts) { f.FreshProc = features.Unavailable("masked", "unmask") }},

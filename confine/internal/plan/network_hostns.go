@@ -30,7 +30,7 @@ func canBroker(f features.Facts) features.Feature {
 	if mediates := canMediateHostNS(f); mediates.Answer != features.Yes {
 		return mediates
 	}
-	return f.GetFD
+	return f.Sockets
 }
 
 func onlyHosts(c *compiler, by string, granted []string) {

@@ -17,27 +17,27 @@ import (
 // featurePurposes has the purpose of each feature: those of confine.Features.List in its order,
 // then those that doctor tries itself.
 var featurePurposes = map[string]string{
-	"landlock":       "second wall: files, signals, abstract sockets",
-	"seccomp":        "filter of system calls",
-	"seccomp_notify": "a supervisor that system calls can be handed to",
-	"seccomp_tsync":  "one filter for all threads",
-	"userns":         "first wall: namespaces without root",
-	"mount_api":      "mounts by descriptor",
-	"fresh_proc":     "a /proc of the jail's own",
-	"ptrace_scope":   "the supervisor may read the arguments of calls",
-	"pid_max":        "limit of processes for root",
-	"pidfd_getfd":    "granted hosts where there are no namespaces",
-	"cgroup":         "limits that the kernel holds",
-	"overlay":        "what the server keeps, in the HOME of each call",
-	"egress":         "granted hosts and no others",
-	"requests":       "of granted hosts: paths, methods, secrets",
+	"landlock":           "second wall: files, signals, abstract sockets",
+	"seccomp":            "filter of system calls",
+	"seccomp_notify":     "a supervisor that system calls can be handed to",
+	"seccomp_tsync":      "one filter for all threads",
+	"userns":             "first wall: namespaces without root",
+	"mount_api":          "mounts by descriptor",
+	"fresh_proc":         "a /proc of the jail's own",
+	"ptrace_scope":       "the supervisor may read the arguments of calls",
+	"pid_max":            "limit of processes for root",
+	"supervised_sockets": "granted hosts where there are no namespaces",
+	"cgroup":             "limits that the kernel holds",
+	"overlay":            "what the server keeps, in the HOME of each call",
+	"egress":             "granted hosts and no others",
+	"requests":           "of granted hosts: paths, methods, secrets",
 }
 
 // withoutFeature says what holds all the same without an optional feature.
 var withoutFeature = map[string]string{"cgroup": "limits still hold, checked by mcp-jail"}
 
 // optionalFeatures are the features without which a jail still enforces what it claims.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "supervised_sockets": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
 	inside := ""

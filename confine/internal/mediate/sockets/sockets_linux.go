@@ -1,7 +1,8 @@
 // Package sockets answers a server's socket calls if the jail has no network namespace.
 //
 // The mediator makes the server's TCP and UDP sockets. It answers connect and bind by its own
-// copy of the address, and connects a duplicate of the socket. The kernel never performs these
+// copy of the address, and connects a duplicate of the socket (kept_linux.go says how where it cannot take
+// one). The kernel never performs these
 // two calls with arguments of the server. A send on a UDP socket continues in the kernel, which
 // ignores the address there.
 //
@@ -51,6 +52,9 @@ type Handler struct {
 	broker        brokerClient
 	Calls         map[uint32]string
 	known         socketTable
+	keeps         bool // it may not duplicate the server's sockets
+	streams       keptSockets
+	datagrams     keptSockets
 	turn          sync.Mutex // held by the one goroutine that retries a receive
 	noThreadPidfd bool       // the kernel has no pidfds of threads (before Linux 6.9)
 }
@@ -59,7 +63,10 @@ type Handler struct {
 // ends the jail, when the launcher does not answer.
 func New(l *seccomp.Listener, end func(), channel int) *Handler {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	return &Handler{Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketCallsByNumber(arch)}
+	return &Handler{
+		Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketCallsByNumber(arch),
+		keeps: !sys.GetsDescriptors(), streams: keptSockets{limit: keptStreams}, datagrams: keptSockets{limit: keptDatagrams},
+	}
 }
 
 // outcome is the answer to a call.
@@ -89,20 +96,20 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	if call == "socket" {
 		return s.make(n)
 	}
-	fd, errno := s.duplicate(n)
+	fd, o, errno := s.find(n)
 	if errno != 0 {
 		return failed(errno)
 	}
-	defer unix.Close(fd)
-	o, errno := s.identify(fd)
-	if errno != 0 {
-		return failed(errno)
+	if fd >= 0 {
+		defer unix.Close(fd)
 	}
 	if o.state.datagrams() {
 		return s.datagram(n, call, fd, o.state)
 	}
 	inet := o.family == unix.AF_INET || o.family == unix.AF_INET6
 	switch {
+	case call == "connect" && inet && fd < 0:
+		return o.state.connectAgain()
 	case call == "connect" && inet:
 		return s.connect(n, fd, o)
 	case call == "connect":
@@ -111,8 +118,8 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 		return s.bind(n)
 	case call == "bind":
 		return failed(unix.EINVAL)
-	case call == "getpeername" && o.state != nil:
-		if _, err := unix.Getpeername(fd); err != nil {
+	case call == "getpeername" && o.state != nil && o.state.peer != nil:
+		if _, err := unix.Getpeername(fd); fd >= 0 && err != nil {
 			return failed(step.ErrnoOrEIO(err))
 		}
 		return s.giveName(n, n.Args[1], n.Args[2], o.state.peer)
@@ -135,8 +142,30 @@ func (s *Handler) make(n *seccomp.Notification) outcome {
 	if err := sys.BindToLoopback(fd); err != nil {
 		return failed(step.ErrnoOrEIO(err))
 	}
+	if s.keeps {
+		inode, errno := s.streams.keep(fd)
+		if errno != 0 {
+			return failed(errno)
+		}
+		s.known.put(inode, &socketState{family: family})
+	}
 	s.Listener.AddFD(n.Id, fd, flags&unix.SOCK_CLOEXEC != 0)
 	return outcome{done: true}
+}
+
+// find returns a descriptor of the socket that a call is about, and what is known of it.
+func (s *Handler) find(n *seccomp.Notification) (fd int, o object, errno syscall.Errno) {
+	if s.keeps {
+		return s.findKept(n)
+	}
+	if fd, errno = s.duplicate(n); errno != 0 {
+		return -1, o, errno
+	}
+	if o, errno = s.identify(fd); errno != 0 {
+		unix.Close(fd)
+		return -1, o, errno
+	}
+	return fd, o, 0
 }
 
 // pidfdThread is PIDFD_THREAD.
@@ -172,7 +201,7 @@ func (s *Handler) duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 // object is a descriptor of the server, as the kernel and the table describe it.
 type object struct {
 	family int
-	cookie uint64
+	id     uint64       // its cookie (SO_COOKIE), or its inode if it is found by that
 	state  *socketState // nil for a socket that the table does not have
 }
 
@@ -181,8 +210,8 @@ func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	if o.family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
 		return o, step.ErrnoOrEIO(err) // ENOTSOCK
 	}
-	o.cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
-	o.state = s.known.get(o.cookie)
+	o.id, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+	o.state = s.known.get(o.id)
 	return o, step.ErrnoOrEIO(err)
 }
 

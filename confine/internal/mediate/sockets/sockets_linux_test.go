@@ -26,6 +26,12 @@ func TestStaleSocketCallIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
 	closeIt := func(fd int, errno syscall.Errno) syscall.Errno {
 		if errno == 0 {
 			unix.Close(fd)
@@ -49,6 +55,11 @@ func TestStaleSocketCallIsRefused(t *testing.T) {
 		{"the socket, by the pidfd of the process", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
 			n.Args[0] = uint64(file.Fd())
 			return closeIt((&Handler{Listener: &l, noThreadPidfd: true}).duplicate(n))
+		}},
+		{"the socket, by its inode", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
+			n.Args[0] = uint64(pair[0])
+			_, _, errno := (&Handler{Listener: &l, keeps: true}).find(n)
+			return errno
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -6,6 +6,7 @@ import "sync"
 type socketState struct {
 	family   int
 	peer     []byte // struct sockaddr, as the server passed it; nil when not connected
+	pending  bool   // TCP: connect has answered EINPROGRESS, and not yet that it is done
 	isUDP    bool   // it is a UDP socket for the server: see udp_linux.go
 	local    []byte // UDP: the address of bind
 	last     []byte // UDP: the last destination
@@ -32,7 +33,7 @@ func (s *socketState) setPeer(peer, last []byte) {
 
 func (s *socketState) datagrams() bool { return s != nil && s.isUDP }
 
-// socketTable stores the states of sockets by their cookie (SO_COOKIE), which is unique. The
+// socketTable stores the states of sockets by object.id, which is unique. The
 // mediator does not see a close, so the table forgets the sockets that were not used lately. When
 // recent holds recentSockets entries, it becomes older, and the previous older is dropped.
 type socketTable struct {
@@ -41,26 +42,26 @@ type socketTable struct {
 
 const recentSockets = 4096
 
-func (k *socketTable) get(cookie uint64) *socketState {
-	if s, ok := k.recent[cookie]; ok {
+func (k *socketTable) get(id uint64) *socketState {
+	if s, ok := k.recent[id]; ok {
 		return s
 	}
-	s, ok := k.older[cookie]
+	s, ok := k.older[id]
 	if !ok {
 		return nil
 	}
-	k.put(cookie, s)
+	k.put(id, s)
 	return s
 }
 
-func (k *socketTable) put(cookie uint64, s *socketState) {
+func (k *socketTable) put(id uint64, s *socketState) {
 	if k.recent == nil || len(k.recent) >= recentSockets {
 		k.recent, k.older = make(map[uint64]*socketState), k.recent
 	}
-	k.recent[cookie] = s
+	k.recent[id] = s
 }
 
-func (k *socketTable) forget(cookie uint64) {
-	delete(k.recent, cookie)
-	delete(k.older, cookie)
+func (k *socketTable) forget(id uint64) {
+	delete(k.recent, id)
+	delete(k.older, id)
 }

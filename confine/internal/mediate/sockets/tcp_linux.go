@@ -22,7 +22,7 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 		return failed(errno)
 	}
 	if family := binary.NativeEndian.Uint16(raw); family == unix.AF_UNSPEC {
-		s.known.forget(o.cookie)
+		s.known.forget(o.id)
 		return failed(connectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
 	} else if int(family) != o.family {
 		return failed(unix.EAFNOSUPPORT)
@@ -40,7 +40,8 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	}
 	errno = s.join(fd, to, mapped)
 	if errno == 0 || errno == unix.EINPROGRESS {
-		s.known.put(o.cookie, &socketState{family: o.family, peer: raw})
+		s.known.put(o.id, &socketState{family: o.family, peer: raw, pending: errno != 0})
+		s.streams.drop(o.id)
 	}
 	return failed(errno)
 }

@@ -44,14 +44,15 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	// Refuse descriptors from the server: with SO_LINGER set, their close would block the
 	// launcher. Before Linux 6.16 the kernel lacks the option, and the launcher closes them.
 	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, soPassRights, 0)
-	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
-	if err != nil {
-		return failed(step.ErrnoOrEIO(err))
+	id, errno := s.register(pair[0])
+	if errno != 0 {
+		return failed(errno)
 	}
 	if err := s.broker.pass(spec.PassUDP, netip.AddrPort{}, pair[1]); err != nil {
+		s.datagrams.drop(id)
 		return failed(unix.ENOBUFS)
 	}
-	s.known.put(cookie, &socketState{family: family, isUDP: true, number: uint16(32768 + cookie%28000)})
+	s.known.put(id, &socketState{family: family, isUDP: true, number: uint16(32768 + id%28000)})
 	s.Listener.AddFD(n.Id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
 	return outcome{done: true}
 }
@@ -98,7 +99,19 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *sock
 		}
 		return letProceed
 	}
+	if fd < 0 {
+		return letProceed // it is not kept any more: the receiver does not get the sender's address
+	}
 	return s.receives(n, call, fd, o)
+}
+
+// register returns what identifies a socket.
+func (s *Handler) register(fd int) (id uint64, errno syscall.Errno) {
+	if s.keeps {
+		return s.datagrams.keep(fd)
+	}
+	id, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+	return id, step.ErrnoOrEIO(err)
 }
 
 func (o *socketState) unmap(a netip.Addr) netip.Addr {
