@@ -23,8 +23,10 @@ type Start struct {
 	// Project is the directory of the project, whose author need not be the user; "" if there is
 	// none. A relative path begins there.
 	Project string
+	// Brought are more directories whose files another has written: those of a plugin whose entry it is.
+	Brought []string
 	// Through reports whether a path leads through a directory: hostfs.Through. Without it every
-	// absolute path is one of the project, if there is a project.
+	// absolute path is one of those directories, if there are any.
 	Through func(path, dir string) bool
 	// Instead is the file of the project that the launcher would run in place of its package, or
 	// "".
@@ -143,8 +145,8 @@ func (s Start) Brings() (what []string) {
 				what = append(what, word)
 			}
 		}
-		// A repository must not choose a directory of the user's that the package reads.
-		if s.Project != "" && line.Dir != "" && !policy.Within(path.Clean(line.In(s.Project)), s.Project) {
+		// Another must not choose a directory that the package reads.
+		if line.Dir != "" && (s.Brought != nil || s.Project != "" && !policy.Within(path.Clean(line.In(s.Project)), s.Project)) {
 			what = append(what, "env -C "+line.Dir)
 		}
 		what = append(what, ofLine(line)...)
@@ -174,8 +176,8 @@ func ofLine(line runline.Line) (what []string) {
 	return append(what, line.Brings()...)
 }
 
-// owns reports whether a word is the path of a file that the project may have brought. What lies
-// in /proc or /dev may be: a path through there can lead into any directory.
+// owns reports whether a word is the path of a file that the project or plugin may have brought. What
+// lies in /proc or /dev may be: a path through there can lead into any directory.
 func (s Start) owns(word string) bool {
 	slashes, windows := strings.ReplaceAll(word, `\`, "/"), runtime.GOOS == "windows"
 	clean := path.Clean(slashes)
@@ -184,14 +186,17 @@ func (s Start) owns(word string) bool {
 		return false
 	case !path.IsAbs(slashes), !windows && !path.IsAbs(word): // also one that begins with a variable of the client
 		return true
-	case policy.Within(clean, "/proc"), policy.Within(clean, "/dev"), s.Project != "" && policy.Within(clean, s.Project):
-		return true
-	case s.Through == nil:
-		return s.Project != ""
 	}
-	dirs := []string{"/proc", "/dev"}
+	brought := s.Brought
 	if s.Project != "" {
-		dirs = append(dirs, s.Project)
+		brought = append(slices.Clone(brought), s.Project)
+	}
+	dirs := append([]string{"/proc", "/dev"}, brought...)
+	if slices.ContainsFunc(dirs, func(dir string) bool { return policy.Within(clean, dir) }) {
+		return true
+	}
+	if s.Through == nil {
+		return len(brought) > 0
 	}
 	// Some programs take ".." out of a path before they follow its links.
 	return slices.ContainsFunc(dirs, func(dir string) bool { return s.Through(word, dir) || s.Through(slashes, dir) || s.Through(clean, dir) })

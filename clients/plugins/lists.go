@@ -32,7 +32,7 @@ func (f finder) claude() (all []*Plugin) {
 			root, _ := installation["installPath"].(string)
 			p := f.plugin(id, root)
 			p.Version, _ = installation["version"].(string)
-			p.List = path
+			p.List, p.kept = path, append(p.kept, filepath.Dir(path))
 			if scope, _ := installation["scope"].(string); scope == "user" || scope == "" {
 				p.Off = off[id]
 			}
@@ -92,6 +92,7 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 	if source["source"] == "file" && strings.HasSuffix(dir, ".json") {
 		list, dir = dir, filepath.Dir(filepath.Dir(dir))
 	}
+	p.kept = append(p.kept, dir)
 	described := f.table(list)
 	offered, _ := described["plugins"].([]any)
 	for i, one := range offered {

@@ -24,6 +24,7 @@ type Plugin struct {
 
 	brings clients.Brings
 	data   string
+	kept   []string // directories with it and other plugins
 }
 
 // File is a file with servers of a plugin.
@@ -64,6 +65,16 @@ func (p *Plugin) Reader(c clients.Client) clients.Client {
 		known[p.brings.DataAs] = p.data
 	}
 	return c.WithKnown(p.brings.Forms, known)
+}
+
+// Brought returns the directories whose files the plugin's author may have written, or its servers:
+// its folder, the one that it may write to, and where the client keeps what plugins bring.
+func (p *Plugin) Brought() []string {
+	dirs := append([]string{p.Root}, p.kept...)
+	if p.data != "" {
+		dirs = append(dirs, p.data)
+	}
+	return dirs
 }
 
 // Sets reports whether the variables of the plugin's folders are in the environment of its servers.
@@ -148,7 +159,11 @@ func (f finder) folders() (all []*Plugin) {
 }
 
 func (f finder) plugin(id, root string) *Plugin {
-	return &Plugin{Client: f.client.Name, Kind: f.brings.Kind, ID: id, Root: root, brings: f.brings}
+	p := &Plugin{Client: f.client.Name, Kind: f.brings.Kind, ID: id, Root: root, brings: f.brings}
+	for _, at := range f.brings.Root.LocateAll(f.host) {
+		p.kept = append(p.kept, at.Dir)
+	}
+	return p
 }
 
 // readFolder finds the files of a plugin that have servers.

@@ -18,7 +18,11 @@ import (
 // start returns what decides which code an entry runs. host is as the entry's file sees it, and
 // fromFile are the variables of its file of variables.
 func (s Entry) start(host clients.Host, fromFile []string) presets.Start {
-	return s.startOf(s.Argv(), host, fromFile)
+	start := s.startOf(s.Argv(), host, fromFile)
+	if p := s.by.plugin; p != nil {
+		start.Brought = p.Brought()
+	}
+	return start
 }
 
 func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) presets.Start {
@@ -32,7 +36,7 @@ func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) pres
 		start.Env[name] = "of " + s.EnvFile
 	}
 	// npx and uvx run a program of the directory in place of the package, if it has one.
-	if line, err := runline.Parse(start.Argv); err == nil && host.Project != "" {
+	if line, err := runline.Parse(start.Argv); err == nil && filepath.IsAbs(s.dir(host)) && (host.Project != "" || s.by.plugin != nil) {
 		start.Instead = insteadOf(&line, s.dir(host), host)
 	}
 	return start
