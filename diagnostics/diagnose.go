@@ -56,6 +56,9 @@ func diagnose(ev Evidence) Diagnosis {
 		return endedByJail(d, ev.Exit.Why)
 	}
 	lines := said.OrderByRelevance(ev.Text, raw, c.Escaped)
+	if f, ok := starts.Compiling(c); ok {
+		return concluded(d, f, PageTimeout)
+	}
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}

@@ -189,6 +189,30 @@ func TestWhyTheWorkspace(t *testing.T) {
 	}
 }
 
+// TestCompilingLauncher: a launcher whose compiler takes too long lacks time, and not a network.
+func TestCompilingLauncher(t *testing.T) {
+	for _, c := range []struct {
+		line   string
+		denied []policy.Denial
+		want   Page
+	}{
+		{"go run ./cmd/x", nil, PageTimeout},
+		{"cargo run", nil, PageTimeout},
+		{"dotnet run --project /srv/x", nil, PageTimeout},
+		{"timeout 90 go run .", nil, PageTimeout},
+		// Controls: the modules are missing, and a launcher that only downloads.
+		{"go run ./cmd/x", []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Program: "/usr/local/go/bin/go", Count: 1}}, PagePackageMissing},
+		{"deno run jsr:@a/b", nil, PagePackageMissing},
+	} {
+		ev := evidence("")
+		ev.Stage, ev.Exit, ev.Timeout, ev.Profile.Net = StageStartup, nil, time.Minute, nil
+		ev.Profile.Argv, ev.Denials = strings.Fields(c.line), c.denied
+		if d := Diagnose(ev); d.Explain != c.want || (c.want == PageTimeout) == strings.Contains(d.Text(), "network") {
+			t.Errorf("%s: %s", c.line, d.Text())
+		}
+	}
+}
+
 // TestPlanCommand checks that the command in the advice can be typed.
 func TestPlanCommand(t *testing.T) {
 	ev := evidence("operation not permitted")
@@ -207,7 +231,7 @@ func TestPlanCommand(t *testing.T) {
 func TestForeignLauncher(t *testing.T) {
 	api := []policy.NetRule{{Host: "api.example.com", Scheme: "https", Allow: true}}
 	for _, c := range []struct {
-		line, said, refused string
+		line, said, refused string // refused: axis:program:target, or the host alone
 		net                 []policy.NetRule
 		want                string
 	}{
@@ -220,17 +244,39 @@ func TestForeignLauncher(t *testing.T) {
 		{"dnx Some.Server", `Unable to load the service index for source https://api.nuget.org/v3/index.json. Name or service not known`, "api.nuget.org:443", api, "dotnet tool install"},
 		{"nix run nixpkgs#x", `warning: unable to download 'https://cache.nixos.org/nix-cache-info': Could not resolve hostname`, "", nil, "nix build"},
 		{"op run -- npx -y x", `getaddrinfo ENOTFOUND registry.npmjs.org`, "registry.npmjs.org:443", api, `"op", "read"`},
+		{"deno run -A https://h.test/a/s.ts", `error: Import 'https://h.test/a/s.ts' failed. dns error`, "h.test:443", api, "deno compile"},
+		{"go run ./cmd/x", `dial tcp: lookup git.h.test: no such host`, "net /usr/local/go/bin/go git.h.test", api, "go build"},
+		{"uv run server", `error: Failed to fetch: https://index.h.test/simple/x/ dns error`, "net /home/u/.local/bin/uv index.h.test:443", api, "uv sync"},
+		{"dnx Some.Server", `Name or service not known`, "net /usr/share/dotnet/dotnet feed.h.test:443", api, "dotnet tool install"},
+		{"nix run nixpkgs#x", `error: cannot connect to socket at '/nix/var/nix/daemon-socket/socket': Permission denied`, "fs /usr/bin/nix /nix/var/nix/daemon-socket/socket", nil, "nix build"},
+		{"nix run nixpkgs#x", `error: creating directory '/nix': Read-only file system`, "fs /usr/bin/nix /nix", nil, "nix build"},
+		{"poetry run server", `ModuleNotFoundError: No module named 'mcp'`, "", api, "poetry install"},
 		// Controls: the server's own host, and a program that only reads such a word.
 		{"go run example.test/x@v1", `dial tcp: lookup api.other.com: no such host`, "api.other.com:443", api, ""},
+		{"go run ./cmd/x", `dial tcp: lookup api.other.com: no such host`, "net /tmp/go-build1/b001/exe/x api.other.com", api, ""},
+		{"deno run -A server.ts", `error: dns error`, "net /home/u/.deno/bin/deno api.other.com:443", api, ""},
+		{"deno run -A https://h.test/a/s.ts", `error: dns error`, "net /home/u/.deno/bin/deno api.other.com:443", api, ""},
+		{"go run ./cmd/x", `open /nix/store/x: permission denied`, "fs /tmp/go-build1/b001/exe/x /nix/store/x", nil, ""},
+		{"python server.py", `ModuleNotFoundError: No module named 'mcp'`, "", nil, ""},
 		{"node server.js go run x@v1", `getaddrinfo ENOTFOUND proxy.golang.org`, "proxy.golang.org:443", nil, ""},
 	} {
 		ev := evidence(c.said)
 		ev.Stage, ev.Profile.Argv, ev.Profile.Net = StageStartup, strings.Fields(c.line), c.net
 		if c.refused != "" {
-			ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: c.refused, Count: 1}}
+			denied := policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: c.refused, Count: 1}
+			if f := strings.Fields(c.refused); len(f) == 3 {
+				denied.Axis, denied.Program, denied.Target = policy.Axis(f[0]), f[1], f[2]
+			}
+			if denied.Axis == policy.AxisFs {
+				denied.Operation = "connect"
+			}
+			ev.Denials = []policy.Denial{denied}
 		}
 		d := Diagnose(ev)
 		text := d.Text()
+		if record := (Record{Server: "s", Diagnoses: []Diagnosis{d}, Denials: ev.Denials, Remedies: Remedies(ev)}).Text(); c.want != "" && strings.Contains(record, "--net") {
+			t.Errorf("%s: %s", c.line, record)
+		}
 		if c.want == "" {
 			if d.Explain == PagePackageMissing {
 				t.Errorf("%s: %s", c.line, text)

@@ -16,6 +16,30 @@ type Launcher struct {
 	Does    string // what it does at each start, after its name: "downloads and compiles …"
 	Instead string // what to do once, in the imperative
 	Local   bool   // it runs what the project has, and fetches only what that needs
+	Project bool   // it has the packages of Python in an environment, which may be missing
+
+	program  string // its file
+	compiles bool
+	host     string // where its program comes from, if the line says that
+}
+
+// Compiles reports whether the first start compiles, which takes time and no network.
+func (l Launcher) Compiles() bool { return l.compiles }
+
+// Refused reports whether it was the launcher, and not the server, that the jail refused a host or a
+// file. program is the file that tried it, or "".
+func (l Launcher) Refused(program, target string, net bool) bool {
+	if !net {
+		return l.program == "nix" && (target == "/nix" || strings.HasPrefix(target, "/nix/"))
+	}
+	host, _, _ := strings.Cut(strings.ToLower(target), ":")
+	switch {
+	case IsRegistry(target), l.host != "" && host == l.host:
+		return true
+	case l.program == "deno", l.program == "dx": // the server is the same process
+		return false
+	}
+	return l.program != "" && path.Base(program) == l.program
 }
 
 // Of returns the launcher with which a command line begins.
@@ -23,7 +47,20 @@ func Of(argv []string) (l Launcher, ok bool) {
 	if len(argv) < 2 {
 		return l, false
 	}
-	name, words := strings.TrimSuffix(path.Base(strings.ReplaceAll(argv[0], `\`, "/")), ".exe"), argv[1:]
+	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(argv[0], `\`, "/")), ".exe")
+	if l, ok = of(name, argv[1:]); !ok {
+		return l, false
+	}
+	switch l.program = name; name {
+	case "nix-shell":
+		l.program = "nix"
+	case "dnx":
+		l.program = "dotnet"
+	}
+	return l, true
+}
+
+func of(name string, words []string) (l Launcher, ok bool) {
 	switch name {
 	case "deno", "dx":
 		return deno(name, words)
@@ -32,15 +69,15 @@ func Of(argv []string) (l Launcher, ok bool) {
 	case "uv":
 		return project(name, words, "run", "uv sync", ".venv/bin/%s of the project")
 	case "poetry":
-		return project(name, words, "run", "poetry install", "the file that `poetry env info --path` prints, with /bin/%s after it")
+		return environment(name, words, "poetry install", "poetry env info --path")
 	case "pdm":
 		return project(name, words, "run", "pdm install", ".venv/bin/%s of the project")
 	case "rye":
 		return project(name, words, "run", "rye sync", ".venv/bin/%s of the project")
 	case "pipenv":
-		return project(name, words, "run", "pipenv install", "the file that `pipenv --venv` prints, with /bin/%s after it")
+		return environment(name, words, "pipenv install", "pipenv --venv")
 	case "hatch":
-		return project(name, words, "run", "hatch env create", "the file that `hatch env find` prints, with /bin/%s after it")
+		return environment(name, words, "hatch env create", "hatch env find")
 	case "pixi":
 		return project(name, words, "run", "pixi install", ".pixi/envs/default/bin/%s of the project")
 	case "nix", "nix-shell":
@@ -105,9 +142,13 @@ func deno(name string, words []string) (l Launcher, ok bool) {
 		l.Instead = "If the server runs on Node.js, start it with npx -y " + orWhat(strings.TrimPrefix(pkg, "/")) + ", which mcp-jail fetches once and pins; else make one program of it with deno compile, and start that"
 	case kind == "jsr" || kind == "http" || kind == "https":
 		l.Instead = "Make one program of it, once and with the options of the line: deno compile -o ~/.local/bin/NAME " + what + ", and start that"
+		if rest, isURL := strings.CutPrefix(pkg, "//"); isURL {
+			l.host, _, _ = strings.Cut(strings.ToLower(rest), "/")
+			l.host, _, _ = strings.Cut(l.host, ":")
+		}
 	default:
 		l.Local, l.Does = true, "downloads what "+orWhat(what)+" imports, unless the project has it in vendor or node_modules"
-		l.Instead = "If it imports from elsewhere, make one program of it, once and with the options of the line: deno compile -o ~/.local/bin/NAME " + orWhat(what) + ", and start that"
+		l.Instead = "Make one program of it, once and with the options of the line: deno compile -o ~/.local/bin/NAME " + orWhat(what) + ", and start that"
 	}
 	return l, true
 }
@@ -130,9 +171,9 @@ func goRun(words []string) (l Launcher, ok bool) {
 		if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" { // a major version
 			name = path.Base(path.Dir(module))
 		}
-		return Launcher{Name: "go run", Does: "downloads and compiles " + what, Instead: "Install it once: go install " + what + ", and start ~/go/bin/" + name}, true
+		return Launcher{Name: "go run", compiles: true, Does: "downloads and compiles " + what, Instead: "Install it once: go install " + what + ", and start ~/go/bin/" + name}, true
 	}
-	return Launcher{Name: "go run", Local: true, Does: "compiles " + orWhat(what) + ", and downloads modules that it needs", Instead: "Compile it once: go build -o NAME " + orWhat(what) + ", and start the program NAME by its path"}, true
+	return Launcher{Name: "go run", compiles: true, Local: true, Does: "compiles " + orWhat(what) + ", and downloads modules that it needs", Instead: "Compile it once: go build -o NAME " + orWhat(what) + ", and start the program NAME by its path"}, true
 }
 
 // project returns the launcher of an environment that a project describes. prepare makes the
@@ -146,13 +187,23 @@ func project(name string, words []string, command, prepare, in string) (l Launch
 	if strings.HasSuffix(program, ".py") || program == "" {
 		program = "python"
 	}
-	l = Launcher{Name: name + " " + command, Local: true, Does: "brings the project's environment up to date, and downloads what is missing there"}
+	l = Launcher{Name: name + " " + command, Local: true, Project: true, Does: "brings the project's environment up to date, and downloads what is missing there"}
 	l.Instead = "Make the environment once: " + prepare + ", and start " + strings.Replace(in, "%s", path.Base(program), 1)
 	if slices.ContainsFunc(words, func(w string) bool { return w == "-w" || strings.HasPrefix(w, "--with") }) {
 		l.Local, l.Does = false, "downloads what --with names, beside the project's environment"
 		l.Instead = strings.Replace(l.Instead, prepare, "add what --with names to the project ("+name+" add), then "+prepare, 1)
 	}
 	return l, true
+}
+
+// environment returns the launcher of an environment that lies outside of the project, in a cache of
+// the user. A jail makes an empty one. where is the command that prints the directory.
+func environment(name string, words []string, prepare, where string) (l Launcher, ok bool) {
+	l, ok = project(name, words, "run", prepare, "the file that `"+where+"` prints, with /bin/%s after it")
+	if ok {
+		l.Does = "uses an environment outside of the project, which the jail does not have, and its packages would be downloaded again"
+	}
+	return l, ok
 }
 
 func nix(name string, words []string) (l Launcher, ok bool) {
@@ -178,7 +229,7 @@ func dotnet(name string, words []string) (l Launcher, ok bool) {
 	case len(words) > 1 && words[0] == "tool" && (words[1] == "exec" || words[1] == "execute"):
 		command, words = " tool "+words[1], words[2:]
 	case words[0] == "run":
-		return Launcher{Name: "dotnet run", Local: true, Does: "compiles the project, and downloads packages that it needs", Instead: "Publish it once: dotnet publish -o DIRECTORY, and start the program in DIRECTORY"}, true
+		return Launcher{Name: "dotnet run", compiles: true, Local: true, Does: "compiles the project, and downloads packages that it needs", Instead: "Publish it once: dotnet publish -o DIRECTORY, and start the program in DIRECTORY"}, true
 	default:
 		return l, false
 	}
@@ -198,7 +249,7 @@ func cargo(words []string) (l Launcher, ok bool) {
 	if _, ok = after(words, "run", "--manifest-path", "-C", "--config", "--color"); !ok {
 		_, ok = after(words, "r")
 	}
-	return Launcher{Name: "cargo run", Local: true, Does: "compiles the project, and downloads crates that it needs", Instead: "Compile it once: cargo build --release, and start the program in target/release"}, ok
+	return Launcher{Name: "cargo run", compiles: true, Local: true, Does: "compiles the project, and downloads crates that it needs", Instead: "Compile it once: cargo build --release, and start the program in target/release"}, ok
 }
 
 // registries are the hosts that launchers fetch packages from.

@@ -30,6 +30,7 @@ func TestOf(t *testing.T) {
 		"uv tool run run":                                     {},
 		"uv pip install run":                                  {},
 		"poetry run server":                                   {"poetry run*", "poetry env info --path"},
+		"pipenv run server":                                   {"pipenv run*", "pipenv --venv"},
 		"poetry -C /srv run python -m x":                      {"poetry run*", "/bin/python"},
 		"poetry show":                                         {},
 		"pdm run -p /srv server":                              {"pdm run*", "pdm install"},

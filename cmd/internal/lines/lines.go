@@ -65,12 +65,34 @@ func Launchers(argv []string) (notes []string) {
 	return notes
 }
 
+// Fetched returns, in a sentence each, which programs in a command line fetch what they run at each
+// start, and so fail in a jail without a network. [Launchers] says what to do.
+func Fetched(argv []string) (notes []string) {
+	if _, err := runline.Parse(argv); err == nil {
+		return nil
+	}
+	for _, command := range runline.Commands(shown.Words(argv)) {
+		line, passed := runline.Behind(command)
+		if as, err := runline.Parse(line); err == nil && len(passed) > 0 {
+			notes = append(notes, notFetched(passed[len(passed)-1].Program, as))
+		}
+		if l, ok := launcher.Of(line); ok && !l.Local {
+			notes = append(notes, l.Name+" "+l.Does+" at each start, and the jail has no network for it")
+		}
+	}
+	return notes
+}
+
+func notFetched(by string, line runline.Line) string {
+	return by + " starts " + string(line.Launcher) + ", so mcp-jail does not fetch the package, and the jail has no network for it"
+}
+
 func launchersOf(argv []string) (notes []string) {
 	line, passed := runline.Behind(argv)
 	if len(passed) > 0 && len(line) > 0 {
 		last := passed[len(passed)-1].Program
 		if as, err := runline.Parse(line); err == nil {
-			notes = append(notes, last+" starts "+string(as.Launcher)+", so mcp-jail does not fetch the package, and the jail has no network for it. Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
+			notes = append(notes, notFetched(last, as)+". Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
 		}
 		for _, p := range passed {
 			if p.Secrets {

@@ -194,6 +194,9 @@ func (r Record) unreported() (hints []Hint) {
 		if len(h.Grant)+len(h.Flags) == 0 {
 			continue
 		}
+		if h.Axis == policy.AxisNet && slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return d.Explain == PagePackageMissing }) {
+			continue // what a launcher was refused, and not the server, which did not start
+		}
 		told := func(t Hint) bool { return t.Axis == h.Axis && t.Target == h.Target }
 		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Hints, told) }) {
 			hints = append(hints, h)

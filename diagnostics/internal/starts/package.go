@@ -23,16 +23,13 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	}
 	fetched, words := buriedLauncher(c)
 	foreign, isForeign := foreignLauncher(c)
-	if c.Evidence.Install == "" && fetched == "" && !isForeign || !lacksNetwork(c, lines) {
+	if c.Evidence.Install == "" && fetched == "" && !isForeign || !lacksNetwork(c, foreign, lines) {
 		return f, false
 	}
 	name := filepath.Base(c.Profile.Argv[0])
 	switch {
 	case isForeign:
-		return facts.Finding{
-			Note: foreign.Name + " " + foreign.Does + ", and the policy grants no network for that",
-			Fix:  strings.ToLower(foreign.Instead[:1]) + foreign.Instead[1:],
-		}, true
+		return foreignFinding(foreign), true
 	case fetched != "":
 		return facts.Finding{
 			Note: fetched + " downloads what it runs, and the policy grants no network; mcp-jail installs the package itself where the line begins with " + fetched + ", and this one begins with " + c.Quote(name),
@@ -45,20 +42,51 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	}, true
 }
 
+// Compiling recognises a launcher whose compiler has not ended when the start is timed out.
+func Compiling(c *facts.Case) (f facts.Finding, ok bool) {
+	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started || c.Evidence.Timeout == 0 || len(c.Profile.Argv) == 0 {
+		return f, false
+	}
+	l, ok := foreignLauncher(c)
+	if !ok || !l.Compiles() || slices.ContainsFunc(c.Evidence.Denials, byLauncher(l)) {
+		return f, false
+	}
+	return facts.Finding{
+		Note: l.Name + " compiles at the first start in the jail, which has a cache of its own, and that has not ended in time",
+		Fix:  report.Joined(lowerFirst(l.Instead), TimeoutHint(c, "to compile in the jail")),
+	}, true
+}
+
 // lacksNetwork reports whether a launcher tried the network and was refused, or still waits for it.
 // Where the policy grants hosts, a refused registry shows that it was the launcher.
-func lacksNetwork(c *facts.Case, lines []string) bool {
-	refused := func(registry bool) bool {
-		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool {
-			return d.Axis == policy.AxisNet && (!registry || launcher.IsRegistry(d.Target))
-		})
-	}
-	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
-		return refused(true)
+func lacksNetwork(c *facts.Case, foreign launcher.Launcher, lines []string) bool {
+	switch {
+	case slices.ContainsFunc(c.Evidence.Denials, byLauncher(foreign)), foreign.Project && slices.ContainsFunc(lines, lacksModule):
+		return true
+	case slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
+		return false
 	}
 	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network })
-	return tried || refused(false) || c.Evidence.Timeout != 0
+	return tried || c.Evidence.Timeout != 0 || slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
 }
+
+// byLauncher reports whether a refusal is that of a launcher, before it has started the server.
+func byLauncher(l launcher.Launcher) func(policy.Denial) bool {
+	return func(d policy.Denial) bool { return l.Refused(d.Program, d.Target, d.Axis == policy.AxisNet) }
+}
+
+func lacksModule(line string) bool {
+	return strings.HasPrefix(line, "ModuleNotFoundError: No module named ")
+}
+
+func foreignFinding(l launcher.Launcher) facts.Finding {
+	return facts.Finding{
+		Note: l.Name + " " + l.Does + ", and the policy grants no network for that",
+		Fix:  lowerFirst(l.Instead),
+	}
+}
+
+func lowerFirst(text string) string { return strings.ToLower(text[:1]) + text[1:] }
 
 // keptSecrets says how the server gets its secrets without the program that had them.
 func keptSecrets(program string) string {
@@ -175,7 +203,8 @@ func PackageDownload(c *facts.Case) (f facts.Finding, ok bool) {
 	}
 	f = facts.Finding{Hint: report.Hint{Explain: report.PagePackageMissing}}
 	if isForeign {
-		f.Note, f.Fix = foreign.Name+" "+foreign.Does+", and the policy grants no network for that", strings.ToLower(foreign.Instead[:1])+foreign.Instead[1:]
+		found := foreignFinding(foreign)
+		f.Note, f.Fix = found.Note, found.Fix
 		return f, true
 	}
 	f.Note = name + " downloads what it runs, and the policy grants no network"

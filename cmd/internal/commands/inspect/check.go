@@ -269,6 +269,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 		return r
 	}
 	if err != nil {
+		r.Warnings = launcherNotes(t)
 		return fail(exit.Status(err), err)
 	}
 	if text := t.Package.Text(); text != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -49,6 +50,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 			failed = cli.Whole(cli.AgoText(now, s.LastFailure.Time))
 			notes = append(notes, show.Name(s.Name)+": "+s.LastFailure.Brief+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
+		notes = append(notes, s.fetched()...)
 		if s.Problem != "" {
 			notes = append(notes, show.Name(s.Name)+" cannot start: "+s.Problem)
 		}
@@ -58,8 +60,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.Since != "" && (!s.Wrapped || s.Since != string(wrapping.Changed)) { // its flags are the user's to change
 			notes = append(notes, show.Name(s.Name)+" was "+s.Since+" since mcp-jail wrote the file")
 		}
-		name := cli.Words(shownName(s.Name)).Text
-		rows = append(rows, []cli.Cell{{Text: "  " + name}, cli.Words(jail), cli.Words(runsOf(s.Command)), cli.Words(s.Policy), cli.Words(s.Pinned), used, failed})
+		rows = append(rows, []cli.Cell{{Text: "  " + cli.Words(shownName(s.Name)).Text}, cli.Words(jail), cli.Words(runsOf(s.Command)), cli.Words(s.Policy), cli.Words(s.Pinned), used, failed})
 	}
 	for _, key := range f.Removed {
 		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
@@ -70,6 +71,17 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.ShortHome(show.Line(n), os.Getenv("HOME"))))
 	}
 	return bare
+}
+
+// fetched says what a wrapped server's line would fetch at each start.
+func (s serverStatus) fetched() (notes []string) {
+	if !s.Wrapped {
+		return nil
+	}
+	for _, note := range lines.Fetched(s.Command) {
+		notes = append(notes, show.Name(s.Name)+": "+note+" (more: "+show.Typed("mcp-jail check", s.Name)+")")
+	}
+	return notes
 }
 
 func shownName(name string) string {
