@@ -42,6 +42,12 @@ func UseAccepted(stateDir string, files []*wrapping.File) {
 	}
 }
 
+// AreAccepted reports whether the waivers of an entry are the user's. Others may have written those of a
+// project's file, so the user was asked about them.
+func AreAccepted(f *wrapping.File, e wrapping.Entry) bool {
+	return !f.IsProject() || f.Accepted[e.Key()]
+}
+
 func readAccepted(stateDir, file string) (known accepted, err error) {
 	text, err := private.ReadFile(stateDir, filepath.Join(acceptedDir, nameOf(file)), most)
 	if errors.Is(err, fs.ErrNotExist) {

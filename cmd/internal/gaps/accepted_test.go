@@ -46,6 +46,11 @@ func TestAccepted(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(f.Accepted)); !slices.EqualFunc(got, c.want, func(key, server string) bool { return strings.Contains(key, server) }) {
 				t.Errorf("%q is accepted, want %q", got, c.want)
 			}
+			for _, e := range f.Entries {
+				if got, want := AreAccepted(f, e), slices.Contains(c.want, e.Server); got != want {
+					t.Errorf("the waivers of %s are accepted: %t", e.Server, got)
+				}
+			}
 			// What is gone once is not accepted when it comes back.
 			if c.forget {
 				f = w.read(t, c.before)

@@ -204,7 +204,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 		"nothing but the listed paths can be read, listed, written, made, removed or executed")
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: "what is not granted is hidden",
-		Why: "the server can find out whether a file exists whose name it guesses, its size, owner and times, and watch it change; it cannot open it, because Landlock refuses that",
+		Why: "the server can find out whether a file exists whose name it guesses, its size, owner and times, and watch it change; it cannot open it",
 		Fix: FixNamespaces,
 	})
 	hostNSCarveOuts(c, compiled.Carved)
@@ -311,7 +311,7 @@ func hostNSLifetime(c *compiler) {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "what the server has started goes on after its end if another program kills the jail's supervisor with SIGKILL: without a PID namespace only the supervisor ends it",
+			Why: "what the server has started goes on after its end if another program kills the part of mcp-jail that watches it (its supervisor) first",
 			Fix: FixNamespaces,
 		})
 		return

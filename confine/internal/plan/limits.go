@@ -24,7 +24,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	if o.HostNS && l.MemoryMB > 0 {
 		c.addGap(Gap{
 			Axis: policy.AxisLimits, What: "space in TMPDIR",
-			Why: "the server can fill the filesystem that its TMPDIR is on: without namespaces no mount bounds it",
+			Why: "the server can fill the disk that its temporary files are on",
 			Fix: FixNamespaces,
 		})
 	}
@@ -133,7 +133,7 @@ func (c *compiler) processLimit(o *spec.Spec, n int) {
 	switch {
 	case o.HostNS:
 		gap.Fix = FixNamespaces
-		gap.Why = "the server can have more when other processes of yours end: without a user namespace the kernel counts all of yours together, and the limit is set that far above what runs at the start"
+		gap.Why = "the server can have more when other processes of yours end: the limit counts all of yours together, and is that far above what runs at the start"
 		if c.f.UID == 0 {
 			gap.Why = "the server can start any number: root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit"
 		}

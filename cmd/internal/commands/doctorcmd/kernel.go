@@ -55,7 +55,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	default:
 		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + trial.Error() + "\n")
 		if axes != nil {
-			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside\n")
+			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside. For the servers of your clients, `mcp-jail wrap` asks whether you accept that\n")
 		}
 	}
 	if table := featureTable(lines, d.verbose); table != "" {

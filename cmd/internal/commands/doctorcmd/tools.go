@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
@@ -63,11 +64,11 @@ func (i *installation) lookTools(ctx context.Context) {
 	}
 }
 
-// waivers returns what a server whose package is of an ecosystem waives: the longest list of those in
-// files of the user. Its start asks interpreters for their version with that.
+// waivers returns what a server whose package is of an ecosystem waives: the longest list of those that
+// the user has accepted. Its start asks interpreters for their version with that.
 func (i *installation) waivers(of runline.Ecosystem) (longest []policy.Axis) {
 	for _, s := range i.starts {
-		if !s.isLine || s.of.IsProject() || s.line.Ecosystem() != of || !s.isJailed() {
+		if !s.isLine || !gaps.AreAccepted(s.of, s.entry) || s.line.Ecosystem() != of || !s.isJailed() {
 			continue
 		}
 		flags, err := cmdline.ParseRun(append([]string{"run"}, s.verdict.Line.Flags...))

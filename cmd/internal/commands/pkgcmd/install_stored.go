@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -83,8 +84,8 @@ func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
 	return own.typed(argv)
 }
 
-// entryWaivers returns what an entry with the package of a line waives: the longest list of those in
-// files of the user. Files of projects lend nothing, because others may have written them.
+// entryWaivers returns what an entry with the package of a line waives: the longest list of those that
+// the user has accepted.
 func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 	line, err := runline.Parse(argv)
 	if err != nil {
@@ -96,7 +97,7 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 	}
 	for _, w := range servers {
 		of, err := runline.Parse(w.Line().Argv)
-		if err != nil || w.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
+		if err != nil || !gaps.AreAccepted(w.File, w.Entry) || installed.Key(&of, &host) != installed.Key(&line, &host) {
 			continue
 		}
 		flags, err := cmdline.ParseRun(append([]string{"run"}, w.Line().Flags...))

@@ -116,11 +116,21 @@ func projectText(host hostfs.Host, all *stored.All) string {
 
 // waivedText names the servers whose last session accepted gaps, or returns "".
 func waivedText(all *stored.All) string {
-	var b strings.Builder
+	var order []string
+	names := map[string][]string{} // of each list of axes
 	for _, s := range all.Servers {
-		if len(s.About.Waived) > 0 {
-			b.WriteString(show.Name(all.ShortName(s)) + ": gaps are accepted (--waive) on " + show.Line(strings.Join(s.About.Waived, ", ")) + "\n")
+		if len(s.About.Waived) == 0 {
+			continue
 		}
+		axes := strings.Join(s.About.Waived, ", ")
+		if names[axes] == nil {
+			order = append(order, axes)
+		}
+		names[axes] = append(names[axes], show.Name(all.ShortName(s)))
+	}
+	var b strings.Builder
+	for _, axes := range order {
+		b.WriteString(strings.Join(names[axes], ", ") + ": gaps are accepted (--waive) on " + show.Line(axes) + "\n")
 	}
 	return b.String()
 }

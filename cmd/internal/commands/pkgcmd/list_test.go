@@ -62,6 +62,17 @@ func TestServerTable(t *testing.T) {
 	}
 }
 
+// TestWaivedText tests that servers that accept the same are named together.
+func TestWaivedText(t *testing.T) {
+	server := func(name string, axes ...string) *stored.Server {
+		return &stored.Server{Name: name, About: records.About{Waived: axes}}
+	}
+	got := waivedText(&stored.All{Servers: []*stored.Server{server("a", "fs", "limits"), server("b", "fs"), server("c"), server("d", "fs", "limits")}})
+	if want := "a, d: gaps are accepted (--waive) on fs, limits\nb: gaps are accepted (--waive) on fs\n"; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestUnneededText tests that directories which are empty or in use are not counted as leftovers.
 func TestUnneededText(t *testing.T) {
 	all := &stored.All{Leftovers: []stored.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}

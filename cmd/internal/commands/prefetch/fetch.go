@@ -169,7 +169,10 @@ func (r *round) hear(n news) {
 		r.clear()
 		r.console.Printf("%s: %s, %s, %s\n", r.console.Paint(terminal.Green, "ready"), show.Line(n.Ready), cli.Plural(n.Packages, "package"), cli.SizeText(n.Bytes))
 		for _, name := range n.Skipped {
-			r.console.Printf("  the script that %s brings for its installation did not run (mcp-jail install --install-scripts runs it)\n", show.Line(name))
+			r.console.Printf("  the script that %s brings for its installation did not run\n", show.Line(name))
+		}
+		if len(n.Skipped) > 0 {
+			r.console.Printf("  if the server needs it:  mcp-jail install --install-scripts %s\n", f.asked)
 		}
 	default:
 		f.last = n.InstallMessage

@@ -28,6 +28,7 @@ import (
 type Package struct {
 	Name    string   // as their lines name it
 	Servers []string // and their clients
+	asked   string   // the arguments of mcp-jail install for it
 	again   string   // the command that fetches it later
 
 	flags, argv []string // of mcp-jail run
@@ -94,7 +95,8 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if strings.Contains(key.Spec, unknown) {
 		return nil, lockfile.Key{} // only the client knows where the package comes from
 	}
-	p.again = "mcp-jail install " + session.AskedLine(gaps.Waived(w.Flags), w.Argv, &line)
+	p.asked = session.AskedLine(gaps.Waived(w.Flags), w.Argv, &line)
+	p.again = "mcp-jail install " + p.asked
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
 	}

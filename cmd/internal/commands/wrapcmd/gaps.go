@@ -212,10 +212,20 @@ func (g openGaps) print(c terminal.Console) {
 			text += " (" + strings.Join(names, ", ") + ")"
 		}
 		c.PrintText(terminal.Hang("", strings.Repeat(" ", 11), show.Line(text), c.TextColumns()) + "\n")
-		if gap.Fix != "" && gap.Fix != confine.FixNamespaces {
-			c.PrintText("           to close it: " + gap.Fix + "\n")
+		if fix := closing(gap); fix != "" {
+			c.PrintText("           to close it: " + fix + "\n")
 		}
 	}
+}
+
+// closing returns what would close a gap, or "". The question is about accepting it, and the text above
+// is about namespaces.
+func closing(gap confine.Gap) string {
+	fix, _, _ := strings.Cut(gap.Fix, ", or accept ")
+	if fix == confine.FixNamespaces {
+		return ""
+	}
+	return fix
 }
 
 // waivedText returns what an entry accepts after a change, and what it accepts no longer. Without a jail it
