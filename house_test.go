@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve":          {module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
+	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
 
 	"policy/config/internal/naming":      {module + "internal/show", module + "policy"},                           // and neither os nor syscall: see pure
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same

@@ -13,6 +13,10 @@ const Word = "fetch-in-jail"
 
 // Main is the program in the jail: see the package's documentation. It returns the exit status.
 func Main(args []string) int {
+	if !jailed() {
+		fmt.Fprintln(os.Stderr, "error: "+Word+" works in the jail of an installation only: type `mcp-jail install`")
+		return 2
+	}
 	if len(args) < 3 {
 		fmt.Fprintln(os.Stderr, "usage: NPM DIRECTORY SPEC...")
 		return 2

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
@@ -96,11 +97,44 @@ func (b *additions) whyNoAuthority(at hostfs.ResolvedPath, near policy.Entry, co
 		return "it is larger than 2 MB"
 	case !bytes.Contains(text, []byte(beginCertificate)):
 		return "it contains no certificate in the PEM format"
-	case bytes.Count(text, []byte("-----BEGIN ")) != bytes.Count(text, []byte(beginCertificate)):
-		return "it contains something else than certificates, such as a private key"
+	case !onlyCertificates(string(text)):
+		return "it contains something else than certificates and comments, such as a private key or a password"
 	}
 	return ""
 }
+
+// onlyCertificates reports whether a text has certificates in the PEM format, and around them only what
+// the tools write that make such files: comments, curl's headings, openssl's descriptions.
+func onlyCertificates(text string) bool {
+	lines := strings.Split(text, "\n")
+	within, described := false, false
+	for i, line := range lines {
+		line = strings.TrimSuffix(line, "\r")
+		switch {
+		case within:
+			within = line != "-----END CERTIFICATE-----"
+			if within && !base64Line().MatchString(line) {
+				return false
+			}
+		case line == beginCertificate:
+			within, described = true, false
+		case strings.TrimSpace(line) == "", line[0] == '#', headingLine().MatchString(line):
+		case i+1 < len(lines) && strings.HasPrefix(lines[i+1], "=") && headingLine().MatchString(strings.TrimSuffix(lines[i+1], "\r")):
+		case line == "Certificate:", line == "Bag Attributes":
+			described = true
+		case described && (line[0] == ' ' || line[0] == '\t'):
+		case !describingLine().MatchString(line):
+			return false
+		}
+	}
+	return !within
+}
+
+var (
+	base64Line     = lazy.Regexp(`^[A-Za-z0-9+/=]*$`)
+	headingLine    = lazy.Regexp(`^=+$`)
+	describingLine = lazy.Regexp(`^(subject|issuer|serial|notBefore|notAfter|(SHA|sha)[0-9]+ Fingerprint) ?[=:]`)
+)
 
 const (
 	beginCertificate = "-----BEGIN CERTIFICATE-----"

@@ -119,3 +119,25 @@ func TestAuthorityDirectories(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyCertificates: a file of another program can have a certificate in it beside a secret.
+func TestOnlyCertificates(t *testing.T) {
+	const one = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+	for text, want := range map[string]bool{
+		one: true, one + one: true, strings.ReplaceAll(one, "\n", "\r\n"): true,
+		"# Issuer: CN=A\n\n" + one: true, "##\n## Bundle\n\nA Root R1\n=========\n" + one: true,
+		"Certificate:\n    Data:\n        Version: 3\n" + one: true, "Bag Attributes\n    friendlyName: a\nsubject=/CN=a\nissuer=CN = a\n" + one: true,
+		one + "-----BEGIN PRIVATE KEY-----\nQUJD\n-----END PRIVATE KEY-----\n": false,
+		"client\n<ca>\n" + one + "</ca>\n":                                     false,
+		one + "user\npassword\n":                                               false,
+		one + "    password: x\n":                                              false,
+		"Certificate:\n    Data:\n" + one + "    password: x\n":                false,
+		strings.Replace(one, "QUJD", "QUJD\npassword: x", 1):                   false,
+		strings.TrimSuffix(one, "-----END CERTIFICATE-----\n"):                 false,
+		"token = abc\n" + one:                                                  false,
+	} {
+		if got := onlyCertificates(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

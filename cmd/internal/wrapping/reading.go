@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -281,6 +282,9 @@ func (f *File) Real() string {
 	}
 	return f.own.Real
 }
+
+// Holds reports whether the file had this text when it was read.
+func (f *File) Holds(text []byte) bool { return f.own != nil && bytes.Equal(f.own.Data, text) }
 
 // References reports whether one of the file's clients replaces a part of a word.
 func (f *File) References(word string) bool {

@@ -99,8 +99,9 @@ func (g *openGaps) add(finder *gaps.Finder, file *wrapping.File, s wrapping.Serv
 	}
 }
 
-// record keeps what the user has accepted in files of projects, as they are now.
-func (g openGaps) record(w *wrapCmd) error {
+// record keeps what the user has accepted in files of projects. A file that is not as the changes left it
+// is another one than the user was asked about.
+func (g openGaps) record(w *wrapCmd, changes []*wrapping.Change) error {
 	if g.ofProjects == nil {
 		return nil
 	}
@@ -115,7 +116,11 @@ func (g openGaps) record(w *wrapCmd) error {
 				accepted = append(accepted, e)
 			}
 		}
-		if accepted != nil {
+		switch {
+		case accepted == nil:
+		case !slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return ch.File.Real() == f.Real() && f.Holds(ch.After) }):
+			err = errors.Join(err, fmt.Errorf("%s changed while mcp-jail asked: what its entries waive is not accepted. Type `mcp-jail wrap` again", show.Name(f.Path)))
+		default:
 			err = errors.Join(err, gaps.RecordAccepted(host.StateDir, f, accepted))
 		}
 	}

@@ -140,7 +140,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	w.first = open.question(w)
 	written, err := w.write(c, host, changes, "wrap", program.Keep)
 	if err == nil && !w.dryRun {
-		err = w.keep(c, host.Home, open, program, len(written) > 0)
+		err = w.keep(c, host.Home, open, program, changes, len(written) > 0)
 	}
 	if len(written) > 0 {
 		entries.PrintReload(c, written)
@@ -158,8 +158,8 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 
 // keep keeps what the user has accepted. Where no entry changes, the copy that the clients start may be
 // older than this program.
-func (w *wrapCmd) keep(c terminal.Console, home string, open openGaps, program entries.Program, changed bool) error {
-	err := open.record(w)
+func (w *wrapCmd) keep(c terminal.Console, home string, open openGaps, program entries.Program, changes []*wrapping.Change, changed bool) error {
+	err := open.record(w, changes)
 	if !changed {
 		err = errors.Join(err, program.Refresh(c, home))
 	}
