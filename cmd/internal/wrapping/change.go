@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,11 @@ type Change struct {
 	After   []byte         // the whole file
 
 	edits []edit.Change // that make it
+}
+
+// IsIn reports whether a file that was read later is as the change leaves it.
+func (c *Change) IsIn(f *File) bool {
+	return f.own != nil && f.own.Real == c.File.own.Real && bytes.Equal(f.own.Data, c.After)
 }
 
 // Changed returns the servers that change.

@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -282,9 +281,6 @@ func (f *File) Real() string {
 	}
 	return f.own.Real
 }
-
-// Holds reports whether the file had this text when it was read.
-func (f *File) Holds(text []byte) bool { return f.own != nil && bytes.Equal(f.own.Data, text) }
 
 // References reports whether one of the file's clients replaces a part of a word.
 func (f *File) References(word string) bool {
