@@ -79,6 +79,7 @@ type Host struct {
 	Above   []string            // the directories above it, from the nearest to the root
 	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
+	Mounted bool                // a disk of Windows that Linux shows: the places are those of Windows, and paths have slashes
 }
 
 // Location is where a place is on a host: one file, or those below a directory whose path
@@ -178,7 +179,7 @@ func (h Host) root(written string) (base, rest string, ok bool) {
 		base = h.variable(strings.Trim(first, "%"))
 	case first == "":
 		base = "/"
-	case len(first) == 2 && first[1] == ':':
+	case len(first) == 2 && first[1] == ':' && !h.Mounted:
 		base = first + `\`
 	default:
 		base, rest = h.Project, written
@@ -207,6 +208,12 @@ func (h Host) variable(name string) string {
 		return h.join(h.Home, "AppData/Roaming")
 	case "LOCALAPPDATA":
 		return h.join(h.Home, "AppData/Local")
+	case "ProgramData", "ProgramFiles":
+		if h.Mounted { // which directory that is, only Windows says
+			return ""
+		}
+	}
+	switch name {
 	case "ProgramData":
 		return `C:\ProgramData`
 	case "ProgramFiles":
@@ -216,7 +223,7 @@ func (h Host) variable(name string) string {
 }
 
 func (h Host) isAbsolute(file string) bool {
-	if h.OS == "windows" {
+	if h.OS == "windows" && !h.Mounted {
 		return len(file) > 2 && file[1] == ':' && (file[2] == '\\' || file[2] == '/') || strings.HasPrefix(file, `\\`)
 	}
 	return strings.HasPrefix(file, "/")
@@ -224,7 +231,7 @@ func (h Host) isAbsolute(file string) bool {
 
 func (h Host) join(dir, rest string) string {
 	separator := "/"
-	if h.OS == "windows" {
+	if h.OS == "windows" && !h.Mounted {
 		separator, rest = `\`, strings.ReplaceAll(rest, "/", `\`)
 	}
 	switch {

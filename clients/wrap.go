@@ -26,6 +26,7 @@ type Edit struct {
 
 // Wrapping is how an entry is put into the jail.
 type Wrapping struct {
+	Before  []string // words before Program that start it, such as those of WSLWords
 	Program string   // the absolute path of mcp-jail
 	Name    string   // of the server, for mcp-jail; "" for one made of what the client calls it
 	Flags   []string // more flags of run
@@ -69,7 +70,7 @@ func (e Entry) Wrap(w Wrapping) (Edit, error) {
 	case slices.ContainsFunc(w.Flags, func(f string) bool { return f == "--name" || strings.HasPrefix(f, "--name=") }):
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: --name is given by Name", e.Server, e.Client, ErrFlags)
 	}
-	words := slices.Concat([]string{w.Program, "run", "--name", name}, w.Flags, []string{"--"})
+	words := slices.Concat(w.Before, []string{w.Program, "run", "--name", name}, w.Flags, []string{"--"})
 	return Edit{Path: e.Path, Shape: e.Shape, Words: words}, nil
 }
 
@@ -95,6 +96,9 @@ func (e Entry) Repair(program string) (Edit, error) {
 		return Edit{}, fmt.Errorf("server %s of %s is not repaired: %w", e.Server, e.Client, ErrNotWrapped)
 	case !isOurs(program):
 		return Edit{}, fmt.Errorf("server %s of %s is not repaired: unwrap would not recognise %q; its base name must be mcp-jail", e.Server, e.Client, program)
+	}
+	if _, _, is := wrapped.WSL(); is { // it leads to the same program from Windows
+		return Edit{Path: e.Path, Shape: e.Shape, At: len(wrapped.Launcher), Drop: 1, Words: []string{program}}, nil
 	}
 	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(wrapped.Launcher) + 1, Words: []string{program}}, nil
 }
@@ -154,6 +158,9 @@ var launchers = [][]string{{"npx"}, {"pnpx"}, {"bunx"}, {"npm", "exec"}, {"npm",
 // launcherWords returns how many words of a command line come before the mcp-jail that a launcher starts,
 // as in "npx -y mcp-jail@latest run …". It is 0 if the line is another one.
 func launcherWords(argv []string) int {
+	if n := wslWords(argv); n > 0 {
+		return n
+	}
 	for _, words := range launchers {
 		if len(argv) < len(words)+2 || strings.TrimSuffix(baseName(argv[0]), ".cmd") != words[0] || !slices.Equal(argv[1:len(words)], words[1:]) {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
@@ -39,10 +40,8 @@ type Change struct {
 	edits []edit.Change // that make it
 }
 
-// IsIn reports whether a file that was read later is as the change leaves it.
-func (c *Change) IsIn(f *File) bool {
-	return f.own != nil && f.own.Real == c.File.own.Real && bytes.Equal(f.own.Data, c.After)
-}
+// IsIn reports whether the file, read later with success, is as the change leaves it.
+func (c *Change) IsIn(f *File) bool { return bytes.Equal(f.own.Data, c.After) }
 
 // Changed returns the servers that change.
 func (c *Change) Changed() (all []ServerChange) {
@@ -120,6 +119,9 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 			start := append(slices.Clone(v.Line.Launcher), v.Line.Program)
 			if p.Name, p.Repair = v.Line.Name, v.Repair; v.Repair != nil {
 				start = []string{program.Path}
+				if OnWindows(f) {
+					start = append(slices.Clone(v.Line.Launcher), program.Path)
+				}
 			}
 			switch {
 			case flags != nil:
@@ -151,6 +153,12 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	}
 	f := j.file
 	host := f.within(j.host)
+	if OnWindows(f) {
+		if why := windows.Left(s.by.client, s.Entry); why != "" {
+			return clients.Edit{}, why
+		}
+		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v clients.Variable) bool { return v.Name == "WSLENV" }) // for wsl.exe
+	}
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
 	_, named := presets.Named(s.start(host, nil))
 	if why := j.sharedVariable(s.Argv(), named); why != "" {
@@ -185,7 +193,7 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 		p.Flags = flags(p.Flags)
 	}
 	p.Name = name()
-	edit, err := s.Wrap(clients.Wrapping{Program: j.program.Path, Name: p.Name, Flags: p.Flags})
+	edit, err := s.Wrap(clients.Wrapping{Before: windows.Before(f.host), Program: j.program.Path, Name: p.Name, Flags: p.Flags})
 	return edit, reasonNot("wrapped", err)
 }
 

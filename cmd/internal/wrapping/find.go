@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -22,6 +23,9 @@ type Selection struct {
 	Clients []string // as clients.ByName accepts them
 	Files   []string // absolute paths
 	Servers []string // as the clients call them
+
+	Windows   []clients.Host // the home directories of a Windows of which this Linux shows the disk
+	OfWindows bool           // the files there are meant, too
 }
 
 // Has reports whether a server is selected.
@@ -102,11 +106,18 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 		files, err = named(host, sel, all)
 	} else {
 		files = lookFor(host, all, nil)
+		for _, h := range sel.Windows {
+			if sel.OfWindows {
+				files = append(files, lookFor(h, all, nil)...)
+			}
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	leaveMixed(files, host)
+	for _, h := range append([]clients.Host{host}, sel.Windows...) {
+		leaveMixed(slices.DeleteFunc(slices.Clone(files), func(f *File) bool { return f.host.Mounted != h.Mounted || f.host.Home != h.Home }), h)
+	}
 	for _, f := range files {
 		if f.Err == nil && len(f.Entries) == 0 {
 			f.Err = f.otherKey()
@@ -121,6 +132,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, &NotFoundError{What: "file", Name: path}
 		}
+		host := windows.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
 		if len(sel.Clients) > 0 {
 			c = chosen[0]
@@ -206,7 +218,9 @@ func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (
 				look(reading{client: c, place: p}, path)
 			}
 		}
-		eachOfPlugins(c, host, look)
+		if !host.Mounted { // their lists have paths of Windows
+			eachOfPlugins(c, host, look)
+		}
 	}
 	return files
 }

@@ -33,8 +33,11 @@ const (
 // not be what the entry means.
 func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 	if len(line.Launcher) > 0 {
-		old := strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")
-		return repair(Launched + " (" + clients.Reason(old) + ")")
+		if why, mend := j.launched(line); why != "" {
+			return why, mend
+		}
+	} else if OnWindows(j.file) {
+		return UnknownStart, nil
 	}
 	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
 		return "", nil

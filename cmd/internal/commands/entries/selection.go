@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -51,6 +52,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 			return host, nil, err
 		}
 	}
+	s.Windows = windows.Hosts("/")
 	files, err := wrapping.Find(ClientsHost(host), s.Selection)
 	var unknown *clients.UnknownError
 	var missing *wrapping.NotFoundError

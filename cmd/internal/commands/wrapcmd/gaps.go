@@ -118,7 +118,7 @@ func (g openGaps) record(w *wrapCmd, changes []*wrapping.Change) error {
 		}
 		switch {
 		case accepted == nil:
-		case !slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return ch.IsIn(f) }):
+		case !slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return ch.File.Real() == f.Real() && ch.IsIn(f) }):
 			err = errors.Join(err, fmt.Errorf("%s changed while mcp-jail asked: what its entries waive is not accepted. Type `mcp-jail wrap` again", show.Name(f.Path)))
 		default:
 			err = errors.Join(err, gaps.RecordAccepted(host.StateDir, f, accepted))

@@ -52,6 +52,9 @@ If the configuration of mcp-jail has an error, a line says so, and the exit stat
 Servers of plugins and extensions are among them. If a plugin was wrapped and its update
 brought its own file again, a note says so.
 
+On WSL, the files of clients on Windows are among them: ` + "`mcp-jail wrap --windows`" + ` puts
+their servers into a jail.
+
 Then come the files from which a client takes servers and which mcp-jail does not read:
 those of all users, of administrators, of extensions whose code starts servers. The last
 line counts all servers.
@@ -64,11 +67,12 @@ config_problem if the configuration has an error. Of each file:
     client, path, problem       whose it is; problem is why it cannot be read
     wrapped                     when wrap or unwrap wrote it last; missing if never
     removed                     entries that are gone since then
+    windows                     true: its client runs on Windows, outside of this WSL
     plugin, updated             what brings the file, if a plugin does; updated: it was
                                 wrapped, and its own file is there again
     servers                     name, project, command, wrapped, left (why not), state
                                 (jailed, unwrapped, container, unclear, open, local,
-                                elsewhere, off, none), unclear
+                                windows, elsewhere, off, none), unclear
                                 (its command line starts mcp-jail, and left says what
                                 could make that untrue), repair (it starts another
                                 mcp-jail, or one that is gone, and wrap mends that),
@@ -95,6 +99,7 @@ type fileStatus struct {
 	Client  string         `json:"client"`
 	Path    string         `json:"path"`
 	Plugin  string         `json:"plugin,omitempty"`
+	Windows bool           `json:"windows,omitempty"`
 	Updated bool           `json:"updated,omitempty"`
 	Problem string         `json:"problem,omitempty"`
 	Wrapped *time.Time     `json:"wrapped,omitempty"`
@@ -133,6 +138,7 @@ type serverStatus struct {
 
 // Run prints the state of the selected files.
 func (s *statusCmd) Run(c terminal.Console) error {
+	s.OfWindows = true
 	host, files, err := s.Find()
 	if err != nil {
 		return err
@@ -245,7 +251,7 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
 		return
 	}
-	bare, open, repairs := 0, 0, 0
+	bare, there, open, repairs := 0, 0, 0, 0
 	for i, f := range status {
 		for _, s := range f.Servers {
 			switch {
@@ -258,10 +264,17 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		if i > 0 {
 			c.Printf("\n")
 		}
-		bare += f.print(c, time.Now())
+		if n := f.print(c, time.Now()); f.Windows {
+			there += n
+		} else {
+			bare += n
+		}
 	}
 	if bare > 0 {
 		c.Printf("\n%s without a jail: `mcp-jail wrap` puts them into one\n", cli.Plural(bare, "server"))
+	}
+	if there > 0 {
+		c.PrintText("\n" + onWindows(there) + "\n")
 	}
 	if repairs > 0 {
 		c.PrintText(fmt.Sprintf("\n%s with another mcp-jail, or one that does not exist any more: `mcp-jail wrap` puts this program there, and keeps the flags\n", cli.Plural(repairs, "server")))
@@ -276,6 +289,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	if p := f.Plugin(); p != nil {
 		out.Plugin = p.ID
 	}
+	out.Windows = wrapping.OnWindows(f)
 	if f.Err != nil {
 		out.Problem = f.Err.Error()
 		return out
@@ -301,7 +315,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(e, v), open: v.Open}
+	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(f, e, v), open: v.Open}
 	if !v.Jailed && !v.Unclear {
 		return out
 	}

@@ -25,6 +25,7 @@ const (
 	unwrapped state = "unwrapped" // wrap puts it into a jail
 	container state = "container"
 	unclear   state = "unclear"
+	windows   state = "windows"   // of a client on Windows, without a jail
 	open      state = "open"      // it starts without a jail, and wrap leaves it
 	elsewhere state = "elsewhere" // on another machine
 	local     state = "local"     // at a URL of this machine
@@ -32,7 +33,16 @@ const (
 	none      state = "none" // it starts no program
 )
 
-func stateOf(e wrapping.Entry, v wrapping.Verdict) state {
+// stateOf returns the state of an entry. One of a client on Windows has that, wherever wrap would put it.
+func stateOf(f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) state {
+	s := stateHere(e, v)
+	if wrapping.OnWindows(f) && (s == unwrapped || s == open) {
+		return windows
+	}
+	return s
+}
+
+func stateHere(e wrapping.Entry, v wrapping.Verdict) state {
 	var away *runline.ElsewhereError
 	_, err := runline.Parse(e.Argv())
 	switch errors.As(err, &away); {
@@ -79,7 +89,7 @@ type summary struct {
 
 // reasons are why a server is not in a jail, in the order in which they are said.
 var reasons = []struct{ key, text string }{
-	{string(unwrapped), "to wrap"}, {string(container), "in a container"}, {string(unclear), "unclear"},
+	{string(unwrapped), "to wrap"}, {string(windows), "on the Windows side"}, {string(container), "in a container"}, {string(unclear), "unclear"},
 	{string(open), "left as noted"}, {string(local), "at a URL of this machine"}, {"code", "of an extension's code"},
 }
 

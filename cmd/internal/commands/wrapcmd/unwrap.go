@@ -39,10 +39,11 @@ What mcp-jail keeps of the servers stays, their own files among it: see
 }
 
 func (w *changeCmd) unwrap(c terminal.Console) error {
-	host, files, err := w.Find()
+	host, files, err := w.find()
 	if err != nil {
 		return err
 	}
+	w.printWindows(c, host, true, "left in mcp-jail (--windows takes them out)")
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
 		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
 	})

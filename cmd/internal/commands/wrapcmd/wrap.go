@@ -66,6 +66,9 @@ could do. With the answer yes it writes --waive AXIS into the entries that need 
 --yes accepts no gap, and --accept-gaps does. When the host can enforce it again, wrap
 takes these flags out.
 
+On WSL, wrap names the servers of clients on Windows and leaves them. With --windows it
+has them start in this Linux, by wsl.exe, where the entry is one that can.
+
 An entry that starts a mcp-jail that does not exist any more, or another copy of it,
 is repaired: it gets the path of this program, and keeps its flags.
 
@@ -92,6 +95,7 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 func (w *changeCmd) addTo(cmd *cobra.Command) {
 	w.Choice.AddFlags(cmd)
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
+	cmd.Flags().BoolVar(&w.OfWindows, "windows", false, "On WSL, the files of clients on Windows too. Their servers run in this Linux, by wsl.exe.")
 	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking, for scripts.")
 }
 
@@ -100,7 +104,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.install && w.noInstall {
 		return exit.UsageErrorf("--install and --no-install are opposites: give one of them. Without both, wrap fetches the packages")
 	}
-	host, files, err := w.Find()
+	host, files, err := w.find()
 	if err != nil {
 		return err
 	}
@@ -123,6 +127,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	changes = changesOf(files, wrap) // with what was found
 	printWrap(c, files, changes, host.Home)
 	printNamed(c, host, w.Selection)
+	w.printWindows(c, host, false, "left without a jail (--windows puts them into one, in this Linux)")
 	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
 		changes = changesOf(files, wrap)
 	}

@@ -93,6 +93,9 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	if real := f.Real(); real != "" && real != f.Path {
 		title += "\n  it is a link to " + show.Name(cli.ShortPath(real, home))
 	}
+	if wrapping.OnWindows(f) {
+		title += "\n  a client on Windows, outside of this Linux"
+	}
 	if p := f.Plugin(); p != nil {
 		title += "\n  a file of " + show.Line(p.Title()) + ": its next update brings its own again"
 	} else if f.IsProject() {

@@ -1,0 +1,69 @@
+package wrapcmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func onWindows(servers int) string {
+	return cli.Plural(servers, "server") + " on the Windows side, without a jail: `mcp-jail wrap --windows` puts them into one, in this Linux"
+}
+
+// find returns the selected files.
+func (w *changeCmd) find() (hostfs.Host, []*wrapping.File, error) {
+	host, files, err := w.Find()
+	if err == nil {
+		err = w.checkWindows(files)
+	}
+	return host, files, err
+}
+
+// checkWindows returns an error if the files of clients on Windows are asked for where there are none, or
+// named without being asked for.
+func (w *changeCmd) checkWindows(files []*wrapping.File) error {
+	at := slices.IndexFunc(files, wrapping.OnWindows)
+	switch {
+	case w.OfWindows && len(w.Windows) == 0:
+		return exit.UsageErrorf("--windows is for WSL: this is another system, or its drive C has no home directories that can be read")
+	case !w.OfWindows && at >= 0:
+		return exit.UsageErrorf("%s is a file of a client on Windows: give --windows, and its servers start in this Linux by wsl.exe", files[at].Path)
+	}
+	return nil
+}
+
+// printWindows names the servers of clients on Windows that the command leaves, since it was not asked for
+// them: those that start mcp-jail, or those that do not.
+func (w *changeCmd) printWindows(c terminal.Console, host hostfs.Host, jailed bool, what string) {
+	if w.OfWindows || len(w.Windows) == 0 || len(w.Files) > 0 {
+		return
+	}
+	sel := w.Selection
+	sel.OfWindows, sel.Servers = true, nil
+	files, err := wrapping.Find(entries.ClientsHost(host), sel)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		var names []string
+		for _, e := range f.Entries {
+			_, is := clients.ParseWrapped(e.Argv())
+			if wrapping.OnWindows(f) && w.Has(e.Server) && is == jailed && cmp.Or(e.Command, e.URL) != "" && e.Left != clients.Disabled && e.Left != clients.Remote {
+				names = append(names, show.Name(e.Server))
+			}
+		}
+		if names != nil {
+			c.PrintText(fmt.Sprintf("\n%s  %s\n  on the Windows side, %s: %s\n", c.Paint(terminal.Bold, f.Client.Title), show.Name(f.Path), what, strings.Join(names, ", ")))
+		}
+	}
+}
