@@ -184,6 +184,9 @@ func (f finder) readFolder(p *Plugin) {
 		if version, is := manifest["version"].(string); is && p.Version == "" {
 			p.Version = version
 		}
+		if manifest == nil {
+			p.Named = append(p.Named, Named{path, "the manifest cannot be read, so mcp-jail does not know which servers are in it"})
+		}
 		f.addManifest(p, path, manifest)
 		return
 	}

@@ -81,6 +81,8 @@ func TestFind(t *testing.T) {
 		"in the manifest":  {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": {"a": {}}}`}, "p@m 1: plugin.json[mcpServers]"},
 		"a file of it":     {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "./x/s.json"}`, cache + "x/s.json": "{}"}, "p@m 1: s.json[mcpServers]"},
 		"a list":           {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": ["./s.json", {"a": {}}]}`, cache + "s.json": "{}"}, "p@m 1: s.json[mcpServers] plugin.json[mcpServers.1]"},
+		"not JSON":         {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": `}, "p@m 1: (the manifest cannot be read, so mcp-jail does not know which servers are in it)"},
+		"too deep":         {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": strings.Repeat("[", 20000) + strings.Repeat("]", 20000)}, "p@m 1: (the manifest cannot be read, so mcp-jail does not know which servers are in it)"},
 		"a missing file":   {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "./s.json"}`}, "p@m 1: (the manifest names it, and it cannot be read)"},
 		"a file outside":   {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "../../s.json"}`, ".claude/plugins/cache/m/s.json": "{}"}, "p@m 1: (the path leads out of the folder of the plugin)"},
 		"a link outside":   {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "-> ../../../../../../.x.json", ".x.json": "{}"}, "p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"},
