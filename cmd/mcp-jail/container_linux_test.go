@@ -128,7 +128,7 @@ func TestContainers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := c.make(t)
 			if os.Getuid() != 0 && in.UID == 0 && !in.UserNS {
-				t.Skip("an ordinary user makes only containers of its own")
+				t.Skip("only root can make this container")
 			}
 			t.Parallel()
 			tryContainer(t, c, in)

@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/download"
 )
 
 // runAsEnv makes the test binary run as the Go server, for tests that start it under its own
@@ -45,13 +46,13 @@ func TestMain(m *testing.M) {
 	testkit.Programs(extraPrograms).Dispatch()
 	// By the name of its file: mcp-jail executes it with its own argv[0].
 	if self, err := os.Executable(); err == nil && filepath.Base(self) == programs.Companion {
-		commands.Program()
+		companionMain()
 	}
 	if os.Getenv(runAsEnv) == "go-server" {
 		goServerMain()
 	}
 	parts := map[string]func(){
-		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
+		programs.Main: main, programs.Companion: companionMain, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
 		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain, "leaky": leakyMain, "notes-server": notesMain,
@@ -74,6 +75,14 @@ func TestMain(m *testing.M) {
 	removeOnTerm(base)
 	os.Setenv("TMPDIR", base)
 	testscript.Main(cleaned{m, base}, parts)
+}
+
+// companionMain is mcp-jail-cli.
+func companionMain() {
+	if len(os.Args) > 1 && os.Args[1] == download.Word {
+		os.Exit(download.Main(os.Args[2:]))
+	}
+	commands.Program()
 }
 
 // heedSignals restores the default of the signals that the tests send, if the parent of the

@@ -228,8 +228,8 @@ func callNumbers(t testing.TB) map[string]uint32 {
 var numbersOnce = sync.OnceValues(func() (map[string]uint32, error) {
 	files := map[string]string{"amd64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "arm64": "/usr/include/asm-generic/unistd.h"}
 	file, pattern := files[runtime.GOARCH], `(?m)^#define __NR_(\w+) (\d+)$`
-	if dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output(); err == nil {
-		file, pattern = filepath.Join(strings.TrimSpace(string(dir)), "unix", "zsysnum_linux_"+runtime.GOARCH+".go"), `(?m)^\s+SYS_(\w+)\s+= (\d+)$`
+	if dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output(); err == nil {
+		file, pattern = filepath.Join(strings.TrimSpace(string(dir)), "zsysnum_linux_"+runtime.GOARCH+".go"), `(?m)^\s+SYS_(\w+)\s+= (\d+)$`
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
