@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -366,42 +364,4 @@ func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.
 		err = f.Unfit(e, w.Argv, flags.Preset, flags.Env, entries.ClientsHost(host))
 	}
 	return err
-}
-
-func policyText(w clients.Wrapped) string {
-	if w.Argv == nil {
-		return "the configuration's " + w.Name
-	}
-	flags := map[string]int{}
-	preset := ""
-	for i := 0; i < len(w.Flags); i++ {
-		name, value, joined := strings.Cut(w.Flags[i], "=")
-		if !joined && i+1 < len(w.Flags) {
-			i++
-			value = w.Flags[i]
-		}
-		if flags[name]++; name == "--preset" {
-			preset = value
-		}
-	}
-	var parts []string
-	if preset != "" {
-		parts = append(parts, "preset "+preset)
-	}
-	for _, f := range []string{"read", "write", "execute", "deny", "net", "inbound", "env", "workspace", "home", "gpu", "config", "limit", "waive"} {
-		if n := flags["--"+f]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, f))
-		}
-	}
-	if parts == nil {
-		return "the default"
-	}
-	return strings.Join(parts, ", ")
-}
-
-func runsOf(argv []string) string {
-	if line, err := runline.Parse(argv); err == nil {
-		return line.Packages[0].String()
-	}
-	return strings.Join(argv, " ")
 }

@@ -3,13 +3,16 @@ package wrapcmd
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
@@ -89,4 +92,42 @@ func shownName(name string) string {
 		return ""
 	}
 	return show.Name(name)
+}
+
+func policyText(w clients.Wrapped) string {
+	if w.Argv == nil {
+		return "the configuration's " + w.Name
+	}
+	flags := map[string]int{}
+	preset := ""
+	for i := 0; i < len(w.Flags); i++ {
+		name, value, joined := strings.Cut(w.Flags[i], "=")
+		if !joined && i+1 < len(w.Flags) {
+			i++
+			value = w.Flags[i]
+		}
+		if flags[name]++; name == "--preset" {
+			preset = value
+		}
+	}
+	var parts []string
+	if preset != "" {
+		parts = append(parts, "preset "+preset)
+	}
+	for _, f := range []string{"read", "write", "execute", "deny", "net", "inbound", "env", "workspace", "home", "gpu", "config", "limit", "waive"} {
+		if n := flags["--"+f]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, f))
+		}
+	}
+	if parts == nil {
+		return "the default"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func runsOf(argv []string) string {
+	if line, err := runline.Parse(argv); err == nil {
+		return line.Packages[0].String()
+	}
+	return strings.Join(argv, " ")
 }
