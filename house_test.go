@@ -112,7 +112,7 @@ var mayImport = map[string][]string{
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/npmcache":  {},
-	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs inside of the jail
+	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs in the jail
 	"packages/install":   {module + "internal/lazy", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure

@@ -216,6 +216,6 @@ func refusedNamespaces(err error) (features.Feature, error) {
 	return f, err
 }
 
-// namespaceSteps are the steps that every jail with namespaces takes in them, whatever its policy
-// is. A failure of another step is not a refusal of namespaces.
+// namespaceSteps are the steps of every jail with namespaces, under each policy, that need them. A
+// failure of another step is not a refusal of namespaces.
 var namespaceSteps = []string{step.Namespaces, step.PrivateMounts, step.OwnFilesystems, step.Loopback}

@@ -225,8 +225,8 @@ func TestPlanCommand(t *testing.T) {
 	}
 }
 
-// TestForeignLauncher: a launcher in whose place mcp-jail fetches nothing is named with what to start
-// instead, and no registry is proposed for it, whatever it says of the registry, also where the policy
+// TestForeignLauncher: the diagnosis of a launcher whose packages mcp-jail does not fetch says what to start
+// instead. It proposes no registry, also where the launcher's text names one, and where the policy
 // grants the server's own host.
 func TestForeignLauncher(t *testing.T) {
 	api := []policy.NetRule{{Host: "api.example.com", Scheme: "https", Allow: true}}

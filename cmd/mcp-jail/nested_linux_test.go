@@ -162,7 +162,7 @@ func (w *world) runNested(t *testing.T, flags ...string) (stderr string) {
 	return string(out)
 }
 
-// TestNested starts servers inside of other sandboxes, and runs doctor there. A jail is as strong as
+// TestNested starts servers in other sandboxes, and runs doctor there. A jail is as strong as
 // outside, or it is refused and the message says why and what to do.
 func TestNested(t *testing.T) {
 	need(t, "jail", "bwrap")

@@ -1,6 +1,6 @@
-// Package launcher knows programs that stand in a client's entry in front of the server: those that
-// fetch or build what they run and that mcp-jail cannot take the place of, such as go run and deno
-// run, and those that have its secrets from elsewhere, such as op run. It says what each does and what
+// Package launcher knows programs that an entry of a client has in front of its server. Some fetch or
+// build what they run, such as go run and deno run, and mcp-jail does not do that for them. Others
+// bring the secrets of the server, such as op run. It says what each does and what
 // to start instead. No advice of it opens the network for a registry.
 package launcher
 

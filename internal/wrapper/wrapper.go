@@ -137,7 +137,7 @@ func isCPUs(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789abcdefABCDEFx,-:") == ""
 }
 
-// maxSplit bounds the strings of env -S inside of one another.
+// maxSplit bounds how many strings of env -S are nested.
 const maxSplit = 4
 
 func (l *Line) env(words []string, split int) error {

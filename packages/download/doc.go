@@ -11,7 +11,7 @@
 //
 // An archive is unpacked if its SHA-512 is the one that the registry names, and put into a place if it
 // is the one that the lock file names for it. What npm does with an archive is done here in the same
-// way: modes, .gitignore, links of programs. For what is done in no way here (archives inside of
+// way: modes, .gitignore, links of programs. For what this package cannot do (archives in
 // archives, links, two programs of one name), npm installs the tree, from its cache. The same happens
 // after every error.
 //

@@ -50,8 +50,8 @@ func TestUnmapped(t *testing.T) {
 	}
 }
 
-// TestSelfUnmapped: in a user namespace without a map the user has the number of all unknown users. A
-// map may give it to the user, as to nobody in a container.
+// TestSelfUnmapped: in a user namespace without a map the user has the number of all unknown users. In a
+// container, a map can give this number to the user nobody.
 func TestSelfUnmapped(t *testing.T) {
 	if want := os.Getenv("SELF_UNMAPPED"); want != "" {
 		if got := OwnerHost().SelfUnmapped; got != (want == "true") || os.Getuid() != 65534 {

@@ -71,7 +71,7 @@ type Finder struct {
 func NewFinder(host clients.Host) *Finder { return &Finder{host: host} }
 
 // Try builds a jail, and one without namespaces where the host refuses them. The error says that
-// neither can be built, whatever is accepted.
+// neither can be built, and that no waiver changes this.
 func (f *Finder) Try() error {
 	if f.standard == nil {
 		var need Need

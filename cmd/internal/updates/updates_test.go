@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestCheck: an update of a wrapped plugin is noticed, whatever the client does with its folders, and
-// nothing else is.
+// TestCheck: an update of a wrapped plugin is noticed, in the old folder or in a new one. No other
+// change is.
 func TestCheck(t *testing.T) {
 	const wrapped = `{"a": {"command": "mcp-jail"}}`
 	for name, c := range map[string]struct {

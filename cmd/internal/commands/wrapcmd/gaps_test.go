@@ -25,7 +25,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// TestRecordShown: the answer is about the text that was shown, whatever the file holds by then.
+// TestRecordShown: the user accepts the text that wrap showed, and not one that was written meanwhile.
 func TestRecordShown(t *testing.T) {
 	const shown = `{"mcpServers": {"one": {"command": "mcp-jail", "args": ["run", "--waive", "fs", "--", "cat"]}}}`
 	for name, now := range map[string]string{"as it was shown": shown, "another program": strings.Replace(shown, "cat", "sh", 1)} {
