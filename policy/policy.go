@@ -302,6 +302,13 @@ const (
 	AxisLimits  Axis = "limits"  // how much
 )
 
+// The words that waive the gaps which an operating system has under every policy. They stand beside
+// the axes in waive and --waive, and are no axes.
+const (
+	WaiveMacOS   Axis = "macos"
+	WaiveWindows Axis = "windows"
+)
+
 // Axes lists every axis in the order in which reports print them.
 func Axes() []Axis {
 	return []Axis{AxisFs, AxisNet, AxisIPC, AxisProcess, AxisEnv, AxisLimits}

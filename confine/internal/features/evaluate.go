@@ -286,6 +286,9 @@ type Facts struct {
 	TLSProgram  Feature  // mcp-jail-tls can be started; Detail is its path
 	Bundles     []string // files of the host with certificate authorities
 	FullCopies  Feature  // everything in an overlay can be removed
+
+	Seatbelt Feature // macOS: sandbox-exec can be used here
+	Proof    Proof   // macOS: what the self-test found out
 }
 
 // WithUserNS returns the facts for a known answer about user namespaces.

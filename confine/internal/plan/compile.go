@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -277,9 +278,12 @@ type Plan struct {
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces features.Feature
 
-	Spec   spec.Spec
-	TLS    tlsPlan
-	Cgroup cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
+	Spec spec.Spec
+	TLS  tlsPlan
+	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
+	// port of its proxy. nil on other systems.
+	Seatbelt *seatbelt.Input
+	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
 // Axes returns the axes of the gaps, or nil if a gap cannot be waived.

@@ -20,6 +20,9 @@ type Gap struct {
 	Fix    string      `json:"fix"`    // what the user can do about it
 	Fatal  bool        `json:"fatal"`  // true: cannot be waived, there is nothing to start with
 	Waived bool        `json:"waived"` // set by the launcher
+	// Platform: it is a gap of the operating system, whatever the policy says. The word of that system
+	// (policy.WaiveMacOS) waives all of these, and no other gap.
+	Platform bool `json:"platform,omitempty"`
 	// Paths are all paths of the gap, where What names only the first of them.
 	Paths []string `json:"paths,omitempty"`
 }

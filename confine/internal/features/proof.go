@@ -1,0 +1,22 @@
+package features
+
+import "github.com/mcp-jail/mcp-jail/policy"
+
+// Proof is what the self-test of a Mac found out about Seatbelt. The zero value is none: nothing
+// may be started.
+type Proof struct {
+	Made    bool          `json:"made"`              // the self-test ran to its end
+	Failed  []FailedProbe `json:"failed,omitempty"`  // each makes its axis a gap
+	Layered bool          `json:"layered,omitempty"` // exclusions must be written in the second form
+	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
+	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
+}
+
+// FailedProbe is a probe whose outcome was not what confinement needs.
+type FailedProbe struct {
+	ID    string      `json:"id"`
+	Axis  policy.Axis `json:"axis"`
+	Fatal bool        `json:"fatal,omitempty"` // nothing can be started
+	What  string      `json:"what"`            // what does not hold
+	Got   string      `json:"got"`             // what happened in its place
+}
