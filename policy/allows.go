@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"path/filepath"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -57,12 +57,12 @@ func (p *Profile) Allows(op Op, path string) bool {
 	return false
 }
 
-func (p *Profile) creatable(path string) bool {
-	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.containsEntry(path)
+func (p *Profile) creatable(name string) bool {
+	return p.RightsAt(path.Dir(name)).Has(Create) && !p.containsEntry(name)
 }
 
-func (p *Profile) removable(path string) bool {
-	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.containsEntry(path)
+func (p *Profile) removable(name string) bool {
+	return name != "/" && p.RightsAt(path.Dir(name)).Has(Delete) && !p.containsEntry(name)
 }
 
 // MinimalEntries returns the entries without those of files whose rule grants the same
@@ -81,7 +81,7 @@ func (p *Profile) isRedundant(e Entry) bool {
 	if e.Kind != KindFile || e.Origin != OriginRule || e.Rights&FileRights == 0 {
 		return false
 	}
-	around, ok := p.Find(filepath.Dir(e.Path))
+	around, ok := p.Find(path.Dir(e.Path))
 	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
 }
 

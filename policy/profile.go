@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"path/filepath"
+	"path"
 	"sort"
 	"strings"
 	"time"
@@ -197,26 +197,28 @@ type Variable struct {
 	Rule        string // what granted it, for messages
 }
 
-// Find returns the entry that decides about path, which must be absolute and
-// clean: the one with the most path components that is path itself or an
-// ancestor of it. ok is false where no entry covers path.
-func (p *Profile) Find(path string) (e Entry, ok bool) {
+// Find returns the entry that decides about a path, which must be absolute and
+// clean: the one with the most path components that is the path itself or an
+// ancestor of it. ok is false where no entry covers the path. Paths have slashes on every
+// system; a path without one, as Windows writes it, has no ancestor.
+func (p *Profile) Find(name string) (e Entry, ok bool) {
 	for {
-		i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= path })
-		if i < len(p.Entries) && p.Entries[i].Path == path {
+		i := sort.Search(len(p.Entries), func(i int) bool { return p.Entries[i].Path >= name })
+		if i < len(p.Entries) && p.Entries[i].Path == name {
 			return p.Entries[i], true
 		}
-		if path == "/" || path == "." || path == "" {
+		parent := path.Dir(name)
+		if parent == name || parent == "." {
 			return Entry{}, false
 		}
-		path = filepath.Dir(path)
+		name = parent
 	}
 }
 
-// RightsAt returns the rights of the entry that decides about path, which must be canonical
-// and absolute. It returns no rights if no entry covers path.
-func (p *Profile) RightsAt(path string) Rights {
-	e, _ := p.Find(filepath.Clean(path))
+// RightsAt returns the rights of the entry that decides about a path, which must be canonical
+// and absolute. It returns no rights if no entry covers the path.
+func (p *Profile) RightsAt(name string) Rights {
+	e, _ := p.Find(path.Clean(name))
 	return e.Rights
 }
 

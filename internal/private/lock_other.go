@@ -2,11 +2,16 @@
 
 package private
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
 
-// Lock returns an error: there are no locks of directories here.
+// Lock returns an error that does not match [ErrLocked]: mcp-jail has no locks of directories here.
 func (d *Dir) Lock(Kind) (unlock func(), err error) {
-	return nil, errors.ErrUnsupported
+	return nil, &os.PathError{Op: "lock", Path: d.path, Err: fmt.Errorf("mcp-jail has no locks of directories on %s: %w", runtime.GOOS, errors.ErrUnsupported)}
 }
 
 // sync does nothing: a directory cannot be opened for it.

@@ -45,7 +45,7 @@ func (s Store) Stage(key string) (*Stage, error) {
 	unlock, err := dir.Lock(private.Exclusive)
 	if err != nil {
 		dir.Close()
-		return nil, errors.Join(ErrBusy, err)
+		return nil, lockFault(err)
 	}
 	if !dir.InPlace() { // Discard has just removed it
 		unlock()
@@ -53,6 +53,15 @@ func (s Store) Stage(key string) (*Stage, error) {
 		return nil, ErrBusy
 	}
 	return &Stage{Dir: filepath.Join(s.Dir, stagingName, key), key: key, store: s, dir: dir, unlock: unlock}, nil
+}
+
+// lockFault returns what it means that a stage could not be locked. Without locks, two installations
+// could write one tree, so the store is not used: to wait would help nothing.
+func lockFault(err error) error {
+	if errors.Is(err, private.ErrLocked) {
+		return errors.Join(ErrBusy, err)
+	}
+	return fmt.Errorf("the store of packages is not used, because it needs locks: %w", err)
 }
 
 // Close keeps the directory for the next Stage with the same key. A second call does nothing.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,6 +181,19 @@ func TestRestoredTree(t *testing.T) {
 	now, err := attributesDigest(again.tree.Root(), sealLines(seal))
 	if err != nil || now != after.attributes {
 		t.Errorf("%v: the new seal does not fit", err)
+	}
+}
+
+// TestNoLocks tests that a system or filesystem without locks is an error of its own, and no
+// installation by another process, for which a caller would wait.
+func TestNoLocks(t *testing.T) {
+	none := &os.PathError{Op: "lock", Path: "/s", Err: fmt.Errorf("mcp-jail has no locks of directories on plan9: %w", errors.ErrUnsupported)}
+	err := lockFault(none)
+	if errors.Is(err, ErrBusy) || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "on plan9") {
+		t.Errorf("no locks: %v", err)
+	}
+	if err := lockFault(&os.PathError{Op: "lock", Path: "/s", Err: private.ErrLocked}); !errors.Is(err, ErrBusy) {
+		t.Errorf("locked: %v", err)
 	}
 }
 

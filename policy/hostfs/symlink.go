@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"runtime"
@@ -114,7 +115,7 @@ func (f *LinkResolver) Lstat(p string) *lstatResult {
 // isMissing reports whether the answers so far show that p does not exist. They do, on every
 // filesystem, if a directory above does not exist.
 func (f *LinkResolver) isMissing(p string) bool {
-	for p != "/" {
+	for p := range Upward(p) {
 		if s, asked := f.stats[p]; asked {
 			return s.Err == fs.ErrNotExist // if it exists, so do the directories above
 		}
@@ -123,7 +124,6 @@ func (f *LinkResolver) isMissing(p string) bool {
 			// Beyond ASCII, one name has several spellings on some filesystems.
 			return !contains(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
 		}
-		p = dir
 	}
 	return false
 }
@@ -131,7 +131,7 @@ func (f *LinkResolver) isMissing(p string) bool {
 // Saw forgets answers that deny p, which the host was just found to have: it may have been made
 // since it was asked for.
 func (f *LinkResolver) Saw(p string) {
-	for p != "/" {
+	for p := range Upward(p) {
 		if s, asked := f.stats[p]; asked {
 			if s.Err != fs.ErrNotExist {
 				return // so the directories above were found, too
@@ -142,14 +142,27 @@ func (f *LinkResolver) Saw(p string) {
 		if entries, listed := f.Listings[dir]; listed && !contains(entries, name) {
 			delete(f.Listings, dir)
 		}
-		p = dir
 	}
 }
 
-// Split returns path.Dir and path.Base of a clean absolute path. The base of "/" is "".
+// Split returns path.Dir and path.Base of a clean absolute path. The base of "/" is "". A path
+// without a slash is in the directory ".".
 func Split(p string) (dir, name string) {
 	i := strings.LastIndexByte(p, '/')
+	if i < 0 {
+		return ".", p
+	}
 	return p[:max(i, 1)], p[i+1:]
+}
+
+// Upward returns a clean path and the directories above it, without the root. It ends for every
+// path: one of Windows has no slash, and a relative one ends before ".".
+func Upward(p string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for p != "/" && p != "." && p != "" && yield(p) {
+			p, _ = Split(p)
+		}
+	}
 }
 
 // Resolve follows an absolute path as docs/policy.md "Filesystem rules" defines: it cleans

@@ -114,10 +114,10 @@ func (b *Places) holds(p, dir string) bool {
 		return true
 	}
 	of := b.paths.Lstat(dir)
-	if of.Err != nil {
+	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
 		return false
 	}
-	for ; p != "/"; p = path.Dir(p) {
+	for p := range hostfs.Upward(p) {
 		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
 			return true
 		}

@@ -133,7 +133,7 @@ func (b *Places) liesIn(p, place string) bool {
 		return false
 	}
 	// By identity, since a bind mount or another letter case gives the place a second name.
-	for ; p != "/"; p = path.Dir(p) {
+	for p := range hostfs.Upward(p) {
 		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
 			return true
 		}

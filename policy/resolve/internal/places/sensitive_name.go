@@ -29,7 +29,7 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return b.Abbreviate(dir)
 		}
 	}
-	for p := abs; p != "/"; p = path.Dir(p) { // a link may have the name
+	for p := range hostfs.Upward(abs) { // a link may have the name
 		if s := b.sensitiveByName(p); s != "" {
 			return s
 		}
@@ -46,7 +46,7 @@ func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
 // SensitiveAround returns the sensitive path that a canonical path is or lies in, as it is written, or
 // "". Like [Guarded], it compares objects, and names without regard to case.
 func (b *Places) SensitiveAround(p string) string {
-	for ; p != "/"; p = path.Dir(p) {
+	for p := range hostfs.Upward(p) {
 		if s := b.sensitiveByName(p); s != "" {
 			return s
 		}

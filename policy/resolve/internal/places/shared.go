@@ -72,7 +72,7 @@ func (b *Places) userDirs() (names []string) {
 // WhyRepository says which working copy a directory is or holds, or which directory of git it is or
 // lies in, or returns "". A directory inside a working copy may be a server's own.
 func (b *Places) WhyRepository(dir string) string {
-	for in := dir; in != "/"; in = path.Dir(in) {
+	for in := range hostfs.Upward(dir) {
 		if b.paths.Exists(path.Join(in, "HEAD")) && b.paths.Exists(path.Join(in, "objects")) && b.paths.Exists(path.Join(in, "refs")) {
 			return "is or is in the repository " + b.Abbreviate(in)
 		}
