@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"confine/egress": {module + "confine/egress/http1", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
-	"lifecycle/internal/session":    {module + "internal/show", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"lifecycle/internal/session":    {module + "internal/show", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
 	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
 	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session"},
 	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/session"},

@@ -83,7 +83,7 @@ func TestStderrQueueSlowClient(t *testing.T) {
 			size := stderrPiece
 			if i < 20 {
 				time.Sleep(idle / 8)
-				if runtime.GOOS == "linux" { // elsewhere UnreadBytes does not tell
+				if runtime.GOOS == "linux" { // elsewhere UnreadBytes does not tell at the end that writes
 					size = 16
 				}
 			}
@@ -111,7 +111,7 @@ func TestStderrQueueGivesUp(t *testing.T) {
 	defer r.Close()
 	q := newStderrQueue(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", 100_000)))
-	if runtime.GOOS == "linux" { // elsewhere UnreadBytes does not tell
+	if runtime.GOOS == "linux" { // elsewhere a pipe may be smaller
 		testkit.Eventually(t, "the pipe is full", func() bool { return UnreadBytes(r) >= 64<<10 })
 	}
 	q.Close(10*time.Millisecond, testkit.Patience)

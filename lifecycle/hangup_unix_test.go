@@ -1,3 +1,5 @@
+//go:build linux || darwin || freebsd
+
 package lifecycle
 
 import (
@@ -23,9 +25,15 @@ type ends struct {
 func endsOf(t *testing.T, kind string) ends {
 	t.Helper()
 	pair := func() (a, b *os.File) {
-		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			syscall.CloseOnExec(fd)
+			syscall.SetNonblock(fd, true)
 		}
 		return os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
 	}
