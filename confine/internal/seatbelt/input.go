@@ -1,15 +1,33 @@
 // Package seatbelt compiles a profile to the language of macOS's sandbox. It is pure.
+//
+// In the conditional form a text has one deny, that of everything, and otherwise allows that each
+// name their own exclusions. What holds is then the union of the allows: no precedence between rules
+// can widen it. The layered form is for a system that does not carry the exclusions out.
+//
+// The text is as strict as [policy.Profile.Allows], and stricter in these places:
+//   - The directories on the way to a name that must not come into being cannot be made.
+//   - A directory with the name .github or .hg cannot be made, because one with contents could be
+//     moved there.
+//   - Names are judged in every spelling that some disk might take for them, also where the disk
+//     does not.
+//   - Packages in node_modules are exempt from the rules about names, but not where the node_modules
+//     is below a protected name.
+//   - In the git directories of submodules and worktrees, a name inside the name of a branch counts
+//     if a protected name is before it, or .git behind it.
+//   - The layered form knows neither the exemption of packages nor the names of branches.
 package seatbelt
 
 import (
-	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Version changes with each change of the text that Compile writes for the same Input. The
 // self-test of a Mac counts for one version only.
-const Version = 1
+const Version = 2
 
 // Form is how exclusions are written. The self-test tells which one a system carries out.
 type Form uint8
@@ -39,7 +57,22 @@ type Text struct {
 	Params  []string
 }
 
-// Compile returns the text of a profile. It is not built yet.
-func Compile(Input) (Text, error) {
-	return Text{}, errors.New("no profile can be compiled for macOS yet")
+// PathError reports a path that no text can name.
+type PathError struct{ Path, Why string }
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("the path %q cannot be written in a profile for macOS's sandbox: %s", e.Path, e.Why)
+}
+
+// unfit returns why a path cannot be written, or "".
+func unfit(p string) string {
+	switch {
+	case !strings.HasPrefix(p, "/"):
+		return "it is not absolute"
+	case !utf8.ValidString(p):
+		return "it is not UTF-8"
+	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "it has a control character"
+	}
+	return ""
 }

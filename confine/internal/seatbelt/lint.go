@@ -1,0 +1,212 @@
+package seatbelt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A LintError reports a text that may grant more than it says, or that the system may refuse.
+type LintError struct {
+	Rule string // the rule of the text, cut; "" for the whole text
+	Why  string
+}
+
+func (e *LintError) Error() string {
+	msg := "the profile for macOS's sandbox is not used: " + e.Why
+	if e.Rule != "" {
+		msg += ": " + e.Rule
+	}
+	return msg
+}
+
+// Lint returns an error for a text that has anything but what Compile writes. Compile runs it on each
+// text, so that a mistake in it does not reach the system.
+func Lint(t Text, form Form) error {
+	exprs, err := Parse(t.Profile)
+	if err != nil {
+		return &LintError{Why: err.Error()}
+	}
+	l := linter{form: form, params: map[string]string{}}
+	for _, p := range t.Params {
+		name, value, _ := strings.Cut(p, "=")
+		if why := unfit(value); why != "" {
+			return &LintError{Why: "the parameter " + name + ": " + why}
+		}
+		l.params[name] = value
+	}
+	if len(exprs) < 2 || exprs[0].String() != "(version 1)" || !isDenyDefault(exprs[1]) {
+		return &LintError{Why: `a text begins with (version 1) (deny default (with message "mcpj-<8 hex digits>"))`}
+	}
+	for _, e := range exprs[2:] {
+		if why := l.rule(e); why != "" {
+			s := e.String()
+			return &LintError{Rule: s[:min(len(s), 200)], Why: why}
+		}
+	}
+	return nil
+}
+
+func isDenyDefault(e Expr) bool {
+	tag, ok := strings.CutPrefix(e.String(), `(deny default (with message "`)
+	return ok && tagFormat.MatchString(strings.TrimSuffix(tag, `"))`))
+}
+
+type linter struct {
+	form   Form
+	params map[string]string
+}
+
+// rule returns why a rule is refused, or "".
+func (l linter) rule(e Expr) string {
+	ops := operations(e)
+	filters := []Expr(nil)
+	if len(ops) > 0 {
+		filters = e.List[1+len(ops):]
+	}
+	switch {
+	case len(ops) == 0:
+		return "it is no rule about operations"
+	case e.Head() == "deny" && l.form == Conditional:
+		return "the only deny is that of everything: whether a deny or an allow decides depends on more than their order"
+	}
+	for _, op := range ops {
+		how, known := operationTable[op.Text]
+		switch {
+		case !known && strings.HasSuffix(op.Text, "*"):
+			return "operations are named one by one, and not by " + op.Text
+		case !known:
+			return "no rule is about " + op.Text
+		case e.Head() == "deny" && how.paths == noPaths:
+			return "only rules about paths deny"
+		case len(filters) == 0 && !how.bare:
+			return "without a filter it is about everything"
+		}
+		for _, f := range filters {
+			if why := l.filter(f, how, e.Head() == "deny"); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// filter returns why a filter of a rule is refused, or "".
+func (l linter) filter(f Expr, how operation, deny bool) string {
+	if slices.Contains(how.filters, f.String()) || how.pattern != nil && how.pattern.MatchString(f.String()) {
+		return ""
+	}
+	if how.paths == noPaths {
+		return "the operation has no filter " + f.String()
+	}
+	if why := l.paths(f, false); why != "" {
+		return why
+	}
+	if !deny && !namesPath(f) {
+		return "no path limits it"
+	}
+	return ""
+}
+
+// paths returns why a filter of paths is refused, or "". negated tells that it is inside a require-not.
+func (l linter) paths(f Expr, negated bool) string {
+	switch f.Head() {
+	case "literal", "subpath":
+		p, why := l.path(f)
+		if why == "" && f.Head() == "subpath" && !negated {
+			why = tooWide(p)
+		}
+		return why
+	case "regex":
+		return lintRegex(f)
+	case "require-all", "require-any", "require-not":
+		if l.form == Layered {
+			return "the layered form has simple filters only"
+		}
+		if len(f.List) < 2 || f.Head() == "require-not" && len(f.List) != 2 {
+			return f.Head() + " has the wrong number of filters"
+		}
+		for _, g := range f.List[1:] {
+			if why := l.paths(g, negated != (f.Head() == "require-not")); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+	return "it has a filter other than literal, subpath, regex and their combinations: " + f.String()
+}
+
+// path returns the path of a literal or subpath.
+func (l linter) path(f Expr) (string, string) {
+	if len(f.List) != 2 {
+		return "", f.Head() + " has one path"
+	}
+	p := f.List[1].Text
+	switch e := f.List[1]; {
+	case e.Kind == String:
+	case e.Head() == "param" && len(e.List) == 2 && e.List[1].Kind == String:
+		value, ok := l.params[e.List[1].Text]
+		if !ok {
+			return "", "the parameter " + e.List[1].Text + " has no value"
+		}
+		return value, unclean(value)
+	default:
+		return "", f.Head() + " has one path"
+	}
+	if len(p) > maxLiteral {
+		return "", fmt.Sprintf("a string has %d bytes", len(p))
+	}
+	return p, unclean(p)
+}
+
+func unclean(p string) string {
+	if p != "/" && (!strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.Contains(p+"/", "//") || strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../")) {
+		return "a path is absolute and clean"
+	}
+	return ""
+}
+
+// tooWide returns why no rule may be about a whole tree: it has all data of the users under another
+// name, and an exclusion of the one name does not exclude the other.
+func tooWide(p string) string {
+	const data = "/System/Volumes/Data"
+	if policy.Within(data, p) || policy.Within(p, data) || p == "/var" || p == "/var/folders" {
+		return "the subpath " + p + " holds files under a second name"
+	}
+	return ""
+}
+
+func lintRegex(f Expr) string {
+	if len(f.List) != 2 || f.List[1].Kind != Expression {
+		return "regex has one expression"
+	}
+	re := f.List[1].Text
+	switch {
+	case len(re) > maxLiteral:
+		return fmt.Sprintf("a string has %d bytes", len(re))
+	case !strings.HasPrefix(re, "^/") || !strings.HasSuffix(re, "$"):
+		return "an expression is about the whole path"
+	case strings.Contains(re, "(?") || strings.Contains(re, "[:") || strings.ContainsAny(strings.NewReplacer("[{]", "", "[}]", "").Replace(re), `{}\\`):
+		return "an expression has only ^ $ . * + ? [] () |"
+	}
+	if _, err := regexp.Compile(re); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// namesPath reports whether a filter matches only what one of its literals or subpaths matches.
+func namesPath(f Expr) bool {
+	switch f.Head() {
+	case "literal", "subpath":
+		return true
+	case "require-all":
+		return slices.ContainsFunc(f.List[1:], namesPath)
+	case "require-any":
+		return !slices.ContainsFunc(f.List[1:], func(g Expr) bool { return !namesPath(g) })
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package seatbelt
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// kind is one of the rights about which names decide as well.
+type kind uint8
+
+const (
+	kindUpdate kind = iota
+	kindCreate
+	kindDelete
+	kindAttributes
+)
+
+// anywhere begins the expression of a name in any directory.
+const anywhere = "^/(.*/)?"
+
+// components begins the expression of what lies below a directory whose path has as many components.
+// It does not spell the path out, so it stays short, and needs a filter beside it that does.
+func components(dir string) string { return "^" + strings.Repeat("/[^/]+", depth(dir)) + "/" }
+
+// exactly begins the expression of what lies below a directory, and spells its path out as far as
+// that is short and ASCII.
+func exactly(dir string) string {
+	var b strings.Builder
+	for rest := strings.TrimSuffix(dir, "/"); rest != ""; {
+		n := 1
+		if c := rest[0]; c < utf8.RuneSelf {
+			b.WriteString(quoted(c))
+		} else {
+			for ; n < len(rest) && rest[n] >= utf8.RuneSelf; n++ {
+			}
+			b.WriteString(foreign + "+")
+		}
+		rest = rest[n:]
+	}
+	if b.Len() > maxLiteral/3 {
+		return components(dir)
+	}
+	return "^" + b.String() + "/"
+}
+
+func depth(p string) int {
+	if p == "/" {
+		return 0
+	}
+	return strings.Count(p, "/")
+}
+
+const (
+	tree    = "(/.*)?$" // a name and all below it
+	foreign = "[^ -~]"  // a character outside ASCII
+)
+
+// protectedNames returns the names of which all is protected, and those of which parts are, but for
+// .git.
+func protectedNames() (whole, partial []string) {
+	for _, p := range policy.ProtectedPaths() {
+		name, _, _ := strings.Cut(p, "/")
+		below, _ := policy.ProtectedParts(name)
+		switch {
+		case below == nil:
+			whole = append(whole, name)
+		case name != ".git" && !slices.Contains(partial, name):
+			partial = append(partial, name)
+		}
+	}
+	return whole, append(partial, ".hg")
+}
+
+// protection returns the filters of what no server may change, with pre as the beginning of each
+// expression.
+func protection(pre string, k kind) []Filter {
+	whole, partial := protectedNames()
+	out := expressions(pre, whole, tree)
+	for _, name := range partial {
+		below, _ := policy.ProtectedParts(name)
+		out = append(out, expressions(pre+spelled(name)+"/", below, tree)...)
+		// A directory of such a name could be moved there with its contents.
+		if k == kindCreate || k == kindUpdate {
+			out = append(out, Regex(pre+spelled(name)+"$"))
+		}
+	}
+	if k != kindAttributes {
+		out = append(out, Regex(pre+spelled(".git")+"$"))
+	}
+	return append(out, gitProtection(pre+spelled(".git")+"/", k)...)
+}
+
+// gitProtection returns the filters of what git trusts in a git directory. git is the beginning of
+// the expressions, up to the slash behind the git directory.
+func gitProtection(git string, k kind) []Filter {
+	modules := git + "(" + spelled("worktrees") + "/[^/]+/)*" + spelled("modules")
+	itself := modules + "(/[^/]+)?$" // git would take the directory of a submodule for its own clone
+	if k == kindAttributes {
+		itself = modules + "$"
+	}
+	const branch = "refs/(heads|remotes|tags)"
+	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
+	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+spelled(".git")+tree))
+	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
+	for _, part := range []struct {
+		pre   string
+		names []string
+	}{
+		{modules + "/[^/]+/(.*/)?", policy.GitParts},
+		{modules + "/(.*/)?" + spelled("worktrees") + "/[^/]+/", policy.WorktreeParts},
+		{git + spelled("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
+	} {
+		for _, r := range expressions(part.pre, part.names, tree) {
+			out = append(out, All{r, Not{Regex(branches + tree)}})
+		}
+		out = append(out, expressions(part.pre, part.names, "/(.*/)?"+branch+tree)...)
+	}
+	return out
+}
+
+// expressions returns the expressions of names in all their spellings, between a beginning and an end.
+func expressions(pre string, names []string, end string) (out []Filter) {
+	var list []string
+	for _, n := range names {
+		list = append(list, spelled(n))
+	}
+	for _, names := range alternatives(pre+end, list) {
+		out = append(out, Regex(pre+names+end))
+	}
+	return out
+}
+
+// coversAll reports whether a filter of protection matches everything in a directory: then a rule for
+// the directory names something protected.
+func coversAll(filters []Filter, dir string) bool {
+	return slices.ContainsFunc(filters, func(f Filter) bool { return matches(f, dir+"/x") && matches(f, dir+"/x/x") })
+}
+
+func matches(f Filter, p string) bool {
+	switch f := f.(type) {
+	case Regex:
+		return regexp.MustCompile(string(f)).MatchString(p)
+	case Not:
+		return !matches(f.Filter, p)
+	case All:
+		return !slices.ContainsFunc(f, func(g Filter) bool { return !matches(g, p) })
+	}
+	return false
+}
+
+// alternatives joins expressions to few, of which none becomes too long with pre before it.
+func alternatives(pre string, list []string) (out []string) {
+	for len(list) > 0 {
+		n, size := 1, len(pre)+len(list[0])
+		for n < len(list) && size+len(list[n]) < maxLiteral-20 {
+			size += len(list[n]) + 1
+			n++
+		}
+		out = append(out, "("+strings.Join(list[:n], "|")+")")
+		list = list[n:]
+	}
+	return out
+}

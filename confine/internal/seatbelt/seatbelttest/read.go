@@ -1,0 +1,212 @@
+// Package seatbelttest reads texts for macOS's sandbox and tells what they allow, for tests. It knows
+// the part of the language whose meaning is published, and refuses the rest.
+package seatbelttest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
+)
+
+// A Rule is a rule of a text as it was read.
+type Rule struct {
+	Deny    bool
+	Ops     []string
+	filters []filter // one must match; none matches everything
+}
+
+// A filter reports whether it matches the subject of an operation.
+type filter func(subject, vnode string) bool
+
+// Read returns the rules of a text, with the values of its parameters.
+func Read(text string, params []string) ([]Rule, error) {
+	exprs, err := seatbelt.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{params: map[string]string{}}
+	for _, p := range params {
+		name, value, _ := strings.Cut(p, "=")
+		r.params[name] = value
+	}
+	if len(exprs) < 2 || exprs[0].String() != "(version 1)" || !strings.HasPrefix(exprs[1].String(), "(deny default") {
+		return nil, fmt.Errorf("a text begins with (version 1) (deny default)")
+	}
+	var out []Rule
+	for _, e := range exprs[2:] {
+		rule, err := r.rule(e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rule)
+	}
+	return out, decidable(out)
+}
+
+// Allowed reports whether rules allow an operation on a subject: a path, "localhost:443", the name of
+// a service, "AF_INET SOCK_STREAM", "self". vnode is the type of the object at a path, or "". The
+// last rule that matches decides.
+func Allowed(rules []Rule, op, subject, vnode string) bool {
+	for _, r := range slices.Backward(rules) {
+		if slices.ContainsFunc(r.Ops, func(o string) bool { return covers(o, op) }) && r.matches(subject, vnode) {
+			return !r.Deny
+		}
+	}
+	return false
+}
+
+func (r Rule) matches(subject, vnode string) bool {
+	return len(r.filters) == 0 || slices.ContainsFunc(r.filters, func(f filter) bool { return f(subject, vnode) })
+}
+
+// covers reports whether a rule about one operation is about another.
+func covers(rule, op string) bool {
+	group, isGroup := strings.CutSuffix(rule, "*")
+	return rule == op || isGroup && strings.HasPrefix(op, group)
+}
+
+// decidable returns an error if more than the order of rules may decide: where a deny and an allow are
+// about different groups of operations.
+func decidable(rules []Rule) error {
+	for _, d := range rules {
+		for _, a := range rules {
+			if !d.Deny || a.Deny {
+				continue
+			}
+			for _, denied := range d.Ops {
+				for _, allowed := range a.Ops {
+					if denied != allowed && (covers(denied, allowed) || covers(allowed, denied)) {
+						return fmt.Errorf("a deny of %s and an allow of %s: the order does not decide", denied, allowed)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+type reader struct{ params map[string]string }
+
+func (r reader) rule(e seatbelt.Expr) (rule Rule, err error) {
+	switch e.Head() {
+	case "allow":
+	case "deny":
+		rule.Deny = true
+	default:
+		return rule, fmt.Errorf("neither an allow nor a deny: %s", e)
+	}
+	for _, x := range e.List[1:] {
+		if x.Kind == seatbelt.Symbol && len(rule.filters) == 0 {
+			rule.Ops = append(rule.Ops, x.Text)
+			continue
+		}
+		f, err := r.filter(x)
+		if err != nil {
+			return rule, err
+		}
+		rule.filters = append(rule.filters, f)
+	}
+	if len(rule.Ops) == 0 {
+		return rule, fmt.Errorf("a rule without an operation: %s", e)
+	}
+	return rule, nil
+}
+
+func (r reader) filter(e seatbelt.Expr) (filter, error) {
+	if head := e.Head(); head == "require-all" || head == "require-any" || head == "require-not" {
+		return r.combined(e)
+	}
+	var args []string
+	for _, x := range e.List[min(1, len(e.List)):] {
+		switch {
+		case x.Kind != seatbelt.List:
+			args = append(args, x.Text)
+		case x.Head() == "param" && len(x.List) == 2:
+			value, ok := r.params[x.List[1].Text]
+			if !ok {
+				return nil, fmt.Errorf("unbound variable: %s", x.List[1].Text)
+			}
+			args = append(args, value)
+		default:
+			return nil, fmt.Errorf("not known: %s", e)
+		}
+	}
+	switch {
+	case len(args) == 1:
+		return simple(e, args[0])
+	case len(args) == 2 && args[0] == "ip" && (e.Head() == "remote" || e.Head() == "local"):
+		return address(e.Head(), args[1]), nil
+	}
+	return nil, fmt.Errorf("not known: %s", e)
+}
+
+// simple returns a filter with one argument.
+func simple(e seatbelt.Expr, arg string) (filter, error) {
+	switch e.Head() {
+	case "literal":
+		return func(s, _ string) bool { return s == arg }, nil
+	case "subpath":
+		return func(s, _ string) bool { return s == arg || strings.HasPrefix(s, strings.TrimSuffix(arg, "/")+"/") }, nil
+	case "regex":
+		if strings.Contains(arg, "(?") {
+			return nil, fmt.Errorf("not known: %s", e)
+		}
+		re, err := expression(arg)
+		return func(s, _ string) bool { return strings.HasPrefix(s, "/") && re.MatchString(s) }, err
+	case "vnode-type":
+		return func(_, vnode string) bool { return vnode == arg }, nil
+	case "sysctl-name-prefix":
+		return func(s, _ string) bool { return strings.HasPrefix(s, arg) }, nil
+	case "global-name", "sysctl-name", "ipc-posix-name", "target", "fsctl-command", "mac-policy-name":
+		return func(s, _ string) bool { return s == arg }, nil
+	case "socket-domain", "socket-type", "socket-protocol", "mac-syscall-number":
+		return func(s, _ string) bool { return slices.Contains(strings.Fields(s), arg) }, nil
+	}
+	return nil, fmt.Errorf("not known: %s", e)
+}
+
+// address returns the filter of an address. One about the local end of an outgoing connection matches
+// each connection.
+func address(end, want string) filter {
+	host, port, _ := strings.Cut(want, ":")
+	return func(s, _ string) bool {
+		h, p, ok := strings.Cut(s, ":")
+		return ok && !strings.HasPrefix(s, "/") && (end == "local" || host == "*" || h == host) && (end == "local" || port == "*" || p == port)
+	}
+}
+
+func (r reader) combined(e seatbelt.Expr) (filter, error) {
+	var parts []filter
+	for _, x := range e.List[1:] {
+		f, err := r.filter(x)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, f)
+	}
+	switch {
+	case len(parts) == 0, e.Head() == "require-not" && len(parts) > 1:
+		return nil, fmt.Errorf("the wrong number of filters: %s", e)
+	case e.Head() == "require-not":
+		return func(s, v string) bool { return !parts[0](s, v) }, nil
+	case e.Head() == "require-any":
+		return func(s, v string) bool { return slices.ContainsFunc(parts, func(f filter) bool { return f(s, v) }) }, nil
+	}
+	return func(s, v string) bool { return !slices.ContainsFunc(parts, func(f filter) bool { return !f(s, v) }) }, nil
+}
+
+var expressions = map[string]*regexp.Regexp{}
+
+func expression(s string) (*regexp.Regexp, error) {
+	if re := expressions[s]; re != nil {
+		return re, nil
+	}
+	re, err := regexp.Compile(s)
+	if err == nil {
+		expressions[s] = re
+	}
+	return re, err
+}
