@@ -1,0 +1,4 @@
+// Package attempt makes single calls of the system that a jail must refuse or let through, and says
+// what came of them. The self-test of macOS ([Serve]) makes them outside and inside of a jail, and
+// each start makes a few ([Canaries]).
+package attempt

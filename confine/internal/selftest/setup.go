@@ -1,0 +1,219 @@
+//go:build darwin || linux
+
+package selftest
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// names replaces what the table has in braces.
+type names map[string]string
+
+func (n names) in(s string) string {
+	var pairs []string
+	for name, value := range n {
+		pairs = append(pairs, "{"+name+"}", value)
+	}
+	return strings.NewReplacer(pairs...).Replace(s)
+}
+
+func (n names) all(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = n.in(s)
+	}
+	return out
+}
+
+// longPath is how long the path of a file below {long} is.
+const longPath = 1000
+
+// treeNames returns the names for a tree in the directory t, whose sockets are in the directory s.
+func treeNames(t, s string) names {
+	n := names{"t": t, "s": s, "alias": s, "nfc": t + "/nfc-\u00e4\u00f6", "nfd": t + "/nfd-a\u0308o\u0308", "odd": t + `/o"dd\ 'x'`}
+	if rest, ok := strings.CutPrefix(s, "/private/tmp/"); ok {
+		n["alias"] = "/tmp/" + rest
+	}
+	long := t
+	for len(long) < longPath-20 {
+		long += "/" + strings.Repeat("l", min(200, max(1, longPath-len(long)-8)))
+	}
+	n["long"] = long
+	return n
+}
+
+const content = "what the self-test of mcp-jail reads and changes\n"
+
+// build makes the files and sockets of a tree.
+func build(h *hosts, n names) error {
+	if err := n.files(); err != nil {
+		return err
+	}
+	return errors.Join(n.respell(), h.sockets(n))
+}
+
+func (n names) files() error {
+	for _, o := range objects {
+		o = n.in(o)
+		var err error
+		switch at, target, isLink := strings.Cut(o, ">"); {
+		case isLink:
+			err = os.Symlink(target, at)
+		case strings.HasSuffix(o, "/"):
+			err = os.MkdirAll(o, 0o700)
+		case strings.HasSuffix(o, "!"):
+			err = os.WriteFile(strings.TrimSuffix(o, "!"), []byte("#!/bin/sh\nexit 0\n"), 0o700)
+		default:
+			err = os.WriteFile(o, []byte(content), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// respell gives the paths of F13 the spelling in which their directory lists them, as the entries of a
+// profile have it.
+func (n names) respell() error {
+	for _, name := range []string{"nfc", "nfd"} {
+		made, err := os.Lstat(n[name])
+		if err != nil {
+			return err
+		}
+		listed, err := os.ReadDir(n["t"])
+		if err != nil {
+			return err
+		}
+		for _, d := range listed {
+			if info, err := d.Info(); err == nil && os.SameFile(made, info) {
+				n[name] = filepath.Join(n["t"], d.Name())
+			}
+		}
+	}
+	return nil
+}
+
+// profile returns the profile that the jail of a group has.
+func (n names) profile(g Group) *policy.Profile {
+	p := &policy.Profile{
+		Server: "self-test", Program: "/usr/bin/true", Argv: []string{"true"}, Dir: n.in("{t}/w"), Workspace: n.in("{t}/w"),
+		Home: n.in("{t}/home"), HomePrivate: true, Unprotected: n.all(unprotected), Limits: policy.DefaultLimits,
+	}
+	for _, dir := range systemDirs[runtime.GOOS] {
+		p.Entries = append(p.Entries, policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline})
+	}
+	for _, line := range entries {
+		at, what, _ := strings.Cut(line, "=")
+		letters, more, _ := strings.Cut(what, ":")
+		e := policy.Entry{Path: n.in(at), Kind: policy.KindDir, Rights: rights(letters), Origin: policy.OriginRule}
+		switch {
+		case more == "file":
+			e.Kind, e.Origin = policy.KindFile, policy.OriginSensitive
+		case more == "protected":
+			e.Origin = policy.OriginProtected
+		case more == "home":
+			e.Origin = policy.OriginHome
+		case e.Rights == 0:
+			e.Origin = policy.OriginSensitive
+		}
+		e.Named, e.Rule = e.Path, "the self-test"
+		p.Entries = append(p.Entries, e)
+	}
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(p.Unprotected)
+	switch g {
+	case Programs:
+		p.Programs = n.all(listed)
+		slices.Sort(p.Programs)
+	case NoFork:
+		p.Limits.Processes = 1
+	case Hosts:
+		p.Net = []policy.NetRule{{Host: "*", Allow: true, Where: "the self-test"}}
+	}
+	return p
+}
+
+// hosts are listeners of the test's own. They stand for hosts, for the proxy of a session and for
+// other programs.
+type hosts struct {
+	closers []interface{ Close() error }
+	names   names
+	proxy   int
+}
+
+func (h *hosts) close() {
+	for _, c := range h.closers {
+		c.Close()
+	}
+}
+
+// listen opens all listeners. Where one cannot be opened, the control of its probes fails.
+func listen() *hosts {
+	h := &hosts{names: names{"launcher": strconv.Itoa(os.Getpid()), "own": ownAddress()}}
+	h.pair("tcp4", "tcp6", 0)
+	h.proxy = h.pair("proxy4", "proxy6", 0)
+	if l, err := net.ListenPacket("udp4", "127.0.0.1:0"); err == nil {
+		h.closers = append(h.closers, l)
+		h.names["udp4"] = l.LocalAddr().String()
+	}
+	return h
+}
+
+// pair listens on the same port of 127.0.0.1 and of ::1, which it returns. 0 is none.
+func (h *hosts) pair(name4, name6 string, tries int) int {
+	four, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0
+	}
+	port := four.Addr().(*net.TCPAddr).Port
+	six, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
+	if err != nil && tries < 20 { // another program has the port there
+		four.Close()
+		return h.pair(name4, name6, tries+1)
+	}
+	h.closers = append(h.closers, four)
+	h.names[name4] = four.Addr().String()
+	if err == nil {
+		h.closers = append(h.closers, six)
+		h.names[name6] = six.Addr().String()
+	}
+	return port
+}
+
+// sockets listens in the directories of a tree.
+func (h *hosts) sockets(n names) error {
+	var all []error
+	for _, at := range []string{"{s}/u/socket", "{s}/t/socket"} {
+		l, err := net.Listen("unix", n.in(at))
+		if err == nil {
+			h.closers = append(h.closers, l)
+		}
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// ownAddress returns an address of this machine that is not the loopback. Nothing listens there, which
+// a jail must not let a program find out. Where there is none, the address is one of no network, to
+// which there is no way then.
+func ownAddress() string {
+	list, _ := net.InterfaceAddrs()
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && !n.IP.IsLoopback() {
+			addr, _ := netip.AddrFromSlice(n.IP)
+			return netip.AddrPortFrom(addr.Unmap(), 9).String()
+		}
+	}
+	return "192.0.2.1:9"
+}
