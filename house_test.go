@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
 	"confine/jailed": {module + "confine", module + "internal/homelinks", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "confine/egress/http1", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
+	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/session":    {module + "internal/show", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
@@ -72,6 +72,8 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsclient", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/tlsclient":  {module + "confine/egress/tlsworker"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},
+	"confine/egress/front":      {module + "confine/egress/http1", "confine/egress/packet", module + "policy"},
+	"confine/egress/packet":     {}, // and neither os nor syscall: see pure
 	"confine/egress/http1":      {}, // and neither os nor syscall: see pure
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
@@ -198,7 +200,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

@@ -79,11 +79,7 @@ func (g *Gateway) destinationOf(host string, port int) destination {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return g.decide(netip.AddrPortFrom(addr, uint16(port)))
 	}
-	d := destination{host: host, named: true, why: policy.DeniedNotGranted, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
-	for _, p := range protocols {
-		d.verdict[p], d.rules[p] = g.rules.evaluate(host, p.scheme(), port)
-	}
-	return d
+	return g.rules.decideName(host, netip.AddrPortFrom(netip.Addr{}, uint16(port)))
 }
 
 func (r *CheckResult) setError(err error) {

@@ -134,13 +134,17 @@ func (g *Gateway) Denials() []policy.Denial {
 	if t := g.o.Interceptor; t != nil {
 		t.FlushDenials()
 	}
-	return g.denials.list()
+	var more []policy.Denial
+	if f := g.front.Load(); f != nil {
+		more = f.Unasked()
+	}
+	return g.denials.list(more...)
 }
 
-func (s *denialLog) list() []policy.Denial {
+func (s *denialLog) list(more ...policy.Denial) []policy.Denial {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]policy.Denial, 0, len(s.all))
+	out := append(make([]policy.Denial, 0, len(s.all)+len(more)), more...)
 	for _, d := range s.all {
 		out = append(out, d.Denial)
 	}

@@ -39,6 +39,14 @@
 // failures at granted hosts. The program sees a failure as it is, as far as an accepted connection
 // can show it.
 //
+// # The session's proxy
+//
+// Where a jail has no network namespace and its connections are not passed on, as on macOS, programs
+// reach granted hosts through a proxy on the host's loopback: [Gateway.ServeProxy]. It decides by the
+// same rules and checks. It speaks HTTP and SOCKS5 and needs the session's password, because every
+// user of the machine can connect to it. What a program without the password asks for is neither
+// looked up nor on record.
+//
 // # The host's proxy
 //
 // If the host has an HTTPS proxy, connections that may be HTTPS go through it, by name. If it has a
@@ -59,5 +67,5 @@
 //     place among Limits.Connections until one of them ends it.
 //   - A line protocol without scheme = "tcp" is held back until the end of its first line if
 //     that line could begin an HTTP request.
-//   - The addresses of the host's interfaces are up to five seconds old.
+//   - Except on Linux, the host's own addresses are those of its interfaces, without its other routes.
 package egress

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/front"
 	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -109,6 +110,7 @@ type Gateway struct {
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	denials        denialLog
 	failures       failureLog
+	front          atomic.Pointer[front.Front]
 	sent           byteCount
 	life           lifetime
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/packet"
 )
 
 // refusalSocket reads a packet socket that shows the jail's kernel refusing packets. It reads as
@@ -59,7 +61,7 @@ func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 			return n
 		}
 		n++
-		if network, to, ok := parseRefusal(p.buf[:got]); ok {
+		if network, to, ok := packet.ParseRefusal(p.buf[:got]); ok {
 			g.Refuse(network, to)
 		}
 	}

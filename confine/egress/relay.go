@@ -32,13 +32,18 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 		return
 	}
 	r := relay{g: g, d: &d, client: c, responded: make(chan struct{})}
+	r.serve()
+}
+
+func (r *relay) serve() {
 	var err error
 	// The Interceptor gets only a connection that speaks a protocol which it reads.
-	if d.needsInterception() {
+	if r.d.needsInterception() {
+		r.answer(nil)
 		switch err = r.readHead(); {
 		case err == io.EOF:
 			return
-		case err == nil && d.verdict[r.protocol] == verdictIntercept:
+		case err == nil && r.d.verdict[r.protocol] == verdictIntercept:
 			err = r.intercept()
 			if err == nil {
 				return
@@ -49,11 +54,25 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 		r.upstream, err = r.dial()
 	}
 	if err != nil {
-		g.denials.denyIfRefused(&d, err)
-		reset(c)
+		r.g.denials.denyIfRefused(r.d, err)
+		if !r.answer(err) {
+			reset(r.client)
+		}
 		return
 	}
+	r.answer(nil)
 	r.run()
+}
+
+// answer tells a client of the proxy once whether its host is connected. It returns false if the
+// client is told nothing.
+func (r *relay) answer(err error) bool {
+	tell := r.tell
+	if r.tell = nil; tell == nil {
+		return false
+	}
+	tell(err)
+	return true
 }
 
 func reset(c *net.TCPConn) {
@@ -67,8 +86,10 @@ type relay struct {
 	d                *destination
 	client, upstream *net.TCPConn
 	protocol         protocol
-	head             []byte // read from the client and not yet sent upstream
-	hello            int    // length of the ClientHello in head; 0 if its name does not matter
+	head             []byte      // read from the client and not yet sent upstream
+	hello            int         // length of the ClientHello in head; 0 if its name does not matter
+	single           bool        // head begins with a request that the proxy was asked for: the only one
+	tell             func(error) // answers a client of the proxy; nil if there is none, or it was answered
 
 	first     answer        // how upstream's response begins
 	responded chan struct{} // closed when first is set
@@ -151,7 +172,7 @@ func (r *relay) relayUp() error {
 		}
 	}
 	switch {
-	case r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP):
+	case r.single, r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP):
 		return r.relayRequests()
 	case r.hello > 0:
 		return r.relayHello()
@@ -166,6 +187,9 @@ func (r *relay) relayUp() error {
 // The error is io.EOF if the client sends nothing.
 func (r *relay) readHead() error {
 	defer r.client.SetReadDeadline(time.Time{})
+	if len(r.head) > 0 {
+		r.client.SetReadDeadline(time.Now().Add(headTimeout))
+	}
 	ended := false
 	for {
 		p := sniffProtocol(r.head)

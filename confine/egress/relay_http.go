@@ -47,6 +47,22 @@ func (r *relay) relayRequests() error {
 		if err != nil && err != io.EOF { // the server sees a truncated request as it is
 			return err
 		}
+		if r.single {
+			return r.awaitEnd(b)
+		}
+	}
+}
+
+// awaitEnd waits until the client ends its side after the only request of a connection. A server
+// could take the end of that side for the end of the client, so it is not told before.
+func (r *relay) awaitEnd(b *bufio.Reader) error {
+	switch _, err := b.Peek(1); err {
+	case nil:
+		return &refusal{policy.DeniedAmbiguous, "a second request in a connection of the proxy, which is for one request"}
+	case io.EOF:
+		return nil
+	default:
+		return err
 	}
 }
 
@@ -56,35 +72,12 @@ type writerOnly struct{ io.Writer }
 // readRequestHead waits for a complete head and leaves it in b. The error is io.EOF if the
 // client has no more requests.
 func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error) {
-	for seen := 0; ; {
-		head, _ = b.Peek(b.Buffered())
-		for ; seen < len(head); seen++ {
-			if head[seen] != '\n' {
-				continue
-			}
-			// Some servers take a bare LF for the end of a line.
-			if seen == 0 || head[seen-1] != '\r' {
-				return nil, req, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
-			}
-			if seen >= 3 && head[seen-2] == '\n' {
-				req, n, err := http1.ParseHead(head[:seen+1])
-				if err != nil {
-					return nil, req, &refusal{policy.DeniedAmbiguous, err.Error()}
-				}
-				if n > 0 {
-					return head[:n], req, nil
-				}
-			}
-		}
-		switch _, err = b.Peek(b.Buffered() + 1); {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, req, &refusal{policy.DeniedAmbiguous, "the head of a request is too long"}
-		case err == io.EOF && len(head) > 0:
-			return nil, req, &refusal{policy.DeniedAmbiguous, "a request ends in the middle of its head"}
-		case err != nil:
-			return nil, req, err
-		}
+	head, req, err = http1.ReadHead(b, http1.ParseHead)
+	var unread *http1.Ambiguous
+	if errors.As(err, &unread) {
+		err = &refusal{policy.DeniedAmbiguous, err.Error()}
 	}
+	return head, req, err
 }
 
 func copyChunks(w io.Writer, b *bufio.Reader) error {

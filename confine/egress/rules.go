@@ -179,14 +179,39 @@ type destination struct {
 
 func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
-	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: policy.DeniedNotGranted}
-	port := int(to.Port())
-	if d.host, d.named = g.names.fakeIPs.host(addr); !d.named {
-		d.host = g.rules.addressName(addr, port)
+	to = netip.AddrPortFrom(addr, to.Port())
+	if host, ok := g.names.fakeIPs.host(addr); ok {
+		return g.rules.decideName(host, to)
 	}
-	d.opaque = true
+	return g.rules.decideAddress(to)
+}
+
+// decideName decides about a name. The addresses of a name are checked when it is dialled.
+func (s *ruleSet) decideName(host string, to netip.AddrPort) destination {
+	d := destination{to: to, host: host, named: true}
+	s.judge(&d)
+	return d
+}
+
+func (s *ruleSet) decideAddress(to netip.AddrPort) destination {
+	port := int(to.Port())
+	d := destination{to: to, host: s.addressName(to.Addr(), port)}
+	s.judge(&d)
+	if !d.granted() {
+		return d
+	}
+	if reason, ok := s.checkAddress(to.Addr(), port); !ok {
+		d.verdict, d.opaque, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", to.Addr(), reason)
+	}
+	return d
+}
+
+// judge sets what the rules decide about the host and port of a destination.
+func (s *ruleSet) judge(d *destination) {
+	port := int(d.to.Port())
+	d.opaque, d.why = true, policy.DeniedNotGranted
 	for _, p := range protocols {
-		d.verdict[p], d.rules[p] = g.rules.evaluate(d.host, p.scheme(), port)
+		d.verdict[p], d.rules[p] = s.evaluate(d.host, p.scheme(), port)
 		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
 	}
 	// Bytes that are not HTTP have no requests to decide about. On the port of HTTPS, a server may take
@@ -194,13 +219,6 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 	if d.verdict[protoOther] == verdictIntercept || port == 443 && d.rules[protoOther].Scheme != "tcp" {
 		d.verdict[protoOther] = verdictDeny
 	}
-	if d.named || !d.granted() {
-		return d // the addresses of a name are checked when it is dialled
-	}
-	if reason, ok := g.rules.checkAddress(addr, port); !ok {
-		d.verdict, d.opaque, d.detail = [protoOther + 1]verdict{}, false, fmt.Sprintf("%s %s", addr, reason)
-	}
-	return d
 }
 
 func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }

@@ -67,10 +67,14 @@ func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > int64(cap(g.slots)) {
 		d := g.decide(to)
-		g.denials.deny(&d, policy.DeniedLimit, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
+		g.denials.deny(&d, policy.DeniedLimit, g.tooManyWait())
 		return false
 	}
 	return g.acquireSlot(to)
+}
+
+func (g *Gateway) tooManyWait() string {
+	return fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots))
 }
 
 // acquireSlot waits until another connection may be open. It returns false when the jail ends.
@@ -81,7 +85,11 @@ func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 	default:
 	}
 	d := g.decide(to)
-	g.denials.deny(&d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
+	return g.awaitSlot(&d)
+}
+
+func (g *Gateway) awaitSlot(d *destination) bool {
+	g.denials.deny(d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
 	select {
 	case g.slots <- struct{}{}:
 		return true

@@ -1,4 +1,4 @@
-package egress
+package packet
 
 import (
 	"encoding/hex"
@@ -29,7 +29,7 @@ func TestParseRefusal(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.what, err)
 		}
-		network, to, ok := parseRefusal(b)
+		network, to, ok := ParseRefusal(b)
 		got := ""
 		if ok {
 			got = network + " " + to.String()
@@ -45,7 +45,7 @@ func FuzzParseRefusal(f *testing.F) {
 	f.Add([]byte("`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x01\x04\x00\x00\x00\x00\x00\x00" +
 		"`\x00\x00\x00\x00\x00\x3a\x00" + strings.Repeat("s", 16) + strings.Repeat("d", 16) + "\x80\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		network, to, ok := parseRefusal(b)
+		network, to, ok := ParseRefusal(b)
 		if ok != to.IsValid() || ok && network != "tcp" && network != "udp" {
 			t.Errorf("%q, %v, %v", network, to, ok)
 		}

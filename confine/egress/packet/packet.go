@@ -1,4 +1,5 @@
-package egress
+// Package packet reads the packets by which the kernel of a jail refuses connections.
+package packet
 
 import (
 	"encoding/binary"
@@ -11,10 +12,10 @@ const (
 	protocolICMPv6 = 58
 )
 
-// parseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
+// ParseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
 // something: an RST in answer to a SYN, or an ICMP unreachable message. An ICMP message may cut
 // off the packet that it quotes after the ports.
-func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
+func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	src, _, protocol, payload, ok := parseIPHeader(b)
 	if !ok {
 		return "", to, false
