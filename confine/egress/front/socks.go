@@ -28,6 +28,9 @@ const (
 	socksUnsupportedType    = 8
 )
 
+// socksCommands is why the proxy does nothing else.
+const socksCommands = "of SOCKS5, only the command CONNECT is supported, not BIND and UDP ASSOCIATE"
+
 // greetSOCKS reads and answers the messages of a SOCKS5 client up to its request.
 func (f *Front) greetSOCKS(b *bufio.Reader, c *Client) bool {
 	methods, err := readSOCKSMethods(b)
@@ -57,7 +60,7 @@ func (f *Front) greetSOCKS(b *bufio.Reader, c *Client) bool {
 		c.writeSOCKS(reply)
 		return false
 	case command != socksConnect:
-		f.deny(c.Host, c.Port, policy.DeniedUnsupported, "only TCP connections to a host are supported, not the SOCKS5 commands BIND and UDP ASSOCIATE")
+		f.deny(c.Host, c.Port, policy.DeniedUnsupported, socksCommands)
 		c.writeSOCKS(socksUnsupportedCommand)
 		return false
 	}

@@ -117,7 +117,8 @@ func (r *ProxyRequest) parseTarget(authority string, port int) error {
 		if bare, bracketed = strings.CutSuffix(bare, "]"); !bracketed || !strings.Contains(bare, ":") {
 			return ErrNotStrict
 		}
-	} else if strings.Contains(bare, ":") { // two readers could take different parts for the port
+	}
+	if !bracketed && strings.Contains(bare, ":") || strings.ContainsAny(bare, "[]") { // two readers could find different ports
 		return ErrNotStrict
 	}
 	r.Hosts = []string{host}
@@ -146,7 +147,7 @@ func (r *ProxyRequest) parseProxyField(line string, seen map[string]bool) error 
 			r.dropped[strings.ToLower(strings.Trim(named, " \t"))] = true
 		}
 	case ofMessage[name] && name != "content-length" && name != "transfer-encoding":
-	case strings.HasPrefix(CanonicalField(name), "proxy-"):
+	case strings.HasPrefix(CanonicalField(name)+"-", "proxy-"):
 	default:
 		r.fields = append(r.fields, line)
 	}

@@ -1,0 +1,168 @@
+package http1
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestParseProxyHead: what a proxy is asked for, and the head that it sends on. A request that two
+// servers could read in two ways is none.
+func TestParseProxyHead(t *testing.T) {
+	for _, c := range []struct {
+		head string
+		want string // "CONNECT HOST PORT", the head that is sent on, or "" where it is refused
+	}{
+		{"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "CONNECT a.test 443"},
+		{"CONNECT a.test:443 HTTP/1.0\r\n\r\n", "CONNECT a.test 443"},
+		{"CONNECT a.test:443 HTTP/1.1\r\nHost: b.test\r\n\r\n", "CONNECT a.test 443"}, // the target counts, RFC 9112, 3.2.3
+		{"CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "CONNECT ::1 443"},
+		{"CONNECT [::ffff:127.0.0.1]:443 HTTP/1.1\r\n\r\n", "CONNECT ::ffff:127.0.0.1 443"},
+		{"CONNECT A.test.:1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "CONNECT A.test. 1"},
+		{"CONNECT a%2etest:443 HTTP/1.1\r\n\r\n", "CONNECT a%2etest 443"}, // policy.NormalizeTarget refuses it
+
+		{"CONNECT a.test HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test: HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:0 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:65536 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:000443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:+443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:443:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT ::1:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT [::1:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT [a.test]:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT :443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT u@a.test:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT http://a.test:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:443/x HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:443#x HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:443  HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT a.test:443\r\n\r\n", ""},
+		{"CONNECT a.test:443 HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", ""},
+		{"CONNECT a.test:443 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
+		{"CONNECT a.test:443 HTTP/1.1\r\nX: y\r\n b.test\r\n\r\n", ""},
+		{"connect a.test:443 HTTP/1.1\r\n\r\n", ""},
+
+		{"GET http://a.test/x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n\r\n", "GET /x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\nConnection: close\r\n\r\n"},
+		{"GET HTTP://A.test:8080 HTTP/1.0\r\n\r\n", "GET / HTTP/1.0\r\nHost: A.test:8080\r\nConnection: close\r\n\r\n"},
+		{"GET http://a.test:80?q HTTP/1.1\r\nHost: b.test\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
+		{"GET http://[::1]:8080/ HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", "GET / HTTP/1.1\r\nHost: [::1]:8080\r\nConnection: close\r\n\r\n"},
+		{"OPTIONS http://a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
+		{"POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc", "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\nConnection: close\r\n\r\n"},
+		{"POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Authorization: Basic eA==\r\nPROXY-Connection: keep-alive\r\nProxy-Authenticate: x\r\nX-Proxy-A: y\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a.test\r\nX-Proxy-A: y\r\nConnection: close\r\n\r\n"},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy_Authorization: Basic eA==\r\nproxy.x: y\r\n\r\n", "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Keep-Alive, x-Mine ,TE\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: a\r\nUpgrade: websocket\r\nX-MINE: 1\r\nX-Yours: 2\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a.test\r\nX-Yours: 2\r\nConnection: close\r\n\r\n"},
+
+		{"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET * HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http:///x HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http:/a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://u:p@a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test\\@b.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test:0/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test:65616/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/#f HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/\tx HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/ x HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/2.0\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nHost: a.test\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: u@a.test\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\n Host: a.test\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: y\r\n z: b\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX : y\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\nHost: a.test\n\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nTransfer_Encoding: chunked\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nContent-Length: 3\r\nConnection: content-length\r\n\r\n", ""},
+		{"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close, Transfer-Encoding\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: host\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: Host\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Authorization: a\r\nProxy-Authorization: b\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nUpgrade: h2c\r\n\r\n", ""},
+		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: \x00\r\n\r\n", ""},
+	} {
+		r, n, err := ParseProxyHead([]byte(c.head))
+		got := ""
+		switch {
+		case err != nil:
+		case r.Connect:
+			got = fmt.Sprintf("CONNECT %s %d", r.Host, r.Port)
+		default:
+			got = string(r.Head(false))
+		}
+		if got != c.want || err == nil && n != strings.Index(c.head, "\r\n\r\n")+4 {
+			t.Errorf("%q:\n%q, want\n%q; %d, %v", c.head, got, c.want, n, err)
+		}
+	}
+}
+
+// TestProxyHeadHost: the Host field of the client goes on where the caller says that it may.
+func TestProxyHeadHost(t *testing.T) {
+	for head, want := range map[string]string{
+		"GET http://a.test/ HTTP/1.1\r\nHost: b.test:1\r\n\r\n": "b.test:1",
+		"GET http://a.test/ HTTP/1.1\r\n\r\n":                   "a.test",
+	} {
+		r, _, err := ParseProxyHead([]byte(head))
+		if got := string(r.Head(true)); err != nil || got != "GET / HTTP/1.1\r\nHost: "+want+"\r\nConnection: close\r\n\r\n" {
+			t.Errorf("%q: %q, %v", head, got, err)
+		}
+	}
+}
+
+// FuzzProxyHead: what is read of a request is what net/http reads of it, and the head that is sent on is
+// one request for the same host, path and body, as ParseHead and net/http read it.
+func FuzzProxyHead(f *testing.F) {
+	f.Add([]byte("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nProxy-Authorization: Basic eA==\r\n\r\n"))
+	f.Add([]byte("GET http://a.test/x?y HTTP/1.1\r\nHost: a.test\r\nConnection: x\r\nX: y\r\nProxy-Connection: keep-alive\r\n\r\n"))
+	f.Add([]byte("POST http://[::1]:8080/ HTTP/1.1\r\nHost: b.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"))
+	f.Add([]byte("PUT HTTP://A.test:80?q HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		head, r, err := ReadHead(bufio.NewReaderSize(bytes.NewReader(b), 32<<10), ParseProxyHead)
+		if err != nil {
+			return
+		}
+		if r.Port < 1 || r.Port > 65535 || r.Host == "" || strings.ContainsAny(r.Host, "/@ \t\r\n[]") {
+			t.Errorf("%q: the host %q, port %d", head, r.Host, r.Port)
+		}
+		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
+		if err == nil && theirs.URL.Port() != "" && theirs.URL.Port() != strconv.Itoa(r.Port) && strings.TrimLeft(theirs.URL.Port(), "0") != strconv.Itoa(r.Port) {
+			t.Errorf("%q: port %d here, %s there", head, r.Port, theirs.URL.Port())
+		}
+		if err == nil && !strings.EqualFold(theirs.URL.Hostname(), r.Host) {
+			t.Errorf("%q: %q here, %q there", head, r.Host, theirs.URL.Hostname())
+		}
+		if r.Connect {
+			return
+		}
+		sent := r.Head(false)
+		again, n, err := ParseHead(sent)
+		if err != nil || n != len(sent) || again.Length != r.Length || again.Chunked != r.Chunked || again.WebSocket {
+			t.Fatalf("%q becomes %q: %+v, %d, %v", head, sent, again, n, err)
+		}
+		if bytes.Contains(bytes.ToLower(sent), []byte("\nproxy-")) {
+			t.Errorf("%q becomes %q", head, sent)
+		}
+		if len(again.Hosts) != 1 || again.Hosts[0] != r.Hosts[0] {
+			t.Errorf("%q becomes %q, for %q", head, sent, again.Hosts)
+		}
+		if theirs == nil {
+			return
+		}
+		if final, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent))); err != nil || final.ContentLength != theirs.ContentLength || !final.Close || final.URL.RawQuery != theirs.URL.RawQuery {
+			t.Errorf("%q becomes %q, which net/http reads as %+v, %v", head, sent, final, err)
+		}
+	})
+}
