@@ -23,7 +23,7 @@ func main() {
 		return
 	}
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
+		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots, MoreRootsOnly: tlsworker.GivenRootsOnly})
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)

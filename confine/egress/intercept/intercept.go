@@ -42,9 +42,10 @@ type Options struct {
 	// secret without a value is not replaced.
 	Secrets map[string]string
 	// Roots verify the certificates of upstreams. If nil, the host's roots and those in
-	// MoreRoots (PEM) do.
-	Roots     *x509.CertPool
-	MoreRoots []byte
+	// MoreRoots (PEM) do. With MoreRootsOnly those of the host are not looked for.
+	Roots         *x509.CertPool
+	MoreRoots     []byte
+	MoreRootsOnly bool
 }
 
 // Interceptor serves the connections of one jail.
@@ -80,8 +81,10 @@ func New(o Options) (*Interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.MoreRoots != nil && o.Roots == nil {
-		if o.Roots, err = x509.SystemCertPool(); err != nil {
+	if (o.MoreRoots != nil || o.MoreRootsOnly) && o.Roots == nil {
+		if o.MoreRootsOnly {
+			o.Roots = x509.NewCertPool()
+		} else if o.Roots, err = x509.SystemCertPool(); err != nil {
 			return nil, err
 		}
 		if !o.Roots.AppendCertsFromPEM(o.MoreRoots) {
@@ -149,6 +152,9 @@ func (i *Interceptor) SetSecrets(values map[string]string) (err error) {
 
 // Prepare loads the host's roots into crypto/x509, so that no file needs to be opened later.
 func (i *Interceptor) Prepare() error {
+	if i.roots != nil {
+		return nil
+	}
 	if _, err := x509.SystemCertPool(); err != nil {
 		return fmt.Errorf("the host's certificate authorities: %w", err)
 	}

@@ -28,11 +28,15 @@ func Run(serverName string) error {
 	if err := errors.Join(errProxy, errInside); err != nil {
 		return err
 	}
+	given, err := tlsworker.AwaitConfinement(status)
 	go func() {
-		io.Copy(io.Discard, status) // it sends nothing, and ends with the launcher
+		io.Copy(io.Discard, status) // it sends nothing more, and ends with the launcher
 		os.Exit(1)
 	}()
-	c, err := handshake(proxy, serverName)
+	var c *tls.Conn
+	if err == nil {
+		c, err = handshake(proxy, serverName, given)
+	}
 	if err != nil {
 		status.WriteString(tlsworker.Failed + err.Error() + "\n")
 		return err
@@ -74,10 +78,16 @@ func connection(fd int) (*net.TCPConn, error) {
 	return t, nil
 }
 
-func handshake(proxy *net.TCPConn, serverName string) (*tls.Conn, error) {
-	roots, err := x509.SystemCertPool() // with SSL_CERT_FILE and SSL_CERT_DIR, before no file can be opened
-	if err != nil {
-		return nil, err
+// handshake verifies the proxy by given (PEM), or by the host's roots where the process can read them.
+func handshake(proxy *net.TCPConn, serverName string, given []byte) (*tls.Conn, error) {
+	roots := x509.NewCertPool()
+	if tlsworker.GivenRootsOnly {
+		roots.AppendCertsFromPEM(given)
+	} else {
+		var err error
+		if roots, err = x509.SystemCertPool(); err != nil { // with SSL_CERT_FILE and SSL_CERT_DIR, before no file can be opened
+			return nil, err
+		}
 	}
 	if err := tlsworker.EnterSandbox(); err != nil {
 		return nil, err

@@ -12,10 +12,13 @@ import (
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 7
+const version = 8
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
+
+// maxRules bounds the first message where it carries the host's roots, and a socket any length.
+const maxRules = 32 << 20
 
 // message is one packet. Exactly one field is set, but Leaks comes with Secrets.
 type message struct {
@@ -37,6 +40,7 @@ type message struct {
 	Leak   *leakMessage   `json:"leak,omitempty"`
 	Sent   *sentMessage   `json:"sent,omitempty"`
 	Done   uint64         `json:"done,omitempty"`
+	Took   bool           `json:"took,omitempty"` // the connection of the last message
 }
 
 // rulesMessage is the first message of the launcher.
@@ -45,6 +49,17 @@ type rulesMessage struct {
 	Rules       []policy.NetRule `json:"rules"`
 	Roots       []byte           `json:"roots,omitempty"` // PEM, in addition to the host's
 	Connections int              `json:"connections"`     // at once
+	// Check is what the process must be refused, where another program confines it. A connection
+	// comes with it, which must work.
+	Check *checkMessage `json:"check,omitempty"`
+}
+
+// checkMessage names what works for the launcher.
+type checkMessage struct {
+	Dir     string `json:"dir"`     // a directory that it can open
+	Port    int    `json:"port"`    // of 127.0.0.1, on which it listens
+	PID     int    `json:"pid"`     // its own
+	Program string `json:"program"` // an executable file
 }
 
 // helloMessage answers a rulesMessage with the certificate of the authority, PEM.
@@ -131,10 +146,10 @@ type countedMessage struct {
 	OK     bool   `json:"ok"`
 }
 
-func (m message) encode() ([]byte, error) {
+func (m message) encode(most int) ([]byte, error) {
 	b, err := json.Marshal(m)
-	if err == nil && len(b) > maxMessage {
-		err = fmt.Errorf("a message of %d bytes is too long for one packet (%d)", len(b), maxMessage)
+	if err == nil && len(b) > most {
+		err = fmt.Errorf("a message of %d bytes is too long for one packet (%d)", len(b), most)
 	}
 	return b, err
 }

@@ -33,20 +33,22 @@ func TestMessageEncoding(t *testing.T) {
 		{Sent: &sentMessage{}},
 		{Counted: &countedMessage{Number: 1, OK: true}},
 		{Done: 1},
+		{Took: true},
+		{Rules: &rulesMessage{Version: version, Check: &checkMessage{Dir: "/d", Port: 1, PID: 2, Program: "/p"}}},
 	} {
-		b, err := m.encode()
+		b, err := m.encode(maxMessage)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got.Write(append(b, '\n'))
 	}
-	const want = `{"rules":{"version":7,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
+	const want = `{"rules":{"version":8,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
 {"secrets":{"T":"dg=="}}
 {"secrets":{"":null},"leaks":{"names":["T"],"values":["dg=="],"tokens":true,"block":true}}
 {"serve":{"id":1,"head":"aA==","name":"a.test","port":443,"tls":true,"addr":"1.2.3.4:5","step":3}}
 {"upstream":{"dial":1,"error":"e"}}
 {"end":1}
-{"hello":{"version":7,"ca":"Yw=="}}
+{"hello":{"version":8,"ca":"Yw=="}}
 {"ready":true}
 {"failed":"f"}
 {"dial":{"id":1,"dial":2}}
@@ -55,6 +57,8 @@ func TestMessageEncoding(t *testing.T) {
 {"sent":{"id":0,"number":0,"bytes":0}}
 {"counted":{"number":1,"ok":true}}
 {"done":1}
+{"took":true}
+{"rules":{"version":8,"rules":null,"connections":0,"check":{"dir":"/d","port":1,"pid":2,"program":"/p"}}}
 `
 	if got.String() != want {
 		t.Errorf("the messages are\n%s", &got)

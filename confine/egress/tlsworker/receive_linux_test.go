@@ -77,16 +77,7 @@ type asker struct{ *intercept.Interceptor }
 
 func (asker) SetSecrets(map[string]string) error {
 	for launcher := launcher(); ; {
-		unix.Write(launcher, []byte(`{"dial":{"id":1,"dial":1}}`))
-	}
-}
-
-// launcher is the descriptor of the process's socket.
-func launcher() int {
-	for fd := 3; ; fd++ {
-		if kind, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); kind == unix.SOCK_SEQPACKET {
-			return fd
-		}
+		unix.Write(launcher, framed(`{"dial":{"id":1,"dial":1}}`))
 	}
 }
 
@@ -124,7 +115,7 @@ func (lingerer) Serve(c *net.TCPConn, _ []byte, t egress.Target, _ func(context.
 	t.Deny(policy.DeniedRequest, "before")
 	raw, _ := c.SyscallConn()
 	raw.Control(func(fd uintptr) {
-		unix.Sendmsg(launcher(), []byte(`{"ready":true}`), unix.UnixRights(int(fd)), nil, 0)
+		unix.Sendmsg(launcher(), framed(`{"ready":true}`), unix.UnixRights(int(fd)), nil, 0)
 	})
 	closed := make(chan struct{})
 	go func() { c.Close(); close(closed) }()

@@ -1,51 +1,66 @@
+//go:build !seatbelt
+
 package tlsworker
 
 import (
 	"fmt"
+	"net"
+	"os"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Resources of the process: the memory above which Go collects more often, the limit of its
-// memory, and descriptors beside those of its connections.
-const (
-	softMemory  = 64 << 20
-	hardMemory  = 256 << 20
-	descriptors = 64
-)
+// GivenRootsOnly is set where the process opens no file, so that the launcher reads the host's roots.
+const GivenRootsOnly = false
+
+// AwaitConfinement returns nothing: the process confines itself, in EnterSandbox.
+func AwaitConfinement(*os.File) (roots []byte, err error) { return nil, nil }
+
+func checkConfined(_ *checkMessage, c *net.TCPConn) error {
+	if c != nil {
+		c.Close()
+	}
+	return nil
+}
+
+// command returns the program, and the arguments of its process.
+func command(program string, args ...string) (path string, argv []string, err error) {
+	return program, append([]string{Name}, args...), nil
+}
+
+// endsWithLauncher has the kernel end the process with the thread that started it.
+func endsWithLauncher() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// The process confines itself, and reads the host's roots itself.
+
+type check struct {
+	message *checkMessage
+	theirs  *net.TCPConn
+}
+
+func newCheck() (*check, error) { return &check{}, nil }
+
+func (*check) Close() {}
+
+func hostRoots(more []byte) ([]byte, error) { return more, nil }
+
+func (*Worker) startError(err error) error { return err }
+
+func sendConfinement(*os.File, *check) error { return nil }
 
 // enterSandbox gives up, permanently and for all threads, every right that serving does not
 // need. After it the process cannot open files, create sockets, start programs or inspect
 // processes. It has no network namespace of its own: without new sockets there is no network,
 // and creating a namespace takes as long as the rest of the start.
 func enterSandbox(connections int) error {
-	if connections <= 0 {
-		connections = policy.DefaultLimits.Connections
-	}
-	debug.SetMemoryLimit(softMemory)
-	for _, r := range []struct {
-		resource int
-		value    uint64
-	}{
-		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_DATA, hardMemory},
-		// A connection may briefly have several upstream connections while one replaces another.
-		{unix.RLIMIT_NOFILE, uint64(connections*4 + descriptors)},
-	} {
-		var old syscall.Rlimit
-		if err := syscall.Getrlimit(r.resource, &old); err != nil {
-			return err
-		}
-		limit := min(r.value, old.Max)
-		if err := syscall.Setrlimit(r.resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return fmt.Errorf("limit %d: %w", r.resource, err)
-		}
+	if err := limitResources(connections); err != nil {
+		return err
 	}
 	// The files that Prepare read are in memory. From here on the process opens no file.
 	if err := enterLandlockDomain(); err != nil {

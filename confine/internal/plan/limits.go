@@ -30,14 +30,6 @@ func (c *compiler) limits(o *spec.Spec) {
 	}
 	c.processLimit(o, l.Processes)
 	c.inotifyLimit(o)
-	c.fileAndMessageLimits()
-	if o.Network.Open {
-		c.connectionLimits("the network gateway")
-	}
-}
-
-func (c *compiler) fileAndMessageLimits() {
-	l := c.p.Limits
 	if l.OpenFiles > 0 {
 		c.addEnforced(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
 	}
@@ -47,10 +39,10 @@ func (c *compiler) fileAndMessageLimits() {
 	if l.MessageMB > 0 {
 		c.addEnforced(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
 	}
-}
-
-func (c *compiler) connectionLimits(by string) {
-	l := c.p.Limits
+	if !o.Network.Open {
+		return
+	}
+	const by = "the network gateway"
 	if l.Connections > 0 {
 		c.addEnforced(policy.AxisLimits, by, "%d connections at once", l.Connections)
 	}

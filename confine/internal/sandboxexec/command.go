@@ -14,3 +14,10 @@ func Arguments(file string, params []string, program string, args ...string) []s
 	}
 	return append(append(list, "--", program), args...)
 }
+
+// TextArguments is Arguments for a text that names nothing of a policy. Others can read arguments.
+func TextArguments(text string, params []string, program string, args ...string) []string {
+	list := Arguments("", params, program, args...)
+	list[0], list[1] = "-p", text
+	return list
+}

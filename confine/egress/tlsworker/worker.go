@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package tlsworker
 
 import (
@@ -10,10 +12,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
@@ -84,19 +83,15 @@ func Start(o Options) (*Worker, error) {
 	return w, nil
 }
 
-// spawn starts the process on a thread that lives as long as the process, because the kernel
+// spawn starts the process on a thread that lives as long as the process, because Linux
 // kills the process when that thread ends (PR_SET_PDEATHSIG).
 func (w *Worker) spawn(o Options) error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	ours, theirs, err := socketPair()
 	if err != nil {
 		return err
 	}
-	// The process must not send descriptors: closing one can block. Since Linux 6.16 the kernel
-	// can refuse them. On an older kernel the launcher closes received descriptors at once.
-	unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
-	ours, theirs := os.NewFile(uintptr(pair[0]), "mcp-jail-tls"), os.NewFile(uintptr(pair[1]), "launcher")
 	defer theirs.Close()
-	if w.socket, err = newSocket(ours); err != nil {
+	if w.socket, err = newSocket(ours, maxMessage); err != nil {
 		return err
 	}
 	started := make(chan error)
@@ -104,7 +99,7 @@ func (w *Worker) spawn(o Options) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		var err error
-		w.process, err = startProcess(o, theirs)
+		w.process, err = w.startProcess(o.Program, theirs)
 		started <- err
 		if err != nil {
 			return
@@ -119,16 +114,19 @@ func (w *Worker) spawn(o Options) error {
 	return nil
 }
 
-func startProcess(o Options, theirs *os.File) (*os.Process, error) {
+func (w *Worker) startProcess(program string, theirs *os.File) (*os.Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
+	path, argv, err := command(program)
+	if err != nil {
+		return nil, err
+	}
 	// Its stderr is discarded, because a crash report could contain parts of a request.
-	return os.StartProcess(o.Program, []string{Name}, &os.ProcAttr{
-		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	return os.StartProcess(path, argv, &os.ProcAttr{
+		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs}, Sys: endsWithLauncher(),
 	})
 }
 
@@ -140,14 +138,23 @@ func environment() []string {
 
 func (w *Worker) sendRules(o Options) error {
 	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
-	if err := w.send(message{Rules: rules}, nil); err != nil {
+	check, err := newCheck()
+	if err != nil {
 		return err
 	}
+	defer check.Close()
+	if rules.Roots, err = hostRoots(o.Roots); err != nil {
+		return err
+	}
+	rules.Check = check.message
+	if err := w.send(message{Rules: rules}, check.theirs); err != nil {
+		return w.startError(err)
+	}
 	w.socket.SetReadDeadline(time.Now().Add(startTimeout))
-	m, _, err := w.socket.receive()
+	m, err := w.receiveOne()
 	switch {
 	case err != nil:
-		return fmt.Errorf("it did not answer: %w", err)
+		return w.startError(fmt.Errorf("it did not answer: %w", err))
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	case m.Hello == nil || m.Hello.Version != version:
@@ -155,6 +162,21 @@ func (w *Worker) sendRules(o Options) error {
 	}
 	w.ca = m.Hello.CA
 	return nil
+}
+
+// receiveOne waits for a message other than that a connection was taken.
+func (w *Worker) receiveOne() (message, error) {
+	for {
+		m, c, err := w.socket.receive()
+		if c != nil {
+			c.SetLinger(0)
+			c.Close()
+		}
+		if err != nil || !m.Took {
+			return m, err
+		}
+		w.socket.release()
+	}
 }
 
 // CA returns the certificate, in PEM, of the authority that signs what the jail is shown.

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package tlsworker
 
 import (
@@ -8,8 +10,6 @@ import (
 	"net"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -22,11 +22,10 @@ const descriptor = 3
 // with additional roots (PEM). It enters the sandbox, receives the secrets and serves
 // connections until the launcher closes the socket.
 func Run(newHandler func(rules []policy.NetRule, roots []byte) (Handler, error)) error {
-	// From now on no other process of the user may inspect this one (ptrace(2)).
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+	if err := preventInspection(); err != nil {
 		return err
 	}
-	socket, err := newSocket(os.NewFile(descriptor, "launcher"))
+	socket, err := newSocket(os.NewFile(descriptor, "launcher"), maxRules)
 	if err != nil {
 		return fmt.Errorf("mcp-jail starts mcp-jail-tls; it cannot be started by hand: %w", err)
 	}
@@ -56,12 +55,15 @@ type dialResult struct {
 }
 
 func (s *server) run(newHandler func([]policy.NetRule, []byte) (Handler, error)) error {
-	m, _, err := s.socket.receive()
+	m, c, err := s.receive()
 	if err != nil {
 		return err
 	}
 	if m.Rules == nil || m.Rules.Version != version {
 		return fmt.Errorf("mcp-jail-tls has version %d of the protocol and mcp-jail another: install both from one build", version)
+	}
+	if err := checkConfined(m.Rules.Check, c); err != nil {
+		return err
 	}
 	if s.handler, err = newHandler(m.Rules.Rules, m.Rules.Roots); err != nil {
 		return err
@@ -79,7 +81,7 @@ func (s *server) run(newHandler func([]policy.NetRule, []byte) (Handler, error))
 	if err := s.socket.send(message{Ready: true}, nil); err != nil {
 		return err
 	}
-	if m, _, err = s.socket.receive(); err != nil {
+	if m, _, err = s.receive(); err != nil {
 		return err
 	}
 	secrets := make(map[string]string, len(m.Secrets))
@@ -95,9 +97,18 @@ func (s *server) run(newHandler func([]policy.NetRule, []byte) (Handler, error))
 	return s.receiveLoop()
 }
 
+// receive receives a message, and tells the launcher that its connection has arrived.
+func (s *server) receive() (message, *net.TCPConn, error) {
+	m, c, err := s.socket.receive()
+	if err == nil && c != nil {
+		err = s.socket.took()
+	}
+	return m, c, err
+}
+
 func (s *server) receiveLoop() error {
 	for {
-		m, c, err := s.socket.receive()
+		m, c, err := s.receive()
 		if err != nil {
 			return err
 		}

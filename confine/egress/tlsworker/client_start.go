@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package tlsworker
 
 import (
@@ -31,7 +33,18 @@ func StartTLS(ctx context.Context, program string, conn *net.TCPConn, serverName
 		ours.Close()
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
-	stop := context.AfterFunc(ctx, func() { status.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { status.SetDeadline(time.Unix(1, 0)) })
+	confined, err := newCheck()
+	if err == nil {
+		defer confined.Close()
+		err = sendConfinement(status, confined)
+	}
+	if err != nil {
+		stop()
+		status.Close()
+		ours.Close()
+		return nil, err
+	}
 	said, err := bufio.NewReader(status).ReadString('\n')
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -60,11 +73,10 @@ func StartTLS(ctx context.Context, program string, conn *net.TCPConn, serverName
 // startClient starts the process. It returns the launcher's end of a socket pair, and a channel that is
 // closed when the process has ended.
 func startClient(program, serverName string, conn, inside *net.TCPConn) (*os.File, chan struct{}, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	ours, theirs, err := streamPair()
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), Name), os.NewFile(uintptr(pair[1]), "launcher")
 	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	files := []*os.File{null, null, null}
@@ -80,9 +92,14 @@ func startClient(program, serverName string, conn, inside *net.TCPConn) (*os.Fil
 			f.Close()
 		}
 	}()
+	var path string
+	var argv []string
+	if err == nil {
+		path, argv, err = command(program, ClientCommand, serverName)
+	}
 	var process *os.Process
 	if err == nil {
-		process, err = os.StartProcess(program, []string{Name, ClientCommand, serverName}, &os.ProcAttr{
+		process, err = os.StartProcess(path, argv, &os.ProcAttr{
 			Dir: "/", Env: environment(), Files: append(files, theirs), Sys: &syscall.SysProcAttr{Setsid: true},
 		})
 	}
@@ -96,6 +113,23 @@ func startClient(program, serverName string, conn, inside *net.TCPConn) (*os.Fil
 		close(ended)
 	}()
 	return ours, ended, nil
+}
+
+// streamPair returns the two ends of a stream of this host, which take deadlines.
+func streamPair() (ours, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, fd := range pair {
+		unix.CloseOnExec(fd)
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return nil, nil, errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
+		}
+	}
+	return os.NewFile(uintptr(pair[0]), Name), os.NewFile(uintptr(pair[1]), "launcher"), nil
 }
 
 // tcpPair returns the two ends of a TCP connection of this process with itself.

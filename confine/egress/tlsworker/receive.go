@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package tlsworker
 
 import (
@@ -33,7 +35,7 @@ func (w *Worker) receiveLoop(secrets message) {
 }
 
 func (w *Worker) sendSecrets(secrets message) error {
-	m, _, err := w.socket.receive()
+	m, err := w.receiveOne()
 	switch {
 	case err != nil:
 		return w.awaitExit()
@@ -168,6 +170,8 @@ func (w *Worker) handle(m message) {
 		c := w.conn(m.Sent.ID)
 		ok := c != nil && (c.target.ReportSent == nil || c.target.ReportSent(max(0, m.Sent.Bytes)))
 		w.reply(func() { w.send(message{Counted: &countedMessage{m.Sent.Number, ok}}, nil) })
+	case m.Took:
+		w.socket.release()
 	case m.Done != 0:
 		if c := w.conn(m.Done); c != nil {
 			c.cancel()

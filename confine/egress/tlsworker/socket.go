@@ -1,9 +1,9 @@
+//go:build linux || darwin
+
 package tlsworker
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -17,11 +17,11 @@ type socket struct {
 	*net.UnixConn
 	raw     syscall.RawConn
 	sending sync.Mutex
-	packet  []byte
 	control []byte
+	wire
 }
 
-func newSocket(f *os.File) (*socket, error) {
+func newSocket(f *os.File, most int) (*socket, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
@@ -37,29 +37,7 @@ func newSocket(f *os.File) (*socket, error) {
 		c.Close()
 		return nil, err
 	}
-	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), control: make([]byte, unix.CmsgSpace(4*4))}, nil
-}
-
-// send sends a message, with a connection if c is not nil. The caller must still close c.
-func (s *socket) send(m message, c *net.TCPConn) error {
-	b, err := m.encode()
-	if err != nil {
-		return err
-	}
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	if c == nil {
-		_, _, err = s.WriteMsgUnix(b, nil, nil)
-		return err
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if ctl := raw.Control(func(fd uintptr) { _, _, err = s.WriteMsgUnix(b, unix.UnixRights(int(fd)), nil) }); ctl != nil {
-		return ctl
-	}
-	return err
+	return &socket{UnixConn: u, raw: raw, control: make([]byte, unix.CmsgSpace(4*4)), wire: newWire(most)}, nil
 }
 
 // receive waits for a message and returns it with its connection, if any. At the end it
@@ -70,37 +48,6 @@ func (s *socket) receive() (m message, c *net.TCPConn, err error) {
 		return err != unix.EAGAIN
 	}); over != nil {
 		return m, nil, over
-	}
-	return m, c, err
-}
-
-// tryReceive is receive without waiting. It returns EAGAIN if there is no message.
-func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
-	n, rights, flags, _, err := unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	// ECONNRESET is reported once, before the messages that have arrived. It means that the
-	// other side has ended with unread messages.
-	for err == unix.EINTR || err == unix.ECONNRESET {
-		n, rights, flags, _, err = unix.Recvmsg(fd, s.packet, s.control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	}
-	if err != nil {
-		return m, nil, err
-	}
-	if n == 0 {
-		return m, nil, io.EOF
-	}
-	if rights > 0 {
-		if c, err = parseConn(s.control[:rights]); err != nil {
-			return m, nil, err
-		}
-	}
-	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = errors.New("a message was truncated")
-	} else {
-		err = json.Unmarshal(s.packet[:n], &m)
-	}
-	if err != nil && c != nil {
-		c.Close()
-		c = nil
 	}
 	return m, c, err
 }

@@ -1,0 +1,136 @@
+//go:build darwin || (linux && seatbelt)
+
+package tlsworker
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+)
+
+// On macOS sandbox-exec confines the program before it begins: no files, no sockets of its own, no
+// programs. The process shows to itself that it is confined, and does no work otherwise. What it needs
+// from files, the launcher reads: the roots of the host.
+
+// SandboxExec is the program that confines. Tests replace it.
+var SandboxExec = sandboxexec.Path
+
+// GivenRootsOnly is set where the process opens no file, so that the launcher reads the host's roots.
+const GivenRootsOnly = true
+
+// command returns the program that is started, and the arguments of its process.
+func command(program string, args ...string) (path string, argv []string, err error) {
+	if _, err := os.Stat(program); err != nil {
+		return "", nil, err
+	}
+	text, err := compileText(program)
+	if err != nil {
+		return "", nil, err
+	}
+	return SandboxExec, append([]string{filepath.Base(SandboxExec)}, sandboxexec.TextArguments(text.Profile, text.Params, program, args...)...), nil
+}
+
+// endsWithLauncher only makes a session: the process ends when its socket does.
+func endsWithLauncher() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// enterSandbox sets the limits of the process, which is confined already.
+func enterSandbox(connections int) error { return limitResources(connections) }
+
+// confinement is the line that a client of a proxy receives first.
+type confinement struct {
+	Check *checkMessage `json:"check"`
+	Roots []byte        `json:"roots"`
+}
+
+// AwaitConfinement returns the host's roots (PEM), which the launcher has read. It returns an error if
+// the process is not confined.
+func AwaitConfinement(status *os.File) (roots []byte, err error) {
+	line, err := bufio.NewReader(io.LimitReader(status, maxRules)).ReadBytes('\n')
+	var c confinement
+	if err == nil {
+		err = json.Unmarshal(line, &c)
+	}
+	if err == nil {
+		err = checkRefused(c.Check)
+	}
+	return c.Roots, err
+}
+
+func sendConfinement(status *os.File, c *check) error {
+	roots, err := hostRoots(nil)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(confinement{c.message, roots})
+	if err != nil {
+		return err
+	}
+	_, err = status.Write(append(b, '\n'))
+	return err
+}
+
+// rootFiles are where macOS, and the systems of tests, keep the authorities that they trust. What a
+// user adds to a keychain is in none of them.
+var rootFiles = []string{"/etc/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt"}
+
+// maxRoots is the largest file of roots that is read, in bytes.
+const maxRoots = 16 << 20
+
+// hostRoots returns the authorities of the host, which SSL_CERT_FILE may name, and more.
+func hostRoots(more []byte) ([]byte, error) {
+	files := rootFiles
+	if named := os.Getenv("SSL_CERT_FILE"); named != "" {
+		files = []string{named}
+	}
+	var failed error
+	for _, name := range files {
+		b, err := readRoots(name)
+		if err == nil {
+			return append(append(b, '\n'), more...), nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return nil, fmt.Errorf("the host's certificate authorities: %w", failed)
+}
+
+func readRoots(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > maxRoots {
+		return nil, fmt.Errorf("%s is not a regular file, or too large", name)
+	}
+	return io.ReadAll(io.LimitReader(f, maxRoots))
+}
+
+// startError adds to the failure of a start what the status of sandbox-exec tells.
+func (w *Worker) startError(err error) error {
+	select {
+	case <-w.exited:
+	case <-time.After(exitTimeout):
+		return err
+	}
+	switch status := w.state.Sys().(syscall.WaitStatus); {
+	case status.ExitStatus() == 65:
+		return fmt.Errorf("sandbox-exec refuses the rules for mcp-jail-tls (status 65): %w", err)
+	case status.ExitStatus() == 71:
+		return fmt.Errorf("sandbox-exec cannot confine or start it (status 71): another sandbox around mcp-jail may be the reason: %w", err)
+	case status.Signaled() && status.Signal() == syscall.SIGABRT:
+		return fmt.Errorf("it was aborted while it started, as by a system library that it may not read: %w", err)
+	}
+	return err
+}
