@@ -37,6 +37,8 @@
 //   - SIGTERM, SIGINT, SIGHUP and SIGQUIT are passed on, and no other signal.
 //   - ExtraFiles do not reach the program.
 //   - The program must be built without cgo: see package confine.
+//   - On macOS, Waive needs "macos", and the self-test of mcp-jail doctor must have passed. This is not
+//     yet run on a Mac.
 //   - Each command costs a further process of the running program. A [confine.Launcher] needs no
 //     such process, and reports the refusals.
 //   - The arguments of the command and the policy are in the process's command line.
