@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -22,13 +23,20 @@ import (
 
 // TestMain makes the test binary the program that is tested.
 func TestMain(m *testing.M) {
+	prepare, clean := sandbox()
 	if os.Args[0] == tlsworker.Name {
 		if Run(os.Args[2]) != nil {
 			os.Exit(1)
 		}
 		return
 	}
-	os.Exit(m.Run())
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	status := m.Run()
+	clean()
+	os.Exit(status)
 }
 
 // tlsProxy is a proxy that is reached by TLS. It answers CONNECT, says hello, echoes, and tells what

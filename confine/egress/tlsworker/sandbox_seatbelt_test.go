@@ -57,10 +57,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func useFake() {
-	tlsworker.SandboxExec = fakesandbox.Path()
-	tlsworker.ReplaceText("(version 1)(deny default)")
-}
+func useFake() { tlsworker.SandboxExec = fakesandbox.Path() }
 
 // TestUnconfined: the process refuses to work unless each of what it must not do is refused. It tells
 // which one is not.

@@ -61,6 +61,9 @@ func Main(argv0 string) {
 	if at < 3 || os.Args[1] != "-p" {
 		os.Exit(64)
 	}
+	if text := os.Args[2]; !strings.Contains(text, "(deny default") || strings.Contains(text, "(allow network") {
+		os.Exit(65)
+	}
 	err := confine(without)
 	if err == nil {
 		err = unix.Exec(os.Args[at+1], append([]string{argv0}, os.Args[at+2:]...), os.Environ())
