@@ -62,6 +62,7 @@ func newRegistry(getenv func(string) string) (*registry, error) {
 		at = min(at, n)
 	}
 	transport := &http.Transport{
+		Proxy:           jailProxy(getenv),
 		DialContext:     (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
 		ForceAttemptHTTP2: true, MaxConnsPerHost: at, MaxIdleConnsPerHost: at, ResponseHeaderTimeout: time.Minute,
@@ -69,6 +70,19 @@ func newRegistry(getenv func(string) string) (*registry, error) {
 	// A redirection is npm's: it decides who gets the credentials.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &registry{getenv: getenv, cache: filepath.Join(setting("cache"), "_cacache"), client: client, idle: time.Minute, asking: make(chan struct{}, connections)}, nil
+}
+
+// jailProxy returns the proxy of the jail, where it has one (macOS): the only way to a registry, also to
+// one on this host. Other jails have no such variables.
+func jailProxy(getenv func(string) string) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		name := strings.ToUpper(r.URL.Scheme) + "_PROXY"
+		address := cmp.Or(getenv(name), getenv(strings.ToLower(name)))
+		if address == "" {
+			return nil, nil
+		}
+		return url.Parse(address)
+	}
 }
 
 // authorities returns those of the system and of a file, as node does, or only those of npm's cafile.

@@ -112,7 +112,7 @@ func unfit(all map[string]*node) (gone map[string]bool, err error) {
 		if system, err = system.known(); err != nil {
 			return nil, err
 		}
-		fits := npm.Fits(n.OS, system.os) && npm.Fits(n.CPU, system.cpu) && (n.Libc == nil || npm.Fits(n.Libc, system.libc))
+		fits := npm.Fits(n.OS, system.os) && npm.Fits(n.CPU, system.cpu) && (n.Libc == nil || system.os == "linux" && npm.Fits(n.Libc, system.libc))
 		if n.Optional && fits {
 			var engines map[string]string
 			json.Unmarshal(n.Engines, &engines)
