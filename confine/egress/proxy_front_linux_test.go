@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,293 @@ func TestProxyConnect(t *testing.T) {
 		t.Errorf("%q, %v", body, err)
 	}
 	if d := g.Denials(); len(d) != 2 || d[1].Target != "evil.test:8443" || d[1].Reason != policy.DeniedNotGranted || d[1].Operation != "connect" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestProxyDecisions: the proxy grants what other connections of the jail get, and nothing else. A
+// refusal has its reason in the status line and on record.
+func TestProxyDecisions(t *testing.T) {
+	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "127.0.0.1:8080", "169.254.169.254:80", "10.99.0.5:80", "203.0.113.99:443"} {
+		listen(t, at, echo("hello\r\n"))
+	}
+	names := map[string][]string{
+		"api.test": {"198.51.100.7"}, "xn--bcher-kva.test": {"198.51.100.7"}, "meta.test": {"169.254.169.254"}, "inside.test": {"10.99.0.5"},
+		"own.test": {"203.0.113.99"}, "shut.test": {"198.51.100.8"}, "a.wild.test": {"198.51.100.7"},
+	}
+	rules := []rule{
+		allow("api.test"), allow("xn--bcher-kva.test"), allow("meta.test"), allow("inside.test"), allow("own.test"), allow("gone.test"), allow("shut.test"),
+		allow("*.wild.test"), {Host: "bad.wild.test"}, allowPort("localhost", "", 8080), allowPort("sec.test", "https", 0),
+	}
+	for _, c := range []struct {
+		target string
+		status string // that the answer's first line contains
+		denied string // the target and reason of the denial
+	}{
+		{"api.test:443", " 200 ", ""},
+		{"API.Test.:443", " 200 ", ""},
+		{"bücher.test:443", " 200 ", ""},
+		{"a.wild.test:443", " 200 ", ""},
+		{"localhost:8080", " 200 ", ""},
+		{"x.localhost:8080", " 200 ", ""},
+		{"127.0.0.1:8080", " 200 ", ""},
+		{"[::ffff:127.0.0.1]:8080", " 200 ", ""},
+		{"api.test:8443", " 403 mcp-jail: api.test:8443 is not granted; to grant it: --net api.test:8443", "api.test:8443 not_granted"},
+		{"evil.test:443", " 403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "evil.test:443 not_granted"},
+		{"bad.wild.test:443", " 403 mcp-jail: bad.wild.test:443 is refused by a rule of the policy", "bad.wild.test:443 not_granted"},
+		{"api.test..:443", " 403 ", "\"api.test..\" not_granted"},
+		{"a%2etest:443", " 403 ", "\"a%2etest\" not_granted"},
+		{"127.1:443", " 403 ", "\"127.1\" not_granted"},
+		{"0x7f000001:8080", " 403 ", "\"0x7f000001\" not_granted"},
+		{"2130706433:8080", " 403 ", "\"2130706433\" not_granted"},
+		{"*:443", " 403 ", "\"*\" not_granted"},
+		{"*.wild.test:443", " 403 ", "\"*.wild.test\" not_granted"},
+		{"localhost:443", " 403 mcp-jail: localhost:443 is not granted", "localhost:443 not_granted"},
+		{"[::1]:443", " 403 ", "localhost:443 not_granted"},
+		{"0.0.0.0:8080", " 403 ", "0.0.0.0:8080 not_granted"},
+		{"[::]:8080", " 403 ", "[::]:8080 not_granted"},
+		{"169.254.169.254:80", " 403 ", "169.254.169.254:80 not_granted"},
+		{"[::ffff:169.254.169.254]:80", " 403 ", "169.254.169.254:80 not_granted"},
+		{"[64:ff9b::a9fe:a9fe]:80", " 403 ", "[64:ff9b::a9fe:a9fe]:80 not_granted"},
+		{"198.51.100.7:443", " 403 ", "198.51.100.7:443 not_granted"},
+		{"127.64.0.1:443", " 403 ", "127.64.0.1:443 not_granted"}, // the first address that names get elsewhere
+		{"api.test:53", " 403 ", "api.test:53 not_granted"},
+		{"meta.test:80", " 403 mcp-jail: meta.test:80 is refused: the address behind the name is not granted", "meta.test:80 address"},
+		{"inside.test:80", " 403 ", "inside.test:80 address"},
+		{"own.test:443", " 403 ", "own.test:443 address"},
+		{"gone.test:443", " 502 mcp-jail: gone.test:443 is granted, but cannot be reached: no such host", ""},
+		{"shut.test:443", " 502 mcp-jail: shut.test:443 is granted, but cannot be reached: connection refused", ""},
+		{"api.test:0", " 400 ", "(the session's proxy) ambiguous"},
+		{"api.test:65979", " 400 ", "(the session's proxy) ambiguous"}, // 443, to a reader of 16 bits
+		{"http://api.test:443", " 400 ", "(the session's proxy) ambiguous"},
+	} {
+		g, r := testGateway(t, names, rules...)
+		port := serveProxy(t, g)
+		conn, _, status := connectTo(t, port, c.target)
+		conn.Close()
+		got := ""
+		for _, d := range g.Denials() {
+			got = d.Target + " " + string(d.Reason)
+		}
+		if !strings.Contains(status, c.status) || got != c.denied || len(g.Denials()) > 1 {
+			t.Errorf("%s: %q, %q, want %q, %q", c.target, status, got, c.status, c.denied)
+		}
+		if strings.HasSuffix(c.denied, "not_granted") && len(r.asked) > 0 {
+			t.Errorf("%s: names were looked up: %v", c.target, r.asked)
+		}
+		g.Close()
+	}
+}
+
+// TestProxyURL: a request for a URL reaches its host in origin form, without what was for the proxy, and
+// no second request follows it.
+func TestProxyURL(t *testing.T) {
+	var got seen
+	listen(t, "198.51.100.7:80", func(c *net.TCPConn) {
+		b := make([]byte, 4096)
+		n, _ := c.Read(b)
+		got.Write(b[:n])
+		io.WriteString(c, "HTTP/1.1 200 Yes\r\n\r\n")
+		io.Copy(&got, c)
+	})
+	names := map[string][]string{"api.test": {"198.51.100.7"}, "tcp.test": {"198.51.100.7"}, "web.test": {"198.51.100.7"}, "sec.test": {"198.51.100.7"}}
+	rules := []rule{allow("api.test"), allowPort("tcp.test", "tcp", 80), allow("web.test"), allowPort("sec.test", "https", 80)}
+	const sent, closed = "GET /x HTTP/1.1\r\nHost: api.test\r\nA: b\r\n", "Connection: close\r\n\r\n"
+	for _, c := range []struct {
+		what, send string
+		answer     string // that it begins with
+		sent       string // what the host gets
+		denied     policy.DenialReason
+	}{
+		{"a request", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n" + authorization + "Proxy-Connection: keep-alive\r\nA: b\r\n\r\n", "HTTP/1.1 200 Yes", sent + closed, ""},
+		{"a request with a body", "POST http://api.test/ HTTP/1.1\r\nContent-Length: 3\r\n" + authorization + "\r\nabc", "HTTP/1.1 200 Yes", "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 3\r\n" + closed + "abc", ""},
+		{"the host in another case", "GET http://API.test./x HTTP/1.1\r\nHost: api.test\r\nA: b\r\n" + authorization + "\r\n", "HTTP/1.1 200 Yes", "GET /x HTTP/1.1\r\nHost: API.test.\r\nA: b\r\n" + closed, ""},
+		{"two requests", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n" + authorization + "A: b\r\n\r\nGET http://api.test/y HTTP/1.1\r\n" + authorization + "\r\n", "", sent + closed, policy.DeniedAmbiguous},
+		{"two requests in the open", "GET http://tcp.test/x HTTP/1.1\r\nHost: tcp.test\r\n" + authorization + "\r\nGET http://tcp.test/y HTTP/1.1\r\n" + authorization + "\r\n", "", "GET /x HTTP/1.1\r\nHost: tcp.test\r\n" + closed, policy.DeniedAmbiguous},
+		{"a body that is another request", "POST http://api.test/ HTTP/1.1\r\nContent-Length: 5\r\n" + authorization + "\r\nGET /y HTTP/1.1\r\nHost: evil.test\r\n\r\n", "", "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n" + closed + "GET /", policy.DeniedAmbiguous},
+		{"another Host", "GET http://api.test/x HTTP/1.1\r\nHost: evil.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: api.test:80 is refused: the connection names another host: it names evil.test", "", policy.DeniedWrongName},
+		{"another Host that is granted", "GET http://api.test/x HTTP/1.1\r\nHost: web.test\r\n" + authorization + "\r\n", "HTTP/1.1 403", "", policy.DeniedWrongName},
+		{"no Host in its field", "GET http://api.test/x HTTP/1.1\r\nHost:\r\n" + authorization + "\r\n", "HTTP/1.1 403", "", policy.DeniedWrongName},
+		{"a host that is not granted", "GET http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test\r\n", "", policy.DeniedNotGranted},
+		{"HTTP where only TLS is granted", "GET http://sec.test:80/ HTTP/1.1\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: sec.test:80 is refused: the rule is for another protocol", "", policy.DeniedWrongScheme},
+		{"an https URL", "GET https://api.test/ HTTP/1.1\r\nHost: api.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: api.test:443 is refused: it cannot be reached from here: the program sends an https URL to its proxy", "", policy.DeniedUnsupported},
+		{"an upgrade", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\nUpgrade: websocket\r\n" + authorization + "A: b\r\n\r\n", "HTTP/1.1 200 Yes", sent + closed, ""},
+	} {
+		g, _ := testGateway(t, names, rules...)
+		port := serveProxy(t, g)
+		before := len(got.String())
+		conn := proxyConn(t, port)
+		io.WriteString(conn, c.send)
+		if c.sent != "" {
+			testkit.Eventually(t, "the host gets it", func() bool { return len(got.String())-before >= len(c.sent) })
+		}
+		if c.denied == "" {
+			conn.CloseWrite()
+		}
+		answer, _ := io.ReadAll(conn) // a second request ends in a reset
+		if !strings.HasPrefix(string(answer), c.answer) {
+			t.Errorf("%s: %q, want %q", c.what, answer, c.answer)
+		}
+		g.Close()
+		if s := got.String()[before:]; s != c.sent {
+			t.Errorf("%s: the host got %q, want %q", c.what, s, c.sent)
+		}
+		if d := g.Denials(); len(d) > 1 || len(d) == 0 && c.denied != "" || len(d) == 1 && d[0].Reason != c.denied {
+			t.Errorf("%s: %+v", c.what, d)
+		}
+	}
+}
+
+// TestProxySOCKS: connections by SOCKS5 are checked in the same way.
+func TestProxySOCKS(t *testing.T) {
+	listen(t, "198.51.100.7:443", echo(""))
+	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("gone.test"))
+	port := serveProxy(t, g)
+	for target, want := range map[string]byte{"api.test": 0, "evil.test": 2, "gone.test": 4, "169.254.169.254": 2, "api.test\x00": 2} {
+		c := proxyConn(t, port)
+		fmt.Fprintf(c, "\x05\x01\x02\x01\x04jail\x20%s\x05\x01\x00\x03%c%s\x01\xbb", testPassword, len(target), target)
+		answer := make([]byte, 14)
+		if _, err := io.ReadFull(c, answer); err != nil || string(answer[:5]) != "\x05\x02\x01\x00\x05" || answer[5] != want {
+			t.Errorf("%q: %q, %v", target, answer, err)
+		}
+		if want != 0 {
+			if rest, err := io.ReadAll(c); len(rest) > 0 || err != nil {
+				t.Errorf("%q: %q, %v", target, rest, err)
+			}
+			continue
+		}
+		c.Write(hello(t, "evil.test"))
+		if rest, err := io.ReadAll(c); len(rest) > 0 || err == nil {
+			t.Errorf("a handshake with another host: %q, %v", rest, err)
+		}
+	}
+	var got []string
+	for _, d := range g.Denials() {
+		got = append(got, d.Target+" "+string(d.Reason))
+	}
+	slices.Sort(got)
+	if want := []string{`"api.test\x00" not_granted`, "169.254.169.254:443 not_granted", "api.test:443 wrong_name", "evil.test:443 not_granted"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestProxyIntercept: an Interceptor gets the connections whose requests the rules tell apart, with the
+// bytes that were read already. A client hears of the connection before it sends them.
+func TestProxyIntercept(t *testing.T) {
+	listen(t, "198.51.100.7:443", echo(""))
+	listen(t, "198.51.100.7:80", echo(""))
+	x := &fakeInterceptor{}
+	g := testGatewayWith(t, Options{Rules: []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, Interceptor: x, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}})
+	port := serveProxy(t, g)
+
+	c, b, status := connectTo(t, port, "api.test:443")
+	head := string(hello(t, "api.test"))
+	io.WriteString(c, head)
+	if got, err := io.ReadAll(b); !strings.Contains(status, " 200 ") || string(got) != head || err != nil {
+		t.Errorf("%q, %q, %v; %+v", status, got, err, g.Denials())
+	}
+	if x.got != head || x.target.Name != "api.test" || x.target.Port != 443 || !x.target.TLS {
+		t.Errorf("%q, %+v", x.got, x.target)
+	}
+
+	c = proxyConn(t, port)
+	io.WriteString(c, "GET http://api.test/v1 HTTP/1.1\r\nHost: api.test\r\n"+authorization+"\r\n")
+	head = "GET /v1 HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
+	if got, err := io.ReadAll(c); string(got) != head || err != nil || x.got != head || x.target.TLS {
+		t.Errorf("%q, %v; %+v; %+v", got, err, x, g.Denials())
+	}
+
+	// Without an Interceptor the client is not told that the host is connected and then cut off alone: the
+	// refusal is on record.
+	g, _ = testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, rule{Host: "api.test", PathPrefix: "/v1", Allow: true})
+	c, b, _ = connectTo(t, serveProxy(t, g), "api.test:443")
+	c.Write(hello(t, "api.test"))
+	if got, err := io.ReadAll(b); len(got) > 0 || err == nil || onlyDenial(t, g).Reason != policy.DeniedUnsupported {
+		t.Errorf("%q, %v; %+v", got, err, g.Denials())
+	}
+}
+
+// TestProxyHalfClose: each side can end its own half, and early bytes are not lost.
+func TestProxyHalfClose(t *testing.T) {
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
+		b, _ := io.ReadAll(c)
+		c.Write(b)
+	})
+	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000))
+	port := serveProxy(t, g)
+	c := proxyConn(t, port)
+	io.WriteString(c, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\nearly")
+	c.CloseWrite()
+	if got, err := io.ReadAll(c); string(got) != "HTTP/1.1 200 Connection established\r\n\r\nearly" || err != nil {
+		t.Errorf("%q, %v; %+v", got, err, g.Denials())
+	}
+	if d := g.Denials(); len(d) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestProxyLimits: the limits of the session hold for the proxy, and a client without the password takes
+// none of its places.
+func TestProxyLimits(t *testing.T) {
+	var got seen
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { io.Copy(&got, c) })
+	g := testGatewayWith(t, Options{
+		Rules: []rule{allowPort("x.test", "tcp", 1000), allow("*.wild.test")}, Limits: Limits{Connections: 1, OutBytes: 100},
+		Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}},
+	})
+	port := serveProxy(t, g)
+	silent := proxyConn(t, port)
+	first, _, status := connectTo(t, port, "x.test:1000")
+	if !strings.Contains(status, " 200 ") {
+		t.Fatalf("%q", status)
+	}
+	second := proxyConn(t, port)
+	io.WriteString(second, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\n")
+	testkit.Eventually(t, "it waits", func() bool { return g.waiting.Load() == 1 })
+	_, _, status = connectTo(t, port, "x.test:1000")
+	if !strings.Contains(status, " 403 mcp-jail: connections = 1 are open, and as many wait") {
+		t.Errorf("%q", status)
+	}
+	first.Close()
+	if line, err := bufio.NewReader(second).ReadString('\n'); !strings.Contains(line, " 200 ") || err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+	second.Write(make([]byte, 101))
+	wasReset(t, second)
+	if n := len(got.String()); n > 100 {
+		t.Errorf("%d bytes left, of 100", n)
+	}
+	long := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
+	if _, _, status = connectTo(t, port, long+":443"); !strings.Contains(status, " 403 mcp-jail: "+long+":443 is refused: a limit was reached") {
+		t.Errorf("%q", status)
+	}
+	g.Close()
+	if _, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection is open after Close")
+	}
+	if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+		t.Error("the proxy listens after Close")
+	}
+}
+
+// TestProxyListeners: one port on both loopback addresses, and nothing on another address.
+func TestProxyListeners(t *testing.T) {
+	g, _ := testGateway(t, nil)
+	port := serveProxy(t, g)
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		testkit.Must(t, err)
+		fmt.Fprintf(c, "CONNECT x.test:443 HTTP/1.1\r\n\r\n")
+		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 407 ") || err != nil {
+			t.Errorf("%s: %q, %v", host, line, err)
+		}
+		c.Close()
+	}
+	if c, err := net.Dial("tcp", net.JoinHostPort("198.51.100.1", strconv.Itoa(port))); err == nil {
+		c.Close()
+		t.Error("the proxy listens on another address")
+	}
+	if d := onlyDenial(t, g); d.Reason != policy.DeniedUnsupported || strings.Contains(d.Target, "x.test") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -69,6 +69,7 @@ type Client struct {
 	Rest    []byte              // of the connection, as far as it was read
 
 	tell func(*Error)
+	ctx  context.Context // see Greet
 }
 
 // Error is why a client gets no connection.
@@ -93,17 +94,17 @@ func (e *Error) Error() string { return e.Text }
 func (c *Client) Answer(err *Error) {
 	c.tell(err)
 	if err != nil {
-		hangUp(c.Conn)
+		hangUp(c.ctx, c.Conn)
 	}
 }
 
 // Greet reads what a client asks for. It answers a client that gets nothing, closes its connection, and
-// returns nil. It gives up when ctx ends.
+// returns nil. When ctx ends, it gives up, and so does an Answer with an error.
 func (f *Front) Greet(ctx context.Context, conn *net.TCPConn) *Client {
 	f.enter(conn)
 	stop := context.AfterFunc(ctx, func() { reset(conn) })
 	conn.SetDeadline(time.Now().Add(headTimeout))
-	c := &Client{Conn: conn}
+	c := &Client{Conn: conn, ctx: ctx}
 	b := bufio.NewReaderSize(conn, maxHead)
 	ok := f.greet(b, c)
 	f.leave(conn)
@@ -111,7 +112,7 @@ func (f *Front) Greet(ctx context.Context, conn *net.TCPConn) *Client {
 	case !stop():
 		return nil
 	case !ok:
-		hangUp(conn)
+		hangUp(ctx, conn)
 		return nil
 	}
 	c.Rest, _ = b.Peek(b.Buffered())
@@ -181,7 +182,8 @@ func (f *Front) Unasked() []policy.Denial {
 
 // hangUp ends a connection after an answer. If the client still sends and the kernel resets the
 // connection therefore, the client can lose the answer.
-func hangUp(c *net.TCPConn) {
+func hangUp(ctx context.Context, c *net.TCPConn) {
+	defer context.AfterFunc(ctx, func() { reset(c) })()
 	c.CloseWrite()
 	c.SetDeadline(time.Now().Add(endTimeout))
 	io.CopyN(io.Discard, c, endBytes)

@@ -26,16 +26,14 @@ type ProxyRequest struct {
 	dropped               map[string]bool // fields that Connection names
 }
 
-// ParseProxyHead is [ParseHead] for a request to a proxy. With an error, r has what was read before it,
-// so that a caller can still tell who asks for what.
+// ParseProxyHead is [ParseHead] for a request to a proxy. With an error, r has what can be read all the
+// same, so that a caller can tell who asks for what.
 func ParseProxyHead(b []byte) (r ProxyRequest, n int, err error) {
 	line, rest, more, err := CutLine(b)
 	if more || err != nil {
 		return r, 0, err
 	}
-	if err := r.parseProxyLine(string(line)); err != nil {
-		return r, 0, err
-	}
+	wrong := r.parseProxyLine(string(line))
 	r.dropped = map[string]bool{}
 	seen := map[string]bool{}
 	for {
@@ -45,11 +43,13 @@ func ParseProxyHead(b []byte) (r ProxyRequest, n int, err error) {
 		if len(line) == 0 {
 			break
 		}
-		if err := r.parseProxyField(string(line), seen); err != nil {
-			return r, 0, err
+		if err := r.parseProxyField(string(line), seen); wrong == nil {
+			wrong = err
 		}
 	}
 	switch {
+	case wrong != nil:
+		return r, 0, wrong
 	case r.Chunked && (seen["content-length"] || r.version != "HTTP/1.1"):
 		return r, 0, ErrNotStrict
 	case r.Connect && (r.Chunked || r.Length > 0): // its bytes would be the first ones of the tunnel
