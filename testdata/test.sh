@@ -75,7 +75,8 @@ export MCPJAIL_CLIENTS
 if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
 	MCPJAIL_READERS=$(packages testdata/readers readers)
-	export MCPJAIL_PRESETS MCPJAIL_READERS
+	MCPJAIL_NODE=$(packages testdata/node node)
+	export MCPJAIL_PRESETS MCPJAIL_READERS MCPJAIL_NODE
 fi
 MCPJAIL_PRESETS_NATIVE=
 if [ "${MCPJAIL_ALL:-}" = long ]; then
@@ -275,7 +276,7 @@ run_as_user() {
 	esac
 	compiled "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL="$all" \
-		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="${MCPJAIL_PRESETS_NATIVE:+$work/presets-native}" \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_NODE="$work/node" MCPJAIL_PRESETS_NATIVE="${MCPJAIL_PRESETS_NATIVE:+$work/presets-native}" \
 		"$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		ended "${others[@]}" && verdict "$reason" "$log" "${others[@]}" && ok "$1" "$begin" "$log" && return
 	echo "FAIL	$1" && failures "$log"
@@ -354,6 +355,7 @@ if [ "$jails" -gt 0 ]; then
 	# The user only reads these: hard links, if the cache is on the same file system.
 	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
 	cp -rl "$MCPJAIL_PRESETS" "$work/presets" 2>/dev/null || { rm -rf "$work/presets" && cp -r "$MCPJAIL_PRESETS" "$work/presets"; }
+	cp -rl "$MCPJAIL_NODE" "$work/node" 2>/dev/null || { rm -rf "$work/node" && cp -r "$MCPJAIL_NODE" "$work/node"; }
 	[ -z "$MCPJAIL_PRESETS_NATIVE" ] || cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
 	chown -R "$user" "$work/src" "$work/servers"
 fi

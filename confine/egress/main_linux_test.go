@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // world are the addresses that the tests' network has, all its own: places in the
@@ -27,6 +29,7 @@ const inWorld = "MCPJAIL_EGRESS_TEST"
 // TestMain runs the tests once more in a network namespace of their own, where
 // nothing but the tests listens.
 func TestMain(m *testing.M) {
+	testkit.Programs{goClient: getByGo}.Dispatch()
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		os.Exit(m.Run()) // in there already
 	}

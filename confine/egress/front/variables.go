@@ -62,12 +62,13 @@ func Variables(port int, password, program string) []policy.Variable {
 		vars = append(vars, policy.Variable{Name: name})
 	}
 	vars = append(vars, policy.Variable{Name: "NODE_USE_ENV_PROXY", Value: "1"})
-	// Java takes the password of an HTTP proxy from no setting, but that of a SOCKS proxy. To Java,
-	// 127.0.0.1 on an IPv6 socket is ::ffff:127.0.0.1, which a jail by Seatbelt does not take for localhost.
+	// Java reads none of these, and takes the password of a proxy from no setting: a program must have an
+	// Authenticator. Without one, it hears from the proxy what is missing. To Java, 127.0.0.1 on an IPv6
+	// socket is ::ffff:127.0.0.1, which Seatbelt may not take for localhost (not yet run on a Mac).
 	if name := path.Base(program); name == "java" || strings.HasPrefix(name, "java.") {
-		vars = append(vars, policy.Variable{Name: "JAVA_TOOL_OPTIONS", Secret: true, Value: fmt.Sprintf(
-			"-Djava.net.preferIPv4Stack=true -DsocksProxyHost=%s -DsocksProxyPort=%d -Djava.net.socks.username=%s -Djava.net.socks.password=%s -DsocksNonProxyHosts=",
-			host, port, user, password)})
+		vars = append(vars, policy.Variable{Name: "JAVA_TOOL_OPTIONS", Value: fmt.Sprintf(
+			"-Djava.net.preferIPv4Stack=true -Dhttp.proxyHost=%[1]s -Dhttp.proxyPort=%[2]d -Dhttps.proxyHost=%[1]s -Dhttps.proxyPort=%[2]d -Dhttp.nonProxyHosts= -Djdk.http.auth.tunneling.disabledSchemes=",
+			host, port)})
 	}
 	return vars
 }
