@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"policy/internal/urlpath": {"golang.org/x/text/unicode/norm"}, // the same
 	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
-	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
+	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix", "golang.org/x/text/unicode/norm"},
 	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
 
 	"policy/config/internal/naming":      {module + "internal/show", module + "policy"},                           // and neither os nor syscall: see pure

@@ -96,10 +96,10 @@ func IsDangerousVariable(name string) bool {
 		"BASH_LOADABLES_PATH", "SUDO_EDITOR", "SYSTEMD_PAGER", "SYSTEMD_EDITOR", "BAT_PAGER", "GH_PAGER", "GH_EDITOR", "GH_BROWSER", "PSQLRC", "PSQL_PAGER", "PSQL_EDITOR",
 		"FZF_DEFAULT_COMMAND", "RIPGREP_CONFIG_PATH", "MAGICK_CODER_MODULE_PATH", "MAGICK_CONFIGURE_PATH", "OCL_ICD_VENDORS", "VK_ICD_FILENAMES", "VK_DRIVER_FILES",
 		"VK_LAYER_PATH", "LIBVA_DRIVERS_PATH", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "JAVA_OPTS", "SBT_OPTS", "ANT_OPTS", "COMPILER_PATH", "GCC_EXEC_PREFIX",
-		"PKG_CONFIG", "PLTADDONDIR", "EMACSLOADPATH", "CAML_LD_LIBRARY_PATH", "IPYTHONDIR":
+		"DEVELOPER_DIR", "TOOLCHAINS", "CFNETWORK_LIBRARY_PATH", "PKG_CONFIG", "PLTADDONDIR", "EMACSLOADPATH", "CAML_LD_LIBRARY_PATH", "IPYTHONDIR":
 		return true
 	}
-	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_SSH", "GIT_CONFIG", "npm_config_node_options", "npm_config_script_shell", "npm_config_shell", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "npm_config_userconfig", "npm_config_globalconfig", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "BASH_FUNC_", "LUA_INIT_", "LUA_PATH_", "LUA_CPATH_"} {
+	for _, prefix := range [...]string{"LD_", "DYLD_", "__XPC_", "GIT_SSH", "GIT_CONFIG", "npm_config_node_options", "npm_config_script_shell", "npm_config_shell", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "npm_config_userconfig", "npm_config_globalconfig", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "BASH_FUNC_", "LUA_INIT_", "LUA_PATH_", "LUA_CPATH_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -119,10 +119,14 @@ func LooksLikeSecret(name string) bool {
 	return strings.HasSuffix(upper, "_KEY") || strings.HasSuffix(upper, "_PAT") || strings.HasSuffix(upper, "_PASS") || strings.HasSuffix(upper, "_DSN")
 }
 
+// TextEncoding is the variable in which macOS keeps the encoding of the user's language. Without it, each
+// program would look for ~/.CFUserTextEncoding.
+const TextEncoding = "__CF_USER_TEXT_ENCODING"
+
 // IsMinimalVariable reports whether every server gets the variable.
 func IsMinimalVariable(name string) bool {
 	switch name {
-	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR":
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", TextEncoding:
 		return true
 	}
 	return strings.HasPrefix(name, "LC_")

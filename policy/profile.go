@@ -33,6 +33,9 @@ type Profile struct {
 	// Links are symbolic links outside every entry that must exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
+	// ListOnly are directories of which the server may read the names and nothing else, sorted: bun on
+	// macOS lists each directory above its working directory. They grant nothing in the directories.
+	ListOnly []string
 	// HomeLinks are the symbolic links in the private HOME to what rules grant below the user's home,
 	// sorted by Path. The start makes them.
 	HomeLinks []HomeLink

@@ -55,6 +55,7 @@ type profileJSON struct {
 	Default     bool           `json:"default_policy"`
 	Entries     []entryJSON    `json:"fs"`
 	Links       []linkJSON     `json:"links"`
+	ListOnly    []string       `json:"list_only,omitempty"`
 	HomeLinks   []linkJSON     `json:"home_links,omitempty"`
 	Unprotected []string       `json:"unprotected_names"`
 	GitDirs     []string       `json:"git_dirs,omitempty"`
@@ -145,7 +146,7 @@ func (p *Profile) document() profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
-		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
 	}

@@ -31,7 +31,7 @@ func withText(g *rand.Rand, p *Profile) {
 		p.Secrets = append(p.Secrets, secrets...)
 		p.Env = append(p.Env, Variable{text(), text(), g.Intn(2) == 0, text()})
 	}
-	p.Loaders, p.GitDirs, p.HiddenLater = list(), list(), list()
+	p.Loaders, p.GitDirs, p.HiddenLater, p.ListOnly = list(), list(), list(), list()
 	p.OptionalInbound = [][]int{nil, {80}}[g.Intn(2)]
 }
 
@@ -40,7 +40,7 @@ func withText(g *rand.Rand, p *Profile) {
 func TestKeyStays(t *testing.T) {
 	p := &Profile{}
 	withText(rand.New(rand.NewSource(7)), p)
-	p.Loaders, p.GitDirs, p.HiddenLater, p.OptionalInbound = nil, nil, nil, nil // fields that those versions did not have
+	p.Loaders, p.GitDirs, p.HiddenLater, p.ListOnly, p.OptionalInbound = nil, nil, nil, nil, nil // fields that those versions did not have
 	const want = "5f74311516be888497494775cddda243311cb1385a13bf2feae1334f12b6d644"
 	if got := p.Key(); got != want {
 		t.Errorf("%s", got)

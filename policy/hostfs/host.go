@@ -56,6 +56,8 @@ type Host struct {
 	Executable   string // the binary of mcp-jail; "" where it is not known
 	// Configs are the files, absolute and clean, that the user named as configuration.
 	Configs []string
+
+	recording *Recording // that made this host, or nil
 }
 
 // FileInfo is what a resolution needs to know of a file. Only HardLinks uses Links.

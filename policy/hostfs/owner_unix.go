@@ -22,7 +22,7 @@ func OwnedByUser(fi os.FileInfo) bool {
 func infoOf(fi os.FileInfo) FileInfo {
 	info := FileInfo{Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		info.ID = policy.FileID{Dev: uint64(st.Dev), Ino: uint64(st.Ino)}
+		info.ID = policy.FileID{Dev: uint64(st.Dev), Ino: uint64(st.Ino), Birth: birth(st)}
 		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
 	}
 	return info

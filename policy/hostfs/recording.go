@@ -33,10 +33,11 @@ type question struct {
 var answers = maphash.MakeSeed()
 
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
-// ReadDir and ReadHead. Only one recording host of a Recording may be in use.
+// ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
 	r.host, r.questions = h, nil
 	through := h
+	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
 		r.add(askLstat, path, digestInfo(info, err))

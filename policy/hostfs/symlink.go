@@ -41,7 +41,8 @@ func (p ResolvedPath) Exists() bool { return p.missing == "" }
 type LinkResolver struct {
 	host       *Host
 	stats      map[string]*lstatResult
-	canonicals map[string]string // the answers of Canonical
+	canonicals map[string]string     // the answers of Canonical
+	spellings  map[string][]DirEntry // of directories: see spelled
 	// Listings are the entries of directories about which a start asks many questions, most
 	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry
@@ -172,6 +173,7 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out := ResolvedPath{Path: "/", Info: f.Lstat("/").Info}
 	todo := p[1:]
+	asWritten := true // out.Path is a part of p
 	for crossed := 0; todo != ""; {
 		before := len(p) - len(todo)
 		var name string
@@ -185,7 +187,7 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			continue
 		}
 		var next string
-		if crossed == 0 {
+		if asWritten {
 			next = p[:before+len(name)] // a part of p, so there is nothing to allocate
 		} else {
 			next = path.Join(out.Path, name)
@@ -205,13 +207,17 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			}
 			// No link can be followed after a missing component, so dots there are
 			// resolved as text.
-			if out.Path = p; crossed > 0 {
+			if out.Path = p; !asWritten {
 				out.Path = path.Join(next, todo)
 			}
 			out.Info = FileInfo{}
 			return out, nil
 		}
+		if listed := f.spelled(out.Path, name, s.Info); listed != name {
+			next, asWritten = path.Join(out.Path, listed), false
+		}
 		if s.Info.Mode&fs.ModeSymlink != 0 {
+			asWritten = false
 			if crossed++; crossed > maxLinks {
 				return out, errLoop
 			}
@@ -223,7 +229,8 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			out.Info = f.Lstat(out.Path).Info
 			continue
 		}
-		out.Path, out.Info = next, s.Info
+		out.Path, out.Info = f.firmlinked(next, s.Info), s.Info
+		asWritten = asWritten && out.Path == next
 	}
 	return out, nil
 }
@@ -316,5 +323,5 @@ func ResolveLinks(p string) (real string, links []policy.Link, err error) {
 func UpFromLink(p string) string { return localLinks().UpFromLink(p) }
 
 func localLinks() *LinkResolver {
-	return NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS})
+	return NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, ReadDir: readDir, OS: runtime.GOOS})
 }

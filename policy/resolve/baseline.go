@@ -14,25 +14,6 @@ import (
 // BaselineRule is the Rule of the entries that every program gets.
 const BaselineRule = "the runtime baseline"
 
-// systemFiles returns the files of /etc that the C library, TLS and the common runtimes
-// read. hosts and resolv.conf are not among them: names are the task of the network axis,
-// so confinement writes its own. machine-id and shadow are not needed. Each existing file
-// costs one mount in every start, so files for login shells and administrators' tools are
-// left out.
-func systemFiles(os string) []string {
-	if os == "darwin" {
-		return []string{"/etc/ssl", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services", "/etc/nsswitch.conf"}
-	}
-	return []string{
-		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
-		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
-		"/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/os-release",
-		"/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies",
-		"/etc/alternatives", "/etc/mime.types", "/etc/fonts", "/etc/locale.alias",
-		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/php", "/etc/R", "/etc/chromium", "/etc/chromium.d",
-	}
-}
-
 func isVersionedSystemDir(name string) bool {
 	for _, prefix := range [...]string{"java-", "python3.", "jvm-", "ruby", "lua"} {
 		if strings.HasPrefix(name, prefix) {
@@ -64,8 +45,12 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 	for _, p := range places.SystemDirs(b.h.OS) {
 		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
 	}
-	for _, p := range systemFiles(b.h.OS) {
-		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
+	files, data := places.SystemFiles(b.h.OS)
+	for _, p := range files {
+		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule, Data: data})
+	}
+	if b.h.OS == "darwin" {
+		needs = append(needs, b.developerTools()...)
 	}
 	if at, err := b.paths.Resolve("/run/current-system"); err == nil && at.Exists() && policy.Within(at.Path, "/nix/store") {
 		needs = append(needs, command.Dependency{Path: "/nix/store", Rule: BaselineRule}) // NixOS has its system there
@@ -79,6 +64,21 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 	}
 	slices.SortFunc(needs[fixed:], func(a, b command.Dependency) int { return strings.Compare(a.Path, b.Path) })
 	return append(needs, extra...)
+}
+
+// developerTools returns the bundle of Xcode, if the programs of macOS in /usr/bin start the developer
+// tools in one: only root chooses it. Apple's tools without Xcode are in the baseline as they are.
+func (b *resolver) developerTools() []command.Dependency {
+	at, err := b.paths.Resolve(hostfs.SelectedTools)
+	if err != nil || !at.Exists() {
+		return nil
+	}
+	b.links = append(b.links, at.Links...)
+	bundle, _, inside := strings.Cut(at.Path+"/", ".app/")
+	if !inside {
+		return nil
+	}
+	return []command.Dependency{{Path: bundle + ".app", Rule: "the developer tools"}}
 }
 
 func (b *resolver) addBaseline(c *command.Resolver) {
@@ -109,10 +109,13 @@ func (b *resolver) addBaseline(c *command.Resolver) {
 		p := r.path
 		near, ok := b.entries.find(p)
 		rights := policy.Read | policy.Execute
+		if r.need.Data {
+			rights = policy.Read
+		}
 		switch {
 		case !ok:
 		case p == tree: // a rule around the installed package does not change its rights
-		case near.Origin == policy.OriginBaseline:
+		case near.Origin == policy.OriginBaseline && near.Rights.Has(rights):
 			b.searched[near.Path] = b.searched[near.Path] || r.need.Search && near.Path == p
 			continue // covered already, with at least these rights
 		case near.Rights.Has(rights):
@@ -123,7 +126,10 @@ func (b *resolver) addBaseline(c *command.Resolver) {
 			rights |= near.Rights
 		}
 		if ok && near.Path == p {
-			near.Rights, near.Added = rights, rights&^near.Rights
+			if near.Origin != policy.OriginBaseline {
+				near.Added = rights &^ near.Rights
+			}
+			near.Rights = rights
 			b.entries[p] = near
 			continue
 		}

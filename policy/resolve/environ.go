@@ -73,6 +73,10 @@ func (b *resolver) addMinimal(env environment, host map[string]string) {
 	for name, value := range host {
 		switch name {
 		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
+		case policy.TextEncoding:
+			if b.h.OS != "darwin" {
+				continue
+			}
 		default:
 			if !strings.HasPrefix(name, "LC_") {
 				continue

@@ -88,7 +88,7 @@ func (b *resolver) leadsAway(link string) string {
 		return ""
 	}
 	at, err := b.paths.Resolve(link)
-	if err != nil || !at.Exists() || readable(at.Path) || places.IsSystemPath(at.Path) || places.Sensitive(b.h, b.p, at.Path) != "" || holdsAny(at.Path, b.neverWiden) {
+	if err != nil || !at.Exists() || readable(at.Path) || places.InBaseline(b.h.OS, at.Path) || places.Sensitive(b.h, b.p, at.Path) != "" || holdsAny(at.Path, b.neverWiden) {
 		return ""
 	}
 	return at.Path

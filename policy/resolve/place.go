@@ -98,6 +98,9 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	if at, err = b.paths.Resolve(abs); err != nil {
 		return abs, none, &RuleError{r.Label(), err.Error()}
 	}
+	if why := b.places.WhyNoRule(at.Path, r.Rights() != 0); why != "" {
+		return abs, none, &RuleError{r.Label(), why}
+	}
 	if relative && !policy.Within(abs, workspace) {
 		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
 	}

@@ -100,6 +100,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	out.Folded = folding.foldedNames(out.Unprotected)
 	out.LinksAstray, out.GitConfig = b.masks.linksAstray, b.gitConfig(out)
 	out.Dir, out.HomeLinks = b.workingDirectory(out), b.homeLinks()
+	out.ListOnly = b.listOnly(out, c)
 	if err := b.buildEnvironment(out, c, authorities); err != nil {
 		return nil, b.warnings.list, err
 	}

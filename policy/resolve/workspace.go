@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
 func (b *resolver) resolveWorkspace() (string, error) {
@@ -89,7 +92,8 @@ func hiddenByTmpfs(p, entry string) bool {
 	return false
 }
 
-// workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp.
+// workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp. On macOS the
+// server has no /tmp, and starts in "/", as clients do there.
 func (b *resolver) workingDirectory(out *policy.Profile) string {
 	for _, dir := range []string{out.Workspace, out.Home} {
 		if dir == "" {
@@ -107,5 +111,25 @@ func (b *resolver) workingDirectory(out *policy.Profile) string {
 			}
 		}
 	}
+	if b.h.OS == "darwin" {
+		return "/"
+	}
 	return "/tmp"
+}
+
+// listOnly returns the directories above the working directory, if bun on macOS runs the server: it
+// lists each of them when it starts. The names in them are seen then, and nothing else. Where an entry
+// or a sensitive path decides, it stays so.
+func (b *resolver) listOnly(out *policy.Profile, c *command.Resolver) (dirs []string) {
+	isBun := func(file string) bool { return policy.InterpreterFamily(path.Base(file)) == "bun" }
+	if b.h.OS != "darwin" || !slices.ContainsFunc(c.Files, isBun) {
+		return nil
+	}
+	for dir := range hostfs.Upward(path.Dir(out.Dir)) {
+		if _, ok := out.Find(dir); !ok && b.places.SensitiveAround(dir) == "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
 }

@@ -42,6 +42,7 @@ type Dependency struct {
 	Path   string
 	Rule   string
 	Search bool // search it for .env files: it contains a user's work, not a release
+	Data   bool // nothing in it is started
 }
 
 // A Resolver finds what a program needs to start: its canonical file, the
@@ -74,7 +75,11 @@ type Resolver struct {
 // server may be started.
 func SearchPath(h *hostfs.Host) (dirs []string) {
 	value, _ := h.Getenv("PATH")
-	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
+	all := strings.Split(value, ":")
+	if h.OS == "darwin" { // a client with a window has the system's directories alone in PATH
+		all = append(all, "/opt/homebrew/bin", "/usr/local/bin", "/opt/local/bin")
+	}
+	for _, d := range append(all, "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
 		if !strings.HasPrefix(d, "/") {
 			continue
 		}
@@ -107,13 +112,20 @@ func (c *Resolver) Locate(command string) (string, error) {
 			}
 			continue
 		}
+		tool, standIn := c.Paths.StandIn(p)
+		if standIn && tool == "" { // one after it may be a program
+			if found == "" {
+				found = p + " " + hostfs.NoTools
+			}
+			continue
+		}
 		real, err := c.unshim(p, c.SearchPath[i+1:])
 		if err != nil {
 			return "", err
 		}
 		if real == "" {
 			real = p
-		} else if path.Dir(real) != dir {
+		} else if path.Dir(real) != dir && !standIn {
 			c.Shimmed[dir] = path.Dir(real)
 		}
 		return real, nil
@@ -240,7 +252,7 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 		// A script that the server chose must not bring the package around it into the jail.
 		case c.escapingLink(at) != nil:
 			return "", &Error{Command: command, Reason: "is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", Hint: "name that script itself: " + at.Path}
-		case chosen && !c.isServerWritable(at.Path) && !places.IsSystemPath(at.Path):
+		case chosen && !c.isServerWritable(at.Path) && !places.InBaseline(c.H.OS, at.Path):
 			return "", &Error{Command: command, Reason: "the #! line of a script that the server may write names another script, " + at.Path, Hint: "name the interpreter in the command"}
 		}
 	}
@@ -326,33 +338,6 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 	return err
 }
 
-// EnvProgram returns the program that env(1) starts. It skips options and assignments.
-func EnvProgram(words []string) string {
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		switch {
-		case w == "--":
-		case w == "--unset" || w == "--chdir" || w == "--argv0":
-			i++
-		case strings.HasPrefix(w, "--split-string="):
-			return EnvProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
-		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
-		case strings.HasPrefix(w, "-"):
-			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
-			switch rest := w[at+1:]; {
-			case at == 0:
-			case w[at] == 'S' && rest != "":
-				return EnvProgram(append([]string{rest}, words[i+1:]...))
-			case w[at] != 'S' && rest == "":
-				i++
-			}
-		default:
-			return w
-		}
-	}
-	return ""
-}
-
 // isServerWritable reports whether a server, or the author of the repository or of the
 // installed package, may have written the file at a canonical path. Its content must not widen
 // the grants of the next start.
@@ -363,7 +348,7 @@ func (c *Resolver) isServerWritable(p string) bool {
 // escapingLink returns the link by which a path left the places that a server may write, or
 // nil. The baseline does not follow it.
 func (c *Resolver) escapingLink(at hostfs.ResolvedPath) *policy.Link {
-	if c.isServerWritable(at.Path) || places.IsSystemPath(at.Path) {
+	if c.isServerWritable(at.Path) || places.InBaseline(c.H.OS, at.Path) {
 		return nil
 	}
 	for i, l := range at.Links {
@@ -387,5 +372,5 @@ func (c *Resolver) AddDependency(p, rule string, walk bool) {
 	if at, err := c.Paths.Resolve(p); err == nil && c.escapesWorkspace(at) {
 		return
 	}
-	c.Dependencies = append(c.Dependencies, Dependency{p, rule, walk})
+	c.Dependencies = append(c.Dependencies, Dependency{Path: p, Rule: rule, Search: walk})
 }

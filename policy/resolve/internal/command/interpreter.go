@@ -15,7 +15,7 @@ import (
 // (docs/policy.md "Runtime baseline"). chosen reports that the server named the file; then
 // a virtual environment may be another project's, and is left out.
 func (c *Resolver) addInstallation(file string, chosen bool) {
-	if places.IsSystemPath(file) || chosen && !c.isServerWritable(file) && c.Paths.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
+	if places.InBaseline(c.H.OS, file) || chosen && !c.isServerWritable(file) && c.Paths.Exists(path.Join(path.Dir(path.Dir(file)), "pyvenv.cfg")) {
 		return
 	}
 	// Package managers that keep libraries apart from programs.
@@ -24,7 +24,7 @@ func (c *Resolver) addInstallation(file string, chosen bool) {
 		return
 	}
 	if i := strings.Index(file, "/Cellar/"); i > 0 && !c.isGuarded(file[:i]) {
-		c.AddDependency(file[:i], "the Homebrew prefix", false)
+		c.addHomebrew(file[:i])
 		return
 	}
 	lang, dir := policy.InterpreterFamily(path.Base(file)), path.Dir(file)
@@ -48,13 +48,28 @@ func (c *Resolver) addInstallation(file string, chosen bool) {
 	}
 }
 
+func (c *Resolver) addHomebrew(prefix string) {
+	const rule = "the Homebrew prefix"
+	if c.H.OS != "darwin" {
+		c.AddDependency(prefix, rule, false)
+		return
+	}
+	programs, data := places.Prefix(prefix)
+	for _, dir := range programs {
+		c.AddDependency(dir, rule, false)
+	}
+	for _, dir := range data {
+		c.Dependencies = append(c.Dependencies, Dependency{Path: dir, Rule: rule, Data: true})
+	}
+}
+
 // addVirtualEnvironment adds a Python virtual environment. Python finds its packages by the
 // name that it was started by, so the directory around every link on the way counts. After
 // a link that a server may have made, only directories in its own places count.
 func (c *Resolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, chosen bool) {
 	try := func(name string) {
 		env := path.Dir(path.Dir(name))
-		if chosen && !c.isServerWritable(env) || env == "/" || places.IsSystemPath(env) || !c.Paths.Exists(path.Join(env, "pyvenv.cfg")) || c.isGuarded(env) {
+		if chosen && !c.isServerWritable(env) || env == "/" || places.InBaseline(c.H.OS, env) || !c.Paths.Exists(path.Join(env, "pyvenv.cfg")) || c.isGuarded(env) {
 			return
 		}
 		c.AddDependency(env, "the virtual environment of "+path.Base(found), false)
@@ -75,7 +90,7 @@ func (c *Resolver) addVirtualEnvironment(found string, at hostfs.ResolvedPath, c
 // of sharedPlaces; it is or contains the home directory, a directory of mcp-jail or a sensitive
 // path; or it lies inside a sensitive path.
 func (c *Resolver) isGuarded(dir string) bool {
-	if dir == "/" || slices.Contains(sharedPlaces, dir) {
+	if dir == "/" || slices.Contains(sharedPlaces, dir) || c.H.OS == "darwin" && (slices.Contains(sharedOfMac, dir) || path.Dir(dir) == "/Volumes") {
 		return true
 	}
 	for _, g := range c.NeverWiden {
@@ -94,6 +109,9 @@ func (c *Resolver) isGuarded(dir string) bool {
 // sharedPlaces contain the files of many programs, so no program needs one of them as a
 // whole.
 var sharedPlaces = []string{"/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/lib", "/home", "/Users", "/mnt", "/media", "/etc", "/run", "/dev", "/proc", "/sys", "/private", "/private/tmp", "/Applications", "/Library", "/opt/homebrew/bin"}
+
+// sharedOfMac are more such places of macOS.
+var sharedOfMac = []string{"/opt/homebrew", "/opt/local", "/usr/local", "/Users/Shared", "/Volumes", "/System", "/System/Volumes", "/System/Volumes/Data", "/Library/Application Support", "/private/etc", "/private/var", "/private/var/tmp", "/private/var/folders"}
 
 // resolveArguments looks for a script among the arguments of an interpreter: `node
 // /srv/app/dist/index.js DIR` needs the package around index.js.
@@ -234,7 +252,7 @@ func (c *Resolver) addDirectory(dir, rule string) string {
 // is where they look for the files beside it.
 func (c *Resolver) addScriptPackage(interpreter, file string) {
 	c.AddDependency(file, "the script "+path.Base(file), false)
-	if places.IsSystemPath(file) {
+	if places.InBaseline(c.H.OS, file) {
 		return
 	}
 	dir := path.Dir(file)

@@ -78,6 +78,33 @@ func (c *Resolver) argvPaths(name, file string) (paths []string) {
 	return slices.Compact(paths)
 }
 
+// EnvProgram returns the program that env(1) starts. It skips options and assignments.
+func EnvProgram(words []string) string {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "--":
+		case w == "--unset" || w == "--chdir" || w == "--argv0":
+			i++
+		case strings.HasPrefix(w, "--split-string="):
+			return EnvProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
+		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
+		case strings.HasPrefix(w, "-"):
+			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
+			switch rest := w[at+1:]; {
+			case at == 0:
+			case w[at] == 'S' && rest != "":
+				return EnvProgram(append([]string{rest}, words[i+1:]...))
+			case w[at] != 'S' && rest == "":
+				i++
+			}
+		default:
+			return w
+		}
+	}
+	return ""
+}
+
 // Loader returns PT_INTERP of a little-endian 64-bit ELF file from its first bytes.
 // The kernel opens the loader for execution too, so a list of programs without it starts
 // nothing.

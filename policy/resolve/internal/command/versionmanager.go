@@ -6,13 +6,25 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // unshim resolves a shim, which a version manager puts into PATH, to the program that the shim
 // would start: the shim itself would need the manager's whole directory. It returns "" for a
 // file that is not a shim, and an [Error] for a shim without an installed program. rest are
 // the directories of PATH after the shim's.
+//
+// A stand-in of macOS for a developer tool is resolved, too. Programs that are started later may start
+// it by its path, so it is among the files that have to be executable.
 func (c *Resolver) unshim(p string, rest []string) (string, error) {
+	if tool, ok := c.Paths.StandIn(p); ok {
+		if tool == "" {
+			return "", &Error{Command: p, Reason: "it " + hostfs.NoTools}
+		}
+		c.Files = append(c.Files, c.Paths.Canonical(p))
+		return tool, nil
+	}
 	dir, name := path.Dir(p), path.Base(p)
 	root := path.Dir(dir)
 	var real string

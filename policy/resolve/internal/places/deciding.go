@@ -95,12 +95,17 @@ func (b *Places) userPath() (dirs []string) {
 	for _, name := range [...]string{"PATH", "FPATH"} {
 		value, _ := b.h.UserEnv(name)
 		for dir := range strings.SplitSeq(value, ":") {
-			if dir = path.Clean(dir); strings.HasPrefix(dir, "/") && dir != "/" && !IsSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
+			if dir = path.Clean(dir); strings.HasPrefix(dir, "/") && dir != "/" && !b.isSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
 				dirs = append(dirs, dir)
 			}
 		}
 	}
 	return append(dirs, "/usr/local/bin")
+}
+
+// isSystemPath is IsSystemPath without what users and Homebrew install on macOS.
+func (b *Places) isSystemPath(dir string) bool {
+	return IsSystemPath(dir) && (b.h.OS != "darwin" || !policy.Within(dir, "/usr/local"))
 }
 
 // DecidingAround returns the path that decides which a canonical path is, or lies in.

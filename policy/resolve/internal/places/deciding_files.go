@@ -50,7 +50,7 @@ func DecidingFiles(os string) []DecidingGroup {
 		{"editors run it when they start", []string{ // Editors
 			"~/.vimrc", "~/.gvimrc", "~/.vim", "~/.exrc", "~/.config/vim", "~/.config/nvim", "~/.local/share/nvim", "~/.ideavimrc", "~/.emacs", "~/.emacs.el", "~/.emacs.d", "~/.spacemacs", "~/.spacemacs.d", "~/.config/emacs", "~/.doom.d", "~/.config/doom",
 			"~/.nanorc", "~/.config/nano", "~/.config/helix", "~/.config/kak", "~/.config/micro", "~/.config/sublime-text", "~/.config/JetBrains", "~/.config/zed",
-			"~/.config/Code/User", "~/.config/Code - Insiders/User", "~/.config/VSCodium/User", "~/.config/Cursor/User", "~/.config/Windsurf/User",
+			"~/.config/Code/User", "~/.config/Code - Insiders/User", "~/.config/VSCodium/User", "~/.config/Cursor/User", "~/.config/Windsurf/User", "~/.var/app/com.visualstudio.code/config/Code/User", "~/.var/app/com.vscodium.codium/config/VSCodium/User",
 			"~/.local/share/JetBrains", "~/.local/share/zed", "~/.local/share/code-server", "~/.vscode-server", "~/.vscode-oss", "~/.cursor-server", "~/.windsurf-server",
 		}},
 		{"interpreters, build tools and debuggers obey it", []string{ // Languages, their package managers and debuggers
@@ -70,16 +70,6 @@ func DecidingFiles(os string) []DecidingGroup {
 	return list
 }
 
-func macFiles() []DecidingGroup {
-	const support = "~/Library/Application Support/"
-	return []DecidingGroup{{"macOS, editors and shells run it", []string{
-		"~/Library/LaunchAgents", "~/Library/Services", "~/Library/Scripts", "~/Library/Application Scripts", "~/Library/Input Methods", "~/Library/QuickLook", "~/Library/pnpm",
-		support + "Code/User", support + "Code - Insiders/User", support + "VSCodium/User", support + "Cursor/User", support + "Windsurf/User", support + "JetBrains", support + "Sublime Text", support + "iTerm2/Scripts", support + "nushell",
-	}}, {PackagesRisk, []string{
-		"~/Library/Caches/pip", "~/Library/Caches/uv", "~/Library/Caches/Yarn", "~/Library/Caches/deno", "~/Library/Caches/go-build", "~/Library/Caches/ms-playwright",
-	}}}
-}
-
 const (
 	ProgramsRisk = "shells and MCP clients start programs from there"
 	PackagesRisk = "package managers install and run what is there" // the risk of stores and caches
@@ -91,11 +81,11 @@ const (
 func ClientFiles(os string) []string {
 	list := []string{
 		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
-		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
+		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json", "~/.cache/lm-studio/mcp.json",
 		"~/.qwen", "~/.copilot", "~/.config/opencode", "~/.config/crush", "~/.local/share/crush", "~/.config/kilo", "~/.kiro", "~/.lmstudio/mcp.json", "~/.continue", "~/.junie", "~/.cline", "~/.aws/amazonq", "~/.warp",
 	}
 	if os == "darwin" {
-		list = append(list, "~/Library/Application Support/Claude/claude_desktop_config.json")
+		list = append(list, support+"Claude/claude_desktop_config.json", support+"goose", support+"jp", support+"Code/User/mcp.json", support+"Cursor/User/mcp.json", support+"Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")
 	}
 	return list
 }

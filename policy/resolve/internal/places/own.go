@@ -45,7 +45,7 @@ func defaultDirs(h *hostfs.Host) []string {
 // IsSystemPlace reports whether a directory belongs to the system and not to a user's work.
 // Some trees belong to the system as a whole, others contain both.
 func IsSystemPlace(dir string) bool {
-	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/nix"} {
+	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/private/var/db", "/private/var/root", "/cores", "/opt/homebrew", "/nix"} {
 		if policy.Within(dir, tree) {
 			return true
 		}
@@ -54,17 +54,39 @@ func IsSystemPlace(dir string) bool {
 		return true
 	}
 	return slices.Contains([]string{
-		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Volumes", "/private", "/private/var", "/private/tmp",
+		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Users/Shared", "/Volumes", "/opt/local", "/private", "/private/var", "/private/var/folders", "/private/var/tmp", "/private/tmp",
 	}, dir)
 }
 
 // SystemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
-// baseline").
+// baseline"): those that hold programs.
 func SystemDirs(os string) []string {
 	if os == "darwin" {
-		return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks", "/Library/Java", "/opt/homebrew/lib", "/private/var/db/dyld", "/private/var/db/timezone", "/var/db/timezone"}
+		programs, _ := macDirs()
+		return programs
 	}
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// SystemFiles returns the other paths of the baseline: the files of /etc that the C library, TLS and
+// the common runtimes read. data reports that nothing in them is started.
+//
+// hosts and resolv.conf are not among those of Linux: names are the task of the network axis, so
+// confinement writes its own. machine-id and shadow are not needed. Each existing file costs one mount
+// in every start, so files for login shells and administrators' tools are left out.
+func SystemFiles(os string) (paths []string, data bool) {
+	if os == "darwin" {
+		_, files := macDirs()
+		return files, true
+	}
+	return []string{
+		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
+		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
+		"/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/os-release",
+		"/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies",
+		"/etc/alternatives", "/etc/mime.types", "/etc/fonts", "/etc/locale.alias",
+		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/php", "/etc/R", "/etc/chromium", "/etc/chromium.d",
+	}, false
 }
 
 // IsSystemPath reports whether a canonical path is in one of the system directories of Linux, on

@@ -32,13 +32,10 @@ var sensitivePaths = []string{
 }
 
 func builtinSensitive(os string) []string {
-	list := sensitivePaths
 	if os == "darwin" {
-		support := "~/Library/Application Support/"
-		list = append(slices.Clone(list), support+"Google/Chrome", support+"Chromium", support+"BraveSoftware", support+"Microsoft Edge", support+"Firefox", support+"Vivaldi", support+"com.operasoftware.Opera", support+"Arc",
-			"~/Library/Safari", "~/Library/Cookies", "~/Library/Keychains", "~/Library/Containers/com.apple.Safari", support+"com.apple.TCC", "~/Library/Group Containers/group.com.apple.notes")
+		return append(slices.Clone(sensitivePaths), macSensitive...)
 	}
-	return list
+	return sensitivePaths
 }
 
 // sampleEnv are the .env names that are meant to be published.

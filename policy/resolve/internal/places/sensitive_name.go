@@ -115,7 +115,8 @@ func (b *Places) addPlace(written, abs string) {
 
 // rootSecrets are files and directories of secrets that their modes keep from the user. So no start
 // must hide them.
-var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"}
+var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss",
+	"/private/etc/master.passwd", "/private/etc/sudoers", "/private/etc/sudoers.d", "/private/etc/ssh", "/private/etc/krb5.keytab", "/private/var/db/dslocal", "/private/var/db/SystemKey", "/private/var/root"}
 
 // sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as
 // each user, or a copy of a home directory, has one; "" if none is.
