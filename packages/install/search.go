@@ -22,6 +22,9 @@ func (i *Installer) searchPath() (dirs []string) {
 }
 
 func (i *Installer) pathDirs() []string {
+	if i.Host.OS == "darwin" {
+		return i.Host.SearchPath()
+	}
 	path, _ := i.Host.Getenv("PATH")
 	return slices.DeleteFunc(strings.Split(path, string(filepath.ListSeparator)), func(dir string) bool { return dir == "" })
 }

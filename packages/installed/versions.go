@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -98,11 +97,7 @@ func (v *versions) stamp(file string) string {
 // locate returns the interpreter that PATH gives, as PATH names it and without links, and its
 // remembered version or "".
 func (v *versions) locate(name string) (named, file, version string) {
-	path, _ := v.host.Getenv("PATH")
-	for dir := range strings.SplitSeq(path, ":") {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
+	for _, dir := range v.host.SearchPath() {
 		named := filepath.Join(dir, name)
 		if file, err := filepath.EvalSymlinks(named); err == nil {
 			if known, ok := v.known[file]; ok && known.Stamp == v.stamp(file) {

@@ -1,7 +1,7 @@
 // Package runtime finds the interpreters of this machine, node and python, and chooses one
-// for what a package asks. [Finder.Find] looks in PATH and in the directories of version
-// managers (nvm, fnm, volta, asdf, mise, nodenv and n for node; pyenv, asdf, mise and uv for
-// python); [Found.Choose] prefers the one that PATH gives, which npx would have used.
+// for what a package asks. [Finder.Find] looks in PATH, on macOS in Homebrew, and in the
+// directories of version managers (nvm, fnm, volta, asdf, mise, nodenv and n for node; pyenv,
+// asdf, mise and uv for python); [Found.Choose] prefers the one that PATH gives, which npx would have used.
 //
 // # Which interpreters are used
 //
@@ -15,7 +15,9 @@
 //     and the file, belong to one of them, and no other user may write them.
 //   - The caller knows no server that may write it: see [Finder].
 //   - Its name, after all links, is that of an interpreter. Shims of version managers are
-//     no candidates; the program that they would start is looked up in their files.
+//     no candidates; the program that they would start is looked up in their files. The
+//     stand-ins of macOS in /usr/bin, such as python3, count as the developer tool that they
+//     start, and are refused where there is none: they would open a dialog.
 //
 // # Limits
 //

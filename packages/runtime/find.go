@@ -49,8 +49,40 @@ func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 			s.add(ctx, place{file: path.Join(m.Versions, v, m.Program), source: m.Name})
 		}
 	}
+	for _, p := range s.fromHomebrew(lang) {
+		s.add(ctx, p)
+	}
 	return s.found, ctx.Err()
 }
+
+// fromHomebrew returns what Homebrew on macOS has of a language beside PATH: versions that it does not
+// link into its bin.
+func (s *search) fromHomebrew(lang Language) (out []place) {
+	if s.Host.OS != "darwin" {
+		return nil
+	}
+	formula := "node"
+	if lang == Python {
+		formula = "python"
+	}
+	for _, prefix := range [...]string{"/opt/homebrew", "/usr/local"} {
+		if s.isProgram(path.Join(prefix, "bin/brew")) && !slices.Contains(s.found.managers, homebrew) {
+			s.found.managers = append(s.found.managers, homebrew)
+		}
+		for _, name := range newestFirst(s.list(path.Join(prefix, "opt"))) {
+			if name != formula && !strings.HasPrefix(name, formula+"@") {
+				continue
+			}
+			bin := path.Join(prefix, "opt", name, "bin")
+			for _, program := range s.names(lang, bin) {
+				out = append(out, place{file: path.Join(bin, program), source: homebrew})
+			}
+		}
+	}
+	return out
+}
+
+const homebrew = "Homebrew"
 
 // A search is one run of Find.
 type search struct {
@@ -82,16 +114,10 @@ func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
 // systemTrees are directories that only root, or the program that made a sandbox, fills.
 var systemTrees = []string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/app", "/snap", "/nix/store", "/gnu/store"}
 
-// fromPath returns the places in PATH. The first is the default. It replaces a shim by the program
-// that the shim would start.
+// fromPath returns the places in PATH, and on macOS after it. The first is the default. It replaces a
+// shim, or a stand-in of macOS, by the program that this would start.
 func (s *search) fromPath(lang Language) (out []place) {
-	value, _ := s.Host.Getenv("PATH")
-	var dirs []string
-	for _, dir := range strings.Split(value, ":") {
-		if path.IsAbs(dir) && !slices.Contains(dirs, path.Clean(dir)) {
-			dirs = append(dirs, path.Clean(dir))
-		}
-	}
+	dirs := s.Host.SearchPath()
 	for i, dir := range dirs {
 		before := len(out)
 		for _, name := range s.names(lang, dir) {
@@ -100,6 +126,12 @@ func (s *search) fromPath(lang Language) (out []place) {
 				continue
 			}
 			p := place{file: file, source: "PATH", isDefault: len(out) == 0}
+			if tool, ok := s.paths.StandIn(file); ok {
+				if p.file = tool; tool == "" {
+					s.refuse(file, "PATH", file+" "+hostfs.NoTools, nil)
+					continue
+				}
+			}
 			if manager := s.shimOf(file); manager != "" {
 				p.file = s.unshim(manager, file, dirs[i+1:])
 			}
@@ -254,6 +286,8 @@ func advice(name string, lang Language, version string) string {
 		return "uv python install " + version
 	case name == "asdf" && lang == Node:
 		return "asdf install nodejs latest:" + version
+	case name == homebrew:
+		return "brew install " + string(lang) + "@" + version
 	case name == "asdf":
 		return "asdf install python latest:" + version
 	}

@@ -73,17 +73,10 @@ type Resolver struct {
 // SearchPath returns the directories of PATH, and after them the usual system directories. It
 // leaves out relative and empty components: they begin at the current directory, from which no
 // server may be started.
-func SearchPath(h *hostfs.Host) (dirs []string) {
-	value, _ := h.Getenv("PATH")
-	all := strings.Split(value, ":")
-	if h.OS == "darwin" { // a client with a window has the system's directories alone in PATH
-		all = append(all, "/opt/homebrew/bin", "/usr/local/bin", "/opt/local/bin")
-	}
-	for _, d := range append(all, "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
-		if !strings.HasPrefix(d, "/") {
-			continue
-		}
-		if d = path.Clean(d); !slices.Contains(dirs, d) {
+func SearchPath(h *hostfs.Host) []string {
+	dirs := h.SearchPath()
+	for _, d := range [...]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"} {
+		if !slices.Contains(dirs, d) {
 			dirs = append(dirs, d)
 		}
 	}
