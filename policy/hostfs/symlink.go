@@ -201,17 +201,13 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			err = fmt.Errorf("%s is not a directory", out.Path)
 		}
 		if err != nil {
-			out.missing = next
-			if err != fs.ErrNotExist {
-				out.Reason = err.Error()
-			}
 			// No link can be followed after a missing component, so dots there are
 			// resolved as text.
-			if out.Path = p; !asWritten {
-				out.Path = path.Join(next, todo)
+			whole := p
+			if !asWritten {
+				whole = path.Join(next, todo)
 			}
-			out.Info = FileInfo{}
-			return out, nil
+			return out.without(next, whole, err), nil
 		}
 		if listed := f.spelled(out.Path, name, s.Info); listed != name {
 			next, asWritten = path.Join(out.Path, listed), false
@@ -233,6 +229,15 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 		asWritten = asWritten && out.Path == next
 	}
 	return out, nil
+}
+
+// without returns the result for a path of which a component is missing.
+func (p ResolvedPath) without(missing, whole string, err error) ResolvedPath {
+	p.Path, p.missing, p.Info = whole, missing, FileInfo{}
+	if err != fs.ErrNotExist {
+		p.Reason = err.Error()
+	}
+	return p
 }
 
 // Canonical returns the canonical form of a path, or the path itself if its links form a loop.

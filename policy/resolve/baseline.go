@@ -50,7 +50,8 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule, Data: data})
 	}
 	if b.h.OS == "darwin" {
-		needs = append(needs, b.developerTools()...)
+		tools, links := b.developerTools()
+		needs, b.links = append(needs, tools...), append(b.links, links...)
 	}
 	if at, err := b.paths.Resolve("/run/current-system"); err == nil && at.Exists() && policy.Within(at.Path, "/nix/store") {
 		needs = append(needs, command.Dependency{Path: "/nix/store", Rule: BaselineRule}) // NixOS has its system there
@@ -68,17 +69,16 @@ func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency
 
 // developerTools returns the bundle of Xcode, if the programs of macOS in /usr/bin start the developer
 // tools in one: only root chooses it. Apple's tools without Xcode are in the baseline as they are.
-func (b *resolver) developerTools() []command.Dependency {
+func (b *facts) developerTools() (tools []command.Dependency, links []policy.Link) {
 	at, err := b.paths.Resolve(hostfs.SelectedTools)
 	if err != nil || !at.Exists() {
-		return nil
+		return nil, nil
 	}
-	b.links = append(b.links, at.Links...)
 	bundle, _, inside := strings.Cut(at.Path+"/", ".app/")
 	if !inside {
-		return nil
+		return nil, at.Links
 	}
-	return []command.Dependency{{Path: bundle + ".app", Rule: "the developer tools"}}
+	return []command.Dependency{{Path: bundle + ".app", Rule: "the developer tools"}}, at.Links
 }
 
 func (b *resolver) addBaseline(c *command.Resolver) {

@@ -120,7 +120,7 @@ func (b *resolver) workingDirectory(out *policy.Profile) string {
 // listOnly returns the directories above the working directory, if bun on macOS runs the server: it
 // lists each of them when it starts. The names in them are seen then, and nothing else. Where an entry
 // or a sensitive path decides, it stays so.
-func (b *resolver) listOnly(out *policy.Profile, c *command.Resolver) (dirs []string) {
+func (b *facts) listOnly(out *policy.Profile, c *command.Resolver) (dirs []string) {
 	isBun := func(file string) bool { return policy.InterpreterFamily(path.Base(file)) == "bun" }
 	if b.h.OS != "darwin" || !slices.ContainsFunc(c.Files, isBun) {
 		return nil
