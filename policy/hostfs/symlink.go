@@ -172,8 +172,7 @@ func Upward(p string) iter.Seq[string] {
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out := ResolvedPath{Path: "/", Info: f.Lstat("/").Info}
-	todo := p[1:]
-	asWritten := true // out.Path is a part of p
+	todo, asWritten := p[1:], true // asWritten: out.Path is a part of p
 	for crossed := 0; todo != ""; {
 		before := len(p) - len(todo)
 		var name string
