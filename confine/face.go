@@ -2,6 +2,7 @@ package confine
 
 import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -54,7 +55,21 @@ const FixNamespaces = plan.FixNamespaces
 var ErrGaps = plan.ErrGaps
 
 // Probe asks the kernel what it offers.
-func Probe() Features { return features.Probe() }
+func Probe() Features {
+	f := features.Probe()
+	if f.OS == "darwin" {
+		f.SelfTest = proof().Feature()
+	}
+	return f
+}
+
+// detect asks the host what compiling the plan of a profile needs.
+func detect(p *policy.Profile) features.Facts {
+	f := features.Detect()
+	f.Proof = proof()
+	gateway.FindTLS(&f, p)
+	return f
+}
 
 // WaiveFlags returns the flags that accept the gaps of some axes.
 func WaiveFlags(axes []policy.Axis) string { return plan.WaiveFlags(axes) }

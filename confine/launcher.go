@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -17,7 +16,8 @@ import (
 // Launcher starts programs in jails. The zero value is the strict one: it
 // starts nothing that it cannot confine as the profile says.
 type Launcher struct {
-	// Waive accepts the gaps of these axes, beyond those that the profile waives.
+	// Waive accepts the gaps of these axes, beyond those that the profile waives. The word of an
+	// operating system (policy.WaiveMacOS) accepts the gaps that this system has under every policy.
 	Waive []policy.Axis
 	// SupervisorPath is the program to execute as the supervisor of a jail. It must call
 	// RunSupervisor first thing in main. "" is the running program.
@@ -67,11 +67,10 @@ type Kept struct {
 // descriptors or memory, and if the profile has no program or a limit below 0. A limit of 0 stands
 // for its default (policy.DefaultLimits).
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	f := features.Detect().WithUserNS(features.UserNamespaces())
+	f := detect(p).WithUserNS(features.UserNamespaces())
 	if f.UserNamespaces.Answer == features.Yes {
 		f.Overlay = l.probeOverlay(p)
 	}
-	gateway.FindTLS(&f, p)
 	return l.compileOn(p, f)
 }
 
@@ -86,9 +85,10 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
 	plan := planpkg.Compile(p, f)
+	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
-		g.Waived = !g.Fatal && (slices.Contains(p.Waive, g.Axis) || slices.Contains(l.Waive, g.Axis))
+		g.Waived = !g.Fatal && (slices.Contains(waive, g.Axis) || g.Platform && slices.Contains(waive, policy.PlatformWaiver(f.OS)))
 	}
 	return plan, refuseGaps(plan)
 }
@@ -136,9 +136,8 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.
-	prepared, host := l.claim(false), features.Detect()
+	prepared, host := l.claim(false), detect(p)
 	host.Overlay = cachedOverlay(p)
-	gateway.FindTLS(&host, p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
 		host.SeccompNotify = features.Unavailable("the caller wants none", "")

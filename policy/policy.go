@@ -309,6 +309,33 @@ const (
 	WaiveWindows Axis = "windows"
 )
 
+// IsPlatform reports whether the word waives gaps of an operating system.
+func (a Axis) IsPlatform() bool { return a == WaiveMacOS || a == WaiveWindows }
+
+// PlatformWaiver returns the word that waives the gaps of an operating system (as GOOS names it), or "".
+func PlatformWaiver(os string) Axis {
+	switch os {
+	case "darwin":
+		return WaiveMacOS
+	case "windows":
+		return WaiveWindows
+	}
+	return ""
+}
+
+// Waivers lists every word that waive and --waive take, in the order in which reports print them.
+func Waivers() []Axis { return append(Axes(), WaiveMacOS, WaiveWindows) }
+
+// OrderWaivers returns words in the order of Waivers, each once.
+func OrderWaivers(words []Axis) (ordered []Axis) {
+	for _, a := range Waivers() {
+		if slices.Contains(words, a) {
+			ordered = append(ordered, a)
+		}
+	}
+	return ordered
+}
+
 // Axes lists every axis in the order in which reports print them.
 func Axes() []Axis {
 	return []Axis{AxisFs, AxisNet, AxisIPC, AxisProcess, AxisEnv, AxisLimits}

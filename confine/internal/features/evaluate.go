@@ -72,6 +72,12 @@ type Features struct {
 	Sockets        Feature `json:"supervised_sockets"` // a supervisor may act on its server's sockets
 	Cgroup         Feature `json:"cgroup"`             // cgroup v2 delegated to this process
 	Overlay        Feature `json:"overlay"`            // a call can have a copy of HOME
+
+	// The fields of macOS. The features above are unknown there.
+	Product  string  `json:"product,omitempty"`  // version, "15.2"
+	Build    string  `json:"build,omitempty"`    // "24C101"
+	Seatbelt Feature `json:"seatbelt,omitzero"`  // sandbox-exec can be used
+	SelfTest Feature `json:"self_test,omitzero"` // the self-test has passed here
 }
 
 // NamedFeature is one line of a report.
@@ -82,6 +88,9 @@ type NamedFeature struct {
 
 // List returns the features in the order in which a report prints them.
 func (f Features) List() []NamedFeature {
+	if f.OS == "darwin" {
+		return []NamedFeature{{"seatbelt", f.Seatbelt}, {"self_test", f.SelfTest}}
+	}
 	return []NamedFeature{
 		{"landlock", f.Landlock},
 		{"seccomp", f.Seccomp},

@@ -17,7 +17,7 @@ import (
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts) *Plan {
-	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, os: f.OS, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -26,6 +26,10 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
 			})
 		}
+		return c.plan
+	}
+	if f.OS == "darwin" {
+		compileSeatbelt(&c)
 		return c.plan
 	}
 	if f.ProcFault != "" {
@@ -67,7 +71,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 // ownProfile returns the profile without the entries and links that a jail on this host
 // replaces by files and directories of its own. p is not changed.
 func ownProfile(p *policy.Profile, f features.Facts) *policy.Profile {
-	hostNS := f.UserNamespaces.Answer == features.No
+	hostNS := f.OS == "darwin" || f.UserNamespaces.Answer == features.No
 	gateway := !hostNS && grantedHosts(p.Net) != nil
 	if !hostNS && !gateway {
 		return p
@@ -214,7 +218,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	}
 	c.ipc()
 	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
-	c.programs(c.canMediate)
+	c.programs("Landlock", "the kernel", c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
@@ -283,20 +287,22 @@ type Plan struct {
 	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
 	// port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
+	os       string          // of the host that the plan is for
 	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
-// Axes returns the axes of the gaps, or nil if a gap cannot be waived.
+// Axes returns the words that waive the gaps, or nil if a gap cannot be waived: their axes, and the word
+// of the operating system for its own gaps. The profile may waive some of these by their axis instead.
 func (plan *Plan) Axes() (axes []policy.Axis) {
-	for _, a := range policy.Axes() {
-		for _, g := range plan.Gaps {
-			if g.Fatal {
-				return nil
-			}
-			if g.Axis == a && !slices.Contains(axes, a) {
-				axes = append(axes, a)
-			}
+	for _, g := range plan.Gaps {
+		word := g.Axis
+		switch {
+		case g.Fatal:
+			return nil
+		case g.Platform && !slices.Contains(plan.Profile.Waive, g.Axis):
+			word = policy.PlatformWaiver(plan.os)
 		}
+		axes = append(axes, word)
 	}
-	return axes
+	return policy.OrderWaivers(axes)
 }

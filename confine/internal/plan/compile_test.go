@@ -43,7 +43,7 @@ func planText(p *Plan) string {
 	}
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
+		if name := v.Type().Field(i).Name; (name != "HomeCopy" || o.HomeCopy != "") && name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
 			fmt.Fprintf(&b, "spec %s: %+v\n", name, v.Field(i))
 		}
 	}
@@ -133,8 +133,8 @@ func TestPlanGolden(t *testing.T) {
 		{"no_landlock_no_seccomp", func(p *policy.Profile, f *features.Facts) {
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, features.Unavailable("a", "b"), features.Unavailable("a", "b")
 		}},
-		{"darwin", func(p *policy.Profile, f *features.Facts) {
-			*f = features.Facts{Features: features.Features{OS: "darwin"}}
+		{"no_backend", func(p *policy.Profile, f *features.Facts) {
+			*f = features.Facts{Features: features.Features{OS: "freebsd"}}
 		}},
 		{"call", aCall},
 		{"call_before_6_6", func(p *policy.Profile, f *features.Facts) {

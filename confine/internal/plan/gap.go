@@ -56,11 +56,12 @@ func (e *GapError) Error() string {
 	}
 	for _, g := range e.Gaps {
 		fmt.Fprintf(&b, "\n  %s: %s: %s", g.Axis, g.What, g.Why)
-		if g.Fix != "" && g.Fix != FixNamespaces {
+		if g.Fix != "" && g.Fix != FixNamespaces && !(g.Platform && e.Waive != nil) {
 			fmt.Fprintf(&b, "\n    %s", g.Fix)
 		}
 	}
-	if e.HostNamespaces.Answer == features.No && e.Waive != nil {
+	platform := slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Platform })
+	if e.Waive != nil && (platform || e.HostNamespaces.Answer == features.No) {
 		fmt.Fprintf(&b, "\n%s", e.WaiveLine())
 	}
 	return b.String()
@@ -69,6 +70,9 @@ func (e *GapError) Error() string {
 // FixNamespaces is the Fix of gaps that user namespaces would close. Plan.HostNamespaces and
 // GapError.HostNamespaces tell how to allow them.
 const FixNamespaces = "allow user namespaces (mcp-jail doctor says how)"
+
+// FixMacOS is the Fix of the gaps that macOS has under every policy.
+const FixMacOS = `accept what macOS cannot enforce with waive = ["macos"] (--waive macos)`
 
 // WaiveLine returns the line of a policy, and the flags, that accept all gaps. It says which axes are
 // accepted already, and gives flags for the others. It is "" if a gap cannot be waived.
@@ -89,10 +93,10 @@ func (e *GapError) WaiveLine() string {
 	return text + "waive = [" + strings.Join(names, ", ") + "]  (" + flags + ")"
 }
 
-// Missing returns the axes of the gaps that are not waived, in the order of Waive.
+// Missing returns the words of Waive for the gaps that are not waived, in the same order.
 func (e *GapError) Missing() []policy.Axis {
 	return slices.DeleteFunc(slices.Clone(e.Waive), func(a policy.Axis) bool {
-		return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Axis == a })
+		return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Axis == a || g.Platform && a.IsPlatform() })
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // stand alone, and what they cannot express is a gap. The filter is stricter than inside
 // namespaces where that avoids a gap.
 func compileHostNS(c *compiler) {
-	c.plan.HostNamespaces = c.f.UserNamespaces
+	c.plan.HostNamespaces, c.canMediate = c.f.UserNamespaces, canMediateHostNS(c.f)
 	home := Ephemeral(c.plan.Profile)
 	o := &c.plan.Spec
 	*o = spec.Spec{
@@ -33,7 +33,7 @@ func compileHostNS(c *compiler) {
 			o.Dir = o.Home
 		}
 	}
-	hostNSEnv(c, o, home)
+	c.ownPlaces(o, home, wholeNetwork(c))
 	hostNSNetwork(c, o)
 	hostNSMediation(c, o)
 	c.keep(o)
@@ -54,9 +54,10 @@ func compileHostNS(c *compiler) {
 	}
 }
 
-// hostNSEnv sets the environment. It replaces TMPDIR by the TMPDIR of this jail and, if home is
-// not "", HOME by a directory in it. home is the profile's ephemeral directory.
-func hostNSEnv(c *compiler, o *spec.Spec, home string) {
+// ownPlaces sets the environment of a jail without mounts. It replaces TMPDIR by the TMPDIR of this jail
+// and, if home is not "", HOME by a directory in it. home is the profile's ephemeral directory. The
+// server is told that it has the whole network if it has.
+func (c *compiler) ownPlaces(o *spec.Spec, home string, wholeNet bool) {
 	for _, v := range c.p.Env {
 		value := v.Value
 		switch {
@@ -65,7 +66,7 @@ func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 		case v.Name == "HOME" && home != "":
 			value = o.Home
 		case v.Name == policy.StatementVar:
-			value = string(hostNSStatement(c, o, home))
+			value = string(ownStatement(c.plan.Profile, o, home, wholeNet))
 		}
 		o.Env = append(o.Env, v.Name+"="+value)
 	}
@@ -75,8 +76,14 @@ func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 	o.Env = append(o.Env, gitNoSystem+"=1")
 }
 
-func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
-	s := statement.New(c.plan.Profile)
+// wholeNetwork reports whether the jail gets all of the host's network, because nothing can hold its
+// hosts and the user accepts that.
+func wholeNetwork(c *compiler) bool {
+	return grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != features.Yes && slices.Contains(c.p.Waive, policy.AxisNet)
+}
+
+func ownStatement(p *policy.Profile, o *spec.Spec, home string, wholeNet bool) []byte {
+	s := statement.New(p)
 	s.Temporary = o.TempDir
 	if home != "" {
 		s.Home = o.Home
@@ -86,14 +93,14 @@ func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 			}
 		}
 	}
-	if grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != features.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
+	if wholeNet {
 		s.Net.Access, s.Net.Hosts = "all", []statement.Host{}
 	}
 	return s.Encode()
 }
 
-// gitNoSystem keeps git from reading /etc/gitconfig. Landlock refuses to open it, where mounts
-// would hide it, and git ends if it exists and cannot be opened.
+// gitNoSystem keeps git from reading /etc/gitconfig. Landlock and Seatbelt refuse to open it, where
+// mounts would hide it, and git ends if it exists and cannot be opened.
 const gitNoSystem = "GIT_CONFIG_NOSYSTEM"
 
 func hostNSNetwork(c *compiler, o *spec.Spec) {
@@ -133,8 +140,8 @@ func ensureEnv(o *spec.Spec, name, value string) {
 // hostNSMediation hands calls that write or change attributes to the supervisor. If that is
 // not possible, the missing decisions are gaps.
 func hostNSMediation(c *compiler, o *spec.Spec) {
-	if missing := canMediateHostNS(c.f); missing.Answer != features.Yes {
-		c.unmediated(missing)
+	if c.canMediate.Answer != features.Yes {
+		c.unmediated(c.canMediate)
 		return
 	}
 	c.mediated = true
@@ -295,7 +302,7 @@ func hostNSProcesses(c *compiler, o *spec.Spec) {
 	}
 	c.addEnforced(policy.AxisIPC, by, "%s", what)
 	hostNSLifetime(c)
-	c.programs(canMediateHostNS(c.f))
+	c.programs("Landlock", "the kernel", c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 

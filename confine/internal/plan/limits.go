@@ -30,6 +30,14 @@ func (c *compiler) limits(o *spec.Spec) {
 	}
 	c.processLimit(o, l.Processes)
 	c.inotifyLimit(o)
+	c.fileAndMessageLimits()
+	if o.Network.Open {
+		c.connectionLimits("the network gateway")
+	}
+}
+
+func (c *compiler) fileAndMessageLimits() {
+	l := c.p.Limits
 	if l.OpenFiles > 0 {
 		c.addEnforced(policy.AxisLimits, "RLIMIT_NOFILE", "%d open files a process", l.OpenFiles)
 	}
@@ -39,10 +47,10 @@ func (c *compiler) limits(o *spec.Spec) {
 	if l.MessageMB > 0 {
 		c.addEnforced(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
 	}
-	if !o.Network.Open {
-		return
-	}
-	const by = "the network gateway"
+}
+
+func (c *compiler) connectionLimits(by string) {
+	l := c.p.Limits
 	if l.Connections > 0 {
 		c.addEnforced(policy.AxisLimits, by, "%d connections at once", l.Connections)
 	}

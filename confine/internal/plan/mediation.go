@@ -47,13 +47,9 @@ func (c *compiler) keep(o *spec.Spec) {
 		return
 	}
 	if !c.mediated {
-		missing := c.canMediate
-		if o.HostNS {
-			missing = canMediateHostNS(c.f)
-		}
 		c.addGap(Gap{
 			Axis: policy.AxisFs, What: "undo: what the server changes is not kept",
-			Why: "no supervisor carries out the calls that change files: " + missing.Detail,
+			Why: "no supervisor carries out the calls that change files: " + c.canMediate.Detail,
 			Fix: `set undo = "off", or accept it for this server with waive = ["fs"] (--waive fs)`,
 		})
 		return
@@ -69,11 +65,7 @@ func (c *compiler) keep(o *spec.Spec) {
 func (c *compiler) unmediated(missing features.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
-			c.addGap(Gap{
-				Axis: policy.AxisFs, What: e.Rule + ": create without update",
-				Why: "Landlock would only let the server make empty files, and no supervisor can open them for it: " + missing.Detail,
-				Fix: "add update = true to the rule",
-			})
+			c.createsEmpty(e, "Landlock would only let the server make empty files, and no supervisor can open them for it: "+missing.Detail)
 		}
 	}
 	where := slices.IndexFunc(c.p.Entries, func(e policy.Entry) bool {
@@ -91,6 +83,11 @@ func (c *compiler) unmediated(missing features.Feature) {
 		Why: "the server could make them, since no supervisor can decide the calls that make names: " + missing.Detail,
 		Fix: strings.Join(slices.DeleteFunc([]string{missing.Fix, `grant no create, or accept it for this server with waive = ["fs"] (--waive fs)`}, func(s string) bool { return s == "" }), ", or "),
 	})
+}
+
+// createsEmpty adds the gap of an entry whose new files would stay empty.
+func (c *compiler) createsEmpty(e policy.Entry, why string) {
+	c.addGap(Gap{Axis: policy.AxisFs, What: e.Rule + ": create without update", Why: why, Fix: "add update = true to the rule"})
 }
 
 // mediatedEntries returns the entries by which calls are decided. The jail's own places count as

@@ -75,7 +75,7 @@ func requestsOf(rules []policy.NetRule) string {
 
 func noInbound(c *compiler) {
 	const why = "a port of the host can lead only into a jail with a network namespace"
-	required := slices.DeleteFunc(slices.Clone(c.p.Inbound), func(port int) bool { return slices.Contains(c.p.OptionalInbound, port) })
+	required := requiredInbound(c.p)
 	if len(c.p.OptionalInbound) > 0 {
 		c.plan.Notes = append(c.plan.Notes, "the inbound ports "+ports(c.p.OptionalInbound)+" of the preset do not lead in, so no browser can finish a login: "+why)
 	}
@@ -87,6 +87,11 @@ func noInbound(c *compiler) {
 		Why: why,
 		Fix: `remove the inbound rules, or accept that nothing reaches the server with waive = ["net"] (--waive net)`,
 	})
+}
+
+// requiredInbound returns the ports that rules of the user name. Those of presets alone are optional.
+func requiredInbound(p *policy.Profile) []int {
+	return slices.DeleteFunc(slices.Clone(p.Inbound), func(port int) bool { return slices.Contains(p.OptionalInbound, port) })
 }
 
 func ports(list []int) string {

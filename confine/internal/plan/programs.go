@@ -42,8 +42,9 @@ func (c *compiler) ownEnv(o *spec.Spec) {
 }
 
 // programs records that only listed files can be executed. One of them may be the loader,
-// which the kernel must be able to execute for each program linked to it.
-func (c *compiler) programs(cannot features.Feature) {
+// which the kernel must be able to execute for each program linked to it. by is the mechanism, and
+// decides names it in a sentence.
+func (c *compiler) programs(by, decides string, cannot features.Feature) {
 	if c.p.Programs == nil {
 		return
 	}
@@ -51,7 +52,7 @@ func (c *compiler) programs(cannot features.Feature) {
 	if len(c.p.Loaders) > 0 && !c.traced {
 		what += fmt.Sprintf("; one of them is the loader (%s), which runs any dynamically linked program that the server can read", strings.Join(c.p.Loaders, ", "))
 	}
-	c.addEnforced(policy.AxisProcess, "Landlock", "%s", what)
+	c.addEnforced(policy.AxisProcess, by, "%s", what)
 	names := strings.Join(c.p.CommandArgs, ", ")
 	switch {
 	case !c.p.ConstrainsStarts():
@@ -64,7 +65,7 @@ func (c *compiler) programs(cannot features.Feature) {
 		}
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "arguments and variables of " + names,
-			Why: "the kernel decides which file is started, not with which arguments, and no supervisor can look at what is started: " + cannot.Detail,
+			Why: decides + " decides which file is started, not with which arguments, and no supervisor can look at what is started: " + cannot.Detail,
 			Fix: strings.Join(slices.DeleteFunc([]string{cannot.Fix, "drop args and envs from the command rules"}, func(s string) bool { return s == "" }), ", or "),
 		})
 	}

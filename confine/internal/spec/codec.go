@@ -10,7 +10,7 @@ import (
 
 // specMagic changes with the encoding of a Spec and of an Event, and with what a launcher may ask of
 // a supervisor, so that a process of another version refuses it.
-const specMagic = "mcp-jail-spec-13"
+const specMagic = "mcp-jail-spec-14"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
@@ -222,6 +222,7 @@ func (c *codec) fields(o *Spec) {
 	c.str(&o.Dir)
 	c.str(&o.TempDir)
 	c.str(&o.Home)
+	c.str(&o.HomeCopy)
 }
 
 // Encode returns the Spec as bytes.

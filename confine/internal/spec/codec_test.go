@@ -41,7 +41,7 @@ func sampleSpec() *Spec {
 		Keep:        Keep{true, true, 64, 2048, 5},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
-		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x",
+		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x", HomeCopy: "/home/y",
 	}
 }
 

@@ -51,6 +51,9 @@ type Spec struct {
 	Dir     string
 	TempDir string // HostNS: the directory for TMPDIR; the supervisor makes it and removes it at the end
 	Home    string // HostNS: a directory in TempDir for HOME; "": HOME stays
+	// HomeCopy is the directory of which Home is made a copy, where that is possible without copying
+	// its files (clonefile). Links are then made only where the copy has no such name. "": Home is empty.
+	HomeCopy string
 }
 
 // Keep says whether the supervisor keeps the state before the server's changes, and how much of it.

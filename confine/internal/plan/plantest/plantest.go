@@ -36,3 +36,11 @@ func Profile() *policy.Profile {
 		Limits: policy.DefaultLimits,
 	}
 }
+
+// Mac returns the facts of a Mac on which the self-test has passed.
+func Mac() features.Facts {
+	return features.Facts{
+		Features: features.Features{OS: "darwin", Arch: "arm64"}, Supported: true, UID: 501, PID: 4711,
+		TempDir: "/private/tmp/mj-501-0a1b2c3d", Seatbelt: features.Available("/usr/bin/sandbox-exec"), Proof: features.Proof{Made: true},
+	}
+}

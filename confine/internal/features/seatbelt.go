@@ -1,0 +1,58 @@
+package features
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+)
+
+// SandboxExec is the program of macOS that starts another under a profile of Seatbelt. It is never looked
+// up in PATH.
+const SandboxExec = "/usr/bin/sandbox-exec"
+
+// seatbeltFeature evaluates the file of sandbox-exec, or the error of looking at it. Whether a profile
+// can be applied, which another sandbox around this process prevents, only the self-test can tell.
+func seatbeltFeature(mode fs.FileMode, owner int, err error) Feature {
+	const fix = "use a macOS that has it as Apple ships it"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Unavailable("this macOS has no "+SandboxExec, fix)
+	case errors.Is(err, fs.ErrPermission):
+		return Unavailable("another sandbox around this process hides "+SandboxExec, "start mcp-jail outside of it")
+	case err != nil:
+		return Unavailable(fmt.Sprintf("%s cannot be looked at: %v", SandboxExec, err), fix)
+	case !mode.IsRegular() || mode&0o111 == 0:
+		return Unavailable(SandboxExec+" is no program", fix)
+	case owner != 0:
+		return Unavailable(fmt.Sprintf("%s belongs to user %d and not to root", SandboxExec, owner), fix)
+	case mode&0o022 != 0:
+		return Unavailable(SandboxExec+" can be written by others than its owner", fix)
+	}
+	return Available(SandboxExec)
+}
+
+// Feature returns what the self-test says about this Mac, as one feature.
+func (p Proof) Feature() Feature {
+	const fix = "run mcp-jail doctor, which makes the self-test"
+	switch n := len(p.Failed); {
+	case !p.Made && p.Why != "":
+		return Undetermined("no result: " + p.Why)
+	case !p.Made:
+		return Undetermined("it has not run for this build of macOS and this mcp-jail: " + fix)
+	case n > 0:
+		return Unavailable(strconv.Itoa(n)+" probes failed, the first of them "+p.Failed[0].ID+": "+p.Failed[0].What, "report this with the output of mcp-jail doctor")
+	case p.Layered:
+		return Available("passed, with exclusions in their second form")
+	}
+	return Available("passed")
+}
+
+// privateTemp is the directory for the TMPDIR of a jail on macOS. A path there is short enough for
+// the name of a socket, which has 104 bytes.
+const privateTemp = "/private/tmp"
+
+// seatbeltTempDir returns the name for the TMPDIR of one jail, with 8 hex digits that are random.
+func seatbeltTempDir(uid int, random [4]byte) string {
+	return fmt.Sprintf("%s/mj-%d-%x", privateTemp, uid, random)
+}
