@@ -71,5 +71,9 @@ func detect(p *policy.Profile) features.Facts {
 	return f
 }
 
+// WaiversFor returns the words that waive gaps: their axes, and for those of the operating system the word
+// of that system, unless their axis is among the waivers that are there already.
+func WaiversFor(gaps []Gap, waived []policy.Axis) []policy.Axis { return plan.WordsFor(gaps, waived) }
+
 // WaiveFlags returns the flags that accept the gaps of some axes.
 func WaiveFlags(axes []policy.Axis) string { return plan.WaiveFlags(axes) }

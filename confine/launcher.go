@@ -79,7 +79,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	if f.Supported && f.FreshProc.Answer == features.Unknown {
+	if f.Supported && f.OS != "darwin" && f.FreshProc.Answer == features.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
@@ -88,7 +88,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
-		g.Waived = !g.Fatal && (slices.Contains(waive, g.Axis) || g.Platform && slices.Contains(waive, policy.PlatformWaiver(f.OS)))
+		g.Waived = g.WaivedBy(waive)
 	}
 	return plan, refuseGaps(plan)
 }

@@ -2,6 +2,8 @@ package confine
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -21,5 +23,81 @@ func TestShortOfDescriptors(t *testing.T) {
 		if errors.As(err, &se) != refused {
 			t.Errorf("%v: %v, want an error: %t", answer, err, refused)
 		}
+	}
+}
+
+// TestPlatformWaiver: the word of a system waives the gaps that this system has under every policy, and
+// nothing else.
+func TestPlatformWaiver(t *testing.T) {
+	nothing := func(*policy.Profile, *features.Facts) {}
+	inbound := func(p *policy.Profile, _ *features.Facts) { p.Inbound = []int{3000} }
+	failed := func(_ *policy.Profile, f *features.Facts) {
+		f.Proof.Failed = []features.FailedProbe{{ID: "R2", Axis: policy.AxisFs, What: "a", Got: "b"}}
+	}
+	fatal := func(_ *policy.Profile, f *features.Facts) {
+		f.Proof.Failed = []features.FailedProbe{{ID: "S1", Axis: policy.AxisFs, What: "a", Got: "b", Fatal: true}}
+	}
+	unproved := func(_ *policy.Profile, f *features.Facts) { f.Proof.Made = false }
+	onLinux := func(_ *policy.Profile, f *features.Facts) {
+		*f = plantest.Kernel()
+		f.UserNamespaces, f.ReadsProc, f.TracesOwn = features.Unavailable("refused", "allow them"), true, features.Available("")
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*policy.Profile, *features.Facts)
+		waive  string
+		open   string // the axes of the gaps that refuse the start, each once
+		line   string // how the error ends
+	}{
+		{"nothing waived", nothing, "", "fs process limits", `waive = ["macos"]  (--waive macos)`},
+		{"the word", nothing, "macos", "", ""},
+		{"the word of another system", nothing, "windows", "fs process limits", `waive = ["macos"]  (--waive macos)`},
+		{"all axes of the gaps", nothing, "fs process limits", "", ""},
+		{"one of these axes", nothing, "fs", "process limits", `accepted already: fs; to start it all the same, and accept the rest too:  waive = ["fs", "macos"]  (add --waive macos)`},
+		{"the word, with a gap of the policy", inbound, "macos", "net", `(--waive net)`},
+		{"the axis of that gap too", inbound, "macos net", "", ""},
+		{"only the axis of that gap", inbound, "net", "fs process limits", `waive = ["net", "macos"]  (add --waive macos)`},
+		{"a failed probe", failed, "macos", "fs", `waive = ["fs"] (--waive fs)`},
+		{"a failed probe and its axis", failed, "macos fs", "", ""},
+		{"a fatal probe", fatal, "macos fs", "fs", "makes the self-test again"},
+		{"no self-test", unproved, "macos fs net ipc process env limits", "process", "which makes the self-test"},
+		{"Linux, the word", onLinux, "macos", "fs process limits", `waive = ["fs", "process", "limits"]  (--waive fs --waive process --waive limits)`},
+	} {
+		for _, inProfile := range []bool{true, false} {
+			p, f := plantest.Profile(), plantest.Mac()
+			c.change(p, &f)
+			var words []policy.Axis
+			for _, w := range strings.Fields(c.waive) {
+				words = append(words, policy.Axis(w))
+			}
+			l := Launcher{Waive: words}
+			if inProfile {
+				l, p.Waive = Launcher{}, words
+			}
+			_, err := l.compileOn(p, f)
+			var open []policy.Axis
+			var gaps *GapError
+			if errors.As(err, &gaps) {
+				for _, g := range gaps.Gaps {
+					open = append(open, g.Axis)
+				}
+			}
+			var got []string
+			for _, a := range policy.OrderWaivers(open) {
+				got = append(got, string(a))
+			}
+			if strings.Join(got, " ") != c.open || (err == nil) != (c.open == "") {
+				t.Errorf("%s: open on %q, %v", c.name, got, err)
+			}
+			if inProfile && err != nil && !strings.HasSuffix(err.Error(), c.line) {
+				t.Errorf("%s: the error does not end with %s:\n%v", c.name, c.line, err)
+			}
+			if inProfile && c.name == "nothing waived" && strings.Count(err.Error(), "--waive macos") != 1 {
+				t.Errorf("the line is there more than once:\n%v", err)
+			}
+		}
+	}
+	if slices.Contains(policy.Axes(), policy.WaiveMacOS) {
+		t.Error("the word of a system is an axis")
 	}
 }

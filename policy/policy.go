@@ -312,17 +312,6 @@ const (
 // IsPlatform reports whether the word waives gaps of an operating system.
 func (a Axis) IsPlatform() bool { return a == WaiveMacOS || a == WaiveWindows }
 
-// PlatformWaiver returns the word that waives the gaps of an operating system (as GOOS names it), or "".
-func PlatformWaiver(os string) Axis {
-	switch os {
-	case "darwin":
-		return WaiveMacOS
-	case "windows":
-		return WaiveWindows
-	}
-	return ""
-}
-
 // Waivers lists every word that waive and --waive take, in the order in which reports print them.
 func Waivers() []Axis { return append(Axes(), WaiveMacOS, WaiveWindows) }
 

@@ -169,8 +169,8 @@ func (o CommandLineOptions) startupTimeout(bad *flagProblems) *int {
 
 func (o CommandLineOptions) checkWaived(bad *flagProblems) {
 	for _, a := range o.Waive {
-		if !slices.Contains(policy.Axes(), a) {
-			bad.add("--waive", string(a), "must be one of %s", strings.Join(axisNames(), ", "))
+		if !slices.Contains(policy.Waivers(), a) {
+			bad.add("--waive", string(a), "must be one of %s", strings.Join(waivers(), ", "))
 		}
 	}
 }

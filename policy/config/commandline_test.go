@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -101,6 +102,9 @@ func TestFromCommandLine(t *testing.T) {
 	}
 	if p, _ = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Net: []string{"a"}}); p.Default || len(p.Fs) != 0 {
 		t.Errorf("--net replaces the default: %+v", p)
+	}
+	if p, err = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Waive: []policy.Axis{"macos", "fs"}}); err != nil || fmt.Sprint(p.Waive) != "[fs macos]" {
+		t.Errorf("--waive macos: %v, %v", p, err)
 	}
 	for want, o := range map[string]CommandLineOptions{
 		"there is no command":                       {},

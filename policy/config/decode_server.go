@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
@@ -38,7 +39,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"waive": func(n *node, key string) {
 			s.Waive = []policy.Axis{}
 			d.in.Items(d.list(n, key, "waive", &s.Merge), key, func(n *node) {
-				s.Waive = append(s.Waive, policy.Axis(d.in.Choice(n, key, axisNames()...)))
+				s.Waive = append(s.Waive, policy.Axis(d.in.Choice(n, key, waivers()...)))
 			})
 		},
 		"access": func(n *node, key string) { s.Access = d.access(n, key) },
@@ -99,7 +100,7 @@ func (d *decoder) settings(s *Server) fields {
 }
 
 // serverOnly are keys of a server that the table for all servers must not have.
-var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "gpu", "preset", "waive", "stateful", "tools"}
+var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "gpu", "preset", "stateful", "tools"}
 
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.in.File, n.Line)}
@@ -108,6 +109,7 @@ func (d *decoder) defaults(n *node, key string) *Defaults {
 	known["env"] = func(n *node, key string) {
 		d.in.Items(n, key, func(n *node) { out.Env = append(out.Env, d.envRule(n, key)) })
 	}
+	known["waive"] = func(n *node, key string) { out.Waive = d.platformWaivers(n, key) }
 	others := *n
 	if shape := d.in.Shapes[n]; shape != nil {
 		d.in.Shapes[&others] = shape
@@ -115,7 +117,7 @@ func (d *decoder) defaults(n *node, key string) *Defaults {
 	others.Keys = slices.DeleteFunc(slices.Clone(n.Keys), func(name string) bool {
 		own := slices.Contains(serverOnly, name)
 		if full := reader.ChildKey(key, name); own {
-			d.in.Add(n.Table[name], full, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", full)
+			d.in.Add(n.Table[name], full, forAll, full)
 		}
 		return own
 	})
@@ -123,11 +125,28 @@ func (d *decoder) defaults(n *node, key string) *Defaults {
 	return out
 }
 
+// forAll refuses a key in the table for all servers.
+const forAll = "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]"
+
+// platformWaivers reads what the table for all servers may waive: what an operating system cannot enforce
+// under any policy, and no axis.
+func (d *decoder) platformWaivers(n *node, key string) (words []policy.Axis) {
+	names := slices.DeleteFunc(waivers(), func(name string) bool { return !policy.Axis(name).IsPlatform() })
+	d.in.Items(n, key, func(n *node) {
+		if n.Kind == toml.String && slices.Contains(policy.Axes(), policy.Axis(n.Text)) {
+			d.in.Add(n, key, forAll, key)
+			return
+		}
+		words = append(words, policy.Axis(d.in.Choice(n, key, names...)))
+	})
+	return words
+}
+
 // maxWarm bounds the warm workers of one tool.
 const maxWarm = 64
 
-func axisNames() (names []string) {
-	for _, a := range policy.Axes() {
+func waivers() (names []string) {
+	for _, a := range policy.Waivers() {
 		names = append(names, string(a))
 	}
 	return names

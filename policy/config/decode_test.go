@@ -31,7 +31,7 @@ auto_install = false
 install_scripts = true
 pin_tools = "enforce"
 description = "free text"
-waive = ["limits", "ipc"]
+waive = ["limits", "ipc", "macos", "windows"]
 
 [[servers.github.access.fs]]
 path = "."
@@ -103,7 +103,7 @@ func TestDecodeEveryKey(t *testing.T) {
 		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:36"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:9"}},
 		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
 			Where: "mcp-jail.toml:43"}},
-		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits}, Where: "mcp-jail.toml:3",
+		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits, policy.WaiveMacOS, policy.WaiveWindows}, Where: "mcp-jail.toml:3",
 	}
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)

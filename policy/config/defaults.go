@@ -22,6 +22,7 @@ type Defaults struct {
 	SensitivePaths []string
 	sensitiveAt    map[string]string // their places
 	Kept           []string          // see LoadDefaults and policy.Policy.Kept
+	Waive          []policy.Axis     // words of operating systems
 	Where          string
 	settings       Server // has settings only
 }
@@ -35,6 +36,7 @@ func (d *Defaults) overlay(l *Defaults) {
 	}
 	maps.Copy(d.sensitiveAt, l.sensitiveAt)
 	d.SensitivePaths = append(d.SensitivePaths, l.SensitivePaths...)
+	d.Waive = append(d.Waive, l.Waive...)
 }
 
 func (d *Defaults) below(s *Server) *Server {
@@ -52,8 +54,8 @@ func (d *Defaults) below(s *Server) *Server {
 	return &out
 }
 
-// refusals returns the defaults without the variables that they forward, and without the
-// settings that are weaker than the built-in values.
+// refusals returns the defaults without the variables that they forward and what they waive, and
+// without the settings that are weaker than the built-in values.
 func (d *Defaults) refusals() *Defaults {
 	if d == nil {
 		return nil
@@ -95,6 +97,7 @@ func (d *Defaults) apply(p *policy.Policy) {
 	p.Env = append(slices.Clone(d.Env), p.Env...)
 	p.Sensitive = append(slices.Clone(d.SensitivePaths), p.Sensitive...)
 	p.Kept = d.Kept
+	p.Waive = policy.SortAxes(append(p.Waive, d.Waive...))
 }
 
 // settingsOf returns the settings of with, which is the server own with the defaults d below it,
@@ -119,7 +122,17 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 	if len(d.SensitivePaths) > 0 {
 		out = append(out, policy.Setting{Key: "sensitive_paths", Value: show.List(d.SensitivePaths), Where: cmp.Or(d.sensitiveAt[d.SensitivePaths[0]], d.Where), Default: true})
 	}
+	if len(d.Waive) > 0 {
+		out = append(out, policy.Setting{Key: "waive", Value: show.List(axisTexts(d.Waive)), Where: d.Where, Default: true})
+	}
 	return out
+}
+
+func axisTexts(axes []policy.Axis) (names []string) {
+	for _, a := range axes {
+		names = append(names, string(a))
+	}
+	return names
 }
 
 // settingTexts returns the settings that a table has, as TOML writes their values.
@@ -153,7 +166,11 @@ func (d *Defaults) Digest() string {
 	if d == nil {
 		return ""
 	}
-	return stamp.Digest([]any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()})
+	of := []any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()}
+	if len(d.Waive) > 0 {
+		of = append(of, d.Waive)
+	}
+	return stamp.Digest(of)
 }
 
 func (c *Config) refuseDefaults() policy.Problems {

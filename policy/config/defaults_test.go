@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,5 +204,39 @@ tools.warm.warm = 3
 	}
 	if _, err := Decode([]byte("[servers.s]\ncommand = \"x\"\ntools.\"*\".access.fs = []\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
 		t.Errorf("stateful: %v", err)
+	}
+}
+
+// TestDefaultsWaive: the table for all servers accepts what an operating system cannot enforce, for each
+// server of the user and no axis. A project's program does not get it.
+func TestDefaultsWaive(t *testing.T) {
+	o, project := layersIn(t)
+	o.User = testkitFile(t, "[defaults]\nwaive = [\"macos\"]\n[servers.own]\ncommand = \"a\"\nwaive = [\"net\"]\n")
+	o.Project = []byte("[servers.theirs]\ncommand = \"b\"\n")
+	testkit.WriteFile(t, project, string(o.Project))
+	c, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]string{"own": "[macos net]", "theirs": "[]"} {
+		p, err := c.Policy(server, "")
+		if err != nil || fmt.Sprint(p.Waive) != want {
+			t.Errorf("%s waives %v, want %s (%v)", server, p.Waive, want, err)
+		}
+		shown := slices.ContainsFunc(p.Settings, func(s policy.Setting) bool { return s.Key == "waive" && s.Default && s.Value == `["macos"]` })
+		if shown != (server == "own") {
+			t.Errorf("%s: the settings are %v", server, p.Settings)
+		}
+	}
+	d, err := LoadDefaults(o)
+	if err != nil || fmt.Sprint(d.Waive) != "[macos]" || d.Digest() == (&Defaults{Where: d.Where}).Digest() {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for line, want := range map[string]string{
+		`["all"]`: `must be "macos" or "windows"`, `["fs"]`: "would hold for every server", `["macos", "net"]`: "would hold for every server", `"macos"`: "must be an array",
+	} {
+		if _, err := Decode([]byte("[defaults]\nwaive = "+line+"\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
 	}
 }

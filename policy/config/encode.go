@@ -82,11 +82,7 @@ func (e *encoder) server(s *Server) {
 	e.text("description", s.Description)
 	e.text("mcp_name", s.MCPName)
 	if s.Waive != nil {
-		names := []string{}
-		for _, a := range s.Waive {
-			names = append(names, string(a))
-		}
-		e.list("waive", show.List(names), s.Merge["waive"])
+		e.list("waive", show.List(axisTexts(s.Waive)), s.Merge["waive"])
 	}
 	e.number("warm", s.Warm)
 	e.number("max_concurrent_calls", s.MaxConcurrentCalls)

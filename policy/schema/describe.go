@@ -45,6 +45,7 @@ func entries() map[string]map[string]entry {
 		"defaults": {
 			"env":             {"Rules for environment variables, before those of each server.", nil},
 			"sensitive_paths": {"More paths that are hidden inside wider grants of every server. They join the built-in list.", nil},
+			"waive":           {"Start every server even if this operating system cannot enforce what it never can. Every start warns of it.", nil},
 		},
 		"server":  serverEntries(),
 		"setting": settingEntries(),

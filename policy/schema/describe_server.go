@@ -14,7 +14,7 @@ func serverEntries() map[string]entry {
 		"gpu":         {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
 		"description": {"A note for you. mcp-jail does not read it.", nil},
 		"mcp_name":    {"The name of the server in the MCP registry. install says if its package calls itself otherwise.", nil},
-		"waive":       {"Start even if these axes cannot be enforced. Every start warns of it.", nil},
+		"waive":       {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
 		"access":      {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
 		"tools":       {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -67,17 +68,36 @@ type ConfigFlags struct{ Config, Waive []string }
 func (f *ConfigFlags) Flags() []Flag {
 	return []Flag{
 		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read only this configuration file. Repeatable; later files override earlier ones."},
-		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start even if this axis (" + Axes() + ") cannot be enforced. Repeatable; every start warns of it."},
+		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start even if this axis (" + strings.Join(axes(), ", ") + ") cannot be enforced, or what this system (macos, windows) never can. Repeatable; every start warns of it."},
 	}
 }
 
-// Axes returns the names of the axes, separated by commas.
-func Axes() string {
-	var names []string
+func axes() (names []string) {
 	for _, a := range policy.Axes() {
 		names = append(names, string(a))
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// Waivers returns the words that --waive and --accept-gaps take.
+func Waivers() (words []string) {
+	for _, a := range policy.Waivers() {
+		words = append(words, string(a))
+	}
+	return words
+}
+
+// ParseWaivers returns the waivers that words name, one each, in their order. The error is about the value
+// of a flag that names none.
+func ParseWaivers(flag string, words []string) (waivers []policy.Axis, err error) {
+	for _, w := range words {
+		a := policy.Axis(w)
+		if !slices.Contains(policy.Waivers(), a) {
+			return nil, exit.UsageErrorf("%s %s: must be one of %s; each has to be named", flag, w, strings.Join(Waivers(), ", "))
+		}
+		waivers = append(waivers, a)
+	}
+	return waivers, nil
 }
 
 // RunFlags are the flags and the argument of run.

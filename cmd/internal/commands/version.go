@@ -44,7 +44,7 @@ func (v *versionCmd) Run(c terminal.Console) {
 
 func kernelSummary() string {
 	f := confine.Probe()
-	s := f.OS + " " + f.Kernel
+	s := f.System()
 	for _, n := range f.List() {
 		if n.Answer == confine.Yes {
 			s += ", " + n.Name

@@ -26,16 +26,13 @@ type Need struct {
 	Gaps []confine.Gap
 	// Namespaces answers No, with the reason and the remedy, if user namespaces are refused.
 	Namespaces confine.Feature
+	// Accepted are the words that the user's configuration accepts for every server.
+	Accepted []policy.Axis
 }
 
-// Axes returns the axes of the gaps that can be accepted.
-func (n Need) Axes() (axes []policy.Axis) {
-	for _, a := range policy.Axes() {
-		if slices.ContainsFunc(n.Gaps, func(g confine.Gap) bool { return g.Axis == a && !g.Fatal }) {
-			axes = append(axes, a)
-		}
-	}
-	return axes
+// Waivers returns the words that accept the gaps which can be accepted, for an entry that has some already.
+func (n Need) Waivers(has []policy.Axis) []policy.Axis {
+	return Without(confine.WaiversFor(n.Gaps, has), Without(n.Accepted, has))
 }
 
 // Fatal returns a gap that cannot be accepted, or nil.
@@ -69,6 +66,9 @@ type Finder struct {
 
 // NewFinder returns a Finder for entries as their clients start them on a host.
 func NewFinder(host clients.Host) *Finder { return &Finder{host: host} }
+
+// System returns the operating system that entries are for, as in runtime.GOOS.
+func (f *Finder) System() string { return f.host.OS }
 
 // Try builds a jail, and one without namespaces where the host refuses them. The error says that
 // neither can be built, and that no waiver changes this.
@@ -105,7 +105,7 @@ func try(hosts ...string) (Need, error) {
 	case session.TryJail(confine.Launcher{Waive: open.Waive}, hosts...) != nil:
 		return Need{}, err
 	}
-	return Need{open.Gaps, open.HostNamespaces}, nil
+	return Need{Gaps: open.Gaps, Namespaces: open.HostNamespaces}, nil
 }
 
 // Of returns the need of an entry that starts a command line with some flags of mcp-jail run. It is not
@@ -143,7 +143,7 @@ func (f *Finder) compile(file *wrapping.File, e wrapping.Entry, flags, argv []st
 	}
 	// A program of mcp-jail that is missing is no fault of the host: doctor and the start name it.
 	of := slices.DeleteFunc(plan.Gaps, func(g confine.Gap) bool { return strings.Contains(g.Why, tlsworker.ErrMissing.Error()) })
-	return Need{of, plan.HostNamespaces}, nil
+	return Need{of, plan.HostNamespaces, Without(t.Policy.Waive, Waived(file.Started(e, flags, f.host)))}, nil
 }
 
 // setVariables sets variables in the environment of this process, until the function that it returns

@@ -6,36 +6,26 @@ import (
 	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Waived returns the axes that flags of mcp-jail run accept.
+// Waived returns the axes, and the words of systems, that flags of mcp-jail run accept.
 func Waived(flags []string) []policy.Axis {
 	given, err := cmdline.ParseRun(append([]string{"run"}, flags...))
 	if err != nil {
 		return nil
 	}
-	return known(given.Waive)
+	known := slices.DeleteFunc(given.Waive, func(w string) bool { return !slices.Contains(cmdline.Waivers(), w) })
+	waivers, _ := cmdline.ParseWaivers("--waive", known)
+	return policy.OrderWaivers(waivers)
 }
 
-// Named returns the axes that words name, each of which may have several, separated by commas or
-// blanks. The error is about a word that names none.
+// Named returns the axes, and the words of systems, that the values of --accept-gaps name. Each may have
+// several, separated by commas or blanks. The error is about a word that is none.
 func Named(words []string) ([]policy.Axis, error) {
 	names := strings.FieldsFunc(strings.Join(words, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	for _, name := range names {
-		if !slices.Contains(policy.Axes(), policy.Axis(name)) {
-			return nil, exit.UsageErrorf("--accept-gaps %s: a gap is on one of the axes %s; name each", name, cmdline.Axes())
-		}
-	}
-	return known(names), nil
-}
-
-func known(names []string) (axes []policy.Axis) {
-	for _, name := range names {
-		axes = append(axes, policy.Axis(name))
-	}
-	return Ordered(axes)
+	waivers, err := cmdline.ParseWaivers("--accept-gaps", names)
+	return policy.OrderWaivers(waivers), err
 }
 
 // Waive returns flags of mcp-jail run that accept axes besides.
@@ -63,20 +53,40 @@ func Unwaive(flags []string, axes []policy.Axis) (kept []string) {
 	return kept
 }
 
+// NotNeeded returns those waivers of an entry that this host does not need. The word of an operating system
+// is never among them: a file of a project is for the systems of all who work on it.
+func NotNeeded(has, needs []policy.Axis) []policy.Axis {
+	return slices.DeleteFunc(Without(has, needs), policy.Axis.IsPlatform)
+}
+
 // Without returns the axes of a list that are not in another one.
 func Without(axes, others []policy.Axis) []policy.Axis {
 	return slices.DeleteFunc(slices.Clone(axes), func(a policy.Axis) bool { return slices.Contains(others, a) })
 }
 
-// Ordered returns axes in the order of policy.Axes, each once.
-func Ordered(axes []policy.Axis) (ordered []policy.Axis) {
-	for _, a := range policy.Axes() {
-		if slices.Contains(axes, a) {
-			ordered = append(ordered, a)
+// Phrase returns what some words accept: "gaps on fs, limits", "what macOS cannot enforce", or both.
+func Phrase(words []policy.Axis) string {
+	var phrases []string
+	if axes, _ := OfSystems(words); len(axes) > 0 {
+		phrases = append(phrases, "gaps on "+Names(axes, ", "))
+	}
+	for word, system := range systems {
+		if slices.Contains(words, word) {
+			phrases = append(phrases, "what "+system+" cannot enforce")
 		}
 	}
-	return ordered
+	slices.Sort(phrases) // "gaps" before "what"
+	return strings.Join(phrases, ", and ")
 }
+
+// OfSystems parts words into axes and words of operating systems.
+func OfSystems(words []policy.Axis) (axes, systems []policy.Axis) {
+	axes = slices.DeleteFunc(slices.Clone(words), policy.Axis.IsPlatform)
+	return axes, Without(words, axes)
+}
+
+// systems names the operating systems of words.
+var systems = map[policy.Axis]string{policy.WaiveMacOS: "macOS", policy.WaiveWindows: "Windows"}
 
 // Names returns axes as text, with a separator.
 func Names(axes []policy.Axis, separator string) string {

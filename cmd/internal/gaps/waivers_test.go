@@ -22,13 +22,14 @@ func TestUnwaive(t *testing.T) {
 		{"--name=--waive --waive fs", "fs", "--name=--waive", "fs"},
 		{"--waive fs", "net", "--waive fs", "fs"},
 		{"--waive process --waive fs", "", "--waive process --waive fs", "fs process"},
+		{"--waive macos --waive fs", "fs", "--waive macos", "fs macos"},
 		{"", "fs", "", ""},
 	} {
 		flags := strings.Fields(c.flags)
 		if got := Unwaive(flags, axesOf(c.axes)); strings.Join(got, " ") != c.kept {
 			t.Errorf("%q without %q is %q, want %q", c.flags, c.axes, got, c.kept)
 		}
-		if got := Waived(flags); !slices.Equal(got, Ordered(axesOf(c.waived))) {
+		if got := Waived(flags); !slices.Equal(got, policy.OrderWaivers(axesOf(c.waived))) {
 			t.Errorf("%q waives %q, want %q", c.flags, got, c.waived)
 		}
 		if strings.Join(flags, " ") != c.flags {
@@ -40,11 +41,11 @@ func TestUnwaive(t *testing.T) {
 // TestNamed: each axis must be named, and a word that names none is an error.
 func TestNamed(t *testing.T) {
 	for words, want := range map[string]string{
-		"fs": "fs", "limits,fs": "fs limits", "net fs": "fs net", "fs|net , limits": "fs net limits", "fs,fs": "fs", "": "",
+		"fs": "fs", "limits,fs": "fs limits", "net fs": "fs net", "fs|net , limits": "fs net limits", "fs,fs": "fs", "": "", "macos": "macos", "windows macos,fs": "fs macos windows",
 		"all": "error", "FS": "error", "fs,files": "error", "fs;net": "error",
 	} {
 		got, err := Named(strings.Split(words, "|"))
-		if want == "error" != (err != nil) || err == nil && !slices.Equal(got, Ordered(axesOf(want))) {
+		if want == "error" != (err != nil) || err == nil && !slices.Equal(got, policy.OrderWaivers(axesOf(want))) {
 			t.Errorf("%q names %q (%v), want %q", words, got, err, want)
 		}
 	}
@@ -57,8 +58,8 @@ func TestNeed(t *testing.T) {
 	fatal := confine.Gap{Axis: policy.AxisNet, What: "c", Fatal: true}
 	refused := confine.Feature{Answer: confine.No, Detail: "refused"}
 	need := Need{Gaps: []confine.Gap{limits, fatal}}
-	for _, both := range []Need{need.add(Need{[]confine.Gap{fs, limits}, refused}), (Need{[]confine.Gap{fs, limits}, refused}).add(need)} {
-		if got := both.Axes(); !slices.Equal(got, Ordered([]policy.Axis{policy.AxisFs, policy.AxisLimits})) || len(both.Gaps) != 3 {
+	for _, both := range []Need{need.add(Need{Gaps: []confine.Gap{fs, limits}, Namespaces: refused}), (Need{Gaps: []confine.Gap{fs, limits}, Namespaces: refused}).add(need)} {
+		if got := both.Waivers(nil); !slices.Equal(got, policy.OrderWaivers([]policy.Axis{policy.AxisFs, policy.AxisLimits})) || len(both.Gaps) != 3 {
 			t.Errorf("%q of %v", got, both.Gaps)
 		}
 		if got := both.Fatal(); got == nil || got.What != fatal.What || both.Namespaces != refused {
@@ -67,6 +68,39 @@ func TestNeed(t *testing.T) {
 	}
 	if len(need.Gaps) != 2 || need.Namespaces.Answer == confine.No || (Need{}).Fatal() != nil {
 		t.Errorf("%v was changed", need)
+	}
+}
+
+// TestWaiversOfSystems: an entry needs the word of a system for the gaps of that system, unless their axes are
+// accepted or the configuration accepts them for all servers. No host takes the word out.
+func TestWaiversOfSystems(t *testing.T) {
+	gap := func(axis, system policy.Axis) confine.Gap {
+		return confine.Gap{Axis: axis, What: string(axis), Platform: system}
+	}
+	mac := Need{Gaps: []confine.Gap{gap("fs", "macos"), gap("limits", "macos"), gap("net", "")}}
+	for _, c := range []struct{ has, accepted, needs, drops string }{
+		{"", "", "net macos", ""},
+		{"macos", "", "net macos", ""},
+		{"fs limits", "", "fs net limits", ""},
+		{"fs ipc", "", "fs net macos", "ipc"},
+		{"", "macos", "net", ""},
+		{"macos", "macos", "net macos", ""},
+	} {
+		mac.Accepted = axesOf(c.accepted)
+		needs := mac.Waivers(axesOf(c.has))
+		if drops := NotNeeded(axesOf(c.has), needs); Names(needs, " ") != c.needs || Names(drops, " ") != c.drops {
+			t.Errorf("an entry that waives %q needs %q and drops %q", c.has, needs, drops)
+		}
+	}
+	if drops := NotNeeded(axesOf("macos windows fs"), nil); Names(drops, " ") != "fs" {
+		t.Errorf("Linux takes out %q", drops)
+	}
+	for words, want := range map[string]string{
+		"fs net": "gaps on fs, net", "macos": "what macOS cannot enforce", "fs macos": "gaps on fs, and what macOS cannot enforce", "": "",
+	} {
+		if got := Phrase(axesOf(words)); got != want {
+			t.Errorf("%q: %q", words, got)
+		}
 	}
 }
 

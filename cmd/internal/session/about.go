@@ -1,8 +1,6 @@
 package session
 
 import (
-	"slices"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -26,10 +24,8 @@ func (t *Target) About() (a records.About) {
 	a.Configuration = t.configuration()
 	if t.Policy != nil {
 		a.Project = t.Policy.Project
-		for _, axis := range policy.Axes() {
-			if slices.Contains(t.Policy.Waive, axis) {
-				a.Waived = append(a.Waived, string(axis))
-			}
+		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
+			a.Waived = append(a.Waived, string(word))
 		}
 	}
 	return a

@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -150,7 +149,7 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 
 // Load loads the policy of a server as Resolve does, and does not resolve it.
 func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
-	axes, err := Axes(common.Waive)
+	axes, err := cmdline.ParseWaivers("--waive", common.Waive)
 	if err != nil {
 		return nil, err
 	}
@@ -295,19 +294,6 @@ func (t *Target) Compile() (*confine.Plan, error) {
 		return plan, open
 	}
 	return plan, nil
-}
-
-// Axes returns the axes that --waive names.
-func Axes(waive []string) ([]policy.Axis, error) {
-	var axes []policy.Axis
-	for _, w := range waive {
-		a := policy.Axis(w)
-		if !slices.Contains(policy.Axes(), a) {
-			return nil, exit.UsageErrorf("--waive %s: an axis is one of %s; each has to be named", w, cmdline.Axes())
-		}
-		axes = append(axes, a)
-	}
-	return axes, nil
 }
 
 // WarningTexts returns warnings as text.

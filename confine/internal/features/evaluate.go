@@ -73,11 +73,11 @@ type Features struct {
 	Cgroup         Feature `json:"cgroup"`             // cgroup v2 delegated to this process
 	Overlay        Feature `json:"overlay"`            // a call can have a copy of HOME
 
-	// The fields of macOS. The features above are unknown there.
-	Product  string  `json:"product,omitempty"`  // version, "15.2"
-	Build    string  `json:"build,omitempty"`    // "24C101"
-	Seatbelt Feature `json:"seatbelt,omitzero"`  // sandbox-exec can be used
-	SelfTest Feature `json:"self_test,omitzero"` // the self-test has passed here
+	// The fields of macOS, where the features above are unknown. See Report for their JSON.
+	Product  string  `json:"-"` // version, "15.2"
+	Build    string  `json:"-"` // "24C101"
+	Seatbelt Feature `json:"-"` // sandbox-exec can be used
+	SelfTest Feature `json:"-"` // the self-test has passed here
 }
 
 // NamedFeature is one line of a report.
@@ -88,8 +88,12 @@ type NamedFeature struct {
 
 // List returns the features in the order in which a report prints them.
 func (f Features) List() []NamedFeature {
-	if f.OS == "darwin" {
+	switch f.OS {
+	case "darwin":
 		return []NamedFeature{{"seatbelt", f.Seatbelt}, {"self_test", f.SelfTest}}
+	case "linux", "":
+	default:
+		return nil // there are no jails
 	}
 	return []NamedFeature{
 		{"landlock", f.Landlock},
@@ -105,6 +109,33 @@ func (f Features) List() []NamedFeature {
 		{"cgroup", f.Cgroup},
 		{"overlay", f.Overlay},
 	}
+}
+
+// System returns the name and the version of the operating system.
+func (f Features) System() string {
+	switch {
+	case f.OS == "darwin" && f.Build != "":
+		return "macOS " + f.Product + " (" + f.Build + ")"
+	case f.OS == "darwin":
+		return "macOS"
+	}
+	return strings.TrimSpace(f.OS + " " + f.Kernel)
+}
+
+// Report returns what a report in JSON has of the features: those of this system alone.
+func (f Features) Report() any {
+	if f.OS == "linux" {
+		return f
+	}
+	return struct {
+		OS       string  `json:"os"`
+		Arch     string  `json:"arch"`
+		Kernel   string  `json:"kernel,omitempty"`
+		Product  string  `json:"product,omitempty"`
+		Build    string  `json:"build,omitempty"`
+		Seatbelt Feature `json:"seatbelt,omitzero"`
+		SelfTest Feature `json:"self_test,omitzero"`
+	}{f.OS, f.Arch, f.Kernel, f.Product, f.Build, f.Seatbelt, f.SelfTest}
 }
 
 // Has returns the feature of a name, with an optional ABI for Landlock: "userns", "landlock",

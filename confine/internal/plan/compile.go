@@ -17,7 +17,7 @@ import (
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts) *Plan {
-	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, os: f.OS, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -287,7 +287,6 @@ type Plan struct {
 	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
 	// port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
-	os       string          // of the host that the plan is for
 	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
@@ -295,14 +294,26 @@ type Plan struct {
 // of the operating system for its own gaps. The profile may waive some of these by their axis instead.
 func (plan *Plan) Axes() (axes []policy.Axis) {
 	for _, g := range plan.Gaps {
-		word := g.Axis
+		if g.Fatal {
+			return nil
+		}
+	}
+	return WordsFor(plan.Gaps, plan.Profile.Waive)
+}
+
+// WordsFor returns the words that waive some gaps, but for fatal ones, in the order of policy.Waivers. A
+// gap of the operating system takes the word of that system, unless its axis is among those that are
+// waived already.
+func WordsFor(gaps []Gap, waived []policy.Axis) []policy.Axis {
+	var words []policy.Axis
+	for _, g := range gaps {
 		switch {
 		case g.Fatal:
-			return nil
-		case g.Platform && !slices.Contains(plan.Profile.Waive, g.Axis):
-			word = policy.PlatformWaiver(plan.os)
+		case g.Platform != "" && !slices.Contains(waived, g.Axis):
+			words = append(words, g.Platform)
+		default:
+			words = append(words, g.Axis)
 		}
-		axes = append(axes, word)
 	}
-	return policy.OrderWaivers(axes)
+	return policy.OrderWaivers(words)
 }

@@ -20,9 +20,9 @@ type Gap struct {
 	Fix    string      `json:"fix"`    // what the user can do about it
 	Fatal  bool        `json:"fatal"`  // true: cannot be waived, there is nothing to start with
 	Waived bool        `json:"waived"` // set by the launcher
-	// Platform: it is a gap of the operating system, whatever the policy says. The word of that system
-	// (policy.WaiveMacOS) waives all of these, and no other gap.
-	Platform bool `json:"platform,omitempty"`
+	// Platform is the word of the operating system whose gap it is under every policy
+	// (policy.WaiveMacOS), or "". The word waives all of these gaps, and no other.
+	Platform policy.Axis `json:"platform,omitempty"`
 	// Paths are all paths of the gap, where What names only the first of them.
 	Paths []string `json:"paths,omitempty"`
 }
@@ -56,20 +56,29 @@ func (e *GapError) Error() string {
 	}
 	for _, g := range e.Gaps {
 		fmt.Fprintf(&b, "\n  %s: %s: %s", g.Axis, g.What, g.Why)
-		if g.Fix != "" && g.Fix != FixNamespaces && !(g.Platform && e.Waive != nil) {
+		if g.Fix != "" && g.Fix != FixNamespaces && (g.Platform == "" || e.Waive == nil) {
 			fmt.Fprintf(&b, "\n    %s", g.Fix)
 		}
 	}
-	platform := slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Platform })
-	if e.Waive != nil && (platform || e.HostNamespaces.Answer == features.No) {
+	if e.Waive != nil && (e.OfPlatform() || e.HostNamespaces.Answer == features.No) {
 		fmt.Fprintf(&b, "\n%s", e.WaiveLine())
 	}
 	return b.String()
 }
 
+// OfPlatform reports whether the operating system has one of the gaps under every policy.
+func (e *GapError) OfPlatform() bool {
+	return slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Platform != "" })
+}
+
 // FixNamespaces is the Fix of gaps that user namespaces would close. Plan.HostNamespaces and
 // GapError.HostNamespaces tell how to allow them.
 const FixNamespaces = "allow user namespaces (mcp-jail doctor says how)"
+
+// WaivedBy reports whether one of some words waives the gap: its axis, or the word of its system.
+func (g Gap) WaivedBy(words []policy.Axis) bool {
+	return !g.Fatal && (slices.Contains(words, g.Axis) || g.Platform != "" && slices.Contains(words, g.Platform))
+}
 
 // FixMacOS is the Fix of the gaps that macOS has under every policy.
 const FixMacOS = `accept what macOS cannot enforce with waive = ["macos"] (--waive macos)`
@@ -96,7 +105,7 @@ func (e *GapError) WaiveLine() string {
 // Missing returns the words of Waive for the gaps that are not waived, in the same order.
 func (e *GapError) Missing() []policy.Axis {
 	return slices.DeleteFunc(slices.Clone(e.Waive), func(a policy.Axis) bool {
-		return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Axis == a || g.Platform && a.IsPlatform() })
+		return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Axis == a || g.Platform == a })
 	})
 }
 

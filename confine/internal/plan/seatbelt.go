@@ -48,6 +48,9 @@ func compileSeatbelt(c *compiler) {
 	c.keep(o)
 	failedProbes(c)
 	seatbeltNotes(c)
+	if c.f.Seatbelt.Answer != features.Yes || !c.f.Proof.Made {
+		c.plan.Enforced = nil // nothing has shown that any of it holds
+	}
 }
 
 // seatbeltUsable adds a gap that nothing can waive if Seatbelt cannot be used here, or if no self-test
@@ -72,21 +75,16 @@ func seatbeltUsable(c *compiler) {
 	c.addGap(gap)
 }
 
-// bySeatbelt names the mechanism, and what shows that it holds.
-func bySeatbelt(f *features.Facts) string {
-	if f.Proof.Made {
-		return "Seatbelt, by self-test"
-	}
-	return "Seatbelt"
-}
+// bySeatbelt names the mechanism, and what has shown that it holds.
+const bySeatbelt = "Seatbelt, by self-test"
 
 // platformGap adds a gap that macOS has whatever the policy says.
 func (c *compiler) platformGap(axis policy.Axis, what, why string) {
-	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: FixMacOS, Platform: true})
+	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: FixMacOS, Platform: policy.WaiveMacOS})
 }
 
 func seatbeltFiles(c *compiler, home string) {
-	c.addEnforced(policy.AxisFs, bySeatbelt(&c.f), "nothing but the listed paths can be read, listed, written, made, removed or executed; narrower rules and protected names hold inside wider grants")
+	c.addEnforced(policy.AxisFs, bySeatbelt, "nothing but the listed paths can be read, listed, written, made, removed or executed; narrower rules and protected names hold inside wider grants")
 	c.platformGap(policy.AxisFs, "what is not granted is hidden",
 		"the server cannot open a file that is not granted, but it can find out whether a name that it guesses exists")
 	c.platformGap(policy.AxisFs, "sockets and links that other programs make in a grant during the session",
@@ -141,10 +139,10 @@ func seatbeltNetwork(c *compiler, o *spec.Spec) {
 		if c.plan.Seatbelt.Inbound {
 			what = "no connection to any host, not even to this one"
 		}
-		c.addEnforced(policy.AxisNet, bySeatbelt(&c.f), "%s", what)
+		c.addEnforced(policy.AxisNet, bySeatbelt, "%s", what)
 		return
 	}
-	onlyHosts(c, bySeatbelt(&c.f)+"; the session's own proxy", granted)
+	onlyHosts(c, bySeatbelt+"; the session's own proxy", granted)
 	c.interceptTLS(o)
 	proxyNotes(c)
 }
@@ -180,11 +178,11 @@ var proxyVariables = []string{
 }
 
 func seatbeltProcesses(c *compiler, o *spec.Spec) {
-	c.addEnforced(policy.AxisIPC, bySeatbelt(&c.f), "no keychain, clipboard, window, Apple event or service of the system but the few that every program needs; no shared memory, and no socket outside of the grants; semaphores with a name are those of all your programs")
-	c.addEnforced(policy.AxisProcess, bySeatbelt(&c.f), "no signal to other processes, and no look at their arguments, variables or memory; every process that the server starts has the same sandbox and cannot leave it")
+	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, clipboard, window, Apple event or service of the system but the few that every program needs; no shared memory, and no socket outside of the grants; semaphores with a name are those of all your programs")
+	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments, variables or memory; every process that the server starts has the same sandbox and cannot leave it")
 	c.platformGap(policy.AxisProcess, "no process survives",
 		"a program that leaves the server's process group by starting twice can go on after the session; its sandbox stays, and its network ends with the session")
-	c.programs(bySeatbelt(&c.f), "Seatbelt", c.canMediate)
+	c.programs(bySeatbelt, "Seatbelt", c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
@@ -204,7 +202,7 @@ func seatbeltLimits(c *compiler, o *spec.Spec) {
 	}
 	switch {
 	case l.Processes == 1:
-		c.addEnforced(policy.AxisLimits, bySeatbelt(&c.f), "one process, which cannot start another")
+		c.addEnforced(policy.AxisLimits, bySeatbelt, "one process, which cannot start another")
 	case l.Processes > 1:
 		c.addEnforced(policy.AxisLimits, sampler, "%d processes: the jail is ended when more of them run", l.Processes)
 	}

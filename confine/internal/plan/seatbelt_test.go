@@ -87,8 +87,8 @@ func TestPlanOfAMacGolden(t *testing.T) {
 			plan := Compile(p, f)
 			got := planText(plan)
 			for _, g := range plan.Gaps {
-				if g.Platform {
-					got += "platform: " + g.What + "\n"
+				if g.Platform != "" {
+					got += string(g.Platform) + ": " + g.What + "\n"
 				}
 			}
 			in := *plan.Seatbelt
@@ -127,7 +127,7 @@ func TestFailedProbesAreGaps(t *testing.T) {
 		at := slices.IndexFunc(Compile(p, f).Gaps, func(g Gap) bool { return g.What == "what "+id+" is about" })
 		if at < 0 {
 			t.Errorf("probe %s failed, and there is no gap", id)
-		} else if g := Compile(p, f).Gaps[at]; g.Platform || g.Fatal || g.Axis != policy.AxisFs {
+		} else if g := Compile(p, f).Gaps[at]; g.Platform != "" || g.Fatal || g.Axis != policy.AxisFs {
 			t.Errorf("%s: %+v", id, g)
 		}
 	}

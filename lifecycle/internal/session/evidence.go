@@ -161,16 +161,22 @@ func GapFailure(server string, line []string, e *confine.GapError) diagnostics.D
 	} else {
 		cause, fix, gaps = text(gaps[0]), gaps[0].Fix, gaps[1:]
 	}
+	waives := e.Waive != nil && (e.HostNamespaces.Answer == confine.No || e.OfPlatform())
 	var more []string
 	for _, g := range gaps {
 		more = append(more, text(g))
-		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+		if g.Fix != "" && g.Fix != confine.FixNamespaces && (g.Platform == "" || !waives) {
 			more = append(more, "fix: "+g.Fix)
 		}
 	}
-	if e.HostNamespaces.Answer == confine.No && e.Waive != nil {
-		more = append([]string{"without them this does not hold:"}, more...)
-		fix += "; " + e.WaiveLine()
+	if waives {
+		if e.HostNamespaces.Answer == confine.No {
+			more = append([]string{"without them this does not hold:"}, more...)
+		}
+		if e.Gaps[0].Platform != "" {
+			fix = "" // the line says it
+		}
+		fix = strings.TrimPrefix(fix+"; "+e.WaiveLine(), "; ")
 		if at := slices.Index(line, "--"); at > 0 {
 			fix += "; the whole line:  " + show.Spelled(slices.Concat(line[:at], strings.Fields(confine.WaiveFlags(e.Missing())), line[at:]))
 		}

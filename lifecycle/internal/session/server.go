@@ -144,10 +144,17 @@ func WaivedWarnings(plan *confine.Plan) (lines []string) {
 	if plan.HostNamespaces.Answer == confine.No {
 		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail+diagnostics.PageUserns.Reference())
 	}
+	var platform []string
 	for _, g := range plan.Gaps {
-		if g.Waived {
+		switch {
+		case g.Waived && g.Platform != "":
+			platform = append(platform, string(g.Axis)+": "+g.What)
+		case g.Waived:
 			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s%s", g.Axis, g.What, g.Why, diagnostics.PageGap.Reference()))
 		}
+	}
+	if platform != nil { // in one line: they are the same at each start of every server
+		lines = append(lines, "warning: not enforced on this system (waived): "+strings.Join(platform, "; ")+diagnostics.PageGap.Reference())
 	}
 	return lines
 }

@@ -82,7 +82,7 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	case "workspace", "project":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case "waive":
-		return words(strings.Split(cmdline.Axes(), ", "))
+		return words(cmdline.Waivers())
 	case "home":
 		return words([]string{"private", "real"})
 	case "env":

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -73,7 +72,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	features := confine.Probe()
-	trial, egress := session.TryJail(confine.Launcher{}), tryEgress()
+	tried, egress := tryJail(), tryEgress()
 	var dirs []ownDir
 	var all []finding
 	if err == nil {
@@ -85,46 +84,49 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			all = append(all, i.check()...)
 		}
 	}
-	if err != nil && trial == nil {
+	if err != nil && tried.err == nil {
 		all = append(all, finding{Check: "clients", Stops: true, What: "what is installed cannot be told: " + err.Error()})
 	}
 	all = sortFindings(all)
 	if d.format == "json" {
-		d.printJSON(c, features, egress, trial, dirs, all, i)
+		d.printJSON(c, features, egress, tried, dirs, all, i)
 	} else {
-		d.report(c, features, egress, trial)
+		d.report(c, features, egress, tried)
 		printFindings(c, all)
 		i.print(c)
 		lookStored().print(c)
 		d.printEnd(c)
 	}
-	if trial != nil {
+	if tried.err != nil {
 		return exit.ReportedStatus(exit.Host)
 	}
 	return statusOf(all)
 }
 
-func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, egress confine.Feature, trial error, dirs []ownDir, all []finding, i *installation) {
+func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, egress confine.Feature, tried trial, dirs []ownDir, all []finding, i *installation) {
 	out := struct {
-		Features confine.Features `json:"features"`
-		Egress   confine.Feature  `json:"egress"`   // allow-lists of hosts
-		Requests confine.Feature  `json:"requests"` // rules about paths, methods and secrets
-		Jail     string           `json:"jail"`
-		Holds    bool             `json:"holds"`
-		Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
-		Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
-		Kept     storedSizes      `json:"kept"`                 // the sizes on the disk of what is kept of servers
-		Problems []finding        `json:"problems"`             // of the installation, those that stop something first
-		Copies   []*program       `json:"copies"`               // of mcp-jail
-		Login    loginPath        `json:"login"`                // PATH after the next login
-		Programs []tool           `json:"programs"`             // that servers need
-		Starts   []*start         `json:"starts"`               // by clients
-	}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, dirs, lookStored(),
+		Features any             `json:"features"`
+		Egress   confine.Feature `json:"egress"`   // allow-lists of hosts
+		Requests confine.Feature `json:"requests"` // rules about paths, methods and secrets
+		Jail     string          `json:"jail"`
+		Holds    bool            `json:"holds"`
+		Waive    []policy.Axis   `json:"waive,omitempty"` // the axes, or the word of the system, to waive for a jail that can be built
+		Gaps     []confine.Gap   `json:"gaps,omitempty"`
+		Dirs     []ownDir        `json:"unwritable,omitempty"` // directories of mcp-jail's own
+		Kept     storedSizes     `json:"kept"`                 // the sizes on the disk of what is kept of servers
+		Problems []finding       `json:"problems"`             // of the installation, those that stop something first
+		Copies   []*program      `json:"copies"`               // of mcp-jail
+		Login    loginPath       `json:"login"`                // PATH after the next login
+		Programs []tool          `json:"programs"`             // that servers need
+		Starts   []*start        `json:"starts"`               // by clients
+	}{features.Report(), egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, dirs, lookStored(),
 		cli.NonNil(all), cli.NonNil(i.copies), i.login, cli.NonNil(i.tools), cli.NonNil(i.starts)}
-	if trial != nil {
-		out.Jail = trial.Error()
-		out.Waive, out.Gaps = tryHostNamespaces(trial)
+	if tried.gaps != nil {
+		out.Waive = confine.WaiversFor(tried.gaps, nil)
+	}
+	if tried.err != nil {
+		out.Jail = tried.err.Error()
+		out.Waive, out.Gaps = tryHostNamespaces(tried.err)
 	}
 	cli.PrintJSON(c, out)
 }

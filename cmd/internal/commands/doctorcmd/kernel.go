@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,6 +33,9 @@ var featurePurposes = map[string]string{
 	"overlay":            "what the server keeps, in the HOME of each call",
 	"egress":             "granted hosts and no others",
 	"requests":           "of granted hosts: paths, methods, secrets",
+
+	"seatbelt":  "the sandbox of macOS, which decides about files, hosts and services",
+	"self_test": "shows on this Mac that Seatbelt holds what a jail promises",
 }
 
 // withoutFeature says what holds all the same without an optional feature.
@@ -39,21 +44,44 @@ var withoutFeature = map[string]string{"cgroup": "limits still hold, checked by 
 // optionalFeatures are the features without which a jail still enforces what it claims.
 var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "supervised_sockets": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
-func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
+// A trial is what came of building a jail. Its gaps are those that the operating system has under every
+// policy, if the jail was built with these accepted.
+type trial struct {
+	err  error
+	gaps []confine.Gap
+}
+
+// tryJail builds a jail that reaches some hosts, and one for which the gaps of the operating system are
+// accepted where there are no others.
+func tryJail(hosts ...string) trial {
+	err := session.TryJail(confine.Launcher{}, hosts...)
+	var open *confine.GapError
+	if !errors.As(err, &open) || open.Waive == nil || slices.ContainsFunc(open.Waive, func(a policy.Axis) bool { return !a.IsPlatform() }) {
+		return trial{err: err}
+	}
+	return trial{session.TryJail(confine.Launcher{Waive: open.Waive}, hosts...), open.Gaps}
+}
+
+func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, tried trial) {
 	inside := ""
 	if features.Inside != "" {
 		inside = ", inside " + features.Inside
 	}
-	c.PrintText(fmt.Sprintf("%s %s %s, user %d%s\n\n", features.OS, features.Kernel, features.Arch, os.Getuid(), inside))
+	c.PrintText(fmt.Sprintf("%s %s, user %d%s\n\n", features.System(), features.Arch, os.Getuid(), inside))
 	if isWSL(features.Kernel) {
 		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
 	}
 	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
-	switch axes, _ := tryHostNamespaces(trial); {
-	case trial == nil:
+	switch axes, _ := tryHostNamespaces(tried.err); {
+	case tried.err == nil && tried.gaps != nil:
+		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + " but for what is listed here: a program ran in a jail that tested itself from inside. Each server has to accept it (" + confine.WaiveFlags(confine.WaiversFor(tried.gaps, nil)) + "); `mcp-jail wrap` asks once for all\n")
+		for _, g := range tried.gaps {
+			c.PrintText(terminal.Hang("", strings.Repeat(" ", 11), show.Line(fmt.Sprintf("  %-8s %s: %s", g.Axis, g.What, g.Why)), c.TextColumns()) + "\n")
+		}
+	case tried.err == nil:
 		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + ": a program ran in a jail that tested itself from inside\n")
 	default:
-		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + trial.Error() + "\n")
+		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + tried.err.Error() + "\n")
 		if axes != nil {
 			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside. For the servers of your clients, `mcp-jail wrap` asks whether you accept that\n")
 		}
@@ -111,9 +139,12 @@ func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 // tryEgress reports whether a program can be started with a granted host. The program does not
 // connect to the host.
 func tryEgress() confine.Feature {
-	err := session.TryJail(confine.Launcher{}, "example.org")
+	tried := tryJail("example.org")
+	err := tried.err
 	var gaps *confine.GapError
 	switch {
+	case err == nil && tried.gaps != nil:
+		return confine.Feature{Answer: confine.Yes, Detail: "a proxy of the session's own"}
 	case err == nil:
 		return confine.Feature{Answer: confine.Yes, Detail: "sockets handed out of the jail"}
 	case errors.As(err, &gaps):

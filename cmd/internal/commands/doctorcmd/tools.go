@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
@@ -75,7 +74,7 @@ func (i *installation) waivers(of runline.Ecosystem) (longest []policy.Axis) {
 		if err != nil {
 			continue
 		}
-		axes, err := session.Axes(flags.Waive)
+		axes, err := cmdline.ParseWaivers("--waive", flags.Waive)
 		if err != nil {
 			continue
 		}

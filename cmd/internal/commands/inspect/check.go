@@ -85,7 +85,7 @@ type serverReport struct {
 }
 
 func (k *checkCmd) Run(c terminal.Console) error {
-	axes, err := session.Axes(k.Waive)
+	axes, err := cmdline.ParseWaivers("--waive", k.Waive)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 	if err != nil {
 		return fail(exit.Usage, err)
 	}
-	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful
+	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy, t.Host.OS), !t.Policy.Stateful
 	if r.Preset = t.Preset(); r.Preset != "" {
 		r.Remarks = append([]string{"the preset " + r.Preset + " is below its own table: mcp-jail preset " + r.Preset}, r.Remarks...)
 	}

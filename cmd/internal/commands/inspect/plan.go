@@ -208,14 +208,31 @@ func originText(e policy.Entry) string {
 	return e.Rule
 }
 
-func remarkTexts(p *policy.Policy) []string {
+func remarkTexts(p *policy.Policy, os string) []string {
 	remarks := p.Remarks()
 	for _, r := range p.Fs {
 		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
 			remarks = append(remarks, policy.Warning{Code: "write-only", Message: fmt.Sprintf("path = %s lets the server write without reading: add read = true, unless that is meant", show.TOML(r.Path)), Where: r.Where})
 		}
 	}
+	for _, word := range p.Waive {
+		if system, here := systemOf(word); system != "" && here != os {
+			remarks = append(remarks, policy.Warning{Code: "waive-elsewhere", Message: fmt.Sprintf("waive = [%q] accepts what %s cannot enforce, and nothing here", string(word), system), Where: p.Where})
+		}
+	}
 	return session.WarningTexts(remarks)
+}
+
+// systemOf returns the name of the operating system whose gaps a word waives, and what GOOS is there; "" for
+// an axis.
+func systemOf(word policy.Axis) (name, goos string) {
+	switch word {
+	case policy.WaiveMacOS:
+		return "macOS", "darwin"
+	case policy.WaiveWindows:
+		return "Windows", "windows"
+	}
+	return "", ""
 }
 
 // undoRemark returns a remark about the copies that mcp-jail keeps of the files that a server
@@ -231,7 +248,7 @@ func gapTexts(gaps []confine.Gap) []string {
 	var out []string
 	for _, g := range gaps {
 		s := fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why)
-		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+		if g.Fix != "" && g.Fix != confine.FixNamespaces && (g.Platform == "" || g.Fatal) {
 			s += "\n" + g.Fix
 		}
 		if g.Waived {
@@ -240,6 +257,15 @@ func gapTexts(gaps []confine.Gap) []string {
 		out = append(out, s)
 	}
 	return out
+}
+
+// platformAdvice returns the line that accepts what this operating system cannot enforce under any
+// policy. It returns nil if that is accepted, or if nothing can be started.
+func platformAdvice(open *confine.GapError) []string {
+	if open == nil || open.Waive == nil || !open.OfPlatform() {
+		return nil
+	}
+	return []string{open.WaiveLine()}
 }
 
 // namespaceAdvice returns why user namespaces are refused, and how to allow them or to do

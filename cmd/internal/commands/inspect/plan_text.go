@@ -56,7 +56,7 @@ func (page *planPage) text(open *confine.GapError, tools []toolReport) string {
 	page.section("settings", terminal.Bold, settings)
 	page.remarks(tools)
 	page.section("no namespaces", terminal.Red, namespaceAdvice(plan, open))
-	page.section("does not hold", terminal.Red, gapTexts(plan.Gaps))
+	page.section("does not hold", terminal.Red, append(gapTexts(plan.Gaps), platformAdvice(open)...))
 	if !page.verbose {
 		fmt.Fprintf(page, "\n%s\n", page.console.Paint(terminal.Dim, "--verbose shows what enforces each part, and what every server gets"))
 	}
@@ -146,16 +146,16 @@ func (page *planPage) files() {
 		}
 		row(e.Rights.String(), name, originText(e))
 	}
-	tmp := "/tmp, /dev/shm"
+	own := placesOf(page.target.Host.OS)
 	if page.plan.HostNamespaces.Answer == confine.No {
-		tmp = "TMPDIR"
+		own.temporary = "TMPDIR"
 	}
-	row("read write execute", tmp, "private, removed at the end")
+	row("read write execute", own.temporary, "private, removed at the end")
 	if p.GitConfig != "" {
-		row("read", "/etc/gitconfig", "the jail's own: your user.name, user.email and safe.directory for git")
+		row("read", own.gitConfig, "the jail's own: your user.name, user.email and safe.directory for git")
 	}
 	if !page.verbose {
-		row("read execute", "/usr and what programs need of /etc", "as every server")
+		row("read execute", own.baseline, "as every server")
 		return
 	}
 	fmt.Fprintf(page, "  read execute, in every policy:\n")
@@ -168,6 +168,16 @@ func (page *planPage) files() {
 		fmt.Fprintf(page, "  symbolic links:\n")
 		cli.WriteWrapped(&page.Builder, "    ", links, page.console.TextColumns())
 	}
+}
+
+// ownPlaces are what every jail has, as a plan names it.
+type ownPlaces struct{ temporary, gitConfig, baseline string }
+
+func placesOf(os string) ownPlaces {
+	if os == "darwin" {
+		return ownPlaces{"TMPDIR", "TMPDIR/gitconfig", "/usr, /System/Library and what programs need of /private/etc"}
+	}
+	return ownPlaces{"/tmp, /dev/shm", "/etc/gitconfig", "/usr and what programs need of /etc"}
 }
 
 func (page *planPage) environment() {
@@ -266,7 +276,7 @@ func (page *planPage) remarks(tools []toolReport) {
 			broken = append(broken, "tool "+r.Name+": "+e)
 		}
 	}
-	page.section("notes", terminal.Bold, append(page.plan.Notes, append(undoRemark(page.target.Policy), remarkTexts(page.target.Policy)...)...))
+	page.section("notes", terminal.Bold, append(page.plan.Notes, append(undoRemark(page.target.Policy), remarkTexts(page.target.Policy, page.target.Host.OS)...)...))
 	page.section("warnings", terminal.Yellow, warnings)
 	page.section("cannot be called", terminal.Red, broken)
 }

@@ -41,7 +41,7 @@ func reportTool(t *session.Target, name string, server *serverReport) (r toolRep
 	tool, err := t.Tool(name)
 	r = toolReport{Name: name, target: tool}
 	if p := tool.Policy; p != nil {
-		r.Policy, r.Warm, r.Remarks = accessSummary(p), p.Warm, remarkTexts(p)
+		r.Policy, r.Warm, r.Remarks = accessSummary(p), p.Warm, remarkTexts(p, tool.Host.OS)
 		if !p.Default {
 			r.Where = p.Where
 		}

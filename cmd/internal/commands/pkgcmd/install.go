@@ -321,7 +321,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	line, err := runline.Parse(i.given.Argv)
 	var waive []policy.Axis
 	if err == nil {
-		waive, err = session.Axes(i.Waive)
+		waive, err = cmdline.ParseWaivers("--waive", i.Waive)
 	}
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Companion: companion(), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}

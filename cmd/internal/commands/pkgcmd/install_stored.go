@@ -119,7 +119,7 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 	load := func() (*session.Target, error) {
 		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
-	waive, err := session.Axes(i.Waive)
+	waive, err := cmdline.ParseWaivers("--waive", i.Waive)
 	if err == nil {
 		_, err = load()
 	}

@@ -8,10 +8,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -117,20 +119,29 @@ func projectText(host hostfs.Host, all *stored.All) string {
 // waivedText names the servers whose last session accepted gaps, or returns "".
 func waivedText(all *stored.All) string {
 	var order []string
-	names := map[string][]string{} // of each list of axes
+	names := map[string][]string{} // of each text
+	add := func(s *stored.Server, text string) {
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], show.Name(all.ShortName(s)))
+	}
 	for _, s := range all.Servers {
-		if len(s.About.Waived) == 0 {
-			continue
+		var words []policy.Axis
+		for _, w := range s.About.Waived {
+			words = append(words, policy.Axis(w))
 		}
-		axes := strings.Join(s.About.Waived, ", ")
-		if names[axes] == nil {
-			order = append(order, axes)
+		axes, systems := gaps.OfSystems(words)
+		if len(axes) > 0 {
+			add(s, ": gaps are accepted (--waive) on "+show.Line(gaps.Names(axes, ", ")))
 		}
-		names[axes] = append(names[axes], show.Name(all.ShortName(s)))
+		if len(systems) > 0 {
+			add(s, ": accepted (--waive) is "+gaps.Phrase(systems))
+		}
 	}
 	var b strings.Builder
-	for _, axes := range order {
-		b.WriteString(strings.Join(names[axes], ", ") + ": gaps are accepted (--waive) on " + show.Line(axes) + "\n")
+	for _, text := range order {
+		b.WriteString(strings.Join(names[text], ", ") + text + "\n")
 	}
 	return b.String()
 }

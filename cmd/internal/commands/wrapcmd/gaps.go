@@ -46,11 +46,12 @@ func lookForGaps(program wrapping.Program, host clients.Host, changes []*wrappin
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
 			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
-				open.add(finder, ch.File, s, line, foreign)
+				need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
+				open.add(ch.File, s, line, foreign, need, certain)
 			}
 		}
 	}
-	open.axes = gaps.Ordered(open.axes)
+	open.axes = policy.OrderWaivers(open.axes)
 	return open, nil
 }
 
@@ -71,15 +72,16 @@ func startedBy(program wrapping.Program, host clients.Host, file *wrapping.File,
 	return line, foreign, (v.Jailed || v.Repair != nil) && line.Argv != nil
 }
 
-// add adds what a server needs.
-func (g *openGaps) add(finder *gaps.Finder, file *wrapping.File, s wrapping.ServerChange, line clients.Wrapped, foreign bool) {
-	need, certain := finder.Of(file, s.Entry, line.Flags, line.Argv)
+// add adds what a server needs. Its entry then accepts that, and no longer what it does not need, if that
+// is certain.
+func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, line clients.Wrapped, foreign bool, need gaps.Need, certain bool) {
 	if fatal := need.Fatal(); fatal != nil {
 		file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
 		return
 	}
 	has := gaps.Waived(line.Flags)
-	more, less := gaps.Without(need.Axes(), has), gaps.Without(has, need.Axes())
+	needs := need.Waivers(has)
+	more, less := gaps.Without(needs, has), gaps.NotNeeded(has, needs)
 	if !certain {
 		less = nil
 	}
@@ -91,7 +93,7 @@ func (g *openGaps) add(finder *gaps.Finder, file *wrapping.File, s wrapping.Serv
 		g.ofProjects = append(g.ofProjects, projectEntry{file.Real(), s.Key()})
 	}
 	if foreign {
-		more = gaps.Ordered(append(more, stay...))
+		more = policy.OrderWaivers(append(more, stay...))
 	}
 	if len(more) > 0 {
 		g.servers = append(g.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
@@ -189,7 +191,7 @@ func (g openGaps) print(c terminal.Console) {
 		}
 		for _, gap := range s.need.Gaps {
 			key := string(gap.Axis) + gap.What + gap.Why
-			if !slices.Contains(s.axes, gap.Axis) {
+			if !gap.WaivedBy(s.axes) {
 				continue
 			}
 			if of[key] == nil {
@@ -211,6 +213,9 @@ func (g openGaps) print(c terminal.Console) {
 	} else {
 		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host cannot enforce all of the policy") + " of " + whole + ":\n")
 	}
+	if slices.ContainsFunc(all, func(gap confine.Gap) bool { return gap.Platform == policy.WaiveMacOS }) {
+		c.PrintText("macOS has gaps under every policy. All else is held by Seatbelt, as the self-test on this Mac has shown.\n")
+	}
 	for _, gap := range all {
 		text := fmt.Sprintf("  %-8s %s: %s", gap.Axis, gap.What, gap.Why)
 		if names := of[string(gap.Axis)+gap.What+gap.Why]; len(names) < len(g.servers) {
@@ -227,7 +232,7 @@ func (g openGaps) print(c terminal.Console) {
 // is about namespaces.
 func closing(gap confine.Gap) string {
 	fix, _, _ := strings.Cut(gap.Fix, ", or accept ")
-	if fix == confine.FixNamespaces {
+	if fix == confine.FixNamespaces || gap.Platform != "" {
 		return ""
 	}
 	return fix
@@ -242,12 +247,12 @@ func waivedText(s wrapping.ServerChange) (accepts, no string) {
 		return "", ""
 	}
 	was, is := gaps.Waived(before.Flags), gaps.Waived(after.Flags)
-	return gaps.Names(gaps.Without(is, was), ", "), gaps.Names(gaps.Without(was, is), ", ")
+	return gaps.Phrase(gaps.Without(is, was)), gaps.Names(gaps.Without(was, is), ", ")
 }
 
 func printWaived(c terminal.Console, indent, accepts, no string) {
 	if accepts != "" {
-		printList(c, indent, terminal.Yellow, "accepts", []string{"gaps on " + accepts + ": see below"}, "")
+		printList(c, indent, terminal.Yellow, "accepts", []string{accepts + ": see below"}, "")
 	}
 	if no != "" {
 		printList(c, indent, terminal.Green, "drops", []string{"--waive " + no + ": this host can enforce it"}, "")

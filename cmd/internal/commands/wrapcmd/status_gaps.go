@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
@@ -17,18 +18,26 @@ type waivedAxis struct {
 }
 
 // addGaps adds what an entry that starts in mcp-jail accepts, and what this host cannot enforce besides.
-// For an entry without a waiver, the host is asked only if it refuses user namespaces.
+// For an entry without a waiver, the host is asked only where each may need one: on macOS, and where user
+// namespaces are refused.
 func (s *serverStatus) addGaps(finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
 	has := gaps.Waived(v.Line.Flags)
-	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No {
+	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No && finder.System() != "darwin" {
 		return
 	}
 	need, certain := finder.Of(f, e, v.Line.Flags, v.Line.Argv)
+	s.setGaps(has, need, certain)
+}
+
+func (s *serverStatus) setGaps(has []policy.Axis, need gaps.Need, certain bool) {
+	needs := need.Waivers(has)
 	for _, a := range has {
-		s.Waived = append(s.Waived, waivedAxis{a, !certain || len(gaps.Without([]policy.Axis{a}, need.Axes())) == 0})
+		if open := !certain || slices.Contains(needs, a); open || !a.IsPlatform() { // else it is for another system
+			s.Waived = append(s.Waived, waivedAxis{a, open})
+		}
 	}
 	if certain {
-		s.Gaps = gaps.Without(need.Axes(), has)
+		s.Gaps = gaps.Without(needs, has)
 	}
 }
 
@@ -42,6 +51,9 @@ func waiverNotes(servers []serverStatus) (notes []string) {
 			return
 		}
 		text := before + gaps.Names(axes, ", ") + after
+		if axes[0].IsPlatform() {
+			text = before + gaps.Phrase(axes) + after
+		}
 		if names[text] == nil {
 			order = append(order, text)
 		}
@@ -56,9 +68,13 @@ func waiverNotes(servers []serverStatus) (notes []string) {
 				closed = append(closed, w.Axis)
 			}
 		}
+		open, systems := gaps.OfSystems(open)
+		lacks, lacking := gaps.OfSystems(s.Gaps)
 		add(s, ": gaps are accepted (--waive) that this host has on ", open, "")
+		add(s, ": accepted (--waive) is ", systems, "")
 		add(s, ": --waive ", closed, " is not needed any more: `mcp-jail wrap` takes it out")
-		add(s, " cannot start: this host cannot enforce all of ", s.Gaps, ": `mcp-jail wrap` asks about it")
+		add(s, " cannot start: this host cannot enforce all of ", lacks, ": `mcp-jail wrap` asks about it")
+		add(s, " cannot start until this is accepted: ", lacking, ": `mcp-jail wrap` asks about it")
 	}
 	for _, text := range order {
 		notes = append(notes, strings.Join(names[text], ", ")+text)

@@ -87,7 +87,7 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
 	cmd.Flags().BoolVar(&w.install, "install", false, "")
 	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
-	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, without asking: fs,process,limits. It is written as --waive into the entries that need it. --yes accepts no gap."}, cobra.FixedCompletions(strings.Split(cmdline.Axes(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written as --waive into the entries that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
