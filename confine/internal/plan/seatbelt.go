@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -160,8 +161,9 @@ func proxyNotes(c *compiler) {
 		notes = append(notes, "programs in Go and Swift take certificate authorities only from the system, so they cannot reach hosts whose requests are inspected")
 	}
 	var own []string
+	proxied := egress.ProxyVariables(0, "", c.p.Program)
 	for _, v := range c.p.Env {
-		if slices.Contains(proxyVariables, v.Name) {
+		if slices.ContainsFunc(proxied, func(p policy.Variable) bool { return p.Name == v.Name }) {
 			own = append(own, v.Name+" ("+v.Rule+")")
 		}
 	}
@@ -169,12 +171,6 @@ func proxyNotes(c *compiler) {
 		notes = append(notes, "warning: a rule sets "+strings.Join(own, ", ")+": the value stays, and a program that reads it does not find the session's proxy, the only way to the granted hosts")
 	}
 	c.plan.Notes = append(c.plan.Notes, notes...)
-}
-
-// proxyVariables are the variables by which a start tells programs about the session's proxy.
-var proxyVariables = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-	"NODE_USE_ENV_PROXY", "npm_config_proxy", "npm_config_https_proxy", "JAVA_TOOL_OPTIONS",
 }
 
 func seatbeltProcesses(c *compiler, o *spec.Spec) {
@@ -237,8 +233,8 @@ var probeNeeds = map[string]func(*policy.Profile) bool{
 	"F9":  anyEntry(func(r policy.Rights) bool { return r.Has(policy.Create) && !r.Has(policy.Delete) }),
 	"F10": anyEntry(func(r policy.Rights) bool { return r&policy.Write != 0 && !r.Has(policy.Read|policy.Write) }),
 	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
+	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
 	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
-	"N3":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
 }
 
 func anyEntry(has func(policy.Rights) bool) func(*policy.Profile) bool {
