@@ -272,23 +272,30 @@ func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning)
 	return profile, append(before, warnings...), err
 }
 
-// Compile compiles the profile for this kernel. The launcher finds out about missing mount
-// system calls only when it starts a jail. Compile asks for them, so that no plan is
-// printed which a start could not carry out.
+// Compile compiles the profile for this kernel. The launcher finds out only when it starts a jail that
+// system calls for mounts are missing, or that macOS's sandbox cannot name a path. Compile asks for both,
+// so that no plan is printed which a start could not carry out.
 func (t *Target) Compile() (*confine.Plan, error) {
 	plan, err := confine.Launcher{}.Compile(t.Profile)
 	var open *confine.GapError
 	if err != nil && !errors.As(err, &open) {
 		return plan, err
 	}
-	features := confine.Probe()
-	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.HostNamespaces.Answer != confine.No {
-		g := confine.Gap{Axis: policy.AxisFs, What: "a root of the jail's own", Why: mounts.Detail, Fix: mounts.Fix, Fatal: true}
+	refuse := func(what, why, fix string) {
+		g := confine.Gap{Axis: policy.AxisFs, What: what, Why: why, Fix: fix, Fatal: true}
 		plan.Gaps = append(plan.Gaps, g)
 		if open == nil {
 			open = &confine.GapError{}
 		}
-		open.Gaps = append(open.Gaps, g)
+		open.Gaps, open.Waive = append(open.Gaps, g), nil
+	}
+	if mounts := confine.Probe().MountAPI; mounts.Answer == confine.No && plan.HostNamespaces.Answer != confine.No {
+		refuse("a root of the jail's own", mounts.Detail, mounts.Fix)
+	}
+	if plan.Seatbelt != nil {
+		if _, err := plan.SeatbeltText(t.Profile.Program); err != nil {
+			refuse("anything", err.Error(), "rename it, or grant another path")
+		}
 	}
 	if open != nil {
 		return plan, open

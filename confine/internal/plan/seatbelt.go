@@ -54,6 +54,17 @@ func compileSeatbelt(c *compiler) {
 	}
 }
 
+// SeatbeltText returns the text that a start by the program self hands to sandbox-exec, but for the tag
+// of the session and the port of its proxy. plan.Seatbelt must not be nil.
+func (plan *Plan) SeatbeltText(self string) (seatbelt.Text, error) {
+	in := *plan.Seatbelt
+	in.Tag, in.Self = "mcpj-00000000", self
+	if grantedHosts(plan.Profile.Net) != nil {
+		in.ProxyPort = 65535
+	}
+	return seatbelt.Compile(in)
+}
+
 // seatbeltUsable adds a gap that nothing can waive if Seatbelt cannot be used here, or if no self-test
 // has shown what it holds.
 func seatbeltUsable(c *compiler) {

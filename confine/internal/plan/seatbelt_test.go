@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,6 +101,26 @@ func TestPlanOfAMacGolden(t *testing.T) {
 			got += fmt.Sprintf("seatbelt %+v of %s\nwaive %q\n", in, strings.Join(entries, ", "), plan.Axes())
 			testkit.Golden(t, "plan_mac_"+m.name+".golden", strings.ReplaceAll(got, "geheim", "SECRET"))
 		})
+	}
+}
+
+// TestMacPlanForReports writes what reports print of a plan, for the test of the command plan.
+func TestMacPlanForReports(t *testing.T) {
+	p, f := plantest.Profile(), plantest.Mac()
+	p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
+	plan := Compile(p, f)
+	text, err := json.MarshalIndent(struct {
+		Enforced []Enforcement
+		Gaps     []Gap
+		Notes    []string
+	}{plan.Enforced, plan.Gaps, plan.Notes}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "mac_plan.json", append(text, '\n'))
+	seatbelt, err := plan.SeatbeltText("/opt/homebrew/bin/mcp-jail")
+	if err != nil || !strings.Contains(seatbelt.Profile, `"/opt/homebrew/bin/mcp-jail"`) || !strings.Contains(seatbelt.Profile, "/home/u/work") || !strings.Contains(seatbelt.Profile, "localhost:65535") {
+		t.Errorf("%v\n%s", err, seatbelt.Profile)
 	}
 }
 

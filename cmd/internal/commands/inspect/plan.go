@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -134,11 +135,32 @@ func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools [
 		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 		Tools          []toolReport          `json:"tools,omitempty"`
 		Settings       []policy.Setting      `json:"settings,omitempty"`
-	}{t.Profile, t.Preset(), cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps), cli.NonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings}
+		Seatbelt       *seatbeltText         `json:"seatbelt,omitempty"`
+	}{t.Profile, t.Preset(), cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps), cli.NonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings, seatbeltOf(plan)}
 	if plan.HostNamespaces.Answer == confine.No {
 		out.HostNamespaces = &plan.HostNamespaces
 	}
 	cli.PrintJSON(c, out)
+}
+
+// seatbeltText is the profile that a start on macOS hands to sandbox-exec, and its parameters, as
+// NAME=value. The tag of the session and the port of its proxy are others at each start.
+type seatbeltText struct {
+	Profile string   `json:"profile"`
+	Params  []string `json:"params"`
+}
+
+// seatbeltOf returns the text of a plan for macOS, or nil. If there is none, a gap of the plan says why.
+func seatbeltOf(plan *confine.Plan) *seatbeltText {
+	self, err := os.Executable()
+	if err != nil || plan.Seatbelt == nil {
+		return nil
+	}
+	text, err := plan.SeatbeltText(self)
+	if err != nil {
+		return nil
+	}
+	return &seatbeltText{text.Profile, cli.NonNil(text.Params)}
 }
 
 func describePolicy(p *policy.Policy) string {
@@ -208,7 +230,7 @@ func originText(e policy.Entry) string {
 	return e.Rule
 }
 
-func remarkTexts(p *policy.Policy, os string) []string {
+func remarkTexts(p *policy.Policy, goos string) []string {
 	remarks := p.Remarks()
 	for _, r := range p.Fs {
 		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
@@ -216,7 +238,7 @@ func remarkTexts(p *policy.Policy, os string) []string {
 		}
 	}
 	for _, word := range p.Waive {
-		if system, here := systemOf(word); system != "" && here != os {
+		if system, here := systemOf(word); system != "" && here != goos {
 			remarks = append(remarks, policy.Warning{Code: "waive-elsewhere", Message: fmt.Sprintf("waive = [%q] accepts what %s cannot enforce, and nothing here", string(word), system), Where: p.Where})
 		}
 	}

@@ -1,13 +1,18 @@
 package inspect
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // TestCommandText: two rules that allow different starts read differently.
@@ -52,5 +57,58 @@ func TestPlanWithoutJail(t *testing.T) {
 		if strings.HasPrefix(text, begins) != want || !strings.Contains(text, "\nfiles  not enforced\n") {
 			t.Errorf("want the note: %v:\n%s", want, text)
 		}
+	}
+}
+
+// TestPlanOfAMac: the plan of a Mac names its own mechanisms and places, and no one of Linux.
+func TestPlanOfAMac(t *testing.T) {
+	text, err := os.ReadFile("../../../../confine/internal/plan/testdata/mac_plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &confine.Plan{Profile: &policy.Profile{
+		Server: "notes", Program: "/opt/homebrew/bin/node", Argv: []string{"node", "server.js"}, Dir: "/Users/u/work",
+		Entries: []policy.Entry{
+			{Path: "/Users/u/work", Named: ".", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule, Rule: "--write ."},
+			{Path: "/usr", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline, Rule: resolve.BaselineRule},
+		},
+		Net: []policy.NetRule{{Host: "api.example.org", Allow: true}}, GitConfig: "[user]\n", Home: "/Users/u/state", HomePrivate: true, Limits: policy.DefaultLimits,
+	}}
+	if err := json.Unmarshal(text, plan); err != nil {
+		t.Fatal(err)
+	}
+	here, _ := os.Getwd()
+	texts := map[string]string{}
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	target, err := session.Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: []string{"/bin/sh"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Profile, target.Policy = plan.Profile, &policy.Policy{Server: "notes", Stateful: true, Waive: []policy.Axis{policy.WaiveWindows}}
+	target.Host.OS, target.Host.Home = "darwin", "/Users/u"
+	words := confine.WaiversFor(plan.Gaps, nil)
+	for _, verbose := range []bool{false, true} {
+		page := planPage{target: target, plan: plan, verbose: verbose}
+		texts[fmt.Sprintf("plan_mac_%t.golden", verbose)] = page.text(&confine.GapError{Gaps: plan.Gaps, Waive: words}, nil)
+	}
+	t.Chdir(here)
+	for name, text := range texts {
+		testkit.Golden(t, name, text)
+	}
+	page := planPage{target: target, plan: plan, verbose: true}
+	all := page.text(nil, nil)
+	for _, word := range []string{"Landlock", "seccomp", "namespace", "cgroup", "/proc", "/dev/shm", "kernel", "mount", "Linux"} {
+		if strings.Contains(all, word) {
+			t.Errorf("the plan of a Mac speaks of %s:\n%s", word, all)
+		}
+	}
+	target.Policy.Waive = []policy.Axis{policy.WaiveMacOS}
+	if page = (planPage{target: target, plan: plan}); strings.Contains(page.text(nil, nil), "accepts what macOS") {
+		t.Error("on a Mac its own word is a remark")
+	}
+	target.Host.OS = "linux"
+	if page = (planPage{target: target, plan: plan}); !strings.Contains(page.text(nil, nil), `waive = ["macos"] accepts what macOS cannot enforce, and nothing here`) {
+		t.Error("on Linux the word of another system is no remark")
 	}
 }

@@ -68,6 +68,10 @@ func TestWaivedText(t *testing.T) {
 		return &stored.Server{Name: name, About: records.About{Waived: axes}}
 	}
 	got := waivedText(&stored.All{Servers: []*stored.Server{server("a", "fs", "limits"), server("b", "fs"), server("c"), server("d", "fs", "limits")}})
+	mac := waivedText(&stored.All{Servers: []*stored.Server{server("a", "fs", "macos"), server("b", "macos")}})
+	if want := "a: gaps are accepted (--waive) on fs\na, b: accepted (--waive) is what macOS cannot enforce\n"; mac != want {
+		t.Errorf("%s", mac)
+	}
 	if want := "a, d: gaps are accepted (--waive) on fs, limits\nb: gaps are accepted (--waive) on fs\n"; got != want {
 		t.Errorf("%s", got)
 	}

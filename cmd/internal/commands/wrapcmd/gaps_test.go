@@ -6,9 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func TestClosing(t *testing.T) {
@@ -57,6 +61,100 @@ func TestRecordShown(t *testing.T) {
 		gaps.UseAccepted(host.StateDir, files)
 		if got := files[0].Accepted[files[0].Entries[0].Key()]; got != (now == shown) {
 			t.Errorf("%s: accepted %t", name, got)
+		}
+	}
+}
+
+// macGaps are gaps of a policy on a Mac: two of the system, and one of the policy.
+var macGaps = []confine.Gap{
+	{Axis: policy.AxisFs, What: "what is not granted is hidden", Why: "names can be guessed", Fix: "accept it", Platform: policy.WaiveMacOS},
+	{Axis: policy.AxisProcess, What: "no process survives", Why: "one can leave", Fix: "accept it", Platform: policy.WaiveMacOS},
+	{Axis: policy.AxisNet, What: "only the inbound ports 3000", Why: "all ports or none", Fix: "remove the inbound rules, or accept it"},
+}
+
+// TestGapsOfMacOS: wrap lists what macOS cannot enforce once, asks for one word, and writes that word into each
+// entry. An entry that has the word is not asked about again, on any system.
+func TestGapsOfMacOS(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	file := filepath.Join(os.Getenv("HOME"), ".cursor", "mcp.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const two = `{"mcpServers": {"one": {"command": "cat", "args": ["a"]}, "two": {"command": "cat", "args": ["b"]}}}`
+	if err := os.WriteFile(file, []byte(two), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &wrapCmd{}
+	w.Files = []string{file}
+	host, files, err := w.Find()
+	if err != nil || len(files) != 1 || len(files[0].Entries) != 2 {
+		t.Fatal(files, err)
+	}
+	var open openGaps
+	for i, e := range files[0].Entries {
+		need := gaps.Need{Gaps: macGaps[:2+i]} // the second has a gap of its policy too
+		open.add(files[0], wrapping.ServerChange{Entry: e}, clients.Wrapped{Argv: []string{"cat"}}, false, need, true)
+	}
+	open.axes = policy.OrderWaivers(open.axes)
+	if got := gaps.Names(open.axes, " "); got != "net macos" {
+		t.Errorf("asked for %s", got)
+	}
+	printed, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.print(terminal.New(nil, printed, printed))
+	printed.Close()
+	text, _ := os.ReadFile(printed.Name())
+	out := strings.Join(strings.Fields(string(text)), " ")
+	for _, once := range []string{"macOS has gaps under every policy", "what is not granted is hidden", "no process survives", "only the inbound ports 3000", "to close it: remove the inbound rules"} {
+		if strings.Count(out, once) != 1 {
+			t.Errorf("%q is there %d times in\n%s", once, strings.Count(out, once), out)
+		}
+	}
+	if strings.Contains(out, "namespaces") || strings.Contains(out, "to close it: accept") {
+		t.Error(out)
+	}
+	names, err := w.names(host, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := string(files[0].Wrap(wrapping.Program{Path: "/opt/mcp-jail"}, w.Selection, entries.ClientsHost(host), names).After)
+	if strings.Count(written, `"--waive", "macos"`) != 2 || strings.Count(written, `"--waive", "net"`) != 1 || strings.Contains(written, `"fs"`) {
+		t.Errorf("%s", written)
+	}
+	var none openGaps
+	for _, system := range []gaps.Need{{Gaps: macGaps[:2]}, {}} { // macOS, and Linux
+		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0]}, clients.Wrapped{Flags: []string{"--waive", "macos"}, Argv: []string{"cat"}}, false, system, true)
+	}
+	if len(none.servers) > 0 {
+		t.Errorf("asked again: %+v", none.servers)
+	}
+}
+
+// TestStatusOfMacOS: status tells the word of the system from axes, and says nothing about it elsewhere.
+func TestStatusOfMacOS(t *testing.T) {
+	words := func(text string) (list []policy.Axis) {
+		for _, w := range strings.Fields(text) {
+			list = append(list, policy.Axis(w))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		has  string
+		gaps []confine.Gap
+		want string
+	}{
+		{"macos", macGaps[:2], "s: accepted (--waive) is what macOS cannot enforce"},
+		{"macos net", macGaps, "s: gaps are accepted (--waive) that this host has on net|s: accepted (--waive) is what macOS cannot enforce"},
+		{"", macGaps[:2], "s cannot start until this is accepted: what macOS cannot enforce: `mcp-jail wrap` asks about it"},
+		{"macos ipc", macGaps, "s: accepted (--waive) is what macOS cannot enforce|s: --waive ipc is not needed any more: `mcp-jail wrap` takes it out|s cannot start: this host cannot enforce all of net: `mcp-jail wrap` asks about it"},
+		{"macos", nil, ""}, // Linux
+	} {
+		s := serverStatus{Name: "s"}
+		s.setGaps(words(c.has), gaps.Need{Gaps: c.gaps}, true)
+		if got := strings.Join(waiverNotes([]serverStatus{s}), "|"); got != c.want {
+			t.Errorf("%q: %s", c.has, got)
 		}
 	}
 }
