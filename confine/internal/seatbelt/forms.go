@@ -95,7 +95,7 @@ func (f *files) layeredRegions(ops []string, why string, r regions) (out []Rule)
 	rest := slices.Clone(r.own)
 	for _, a := range r.common {
 		if slices.ContainsFunc(r.own, func(o area) bool { return policy.Within(a.entry.Path, o.entry.Path) }) {
-			rest = append(rest, a.without(protection(f.pre(a.entry.Path)+"(.*/)?", r.kind)))
+			rest = append(rest, a.without(f.protectionInside(a.entry, r.kind)))
 		} else {
 			out = append(out, a.layers(ops, why+" in an entry")...)
 		}

@@ -2,7 +2,6 @@ package seatbelt
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -96,11 +95,12 @@ func (l linter) rule(e Expr) string {
 
 // filter returns why a filter of a rule is refused, or "".
 func (l linter) filter(f Expr, how operation, deny bool) string {
-	if slices.Contains(how.filters, f.String()) || how.pattern != nil && how.pattern.MatchString(f.String()) {
-		return ""
-	}
-	if how.paths == noPaths {
-		return "the operation has no filter " + f.String()
+	if head := f.Head(); how.paths == noPaths || head == "remote" || head == "local" {
+		s := f.String()
+		if slices.Contains(how.filters, s) || how.pattern != nil && how.pattern.MatchString(s) {
+			return ""
+		}
+		return "the operation has no filter " + s
 	}
 	if why := l.paths(f, false); why != "" {
 		return why
@@ -189,13 +189,47 @@ func lintRegex(f Expr) string {
 		return fmt.Sprintf("a string has %d bytes", len(re))
 	case !strings.HasPrefix(re, "^/") || !strings.HasSuffix(re, "$"):
 		return "an expression is about the whole path"
-	case strings.Contains(re, "(?") || strings.Contains(re, "[:") || strings.ContainsAny(strings.NewReplacer("[{]", "", "[}]", "").Replace(re), `{}\\`):
-		return "an expression has only ^ $ . * + ? [] () |"
-	}
-	if _, err := regexp.Compile(re); err != nil {
-		return err.Error()
+	case !isSimpleExpression(re[1 : len(re)-1]):
+		return "an expression has only ^ at its start, $ at its end, . * + ? [] () |"
 	}
 	return ""
+}
+
+// isSimpleExpression reports whether an expression has only what each dialect of regular expressions
+// reads the same way: no escape, no count, no anchor inside, no class by name, and a repetition behind
+// what can be repeated.
+func isSimpleExpression(re string) bool {
+	open, repeatable := 0, false
+	for i := 0; i < len(re); i++ {
+		switch c := re[i]; c {
+		case '(':
+			open, repeatable = open+1, false
+			continue
+		case '|':
+			repeatable = false
+			continue
+		case ')':
+			open--
+		case '*', '+', '?':
+			if !repeatable {
+				return false
+			}
+			repeatable = false
+			continue
+		case '[':
+			n := strings.IndexByte(re[i:], ']')
+			if n < 2 || re[i:i+n] == "[^" || strings.ContainsAny(re[i+1:i+n], `[\:`) {
+				return false
+			}
+			i += n
+		case ']', '{', '}', '^', '$', '\\':
+			return false
+		}
+		if repeatable = true; open < 0 {
+			return false
+		}
+	}
+	return open == 0
 }
 
 // namesPath reports whether a filter matches only what one of its literals or subpaths matches.

@@ -80,18 +80,24 @@ func protectedNames() (whole, partial []string) {
 func protection(pre string, k kind) []Filter {
 	whole, partial := protectedNames()
 	out := expressions(pre, whole, tree)
-	for _, name := range partial {
-		below, _ := policy.ProtectedParts(name)
-		out = append(out, expressions(pre+spelled(name)+"/", below, tree)...)
+	for _, name := range append(partial, ".git") {
+		out = append(out, partProtection(pre, name, k)...)
 		// A directory of such a name could be moved there with its contents.
-		if k == kindCreate || k == kindUpdate {
+		if name == ".git" && k == kindDelete || k == kindCreate || k == kindUpdate {
 			out = append(out, Regex(pre+spelled(name)+"$"))
 		}
 	}
-	if k != kindAttributes {
-		out = append(out, Regex(pre+spelled(".git")+"$"))
+	return out
+}
+
+// partProtection returns the filters of the protected parts of a directory with one of the names of
+// which parts are protected.
+func partProtection(pre, name string, k kind) []Filter {
+	if name == ".git" {
+		return gitProtection(pre+spelled(name)+"/", k)
 	}
-	return append(out, gitProtection(pre+spelled(".git")+"/", k)...)
+	parts, _ := policy.ProtectedParts(name)
+	return expressions(pre+spelled(name)+"/", parts, tree)
 }
 
 // gitProtection returns the filters of what git trusts in a git directory. git is the beginning of

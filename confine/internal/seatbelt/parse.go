@@ -128,11 +128,14 @@ func (p *parser) expr(depth int) (e Expr, err error) {
 		e.Kind = Expression
 		e.Text, err = p.quoted(2)
 	default:
-		n := strings.IndexAny(p.text[p.at:]+" ", " \n();\"")
-		if e.Text = p.text[p.at : p.at+n]; strings.ContainsAny(e.Text, "'`,#\\|[]{}") {
+		n := p.at
+		for n < len(p.text) && strings.IndexByte(" \n();\"", p.text[n]) < 0 {
+			n++
+		}
+		if e.Text = p.text[p.at:n]; strings.ContainsAny(e.Text, "'`,#\\|[]{}") {
 			return e, fmt.Errorf("byte %d: %q is none of the language's words here", p.at, e.Text)
 		}
-		p.at += n
+		p.at = n
 	}
 	e.End = p.at
 	return e, err

@@ -25,30 +25,31 @@ type regions struct {
 func (f *files) regions(k kind) regions {
 	r := regions{kind: k}
 	for i, e := range f.entries {
-		if !e.Rights.Has(k.right()) && (k != kindAttributes || e.Rights&policy.Write == 0) {
-			continue
-		}
-		if slices.ContainsFunc(f.p.Unprotected, func(u string) bool { return policy.Within(e.Path, u) }) {
+		if !e.Rights.Has(k.right()) && k != kindAttributes {
 			continue
 		}
 		if e.Kind != policy.KindDir {
-			if k == kindUpdate || k == kindAttributes {
+			if k == kindUpdate && f.p.Allows(policy.OpWrite, e.Path) || k == kindAttributes && f.p.MediateAttributes(e.Path) == policy.Granted {
 				r.own = append(r.own, area{entry: e, at: Literal(e.Path)})
 			}
 			continue
+		}
+		if f.p.MediateAttributes(e.Path) != policy.Granted {
+			continue // no right, or all of it is protected
 		}
 		a := f.region(&r, i)
 		if e.Origin == policy.OriginHome {
 			r.own = append(r.own, a.without(f.unprotected(i, k, false)))
 			continue
 		}
-		a = a.without(f.unprotected(i, k, true))
-		if p, shared := f.packages(a); shared {
+		switch p, shared := f.packages(i, a, k); {
+		case shared:
 			r.packages = append(r.packages, p)
-		} else {
+		case p.at != nil:
 			r.own = append(r.own, p)
 		}
-		if a = a.without(f.gitDirs(e, k)); namesProtected(e) {
+		a = a.without(f.unprotected(i, k, true)).without(f.gitDirs(e, k))
+		if namesProtected(e) {
 			r.own = append(r.own, a.without(f.protectionInside(e, k)))
 		} else {
 			r.common = append(r.common, a)
@@ -159,16 +160,21 @@ func namesProtected(e policy.Entry) bool {
 	return e.Origin == policy.OriginRule && slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName)
 }
 
-// protectionInside returns the filters of what stays protected in the directory of such a rule: names
-// below it, and those of which the first part is in its own path and the rest below it.
+// protectionInside returns the filters of what is protected in the directory of an entry, whatever is
+// around it: names below it, and those that begin in its own path, unless the entry is a rule that
+// names them.
 func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
 	out := protection(f.pre(e.Path)+"(.*/)?", k)
+	_, partial := protectedNames()
 	for d := e.Path; d != "/"; d = path.Dir(d) {
-		if !policy.ProtectedName(path.Base(d)) {
-			continue
-		}
-		if guards := protection(f.pre(path.Dir(d)), k); !coversAll(guards, e.Path) {
-			out = append(out, guards...)
+		pre := f.pre(path.Dir(d))
+		for _, name := range append(partial, ".git") {
+			if !matches(Regex("^"+spelled(name)+"$"), path.Base(d)) {
+				continue
+			}
+			if guards := partProtection(pre, name, k); e.Origin != policy.OriginRule || !coversAll(guards, e.Path) {
+				out = append(out, guards...)
+			}
 		}
 	}
 	return out
@@ -195,9 +201,9 @@ func (f *files) gitDirs(e policy.Entry, k kind) (out []Filter) {
 	return out
 }
 
-// packages returns the area of the files of packages: a is the region of an entry. shared tells that
-// packagesOnly limits it, else the area does it by itself.
-func (f *files) packages(a area) (p area, shared bool) {
+// packages returns the area of the files of packages, where there may be some: a is the region of
+// entry n. shared tells that packagesOnly limits it, else the area does it by itself.
+func (f *files) packages(n int, a area, k kind) (p area, shared bool) {
 	e := a.entry
 	i := slices.IndexFunc(f.entries, func(w policy.Entry) bool {
 		return w.Origin == policy.OriginRule && w.Rights&policy.Write != 0 && w.Path != "/" && policy.Within(e.Path, w.Path)
@@ -215,6 +221,7 @@ func (f *files) packages(a area) (p area, shared bool) {
 	}
 	w := f.entries[i].Path
 	inside := strings.Contains("/"+path.Base(w)+e.Path[len(w):]+"/", "/node_modules/")
+	a = a.without(f.unprotected(n, k, !inside))
 	if !namesProtected(e) && (inside || !strings.Contains(e.Path, "/node_modules/")) {
 		return a, true
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 )
@@ -198,15 +199,25 @@ func (r reader) combined(e seatbelt.Expr) (filter, error) {
 	return func(s, v string) bool { return !slices.ContainsFunc(parts, func(f filter) bool { return !f(s, v) }) }, nil
 }
 
-var expressions = map[string]*regexp.Regexp{}
+// expressions are compiled once. The most part of them is in every text.
+var (
+	expressions = map[string]*regexp.Regexp{}
+	compiling   sync.Mutex
+)
 
 func expression(s string) (*regexp.Regexp, error) {
+	compiling.Lock()
+	defer compiling.Unlock()
 	if re := expressions[s]; re != nil {
 		return re, nil
 	}
 	re, err := regexp.Compile(s)
-	if err == nil {
-		expressions[s] = re
+	if err != nil {
+		return nil, err
 	}
-	return re, err
+	if len(expressions) > 3000 {
+		clear(expressions)
+	}
+	expressions[s] = re
+	return re, nil
 }
