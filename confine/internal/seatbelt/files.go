@@ -2,6 +2,7 @@ package seatbelt
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -82,9 +83,12 @@ type area struct {
 	less  []Filter
 }
 
-func (a area) all() Filter {
-	out := append(All{a.at}, a.only...)
-	for _, f := range a.less {
+func (a area) all() Filter { return append(All{a.at}, limit(a.only, a.less)...) }
+
+// limit returns a filter of what matches each of some filters, and none of others.
+func limit(only, less []Filter) All {
+	out := slices.Clone(All(only))
+	for _, f := range less {
 		out = append(out, Not{f})
 	}
 	return out

@@ -42,17 +42,15 @@ func (f *files) sockets() []Rule {
 	r := f.regions(kindCreate)
 	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
 	r.common, r.own = slices.DeleteFunc(r.common, cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
-	r.packages, r.replaceable = slices.DeleteFunc(r.packages, cannotWrite), nil
+	r.packages, r.both = slices.DeleteFunc(r.packages, cannotWrite), slices.DeleteFunc(r.both, cannotWrite)
+	r.replaceable = nil
 	return f.regionRules(opsSockets, "UNIX sockets", r)
 }
 
 // rules returns the rules of a frontier.
 func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {
 	if f.form == Layered {
-		for _, a := range areas {
-			out = append(out, a.layers(ops, why+" in an entry")...)
-		}
-		return out
+		return layers(ops, why, areas)
 	}
 	r := Rule{Ops: ops, Why: why}
 	for _, a := range areas {
@@ -70,15 +68,17 @@ func (f *files) regionRules(ops []string, why string, r regions) (out []Rule) {
 	for _, a := range r.own {
 		rule.Filters = append(rule.Filters, a.all())
 	}
-	rule.Filters = append(rule.Filters, together(r.common, nil, protection(anywhere, r.kind))...)
 	only, less := packagesOnly(anywhere)
-	rule.Filters = append(rule.Filters, together(r.packages, []Filter{only}, less)...)
+	unprotected, inPackages := limit(nil, protection(anywhere, r.kind)), limit([]Filter{only}, less)
+	rule.Filters = append(rule.Filters, together(r.both, Any{unprotected, inPackages})...)
+	rule.Filters = append(rule.Filters, together(r.common, unprotected)...)
+	rule.Filters = append(rule.Filters, together(r.packages, inPackages)...)
 	rule.Filters = append(rule.Filters, r.replaceable...)
 	return []Rule{rule}
 }
 
-// together returns one filter for areas with the same limits.
-func together(areas []area, only, less []Filter) []Filter {
+// together returns one filter for areas with the same limit.
+func together(areas []area, limits Filter) []Filter {
 	if len(areas) == 0 {
 		return nil
 	}
@@ -86,53 +86,64 @@ func together(areas []area, only, less []Filter) []Filter {
 	for _, a := range areas {
 		one = append(one, a.all())
 	}
-	return []Filter{area{at: one, only: only, less: less}.all()}
+	return []Filter{All{one, limits}}
 }
 
 // layeredRegions returns the layers of the areas with common exclusions, those exclusions, and then
 // the layers of other entries and of what is below them.
 func (f *files) layeredRegions(ops []string, why string, r regions) (out []Rule) {
+	var first []area
 	rest := slices.Clone(r.own)
 	for _, a := range r.common {
 		if slices.ContainsFunc(r.own, func(o area) bool { return policy.Within(a.entry.Path, o.entry.Path) }) {
 			rest = append(rest, a.without(f.protectionInside(a.entry, r.kind)))
 		} else {
-			out = append(out, a.layers(ops, why+" in an entry")...)
+			first = append(first, a)
 		}
 	}
-	if len(out) > 0 {
-		out = append(out, area{less: protection(anywhere, r.kind)}.layers(ops, "protected names")...)
+	if len(first) > 0 {
+		out = append(layers(ops, why, first), Rule{Deny: true, Ops: ops, Filters: simple(protection(anywhere, r.kind)), Why: "protected names"})
 	}
-	slices.SortStableFunc(rest, func(a, b area) int { return depth(a.entry.Path) - depth(b.entry.Path) })
-	for _, a := range rest {
-		out = append(out, a.layers(ops, why+" in an entry")...)
+	return append(out, layers(ops, why, rest)...)
+}
+
+// layers returns an allow of the outermost areas and a deny of what is excluded from them, then the
+// same for the areas inside these, and so on.
+func layers(ops []string, why string, areas []area) (out []Rule) {
+	for len(areas) > 0 {
+		allow := Rule{Ops: ops, Why: why}
+		deny := Rule{Deny: true, Ops: ops, Why: "but not"}
+		var inside []area
+		for _, a := range areas {
+			if slices.ContainsFunc(areas, func(o area) bool { return o.entry.Path != a.entry.Path && policy.Within(a.entry.Path, o.entry.Path) }) {
+				inside = append(inside, a)
+				continue
+			}
+			allow.Filters = append(allow.Filters, a.at)
+			deny.Filters = append(deny.Filters, simple(a.less)...)
+		}
+		out, areas = append(out, allow, deny), inside
 	}
 	return out
 }
 
-// layers returns an allow and the denies after it, with simple filters only.
-func (a area) layers(ops []string, why string) (out []Rule) {
-	if a.at != nil {
-		out = append(out, Rule{Ops: ops, Filters: []Filter{a.at}, Why: why})
-	}
-	deny := Rule{Deny: true, Ops: ops, Why: "but not"}
-	for _, f := range a.less {
-		deny.Filters = append(deny.Filters, simple(f)...)
-	}
-	return append(out, deny)
-}
-
-// simple returns filters without conditions that match at least what f matches.
-func simple(f Filter) []Filter {
-	switch f := f.(type) {
-	case Subpath:
-		return []Filter{Literal(f), f}
-	case All:
-		for _, g := range slices.Backward(f) {
-			if _, not := g.(Not); !not {
-				return simple(g)
+// simple returns filters without conditions that match at least what the filters match.
+func simple(filters []Filter) (out []Filter) {
+	for _, f := range filters {
+		switch f := f.(type) {
+		case Subpath:
+			out = append(out, Literal(f), f)
+		case All:
+			// The last that is no exclusion is the narrowest, and says all by itself in this form.
+			for _, g := range slices.Backward(f) {
+				if _, not := g.(Not); !not {
+					out = append(out, simple([]Filter{g})...)
+					break
+				}
 			}
+		default:
+			out = append(out, f)
 		}
 	}
-	return []Filter{f}
+	return out
 }

@@ -40,7 +40,7 @@ func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name strin
 		return baselineInName(e) && (form == seatbelt.Layered || policy.Within(name, e.Path))
 	}):
 		return "a directory of the baseline below a protected name"
-	case form == seatbelt.Layered && slices.ContainsFunc(strings.Split(name, "/"), policy.ProtectedName) && countInName(p) > 1:
+	case form == seatbelt.Layered && (countInName(p) > 1 && slices.ContainsFunc(strings.Split(name, "/"), policy.ProtectedName) || slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.Within(name, g) })):
 		return "the layered form has the same protection for all rules below a protected name"
 	case form == seatbelt.Layered && strings.Contains(name, "/node_modules"):
 		return "the layered form has no packages"

@@ -2,6 +2,7 @@ package seatbelt
 
 import (
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,10 +14,12 @@ type regions struct {
 	kind kind
 	// common are the areas of which what protection(anywhere) matches is excluded.
 	common []area
-	// own have all their exclusions in themselves.
-	own []area
 	// packages are the areas of files of packages, which may have protected names.
 	packages []area
+	// both are those that are the same in common and in packages.
+	both []area
+	// own have all their exclusions in themselves.
+	own []area
 	// replaceable are files that are like their neighbours: they may be replaced, although a rule
 	// names them and their name is protected.
 	replaceable []Filter
@@ -42,17 +45,22 @@ func (f *files) regions(k kind) regions {
 			r.own = append(r.own, a.without(f.unprotected(i, k, false)))
 			continue
 		}
-		switch p, shared := f.packages(i, a, k); {
+		p, shared := f.packages(i, a, k)
+		a = a.without(f.unprotected(i, k, true)).without(f.gitDirs(e, k))
+		switch {
+		case namesProtected(e):
+			r.own = append(r.own, a.without(f.protectionInside(e, k)))
+		case shared && reflect.DeepEqual(a.less, p.less):
+			r.both = append(r.both, a)
+			continue
+		default:
+			r.common = append(r.common, a)
+		}
+		switch {
 		case shared:
 			r.packages = append(r.packages, p)
 		case p.at != nil:
 			r.own = append(r.own, p)
-		}
-		a = a.without(f.unprotected(i, k, true)).without(f.gitDirs(e, k))
-		if namesProtected(e) {
-			r.own = append(r.own, a.without(f.protectionInside(e, k)))
-		} else {
-			r.common = append(r.common, a)
 		}
 	}
 	return r

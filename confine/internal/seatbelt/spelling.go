@@ -10,6 +10,12 @@ import (
 // other case, letters outside ASCII that fold to ASCII, characters that some disks ignore, and dots
 // and spaces at the end. It matches a little more, and is ASCII.
 func spelled(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return r
+	}, name)
 	var b strings.Builder
 	b.WriteString(foreign + "*")
 	for name != "" {
@@ -119,10 +125,9 @@ func foreignSpelled(run string) string {
 	for _, r := range run {
 		switch {
 		case r < utf8.RuneSelf:
-		case r == '\u212a', r == '\u0130', r == '\u017f', r >= '\ufb00' && r <= '\ufb06', r == '\u00df', r == '\u1e9e', r == '\u037e', r == '\u1fef', r == '\u2260', r == '\u226e', r == '\u226f',
-			unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
-			return "[^/]*" // some spelling of it is ASCII, or nothing
+		case r == '\u212a', r == '\u0130', r == '\u017f', r >= '\ufb00' && r <= '\ufb06', r == '\u00df', r == '\u1e9e', r == '\u037e', r == '\u1fef', r == '\u2260', r == '\u226e', r == '\u226f':
+			return "[^/]*" // some spelling of it is ASCII
 		}
 	}
-	return "([A-Za-z]?" + foreign + "+)+"
+	return "([A-Za-z]?[A-Za-z]?" + foreign + "+)+" // two letters: one of its own, one with the mark behind it
 }

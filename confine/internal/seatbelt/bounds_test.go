@@ -1,0 +1,119 @@
+package seatbelt_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestEntriesWithoutRightsNeverWiden adds an entry without rights to random profiles: what was refused
+// stays so.
+func TestEntriesWithoutRightsNeverWiden(t *testing.T) {
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		g := generator{rand.New(rand.NewPCG(uint64(form), 3))}
+		for range 150 {
+			p := g.profile()
+			more := *p
+			hidden := policy.Entry{Path: g.below(p, 3), Kind: policy.KindDir, Origin: policy.OriginSensitive}
+			if slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == hidden.Path }) || insideFile(p, hidden.Path) {
+				continue
+			}
+			more.Entries = append(slices.Clone(p.Entries), hidden)
+			slices.SortFunc(more.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+			before, after := compiled(t, p, form), compiled(t, &more, form)
+			for range 40 {
+				name := g.question(&more)
+				for _, op := range []string{"file-read-data", "file-read-metadata", "process-exec*", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound"} {
+					if seatbelttest.Allowed(after, op, name, "") && !seatbelttest.Allowed(before, op, name, "") {
+						t.Fatalf("form %d: with %s: %s %s is allowed\n%s", form, hidden.Path, op, name, dump(p))
+					}
+				}
+			}
+		}
+	}
+}
+
+var quotedText = regexp.MustCompile(`"[^"]*"`)
+
+// TestSizeOfTexts holds how large a text becomes with 200 entries, each of which writes.
+func TestSizeOfTexts(t *testing.T) {
+	p := &policy.Profile{}
+	for i := range 200 {
+		e := policy.Entry{Path: fmt.Sprintf("/Users/someone/Documents/project-%03d/packages/application", i), Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}
+		if i%4 == 3 {
+			e.Path, e.Rights = p.Entries[len(p.Entries)-1].Path+"/secrets", 0
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	for _, name := range policy.ProtectedPaths() {
+		p.Unprotected = append(p.Unprotected, p.Entries[0].Path+"/"+name)
+	}
+	slices.Sort(p.Unprotected)
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", Form: form})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text.Profile) > 300_000 || strings.Count(text.Profile, "(regex") > 300 {
+			t.Errorf("form %d: %d bytes, %d expressions", form, len(text.Profile), strings.Count(text.Profile, "(regex"))
+		}
+		for _, s := range quotedText.FindAllString(text.Profile, -1) {
+			if len(s) > 902 {
+				t.Errorf("form %d: a string of %d bytes", form, len(s))
+			}
+		}
+	}
+}
+
+func TestPathsThatNoTextCanName(t *testing.T) {
+	for _, c := range []struct{ path, why string }{
+		{"/w/a\nb", "control character"}, {"/w/a\x7f", "control character"}, {"/w/\xff", "UTF-8"}, {"w", "absolute"}, {"/w//a", "slashes"},
+	} {
+		for name, p := range map[string]*policy.Profile{
+			"entry":       {Entries: []policy.Entry{{Path: c.path, Kind: policy.KindDir, Rights: policy.Read}}},
+			"unprotected": {Unprotected: []string{c.path}},
+			"hidden":      {HiddenLater: []string{c.path}},
+			"git dir":     {GitDirs: []string{c.path}},
+			"link":        {Links: []policy.Link{{Path: c.path, Target: "/x"}}},
+			"program":     {Programs: []string{c.path}},
+		} {
+			_, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail"})
+			var bad *seatbelt.PathError
+			if !errors.As(err, &bad) || bad.Path != c.path || !strings.Contains(bad.Why, c.why) {
+				t.Errorf("%s %q: %v", name, c.path, err)
+			}
+		}
+		if _, err := seatbelt.Compile(seatbelt.Input{Profile: &policy.Profile{}, Tag: "mcpj-0badcafe", Self: c.path}); err == nil {
+			t.Errorf("program of its own %q: no error", c.path)
+		}
+	}
+}
+
+func TestPathsByParameter(t *testing.T) {
+	for _, path := range []string{"/w/\u00dcbung", "/w/U\u0308bung", `/w/o"k`, `/w/back\slash`, "/w/" + strings.Repeat("long/", 190) + "x"} {
+		p := &policy.Profile{Entries: []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
+		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail"})
+		if err != nil {
+			t.Errorf("%q: %v", path, err)
+			continue
+		}
+		if !slices.Contains(text.Params, "P0="+path) && !slices.Contains(text.Params, "P1="+path) {
+			t.Errorf("%q is not among the parameters %q", path, text.Params)
+		}
+		rules, err := seatbelttest.Read(text.Profile, text.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !seatbelttest.Allowed(rules, "file-write-create", path+"/a", "") || seatbelttest.Allowed(rules, "file-write-create", path+"b/a", "") || seatbelttest.Allowed(rules, "file-write-create", path+"/.vscode", "") {
+			t.Errorf("%q: the text says something else", path)
+		}
+	}
+}
