@@ -39,11 +39,10 @@ func Files(p *policy.Profile, form Form) []Rule {
 // sockets returns the rules for UNIX sockets: they may be made, and connected to, in entries in which
 // the server may make files and write them, less the objects that are no files.
 func (f *files) sockets() []Rule {
-	r := f.regions(kindCreate)
+	r := f.regions(kindSocket)
 	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
-	r.common, r.own = slices.DeleteFunc(r.common, cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
-	r.packages, r.both = slices.DeleteFunc(r.packages, cannotWrite), slices.DeleteFunc(r.both, cannotWrite)
-	r.replaceable = nil
+	r.common, r.own = slices.DeleteFunc(append(r.common, r.both...), cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
+	r.both, r.packages, r.replaceable = nil, nil, nil
 	return f.regionRules(opsSockets, "UNIX sockets", r)
 }
 

@@ -15,7 +15,8 @@
 //   - In the git directories of submodules and worktrees, a name inside the name of a branch counts
 //     if a protected name is before it, or .git behind it.
 //   - The layered form knows neither the exemption of packages nor the names of branches. What is
-//     protected for one rule below a protected name is so for all rules there, and the same holds in a git directory.
+//     protected for one rule below a protected name is so for all rules there, and the same holds in a git directory. Nothing can be made in the
+//     git directories of submodules and worktrees.
 package seatbelt
 
 import (

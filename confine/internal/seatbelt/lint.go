@@ -122,6 +122,10 @@ func (l linter) paths(f Expr, negated bool) string {
 		return why
 	case "regex":
 		return lintRegex(f)
+	case "vnode-type":
+		if negated && l.form == Conditional && f.String() == "(vnode-type SYMLINK)" {
+			return "" // in an exclusion it can only narrow
+		}
 	case "require-all", "require-any", "require-not":
 		if l.form == Layered {
 			return "the layered form has simple filters only"

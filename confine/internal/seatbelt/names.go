@@ -17,6 +17,7 @@ const (
 	kindCreate
 	kindDelete
 	kindAttributes
+	kindSocket // like kindCreate
 )
 
 // anywhere begins the expression of a name in any directory.
@@ -83,7 +84,7 @@ func protection(pre string, k kind) []Filter {
 	for _, name := range append(partial, ".git") {
 		out = append(out, partProtection(pre, name, k)...)
 		// A directory of such a name could be moved there with its contents.
-		if name == ".git" && k == kindDelete || k == kindCreate || k == kindUpdate {
+		if name == ".git" && k == kindDelete || k.makes() || k == kindUpdate {
 			out = append(out, Regex(pre+spelled(name)+"$"))
 		}
 	}
@@ -111,6 +112,10 @@ func gitProtection(git string, k kind) []Filter {
 	const branch = "refs/(heads|remotes|tags)"
 	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
 	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+spelled(".git")+tree))
+	if k == kindCreate {
+		// git would follow a link there to a directory in which the server may write each file.
+		out = append(out, All{Vnode("SYMLINK"), Regex(git + "(" + spelled("modules") + "|" + spelled("worktrees") + ")" + tree)})
+	}
 	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
 	for _, part := range []struct {
 		pre   string
@@ -146,6 +151,7 @@ func coversAll(filters []Filter, dir string) bool {
 	return slices.ContainsFunc(filters, func(f Filter) bool { return matches(f, dir+"/x") && matches(f, dir+"/x/x") })
 }
 
+// matches reports whether a filter matches a path. The object there is no link.
 func matches(f Filter, p string) bool {
 	switch f := f.(type) {
 	case Regex:

@@ -157,10 +157,10 @@ func wants(t *testing.T, p *policy.Profile, op policy.Op, name string) bool {
 	return want
 }
 
-// count is how many profiles are made: few as a rule, enough for a release with MCPJAIL_ALL.
+// count is how many profiles are made: few as a rule, and 50,000 in the long tests.
 func count(few int) int {
-	if os.Getenv("MCPJAIL_ALL") != "" {
-		return 60000
+	if os.Getenv("MCPJAIL_ALL") == "long" {
+		return 50000
 	}
 	return few
 }
@@ -212,6 +212,17 @@ func (a *answers) ask(t *testing.T, p *policy.Profile, rules []seatbelttest.Rule
 	for _, q := range questions {
 		a.compare(t, p, q.op.String()+" ("+q.as+")", name, wants(t, p, q.op, name) && !(q.op == policy.OpRead && p.HidesLater(name)),
 			seatbelttest.Allowed(rules, q.as, name, ""), func() string { return explanation(p, a.form, q.op, name) })
+	}
+	a.n += 2
+	if seatbelttest.Allowed(rules, "network-outbound", name, "") && (!p.Allows(policy.OpCreate, name) || !p.RightsAt(path.Dir(name)).Has(policy.Update)) {
+		if a.wider++; a.wider < 6 {
+			t.Errorf("wider: a socket at %q\n%s", name, dump(p))
+		}
+	}
+	if p.ProtectsFromLink(name) && seatbelttest.Allowed(rules, "file-write-create", name, "SYMLINK") {
+		if a.wider++; a.wider < 6 {
+			t.Errorf("wider: a link at %q\n%s", name, dump(p))
+		}
 	}
 	a.compare(t, p, "attributes", name, p.MediateAttributes(name) == policy.Granted, seatbelttest.Allowed(rules, "file-write-mode", name, ""),
 		func() string { return explanation(p, a.form, policy.OpWrite, name+"/.") })

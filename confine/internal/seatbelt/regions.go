@@ -71,8 +71,11 @@ func (a area) without(less []Filter) area {
 	return a
 }
 
+// makes reports whether the right is to make names.
+func (k kind) makes() bool { return k == kindCreate || k == kindSocket }
+
 func (k kind) right() policy.Rights {
-	return [...]policy.Rights{kindUpdate: policy.Update, kindCreate: policy.Create, kindDelete: policy.Delete, kindAttributes: policy.Write}[k]
+	return [...]policy.Rights{kindUpdate: policy.Update, kindCreate: policy.Create, kindSocket: policy.Create, kindDelete: policy.Delete, kindAttributes: policy.Write}[k]
 }
 
 // region returns the area of an entry less the entries below it, and for what makes and removes
@@ -81,7 +84,7 @@ func (k kind) right() policy.Rights {
 func (f *files) region(r *regions, i int) area {
 	e := f.entries[i]
 	a := area{entry: e, at: Subpath(e.Path)}
-	naming := r.kind == kindCreate || r.kind == kindDelete
+	naming := r.kind.makes() || r.kind == kindDelete
 	if naming {
 		a.less = append(a.less, Literal(e.Path))
 	}
@@ -101,7 +104,7 @@ func (f *files) region(r *regions, i int) area {
 		if f.owner(p) == i {
 			a.less = append(a.less, Literal(p))
 		}
-		if r.kind == kindCreate && f.isFolded(p) {
+		if r.kind.makes() && f.isFolded(p) {
 			folded = append(folded, p)
 		}
 	}
@@ -144,7 +147,7 @@ func (f *files) unprotected(i int, k kind, guarded bool) []Filter {
 		if rel := u[len(strings.TrimSuffix(e.Path, "/")):]; !guarded || !policy.HasProtectedName(rel) || strings.Contains(rel, "/node_modules/") {
 			names = append(names, u)
 		}
-		if k != kindCreate {
+		if !k.makes() {
 			continue
 		}
 		for d := path.Dir(u); d != e.Path && !slices.Contains(ways, d); d = path.Dir(d) {

@@ -14,6 +14,7 @@ type (
 	Literal string   // this path
 	Subpath string   // this path and everything below it
 	Regex   string   // anchored at its start, ASCII
+	Vnode   string   // an object of this type; in exclusions only
 	All     []Filter // every one of them
 	Any     []Filter // one of them
 	Not     struct{ Filter Filter }
@@ -65,6 +66,7 @@ func isPlain(s string) bool {
 func (f Literal) write(w *writer) { w.WriteString("(literal "); w.path(string(f)); w.WriteByte(')') }
 func (f Subpath) write(w *writer) { w.WriteString("(subpath "); w.path(string(f)); w.WriteByte(')') }
 func (f Regex) write(w *writer)   { w.WriteString(`(regex #"` + string(f) + `")`) }
+func (f Vnode) write(w *writer)   { w.WriteString("(vnode-type " + string(f) + ")") }
 func (f Not) write(w *writer)     { w.list("require-not", []Filter{f.Filter}) }
 func (f All) write(w *writer)     { w.joined("require-all", f) }
 func (f Any) write(w *writer)     { w.joined("require-any", f) }
