@@ -40,6 +40,9 @@ func (f *files) regions(k kind) regions {
 		if f.p.MediateAttributes(e.Path) != policy.Granted {
 			continue // no right, or all of it is protected
 		}
+		if f.form == Layered && e.Origin != policy.OriginRule && e.Origin != policy.OriginHome && policy.HasProtectedName(e.Path) {
+			continue // of packages below a protected name, which this form does not know
+		}
 		a := f.region(&r, i)
 		if e.Origin == policy.OriginHome {
 			r.own = append(r.own, a.without(f.unprotected(i, k, false)))
