@@ -112,10 +112,7 @@ func gitProtection(git string, k kind) []Filter {
 	const branch = "refs/(heads|remotes|tags)"
 	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
 	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+spelled(".git")+tree))
-	if k == kindCreate {
-		// git would follow a link there to a directory in which the server may write each file.
-		out = append(out, All{Vnode("SYMLINK"), Regex(git + "(" + spelled("modules") + "|" + spelled("worktrees") + ")" + tree)})
-	}
+	out = append(out, linkProtection(git, k)...)
 	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
 	for _, part := range []struct {
 		pre   string
@@ -131,6 +128,16 @@ func gitProtection(git string, k kind) []Filter {
 		out = append(out, expressions(part.pre, part.names, "/(.*/)?"+branch+tree)...)
 	}
 	return out
+}
+
+// linkProtection returns the filter of links in the git directories of submodules and worktrees. git
+// would follow one to a directory in which the server may write each file. A rule that names
+// something there does not change that.
+func linkProtection(git string, k kind) []Filter {
+	if k != kindCreate {
+		return nil
+	}
+	return []Filter{All{Vnode("SYMLINK"), Regex(git + "(" + spelled("modules") + "|" + spelled("worktrees") + ")" + tree)}}
 }
 
 // expressions returns the expressions of names in all their spellings, between a beginning and an end.

@@ -188,6 +188,8 @@ func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
 			}
 			if guards := partProtection(pre, name, k); e.Origin != policy.OriginRule || !coversAll(guards, e.Path) {
 				out = append(out, guards...)
+			} else if name == ".git" {
+				out = append(out, linkProtection(pre+spelled(name)+"/", k)...)
 			}
 		}
 	}
@@ -203,7 +205,7 @@ func (f *files) gitDirs(e policy.Entry, k kind) (out []Filter) {
 		}
 		guards := gitProtection(f.pre(dir), k)
 		if e.Origin == policy.OriginRule && policy.Within(e.Path, dir) && coversAll(guards, e.Path) {
-			continue
+			guards = linkProtection(f.pre(dir), k)
 		}
 		for _, g := range guards {
 			out = append(out, All{Subpath(dir), g})
