@@ -145,7 +145,7 @@ func (g *Gateway) lookUp(d *destination) error {
 // checkRequest checks a request for one URL, whose host is granted, and returns its head for the host.
 func (g *Gateway) checkRequest(d *destination, r *http1.ProxyRequest) ([]byte, error) {
 	if r.TLS {
-		return nil, &refusal{policy.DeniedUnsupported, "the program sends an https URL to its proxy, unencrypted, and does not ask for a tunnel (CONNECT)"}
+		return nil, &refusal{policy.DeniedUnsupported, "the program sends an https URL to its proxy, unencrypted, and does not ask for a tunnel (CONNECT), as axios did until May 2026"}
 	}
 	if d.verdict[protoHTTP] == verdictDeny {
 		return nil, &refusal{policy.DeniedWrongScheme, "the connection speaks " + protoHTTP.String()}
