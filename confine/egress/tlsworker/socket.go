@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errNotTaken means that the process leaves too many connections on their way.
+var errNotTaken = errors.New("it does not take its connections")
+
 // socket is one end of the socket pair. Any goroutine may send; only one at a time may receive.
 type socket struct {
 	*net.UnixConn

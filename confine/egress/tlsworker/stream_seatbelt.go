@@ -24,7 +24,7 @@ const (
 	frameHeader = 4
 	// maxHeld bounds the connections that the process has not taken yet. A socket's buffer has room
 	// for some thirty messages, and a hundred connections may begin at once.
-	maxHeld = 1024
+	maxHeld = 512
 )
 
 // wire is what one end needs to send frames and to receive them piece by piece.
@@ -86,7 +86,7 @@ func (s *socket) hold(fd int) error {
 	case s.closed:
 		return net.ErrClosed
 	case len(s.held) == maxHeld:
-		return fmt.Errorf("it has not taken %d connections", maxHeld)
+		return errNotTaken
 	}
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {

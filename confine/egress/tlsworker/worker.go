@@ -198,11 +198,15 @@ func (w *Worker) Ready() error {
 // for some hundred messages.
 const sendTimeout = 10 * time.Second
 
-// send sends a message. It kills a process that does not read.
+// send sends a message. It kills a process that does not read, or does not take its connections.
 func (w *Worker) send(m message, c *net.TCPConn) error {
 	deaf := time.AfterFunc(sendTimeout, func() { w.killFor(fmt.Sprintf("it read nothing for %v", sendTimeout)) })
 	defer deaf.Stop()
-	return w.socket.send(m, c)
+	err := w.socket.send(m, c)
+	if errors.Is(err, errNotTaken) {
+		w.killFor(err.Error())
+	}
+	return err
 }
 
 func (w *Worker) killFor(what string) {
