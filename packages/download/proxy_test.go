@@ -1,13 +1,20 @@
 package download
 
 import (
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestJailProxy: where the jail has a proxy, it carries each request with its password, also one to a
@@ -67,5 +74,60 @@ func TestJailProxy(t *testing.T) {
 		if want := base.Host + "/a"; string(text) != want {
 			t.Errorf("%s: %q", c.address, text)
 		}
+	}
+}
+
+// TestSessionProxy: with the variables of a session's proxy, a package comes from the granted registry
+// on this host, with and without TLS, and from no other.
+func TestSessionProxy(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the answer") })
+	plain, secure, other := httptest.NewServer(handler), httptest.NewTLSServer(handler), httptest.NewServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	defer other.Close()
+	cafile := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(cafile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var rules []policy.NetRule
+	for _, s := range []*httptest.Server{plain, secure} {
+		u, _ := url.Parse(s.URL)
+		port, _ := strconv.Atoi(u.Port())
+		rules = append(rules, policy.NetRule{Host: u.Hostname(), Port: port, Scheme: u.Scheme, Allow: true})
+	}
+	gateway := egress.New(egress.Options{Rules: rules})
+	defer gateway.Close()
+	listeners, port, err := egress.NewProxyListeners()
+	if err != nil {
+		t.Fatal(err)
+	}
+	password := egress.NewProxyPassword()
+	gateway.ServeProxy(listeners, password)
+	variables := map[string]string{"npm_config_cafile": cafile}
+	for _, v := range egress.ProxyVariables(port, password, "node") {
+		variables[v.Name] = v.Value
+	}
+	for _, c := range []struct {
+		site *httptest.Server
+		want string
+	}{{plain, "the answer"}, {secure, "the answer"}, {other, ""}} {
+		r, err := newTestRegistry(t, c.site.URL, variables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, _ := url.Parse(c.site.URL)
+		body, _, err := r.get(t.Context(), c.site.URL+"/a", base, nil)
+		var got []byte
+		if err == nil {
+			got, _ = io.ReadAll(body)
+			body.Close()
+		}
+		if string(got) != c.want {
+			t.Errorf("%s: %q, %v", c.site.URL, got, err)
+		}
+		r.client.CloseIdleConnections()
+	}
+	if d := gateway.Denials(); len(d) != 1 || !strings.HasSuffix(other.URL, strings.TrimPrefix(d[0].Target, "localhost")) {
+		t.Errorf("%v", d)
 	}
 }
