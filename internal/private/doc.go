@@ -21,6 +21,7 @@
 //
 //   - On Windows, owners and modes are not checked: access control lists decide there.
 //   - POSIX access control lists are not read. Where one lets others write, the mask that it needs
-//     for that shows in the mode, as the rights of the group.
+//     for that shows in the mode, as the rights of the group. The lists of macOS have no mask, so what
+//     they grant to others is not seen.
 //   - The user's own programs can change these files. The jail hides them from servers.
 package private
