@@ -31,4 +31,19 @@
 //
 // When the socket ends, the process ends, and its connections with it. Connections that come
 // later are refused, because the authority is gone as well.
+//
+// # macOS
+//
+// This part is not yet run on a Mac. sandbox-exec starts the program under rules of its own
+// (seatbelt.CompileTLS). A stream carries the messages, each after its length. With the rules comes
+// what must be refused: a directory of the user, a port, a signal to mcp-jail, a program. All of it
+// works for the launcher. The process tries each, and does no work unless each fails with EPERM. A
+// connection of the launcher must work, or the start fails.
+//
+// The launcher reads the host's roots: SSL_CERT_FILE, or else /etc/ssl/cert.pem. Limits:
+//
+//   - What the user added to a keychain is in neither file. SSL_CERT_DIR is not read.
+//   - Memory has no hard limit. Go collects more often above 64 MiB.
+//   - The system does not end the process with mcp-jail. It ends itself when the socket does, so one
+//     that was taken over can stay, in its sandbox and with the connections that it has.
 package tlsworker
