@@ -3,16 +3,12 @@ package gateway
 import (
 	"net"
 	"os"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
-
-// ReceiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
-const ReceiveTimeout = 200 * time.Millisecond
 
 // Passed holds the sockets that a jail passes to the launcher.
 type Passed struct {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -25,6 +26,9 @@ import (
 
 // StepTLS is the step of a start that starts mcp-jail-tls.
 const StepTLS = "requests"
+
+// ReceiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
+const ReceiveTimeout = 200 * time.Millisecond
 
 // FindTLS looks for mcp-jail-tls and for the host's bundles of certificate authorities, if the
 // profile has rules about requests.
