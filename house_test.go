@@ -163,12 +163,13 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/selftest":        {"internal/attempt", "internal/features", "internal/plan", "internal/sandboxexec", "internal/seatbelt", "internal/spec", "internal/step"},
 	"confine/internal/seatbelt":        {},
+	"confine/internal/sandboxlog":      {},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
 	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},

@@ -40,6 +40,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/internal/attempt/attempt.go":        {"programs of the system and of the self-test's own, inside of its jails and as their control", "PATH"},
 	"confine/internal/attempt/process.go":        {"the same", "the same"},
 	"confine/internal/jail/start_linux.go":       {"no program: it names the call in an error", ""},
+	"confine/internal/sandboxlog/log.go":         {"/usr/bin/log of macOS, which tells what a sandbox refused", "PATH and LANG, as constants"},
 }
 
 // startingCalls are what starts a program, for each package that has it. The constants are those

@@ -284,7 +284,7 @@ func heuristics(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if f, ok := limits.AnalyzeSignal(c); ok {
 		return f, true
 	}
-	if f, ok := starts.BrowserSandbox(lines); ok {
+	if f, ok := starts.BrowserSandbox(c, lines); ok {
 		return f, true
 	}
 	if f, ok := limits.Analyze(c, lines); ok {

@@ -100,7 +100,7 @@ func (t *Target) unreachableArguments() string {
 func (t *Target) evidence() diagnostics.Evidence {
 	checks := pathChecks{&t.Host, t.Policy}
 	return diagnostics.Evidence{
-		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
+		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(), Canonical: resolveLinks,
 		Guarded: checks.guarded, Shared: checks.shared, Sensitive: checks.sensitive, Try: t.Attempt,
 	}

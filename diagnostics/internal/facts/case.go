@@ -69,6 +69,10 @@ func (f Finding) Unfixable(why string) Finding {
 	return f
 }
 
+// Mac reports whether the jail is macOS's. It refuses with EPERM, hides no name, and has one way to
+// hosts: the session's proxy.
+func (c *Case) Mac() bool { return c.Evidence.System == "darwin" }
+
 // Show returns a path as the configuration writes it, sanitized and in quotes.
 func (c *Case) Show(path string) string { return c.Quote(c.Writer.Display(path)) }
 

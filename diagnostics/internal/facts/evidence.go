@@ -17,6 +17,7 @@ type Evidence struct {
 	Server string
 	Tool   string // the tool that was called; "" outside of a call
 	Method string // the request that failed: "tools/list", "tools/call"; "" for none
+	System string // the operating system, as Go names it; "" is Linux
 
 	// Profile is the profile that the server ran under. Without it no cause can be Likely.
 	Profile *policy.Profile

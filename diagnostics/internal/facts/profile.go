@@ -2,6 +2,7 @@ package facts
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -21,9 +22,31 @@ var jailPlaces = []struct {
 	{"/etc/hosts", policy.Read}, {"/etc/resolv.conf", policy.Read},
 }
 
+// macPlaces are those of macOS. The objects are the host's, but for the directory of TMPDIR.
+var macPlaces = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/fd"}
+
+func macPlace(path string) (place string, rights policy.Rights) {
+	for _, tmp := range []string{"/private/tmp/", "/tmp/"} {
+		// TMPDIR of a session: its name is chosen at the start and is in no profile.
+		if rest, ok := strings.CutPrefix(path, tmp+"mj-"); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			return tmp + "mj-" + name, policy.AllRights
+		}
+	}
+	for _, place := range macPlaces {
+		if policy.Within(path, place) {
+			return place, policy.Read | policy.Update
+		}
+	}
+	return "", 0
+}
+
 // JailPlace returns the place of the jail that decides about path and the rights there, or
 // "" if an entry of the profile decides.
 func (c *Case) JailPlace(path string) (place string, rights policy.Rights) {
+	if c.Mac() {
+		return macPlace(path)
+	}
 	entry, covered := c.Profile.Find(path)
 	for _, o := range jailPlaces {
 		if policy.Within(path, o.path) && (!covered || len(entry.Path) < len(o.path)) {

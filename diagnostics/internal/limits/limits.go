@@ -70,7 +70,7 @@ var limitWords = []struct {
 	words, with []string
 }{
 	{report.KeyProcesses, "EAGAIN", []string{"can't start new thread", "cannot start new thread", "cannot fork", "can't fork", "fork: retry", "unable to create native thread", "unable to create new native thread", "pthread_create failed", "failed to create new os thread", "failed to spawn thread"}, nil},
-	{report.KeyProcesses, "EAGAIN", []string{"eagain", "resource temporarily unavailable", "os error 11)", "errno 11]"}, []string{"fork", "spawn", "thread", "clone", "process"}},
+	{report.KeyProcesses, "EAGAIN", []string{"eagain", "resource temporarily unavailable", "os error 11)", "errno 11]", "os error 35)", "errno 35]"}, []string{"fork", "spawn", "thread", "clone", "process"}},
 	{report.KeyOpenFiles, "EMFILE", []string{"emfile", "too many open files", "os error 24)", "errno 24]"}, nil},
 	{report.KeyFileSize, "EFBIG", []string{"efbig", "file too large", "file size limit exceeded", "os error 27)", "errno 27]"}, nil},
 	{report.KeyMemory, "ENOSPC", []string{"enospc", "no space left on device", "os error 28)", "errno 28]"}, []string{"/tmp", "/dev/shm"}},
@@ -101,6 +101,9 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			}
 			if !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) || limit(c, l.key) <= 0 {
 				continue
+			}
+			if l.key == report.KeyMemory && c.Mac() {
+				continue // no directory of its jail is in memory
 			}
 			if l.key == report.KeyOpenFiles && strings.Contains(lower, "in system") {
 				continue // ENFILE: the host's own limit
@@ -136,7 +139,7 @@ func AnalyzeSignal(c *facts.Case) (f facts.Finding, ok bool) {
 		f.Note = "it was killed, which happens when the jail's processes use more than memory_mb = " + strconv.Itoa(limits.MemoryMB)
 		f.Fix = "it may need more memory"
 		return f, true
-	case facts.SignalName(sig) == "SIGSYS":
+	case facts.SignalName(sig) == "SIGSYS" && !c.Mac():
 		return facts.Finding{Note: "a seccomp filter ended it because of a system call: the filter of the jail, or one of its own"}, true
 	case facts.SignalName(sig) == "SIGXFSZ" && limits.FileSizeMB > 0:
 		f := Raise(c, report.KeyFileSize)

@@ -17,6 +17,9 @@ import (
 func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	name := loopbackName(ref.Name)
 	target := said.Endpoint(name, ref.Port)
+	if f, ok := textUnproxied(c, ref, target); ok {
+		return f
+	}
 	if grantsHost(c.Profile.Net, name, ref.Port, ref.Scheme) {
 		return facts.Finding{
 			Note: "the policy grants " + c.Quote(target) + ": the name or the connection failed outside of the jail",

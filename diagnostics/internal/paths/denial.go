@@ -36,6 +36,10 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		// The profile allows what the jail refused, so no line would help.
 		f := facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{})
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
+		if c.Mac() {
+			f.Fix = "the policy grants this; on macOS the jail is narrower beside protected names and for links: see " + c.PlanCommand()
+			f.NoLine = true
+		}
 		if strings.HasPrefix(d.Operation, "rename") {
 			// The record holds only the new name. The refusal concerns the old name.
 			f.Hint.Explain = report.PageFsMove

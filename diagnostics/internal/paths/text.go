@@ -183,10 +183,12 @@ func attributeParent(c *facts.Case, sure report.Attribution, path string, missin
 }
 
 func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here facts.Existence, missing policy.Rights) facts.Finding {
-	switch here {
-	case facts.Unknown:
+	switch {
+	case here == facts.Unknown, here == facts.Present && c.Mac() && ref.Errno: // macOS refuses with EPERM
 		return facts.Finding{}
-	case facts.Present:
+	case here == facts.Absent && c.Mac():
+		return facts.Finding{Note: c.Show(path) + " does not exist on this host either"}
+	case here == facts.Present:
 		// The server may read it. It did not find it only if the jail has its own object there.
 		if missing == 0 {
 			if private, _ := c.JailPlace(path); private != "" {

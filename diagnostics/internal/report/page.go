@@ -31,6 +31,7 @@ const (
 	PageNetRequest     Page = "net-request"
 	PageNetLimit       Page = "net-limit"
 	PageNetUnreachable Page = "net-unreachable"
+	PageNetProxy       Page = "net-proxy"
 	PageInbound        Page = "inbound"
 	PageSecret         Page = "secret"
 	PageLeak           Page = "leak"

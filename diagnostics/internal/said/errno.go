@@ -31,14 +31,14 @@ var faultSignatures = []struct {
 	words []string
 }{
 	{ReadOnly, "EROFS", []string{"EROFS"}, []string{"read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
+	{Refused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted", "file system sandbox blocked"}},
 	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
-	{Refused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted"}},
 	{Busy, "EBUSY", []string{"EBUSY"}, []string{"resource busy", "os error 16)", "os { code: 16,", "errno 16]"}},
 	{Network, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
 	{Network, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
 	{Network, "ENETUNREACH", []string{"ENETUNREACH", "EHOSTUNREACH"}, []string{"network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
 	{Network, "ENOTCACHED", []string{"ENOTCACHED"}, []string{"only-if-cached"}}, // npm in offline mode
-	{Network, "ECONNREFUSED", []string{"ECONNREFUSED"}, []string{"connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror"}},
+	{Network, "ECONNREFUSED", []string{"ECONNREFUSED"}, []string{"connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror", "connect tunnel failed, response 40", "from proxy after connect", "proxy response (40", "proxy authentication required", "proxyconnect tcp"}},
 	{Network, "a failed connection", nil, []string{"fetch failed", "failed to fetch", "error trying to connect", "failed to connect", "could not connect", "couldn't connect", "can't connect to", "cannot connect to host", "connect call failed", "failed, reason:", "refused. check that the hostname", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
 	{Absent, "ENOENT", []string{"ENOENT", "ENOTDIR"}, []string{"no such file", "not a directory", "directory nonexistent", "nosuchfile", "filenotfound", "os error 2)", "os { code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "err_file_not_found", "cannot find the file", "does not exist", "doesn't exist", "not found", "can't cd to", "couldn't open file",
 		"cannot access", "could not access", "unable to access", "not accessible", "inaccessible"}},
@@ -60,6 +60,13 @@ func MatchFault(line string) (Fault, string) {
 		}
 	}
 	return NoFault, ""
+}
+
+// NamesErrno reports whether a line has the error ENOENT itself. Programs say "not found" after
+// other errors, too.
+func NamesErrno(line string) bool {
+	return HasWord(line, "ENOENT") || HasWord(line, "ENOTDIR") ||
+		ContainsAny(strings.ToLower(line), []string{"no such file or directory", "os error 2)", "os { code: 2,", "errno 2]"})
 }
 
 // HasWord reports whether name is in line as a separate word.

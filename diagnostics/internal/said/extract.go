@@ -22,6 +22,7 @@ type Reference struct {
 	Bare      bool          // of a path: may also be a word of the sentence
 	Port      int           // of a host
 	Scheme    string        // of a host
+	Direct    bool          // of a host: the error is that of a lookup or a connection by the program itself, and not by a proxy
 	From      string        // of a path: the file that imports it; the path is that of a module or its name alone
 	Asked     bool          // of a variable: the text clearly asks for it
 	// database: of a path: a file of SQLite, which keeps a journal beside it
@@ -29,7 +30,8 @@ type Reference struct {
 	// vague: the line holds the name and the fault, but no pattern connects them. If the policy
 	// refuses an earlier name of the line, a vague reference counts only if it is a variable.
 	Vague bool
-	Line  int // distance from the failure: 0 is the closest line
+	Errno bool // the line has the error of an absent file itself: see NamesErrno
+	Line  int  // distance from the failure: 0 is the closest line
 }
 
 type Kind uint8
@@ -76,10 +78,12 @@ func References(lines []string, escaped Escapes) []Reference {
 		if IsStackFrame(line) || RefusedElsewhere(line) {
 			continue
 		}
-		f, _ := MatchFault(line)
+		f, signature := MatchFault(line)
 		refs := append(gitReferences(line, f), moduleReferences(lines, i)...)
 		if len(refs) == 0 {
-			refs = pathReferences(line, f)
+			refs = slices.DeleteFunc(pathReferences(line, f), func(ref Reference) bool {
+				return strings.HasPrefix(ref.Name, "lookup ") // Go's word before a host
+			})
 		}
 		// A line with a fault and no name belongs to the lines above it.
 		named := slices.ContainsFunc(refs, func(ref Reference) bool { return !ref.Bare })
@@ -89,7 +93,8 @@ func References(lines []string, escaped Escapes) []Reference {
 		}
 		refs = append(refs, escaped.whole(line, slices.Concat(hostReferences(line, f), programReferences(line), variableReferences(line)))...)
 		for _, ref := range refs {
-			ref.Line = i
+			ref.Line, ref.Errno = i, f == Absent && NamesErrno(line)
+			ref.Direct = ref.Kind == Host && (f == Refused || signature == "ENOTFOUND" || signature == "EAI_AGAIN")
 			all = append(all, ref)
 		}
 		if len(all) >= maxReferences {

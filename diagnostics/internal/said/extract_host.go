@@ -61,14 +61,8 @@ func hostReferences(line string, f Fault) (refs []Reference) {
 			refs = append(refs, ref)
 		}
 	}
-	// node names the address also where the kernel refused the connection.
+	// node, Go and libpq name the address also where the kernel refused the connection.
 	for _, m := range nodeAddr().FindAllStringSubmatch(line, 4) {
-		add(m[1], m[2], "")
-	}
-	if f != Network {
-		return refs
-	}
-	for _, m := range nodeName().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
 	for _, m := range goName().FindAllStringSubmatch(line, 2) {
@@ -77,14 +71,20 @@ func hostReferences(line string, f Fault) (refs []Reference) {
 	for _, m := range goAddr().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
 	}
+	for _, m := range pgHost().FindAllStringSubmatch(line, 2) {
+		add(m[1], m[2], "tcp")
+	}
+	if f != Network {
+		return refs
+	}
+	for _, m := range nodeName().FindAllStringSubmatch(line, 4) {
+		add(m[1], m[2], "")
+	}
 	for _, m := range poolHost().FindAllStringSubmatch(line, 2) {
 		add(m[2], m[3], strings.ToLower(m[1]))
 	}
 	for _, m := range portHost().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
-	}
-	for _, m := range pgHost().FindAllStringSubmatch(line, 2) {
-		add(m[1], m[2], "tcp")
 	}
 	addRefused(line, add)
 	for _, m := range javaName().FindAllStringSubmatch(line, 2) {

@@ -177,13 +177,17 @@ func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 }
 
 // BrowserSandbox recognises the messages of Chromium that it cannot build its own sandbox.
-func BrowserSandbox(lines []string) (f facts.Finding, ok bool) {
-	words := []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"}
+func BrowserSandbox(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	words := []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox", "sandbox_apply"}
+	why := "which refuses user namespaces"
+	if c.Mac() {
+		why = "since macOS allows no sandbox inside another"
+	}
 	if !slices.ContainsFunc(lines, func(line string) bool { return said.ContainsAny(strings.ToLower(line), words) }) {
 		return f, false
 	}
 	return facts.Finding{
-		Note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
+		Note: "a browser cannot build its own sandbox in the jail, " + why,
 		Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false), since the jail is around it, and with --headless, since the jail has no display",
 		Hint: report.Hint{Explain: report.PageBrowser},
 	}, true

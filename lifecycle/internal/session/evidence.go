@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	ev := diagnostics.Evidence{
 		Stage:           stage,
 		Server:          s.Profile.Server,
+		System:          runtime.GOOS,
 		Profile:         s.Profile,
 		FromCommandLine: s.Client.Config.FromCommandLine,
 		CommandLine:     s.Client.Config.Line,

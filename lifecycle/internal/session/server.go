@@ -42,6 +42,8 @@ type Server struct {
 	Answers        *mcpproxy.Share          // of what SendAsync has not written yet
 	lastNonMessage time.Time                // used by the goroutine that reads the server
 	lost           lostAnswers
+	asking         atomic.Bool // see askLater
+	unasked        time.Time   // the refusals since then were not asked for; the goroutine that reads the server uses it
 }
 
 func (s *Server) Init(c *Client, p *policy.Profile) {

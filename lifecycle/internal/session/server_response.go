@@ -79,6 +79,9 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		ev.Unanswered = nil
 	}
 	d := diagnostics.Diagnose(ev)
+	if failed {
+		s.askLater(&ev, &d, c.Start)
+	}
 	if d.Silent() {
 		s.recordDiagnosis(d)
 		return
@@ -120,7 +123,9 @@ func (s *Server) AnnotateError(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppr
 		ev = s.Evidence(diagnostics.StageList, c, time.Time{})
 	}
 	ev.Text = FailureText(f, e)
-	if d := s.Diagnose(ev); !d.Silent() {
+	d := s.Diagnose(ev)
+	s.askLater(&ev, &d, c.Start)
+	if !d.Silent() {
 		addDiagnosisToError(f, e, d)
 	}
 }

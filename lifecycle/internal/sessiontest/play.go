@@ -79,6 +79,10 @@ type Fake struct {
 
 	Unanswered []policy.Unanswered
 
+	Log   []policy.Denial // what the system's log has: see session.DenialAsker
+	Asked []time.Time     // since when it was asked for
+	Hold  chan struct{}   // an answer of the log waits until it is closed; nil: none waits
+
 	Mu     sync.Mutex
 	Proc   *fakeProcess
 	Starts int
@@ -165,6 +169,23 @@ func (p *fakeProcess) Denials() []policy.Denial {
 		out = append(out, d)
 	}
 	return out
+}
+
+// AskDenials implements session.DenialAsker.
+func (p *fakeProcess) AskDenials(_ context.Context, since time.Time) {
+	p.fake.Mu.Lock()
+	p.fake.Asked = append(p.fake.Asked, since)
+	p.fake.Mu.Unlock()
+	if p.fake.Hold != nil {
+		<-p.fake.Hold
+	}
+	p.fake.Mu.Lock()
+	defer p.fake.Mu.Unlock()
+	for _, d := range p.fake.Log {
+		d.Time = time.Now()
+		p.fake.Denials = append(p.fake.Denials, d)
+	}
+	p.fake.Log = nil
 }
 
 // Refuse adds the refusal of a program, now.
