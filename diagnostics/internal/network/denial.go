@@ -17,6 +17,9 @@ import (
 
 // AnalyzeDenial analyzes a denial of the jail's network.
 func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
+	if d.Reason == policy.DeniedDirect && len(c.Profile.Net) == 0 {
+		d.Reason = "" // there is no proxy: a rule for the host comes first
+	}
 	f := causeOfNetDenial(c, d, cause)
 	if f.Hint.Explain == "" {
 		f.Hint.Explain = report.PageOfReason(d.Reason)
@@ -25,13 +28,13 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 }
 
 func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
-	if d.Reason == policy.DeniedDirect && len(c.Profile.Net) > 0 {
+	if d.Reason == policy.DeniedDirect {
 		return unproxied(c, d, cause)
 	}
 	if d.Operation == "listen" {
 		return refusedPort(c, d, cause)
 	}
-	if report.IsNamelessLookup(d) || d.Reason == policy.DeniedDirect && strings.HasPrefix(d.Target, "*") || d.Operation == "socket" {
+	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// A jail without a network has no resolver that could see the name.
 		f := facts.Refused(report.Certain, d.Axis, "", d.Operation, "the jail refused "+report.LookupPhrase+report.ProgramAndCount(d), grants.Grant{})
 		f.Fix = "grant the host that the server needs (see its documentation or its error)"
