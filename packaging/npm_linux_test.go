@@ -56,12 +56,19 @@ func newNPMWorld(t *testing.T) *npmWorld {
 	return w
 }
 
+// npmTargets are the systems and processors that npm has programs for.
+var npmTargets = []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"}
+
 // packed returns the packages as npm pack makes them.
 func packed(t *testing.T, base string) (all []registry.Package) {
 	t.Helper()
-	built := programs(t, base) // in both packages: npm must leave the other one out
-	run(t, exec.Command("node", "npm/stage.mjs", version, base+"/staged", "x64="+built, "arm64="+built))
-	for _, name := range []string{"mcp-jail", "linux-x64", "linux-arm64"} {
+	built := programs(t, base) // in all packages: npm must leave the other ones out
+	stage := []string{"npm/stage.mjs", version, base + "/staged"}
+	for _, name := range npmTargets {
+		stage = append(stage, name+"="+built)
+	}
+	run(t, exec.Command("node", stage...))
+	for _, name := range append([]string{"mcp-jail"}, npmTargets...) {
 		dir := filepath.Join(base, "packed", name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -267,8 +274,9 @@ func TestNPMRefusals(t *testing.T) {
 	}
 	const launcher = "./npm/mcp-jail/bin/mcp-jail.js"
 	for _, c := range []struct{ platform, processor, says string }{
-		{"darwin", "arm64", "mcp-jail: it does not run on darwin: its jails are made by the Linux kernel.\n  Run your MCP client in Linux: "},
+		{"freebsd", "arm64", "mcp-jail: it does not run on freebsd: its jails are made by the kernels of Linux and macOS.\n  Run your MCP client in Linux: "},
 		{"win32", "x64", "WSL 2 on Windows"},
+		{"darwin", "arm64", "mcp-jail: its package @mcp-jail/darwin-arm64 is missing: optional dependencies were left out"},
 		{"linux", "riscv64", "mcp-jail: there is no package for the processor riscv64, only for x64 and arm64.\n  Build it with Go: "},
 		{"linux", "x64", "mcp-jail: its package @mcp-jail/linux-x64 is missing: optional dependencies were left out"},
 	} {

@@ -17,15 +17,21 @@ version=$(node -p 'require("./dist/metadata.json").version')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# unpack PROCESSOR prints the directory of the programs in the archive of a processor.
+# unpack SYSTEM_PROCESSOR prints the directory of the programs in an archive, which must be whole.
 unpack() {
 	mkdir "$work/$1"
-	tar -C "$work/$1" --strip-components=1 -xzf "dist/mcp-jail_${version}_linux_$1.tar.gz"
+	tar -C "$work/$1" --strip-components=1 -xzf "dist/mcp-jail_${version}_$1.tar.gz"
+	bash packaging/complete.sh "$work/$1" >&2
 	echo "$work/$1"
 }
-node packaging/npm/stage.mjs "$version" "$work/npm" "x64=$(unpack amd64)" "arm64=$(unpack arm64)"
+linux_x64=$(unpack linux_amd64)
+linux_arm64=$(unpack linux_arm64)
+darwin_x64=$(unpack darwin_amd64)
+darwin_arm64=$(unpack darwin_arm64)
+node packaging/npm/stage.mjs "$version" "$work/npm" \
+	"linux-x64=$linux_x64" "linux-arm64=$linux_arm64" "darwin-x64=$darwin_x64" "darwin-arm64=$darwin_arm64"
 mkdir -p dist/npm dist/homebrew
-for package in linux-x64 linux-arm64 mcp-jail; do # the launcher last: it needs the others
+for package in linux-x64 linux-arm64 darwin-x64 darwin-arm64 mcp-jail; do # the launcher last: it needs the others
 	(cd "$work/npm/$package" && npm pack --loglevel=error --pack-destination "$OLDPWD/dist/npm")
 done
 bash packaging/formula.sh "$version" dist/checksums.txt >dist/homebrew/mcp-jail.rb

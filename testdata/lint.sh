@@ -53,6 +53,9 @@ drop() { grep -vE "$1" || true; }
 echo "documents"
 go test -count=1 -run '^Test(Document|SourceNamesDocuments|ReadmeFigures)' . ./cmd/internal/commands
 
+echo "workflows"
+"$(tool actionlint)" -shellcheck= -pyflakes= .github/workflows/*.yml
+
 echo "staticcheck"
 staticcheck=$(tool staticcheck)
 # check OS PACKAGE... runs staticcheck, whose status is 1 if it has findings. It keeps findings

@@ -1,18 +1,19 @@
 // Writes the npm packages of a release, ready for npm pack:
 //
-//   node stage.mjs VERSION OUT x64=PROGRAMS arm64=PROGRAMS
+//   node stage.mjs VERSION OUT linux-x64=PROGRAMS darwin-arm64=PROGRAMS ...
 //
-// PROGRAMS is a directory with the three programs for Linux on that processor. OUT gets
-// mcp-jail, and linux-x64 and linux-arm64, which are @mcp-jail/linux-x64 and so on.
+// PROGRAMS is a directory with the three programs for that system and processor, as node names
+// them. OUT gets mcp-jail, and linux-x64 and so on, which are @mcp-jail/linux-x64 and so on.
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const [version, out, ...platforms] = process.argv.slice(2);
 if (!out || platforms.length === 0) {
-  console.error("usage: node stage.mjs VERSION OUT PROCESSOR=PROGRAMS...");
+  console.error("usage: node stage.mjs VERSION OUT SYSTEM-PROCESSOR=PROGRAMS...");
   process.exit(2);
 }
+const systems = { linux: "Linux", darwin: "macOS" };
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..", "..");
 const launcher = JSON.parse(readFileSync(join(here, "mcp-jail", "package.json"), "utf8"));
@@ -27,17 +28,22 @@ function write(dir, about) {
 
 const dependencies = {};
 for (const platform of platforms) {
-  const [processor, programs] = platform.split("=");
-  const name = `@mcp-jail/linux-${processor}`;
-  const dir = join(out, `linux-${processor}`);
+  const [target, programs] = platform.split("=");
+  const [system, processor] = target.split("-");
+  if (!systems[system] || !programs) {
+    console.error(`stage.mjs: ${platform} is no system with its programs`);
+    process.exit(2);
+  }
+  const name = `@mcp-jail/${target}`;
+  const dir = join(out, target);
   dependencies[name] = version;
   write(dir, {
     ...common,
     name,
     version,
-    description: `The programs of mcp-jail for Linux on ${processor}`,
+    description: `The programs of mcp-jail for ${systems[system]} on ${processor}`,
     files: ["bin", "THIRD_PARTY_LICENSES"],
-    os: ["linux"],
+    os: [system],
     cpu: [processor],
     preferUnplugged: true,
   });
@@ -46,7 +52,7 @@ for (const platform of platforms) {
     cpSync(join(programs, program), join(dir, "bin", program));
     chmodSync(join(dir, "bin", program), 0o755);
   }
-  writeFileSync(join(dir, "README.md"), `The programs of mcp-jail for Linux on ${processor}.\n`);
+  writeFileSync(join(dir, "README.md"), `The programs of mcp-jail for ${systems[system]} on ${processor}.\n`);
 }
 cpSync(join(here, "mcp-jail"), join(out, "mcp-jail"), { recursive: true });
 write(join(out, "mcp-jail"), { ...launcher, version, files: ["bin", "THIRD_PARTY_LICENSES"], optionalDependencies: dependencies });

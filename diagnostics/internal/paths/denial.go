@@ -33,19 +33,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		cause += ", which exists on the host: the jail has a " + private + " of its own"
 	}
 	if missing == 0 {
-		// The profile allows what the jail refused, so no line would help.
-		f := facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{})
-		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
-		if c.Mac() {
-			f.Fix = "the policy grants this; on macOS the jail is narrower beside protected names and for links: see " + c.PlanCommand()
-			f.NoLine = true
-		}
-		if strings.HasPrefix(d.Operation, "rename") {
-			// The record holds only the new name. The refusal concerns the old name.
-			f.Hint.Explain = report.PageFsMove
-			f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + c.PlanCommand()
-		}
-		return f
+		return grantedDenial(c, d, facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{}))
 	}
 	// These fail outside the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
@@ -72,4 +60,20 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		f.Fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + c.PlanCommand()
 	}
 	return withhold(c, forSocket(c, f, ref.IsConnect), ref.IsConnect)
+}
+
+// grantedDenial completes the finding about a denial that the profile allows, so that no line would
+// help.
+func grantedDenial(c *facts.Case, d policy.Denial, f facts.Finding) facts.Finding {
+	switch {
+	case strings.HasPrefix(d.Operation, "rename"):
+		// The record holds only the new name. The refusal concerns the old name.
+		f.Hint.Explain = report.PageFsMove
+		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + c.PlanCommand()
+	case c.Mac():
+		f.Fix, f.NoLine = "the policy grants this; on macOS the jail is narrower beside protected names and for links: see "+c.PlanCommand(), true
+	default:
+		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
+	}
+	return f
 }

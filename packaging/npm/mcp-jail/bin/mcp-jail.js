@@ -8,6 +8,7 @@ const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 const { dirname, join } = require("node:path");
 
+const systems = ["linux", "darwin"];
 const processors = ["x64", "arm64"];
 const name = `@mcp-jail/${process.platform}-${process.arch}`;
 
@@ -20,9 +21,9 @@ function fail(...lines) {
 
 // find returns the path of the program.
 function find() {
-  if (process.platform !== "linux") {
+  if (!systems.includes(process.platform)) {
     fail(
-      `it does not run on ${process.platform}: its jails are made by the Linux kernel.`,
+      `it does not run on ${process.platform}: its jails are made by the kernels of Linux and macOS.`,
       "Run your MCP client in Linux: in WSL 2 on Windows, in a virtual machine or a container elsewhere.",
     );
   }
