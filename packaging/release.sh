@@ -11,6 +11,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# A release for macOS that Apple has not notarised would not start there, so it is none.
+case " $* " in
+*" --snapshot "*) echo "a snapshot: the programs for macOS are neither signed nor notarised" >&2 ;;
+*)
+	for name in MACOS_SIGN_P12 MACOS_SIGN_PASSWORD MACOS_NOTARY_ISSUER_ID MACOS_NOTARY_KEY_ID MACOS_NOTARY_KEY; do
+		if [ -z "${!name:-}" ]; then
+			echo "$name is not set: the programs for macOS cannot be signed and notarised" >&2
+			exit 1
+		fi
+	done
+	;;
+esac
+
 goreleaser release --clean "$@"
 
 version=$(node -p 'require("./dist/metadata.json").version')

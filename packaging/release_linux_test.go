@@ -111,3 +111,33 @@ func TestNPMStage(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseUnsigned: a release without one of the secrets of Apple fails before it builds, and a
+// snapshot says that it is unsigned.
+func TestReleaseUnsigned(t *testing.T) {
+	dir := directory(t)
+	write(t, dir+"/goreleaser", "#!/bin/sh\necho built >&2\nexit 9\n")
+	testkit.Must(t, os.Chmod(dir+"/goreleaser", 0o755))
+	secrets := []string{"MACOS_SIGN_P12=x", "MACOS_SIGN_PASSWORD=x", "MACOS_NOTARY_ISSUER_ID=x", "MACOS_NOTARY_KEY_ID=x", "MACOS_NOTARY_KEY=x"}
+	release := func(env []string, args ...string) string {
+		cmd := exec.Command("bash", append([]string{"release.sh"}, args...)...)
+		cmd.Env = append(env, "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("%s: it succeeds: %s", args, out)
+		}
+		return string(out)
+	}
+	for i, secret := range secrets {
+		name, _, _ := strings.Cut(secret, "=")
+		if said := release(slices.Delete(slices.Clone(secrets), i, i+1)); !strings.Contains(said, name+" is not set") || strings.Contains(said, "built") {
+			t.Errorf("without %s: %s", name, said)
+		}
+	}
+	if said := release(secrets); said != "built\n" {
+		t.Errorf("with all: %s", said)
+	}
+	if said := release(nil, "--snapshot", "--skip=sign,docker"); !strings.Contains(said, "neither signed nor notarised") || !strings.Contains(said, "built") {
+		t.Errorf("a snapshot: %s", said)
+	}
+}
