@@ -30,7 +30,7 @@ server time uvx mcp-server-time
 
 failed=
 for name in everything filesystem memory thinking time; do
-	if ! "$program" install --yes "$name" || ! (cd project && "$program" check --probe "$@" "$name"); then
+	if ! (cd project && "$program" install --yes "$name") || ! (cd project && "$program" check --probe "$@" "$name"); then
 		failed="$failed $name"
 	fi
 done
