@@ -60,7 +60,6 @@ var openFiles = map[string]string{
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/egress/tlsworker": ofJail,
 	"confine/internal/attempt/attempt.go":  "files of the self-test, which it makes and names",
-	"confine/internal/attempt/canaries.go": "a name in a directory that every user may write",
 	"confine/internal/attempt/process.go":  "files of the self-test",
 	"confine/internal/selftest/prove.go":   "a directory with a short path, in one that every user may write",
 	"confine/internal/selftest/run.go":     "below a directory that package private has made and locked",

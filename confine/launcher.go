@@ -37,6 +37,10 @@ type Launcher struct {
 	// and Start waits for it.
 	BeforeExec func(context.Context) error
 
+	// Say gets a line about what takes longer than a second before a start: the self-test of a Mac. nil
+	// is silent.
+	Say func(string)
+
 	// Unmediated leaves the decisions about files to the kernel alone if the jail has
 	// namespaces. A program that makes many files is then faster, and refused calls are not
 	// recorded. Start refuses a profile whose rules need mediation.
@@ -137,6 +141,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), detect(p)
+	host.Proof = proved(ctx, host.Proof, l.Say)
 	host.Overlay = cachedOverlay(p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {

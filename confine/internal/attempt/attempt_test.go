@@ -39,19 +39,3 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 }
-
-// TestCanaries tests that a process without a jail is told at the first attempt, and that an empty
-// list of canaries passes nothing.
-func TestCanaries(t *testing.T) {
-	dir := t.TempDir()
-	c := Canaries{File: filepath.Join(dir, "canary"), Dir: dir, Temp: dir, Name: "made", Port: 1, Launcher: os.Getpid()}
-	if err := os.WriteFile(c.File, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Try(); err == nil || err.Error() != "read a private file of mcp-jail: works, and must be refused with EPERM" {
-		t.Errorf("without a jail: %v", err)
-	}
-	if err := (Canaries{}).Try(); err == nil {
-		t.Error("no canaries: no error")
-	}
-}

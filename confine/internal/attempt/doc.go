@@ -1,4 +1,3 @@
 // Package attempt makes single calls of the system that a jail must refuse or let through, and says
-// what came of them. The self-test of macOS ([Serve]) makes them outside and inside of a jail, and
-// each start makes a few ([Canaries]).
+// what came of them. The self-test of macOS makes them outside and inside of a jail ([Serve]).
 package attempt
