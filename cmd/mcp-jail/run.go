@@ -25,7 +25,7 @@ const softMemory = 64 << 20
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
 	debug.SetMemoryLimit(softMemory)
-	launcher := confine.Launcher{Umask: c.Umask}
+	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	// The jail's init starts while the command line and the policy are read.
 	launcher.Prepared = launcher.Prepare()
 	defer launcher.Prepared.Close()

@@ -41,6 +41,9 @@ login shell says its PATH in a jail, in which it can write nothing.
 At the end it says how much is kept of servers: packages, private HOMEs, leftovers
 of interrupted work.
 
+On macOS it first makes the self-test of the system's sandbox anew, without which no
+server starts. --verbose lists its probes.
+
 Exit status 0: no problem (notes do not count); 1: a problem with what is installed
 or with an entry of a client; 2: with the configuration, or with mcp-jail's flags in
 an entry; 3: no jail can be built, or mcp-jail cannot write in its state directory.
@@ -71,6 +74,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	proved := confine.Prove(ctx, true, func(line string) { c.Sayf("%s", line) })
 	features := confine.Probe()
 	tried, egress := tryJail(), tryEgress()
 	var dirs []ownDir
@@ -89,37 +93,41 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	}
 	all = sortFindings(all)
 	if d.format == "json" {
-		d.printJSON(c, features, egress, tried, dirs, all, i)
+		d.printJSON(c, features, proved, egress, tried, dirs, all, i)
 	} else {
 		d.report(c, features, egress, tried)
+		if text := selfTestText(c, proved, d.verbose); text != "" {
+			c.PrintText("\n" + text)
+		}
 		printFindings(c, all)
 		i.print(c)
 		lookStored().print(c)
 		d.printEnd(c)
 	}
-	if tried.err != nil {
+	if tried.err != nil || proved.Proof.Failed != nil {
 		return exit.ReportedStatus(exit.Host)
 	}
 	return statusOf(all)
 }
 
-func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, egress confine.Feature, tried trial, dirs []ownDir, all []finding, i *installation) {
+func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, proved confine.SelfTest, egress confine.Feature, tried trial, dirs []ownDir, all []finding, i *installation) {
 	out := struct {
-		Features any             `json:"features"`
-		Egress   confine.Feature `json:"egress"`   // allow-lists of hosts
-		Requests confine.Feature `json:"requests"` // rules about paths, methods and secrets
-		Jail     string          `json:"jail"`
-		Holds    bool            `json:"holds"`
-		Waive    []policy.Axis   `json:"waive,omitempty"` // the axes, or the word of the system, to waive for a jail that can be built
-		Gaps     []confine.Gap   `json:"gaps,omitempty"`
-		Dirs     []ownDir        `json:"unwritable,omitempty"` // directories of mcp-jail's own
-		Kept     storedSizes     `json:"kept"`                 // the sizes on the disk of what is kept of servers
-		Problems []finding       `json:"problems"`             // of the installation, those that stop something first
-		Copies   []*program      `json:"copies"`               // of mcp-jail
-		Login    loginPath       `json:"login"`                // PATH after the next login
-		Programs []tool          `json:"programs"`             // that servers need
-		Starts   []*start        `json:"starts"`               // by clients
-	}{features.Report(), egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, dirs, lookStored(),
+		Features any              `json:"features"`
+		SelfTest confine.SelfTest `json:"self_test,omitzero"` // macOS: each probe
+		Egress   confine.Feature  `json:"egress"`             // allow-lists of hosts
+		Requests confine.Feature  `json:"requests"`           // rules about paths, methods and secrets
+		Jail     string           `json:"jail"`
+		Holds    bool             `json:"holds"`
+		Waive    []policy.Axis    `json:"waive,omitempty"` // the axes, or the word of the system, to waive for a jail that can be built
+		Gaps     []confine.Gap    `json:"gaps,omitempty"`
+		Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
+		Kept     storedSizes      `json:"kept"`                 // the sizes on the disk of what is kept of servers
+		Problems []finding        `json:"problems"`             // of the installation, those that stop something first
+		Copies   []*program       `json:"copies"`               // of mcp-jail
+		Login    loginPath        `json:"login"`                // PATH after the next login
+		Programs []tool           `json:"programs"`             // that servers need
+		Starts   []*start         `json:"starts"`               // by clients
+	}{features.Report(), proved, egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, dirs, lookStored(),
 		cli.NonNil(all), cli.NonNil(i.copies), i.login, cli.NonNil(i.tools), cli.NonNil(i.starts)}
 	if tried.gaps != nil {
 		out.Waive = confine.WaiversFor(tried.gaps, nil)

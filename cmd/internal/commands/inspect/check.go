@@ -92,6 +92,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if k.timeout <= 0 {
 		return exit.UsageErrorf("--timeout %s: it has to be positive, such as 60s or 2m", k.timeout)
 	}
+	session.Prove(context.Background(), c)
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		return err

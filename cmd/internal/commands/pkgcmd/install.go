@@ -103,7 +103,10 @@ func (i *installCmd) Run(c terminal.Console) error {
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	status := make(chan error, 1)
-	go func() { status <- i.run(ctx, c, host) }()
+	go func() {
+		session.Prove(ctx, c)
+		status <- i.run(ctx, c, host)
+	}()
 	select {
 	case err = <-status:
 		return err

@@ -1,0 +1,58 @@
+package doctorcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// selfTestText says what the self-test of a Mac found out: what failed first, and with all the other
+// probes too. It is "" where there is no self-test.
+func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
+	switch {
+	case !t.Proof.Made && t.Proof.Why == "":
+		return ""
+	case !t.Proof.Made:
+		return c.Paint(terminal.Red, "the self-test of macOS's sandbox has no result, and no server starts:") + "\n" + show.Line(t.Proof.Why) + "\n"
+	}
+	var b strings.Builder
+	bad := len(t.Proof.Failed)
+	if bad == 0 {
+		b.WriteString(c.Paint(terminal.Green, "the self-test of macOS's sandbox has passed") + "\n")
+	} else {
+		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test of macOS's sandbox have failed:", bad)))
+	}
+	for _, f := range t.Proof.Failed {
+		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
+		if f.Fatal {
+			b.WriteString("  No server starts, and nothing can waive that.\n")
+		} else {
+			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: --waive %s\n", f.Axis)
+		}
+	}
+	for _, row := range sortedRows(t.Rows) {
+		if all || row.Info && row.Verdict != "passed" && row.Verdict != "not here" {
+			fmt.Fprintf(&b, "%-5s %-11s %s: %s\n", row.ID, row.Verdict, show.Line(row.Try), show.Line(row.Got))
+		}
+	}
+	return b.String()
+}
+
+// sortedRows returns the probes with those that failed first.
+func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b confine.SelfTestRow) int {
+		switch {
+		case a.Bad() == b.Bad():
+			return 0
+		case a.Bad():
+			return -1
+		}
+		return 1
+	})
+	return rows
+}
