@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,8 +29,9 @@ const maxFile = 1 << 20
 type Key struct {
 	System    string `json:"system"`    // build of the operating system
 	Arch      string `json:"arch"`      // of this program
+	Program   string `json:"program"`   // its build
 	Generator int    `json:"generator"` // seatbelt.Version
-	Table     string `json:"table"`     // hash of the table, and of the texts for it
+	Table     string `json:"table"`     // hash of the table
 	Folds     bool   `json:"folds"`     // the volume of the cache directory ignores case
 }
 
@@ -55,20 +57,27 @@ func (s stored) counts(asked, now time.Time) bool {
 	return age >= 0 && (age < retry || s.Made.After(asked))
 }
 
-// tableHash covers the table, the files and entries that it is about, and the texts that the generator
-// makes of them. So a changed generator makes each result void, also one that kept its version.
-func tableHash(compile func(seatbelt.Input) (seatbelt.Text, error)) string {
+// tableHash covers the table, and the files and entries that it is about.
+func tableHash() string {
 	h := sha256.New()
-	e := json.NewEncoder(h)
-	e.Encode([]any{Table(), objects, entries, unprotected, listed, systemDirs})
-	t := trial{runner: &runner{self: "/self"}, hosts: &hosts{proxy: 1}, inside: treeNames("/t", "/s")}
-	for _, t.form = range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		for _, g := range []Group{Plain, Hosts, NoFork, Programs} {
-			text, err := compile(t.input(g))
-			e.Encode([]any{text, fmt.Sprint(err)})
+	json.NewEncoder(h).Encode([]any{Table(), objects, entries, unprotected, listed, systemDirs})
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// program names the build of the running program, so that a changed generator makes each result void,
+// also one that kept its version.
+func program() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	name := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			name += " " + s.Value
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return name
 }
 
 func currentKey(cacheDir string) (Key, error) {
@@ -80,7 +89,7 @@ func currentKey(cacheDir string) (Key, error) {
 		return Key{}, fmt.Errorf("the build of the system is not known: %w", err)
 	}
 	folds, err := ignoresCase(cacheDir)
-	return Key{system, runtime.GOARCH, seatbelt.Version, tableHash(seatbelt.Compile), folds}, err
+	return Key{system, runtime.GOARCH, program(), seatbelt.Version, tableHash(), folds}, err
 }
 
 // ignoresCase reports whether a directory is found by its name in capitals as well.

@@ -176,6 +176,7 @@ func TestCache(t *testing.T) {
 		{"as it was written", func(string) error { return nil }, true},
 		{"written again", edit(func(*stored) {}), true},
 		{"another build", edit(func(s *stored) { s.Key.System += "x" }), false},
+		{"another mcp-jail", edit(func(s *stored) { s.Key.Program += "x" }), false},
 		{"another generator", edit(func(s *stored) { s.Key.Generator++ }), false},
 		{"another table", edit(func(s *stored) { s.Key.Table = "x" }), false},
 		{"another kind of volume", edit(func(s *stored) { s.Key.Folds = !s.Key.Folds }), false},
