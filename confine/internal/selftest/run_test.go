@@ -33,6 +33,7 @@ func fakeSandbox() {
 		fmt.Fprintln(os.Stderr, "sandbox-exec: unbound variable: no-such-operation at <input string>, line 3")
 		os.Exit(65)
 	}
+	landlocked(string(text))
 	i := slices.Index(os.Args, "--") + 1
 	err = syscall.Exec(os.Args[i], os.Args[i:], os.Environ())
 	fmt.Fprintln(os.Stderr, "sandbox-exec: execvp:", err)
