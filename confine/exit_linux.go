@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Die ends this process as the program ended: with its status, or by its signal and without a
@@ -36,3 +38,8 @@ func dieBySignal(sig syscall.Signal) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, unblock, uintptr(unsafe.Pointer(&mask)), 0, maskSize, 0, 0)
 	syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(syscall.Gettid()), uintptr(sig))
 }
+
+// Undumpable keeps the user's other processes from reading the memory and the environment of
+// the calling process (PR_SET_DUMPABLE in prctl(2)). A program that holds secrets of its
+// servers calls it after the first server has started.
+func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -71,8 +71,7 @@ func Probe() Features {
 
 // detect asks the host what compiling the plan of a profile needs.
 func detect(p *policy.Profile) features.Facts {
-	f := features.Detect()
-	f.Proof = proof()
+	f := hostFacts()
 	gateway.FindTLS(&f, p)
 	return f
 }

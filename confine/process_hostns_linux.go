@@ -1,9 +1,11 @@
+//go:build !seatbelt
+
 package confine
 
 import (
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,5 +44,5 @@ func (p *Process) cleanUpHostNS() {
 	if p.last != nil {
 		p.last.Stop()
 	}
-	supervisor.RemoveTree(p.tmp)
+	jail.RemoveTree(p.tmp)
 }

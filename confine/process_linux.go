@@ -1,3 +1,5 @@
+//go:build !seatbelt
+
 package confine
 
 import (
@@ -303,11 +305,6 @@ func (p *Process) notify(r Notice) {
 		tell(r)
 	}
 }
-
-// Undumpable keeps the user's other processes from reading the memory and the environment of
-// the calling process (PR_SET_DUMPABLE in prctl(2)). A program that holds secrets of its
-// servers calls it after the first server has started.
-func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // keptTimeout is how long KeepOpen waits, so that a filesystem that hangs stops no relay.
 const keptTimeout = 5 * time.Second

@@ -1,3 +1,5 @@
+//go:build !seatbelt
+
 package confine
 
 import (

@@ -1,3 +1,5 @@
+//go:build !seatbelt
+
 package confine
 
 // What happens when the supervisor dies.

@@ -192,24 +192,7 @@ func RunSteps(steps []Step) error {
 }
 
 // WrapStep returns err as a step.Error, which a StartError shows.
-func WrapStep(step string, err error) error {
-	var whole *steppkg.Error
-	if errors.As(err, &whole) {
-		return whole
-	}
-	e := &steppkg.Error{Step: step, Detail: err.Error()}
-	if errors.As(err, &e.Errno) {
-		e.Detail = ""
-	}
-	var on *steppkg.WrappedError
-	if errors.As(err, &on) {
-		e.Detail = on.Detail
-		if e.Errno == 0 {
-			e.Detail = on.Error()
-		}
-	}
-	return e
-}
+func WrapStep(step string, err error) error { return steppkg.Wrap(step, err) }
 
 func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {

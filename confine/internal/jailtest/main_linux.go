@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +26,8 @@ const OrdinaryUser = 61234
 // Main runs the tests of this binary. If argv[0] names the attacker or one of programs, it runs
 // that instead.
 func Main(m *testing.M, programs map[string]func(args []string)) {
-	supervisor.Main()
+	fake()
+	confine.RunSupervisor()
 	programs[attacker.Name], programs[attacker.AsUserName] = attacker.Run, RunAsUser
 	if run := programs[os.Args[0]]; run != nil {
 		run(os.Args[1:])

@@ -10,7 +10,7 @@ import (
 
 // specMagic changes with the encoding of a Spec and of an Event, and with what a launcher may ask of
 // a supervisor, so that a process of another version refuses it.
-const specMagic = "mcp-jail-spec-14"
+const specMagic = "mcp-jail-spec-15"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
@@ -223,6 +223,15 @@ func (c *codec) fields(o *Spec) {
 	c.str(&o.TempDir)
 	c.str(&o.Home)
 	c.str(&o.HomeCopy)
+	c.seatbelt(&o.Seatbelt)
+}
+
+func (c *codec) seatbelt(s *Seatbelt) {
+	c.str(&s.Self)
+	c.str(&s.File)
+	list(c, &s.Params, c.str)
+	list(c, &s.Canaries, func(k *Canary) { c.str(&k.Attempt); c.str(&k.Target) })
+	c.int(&s.Umask)
 }
 
 // Encode returns the Spec as bytes.

@@ -16,16 +16,6 @@ const (
 // namespaces.
 const InitName = "mcp-jail: init"
 
-// SupervisorName is argv[0] of the supervisor. It executes the launcher's program, which
-// recognizes its role by this name.
-const SupervisorName = "mcp-jail: supervisor"
-
-// Descriptors of the supervisor of a jail with host namespaces, besides the server's three.
-const (
-	SpecFD   = 3 // a socket: the Spec, then signals for the program, one byte each
-	EventsFD = 4 // events for the launcher; the server does not inherit it
-)
-
 // ArgSupervise is the last argument of the supervisor of a jail with namespaces. The outer
 // process executes it when the jail needs a supervisor. So the supervisor is the first
 // process of the outer PID namespace: the server cannot see it, and the jail ends with it (see

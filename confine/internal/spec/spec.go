@@ -54,6 +54,8 @@ type Spec struct {
 	// HomeCopy is the directory of which Home is made a copy, where that is possible without copying
 	// its files (clonefile). Links are then made only where the copy has no such name. "": Home is empty.
 	HomeCopy string
+
+	Seatbelt Seatbelt // macOS; zero on other systems
 }
 
 // Keep says whether the supervisor keeps the state before the server's changes, and how much of it.
@@ -86,11 +88,6 @@ const (
 	KeyMemory    = "memory_mb"
 	KeyProcesses = "processes"
 )
-
-// MaxProcs is GOMAXPROCS of the supervisor. Three of its threads may each
-// occupy a processor of Go's scheduler while they wait briefly: the builder for the exec, and
-// the receiver and a worker of mediated calls for the next request.
-const MaxProcs = 3
 
 // SupervisorThreads is how many threads the limits of processes allow for the supervisor.
 const SupervisorThreads = 20

@@ -39,6 +39,26 @@ func (e *Error) Unwrap() error {
 	return e.Errno
 }
 
+// Wrap returns err as an Error of this step. An Error in its chain keeps the step that it has.
+func Wrap(step string, err error) *Error {
+	var whole *Error
+	if errors.As(err, &whole) {
+		return whole
+	}
+	e := &Error{Step: step, Detail: err.Error()}
+	if errors.As(err, &e.Errno) {
+		e.Detail = ""
+	}
+	var on *WrappedError
+	if errors.As(err, &on) {
+		e.Detail = on.Detail
+		if e.Errno == 0 {
+			e.Detail = on.Error()
+		}
+	}
+	return e
+}
+
 // WrappedError is an error with the path or argument that a step worked on.
 type WrappedError struct {
 	Detail string

@@ -252,5 +252,5 @@ func (s *Process) killHostNS() {
 			break
 		}
 	}
-	sys.OnUnrestrictedThread(func() { RemoveTree(s.tempDir) })
+	sys.OnUnrestrictedThread(func() { jail.RemoveTree(s.tempDir) })
 }

@@ -16,8 +16,7 @@
 // over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
 // spec.RequestSocket or spec.RequestKeep, and spec.EventsFD is a socket that carries the spec, and events back. In
 // the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
-// a pipe for events. Package confine calls Main, and RemoveTree after a supervisor that could not
-// remove the private directory. No other package of the product calls this one.
+// a pipe for events. Package confine calls Main. No other package of the product calls this one.
 //
 // Threads: the main thread is outside the server's Landlock domain and passes signals on.
 // In the host's namespaces a second, locked thread takes the steps, is restricted as the

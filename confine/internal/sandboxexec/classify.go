@@ -1,0 +1,66 @@
+package sandboxexec
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+)
+
+// Ended is how sandbox-exec, or the program inside, ended before that was ready.
+type Ended struct {
+	Code   int            // its status
+	Signal syscall.Signal // 0 unless a signal ended it
+	Said   string         // what it wrote to stderr
+}
+
+// Statuses of sandbox-exec. The second stands for two failures, which its words tell apart.
+const (
+	statusRefusedText = 65
+	statusNotApplied  = 71
+	statusAborted     = 128 + int(syscall.SIGABRT)
+)
+
+// Classify returns the error of a start whose program inside never became ready.
+func Classify(e Ended) *step.Error {
+	said := lastLine(e.Said)
+	switch {
+	case e.Code == statusRefusedText:
+		return &step.Error{Step: StepApply, Detail: "sandbox-exec refuses the text of the profile" + quoted(said) +
+			". This version of macOS knows other rules than mcp-jail expects: run mcp-jail doctor, which tests that, and report what it says"}
+	case e.Code == statusNotApplied && strings.Contains(e.Said, "sandbox_apply"):
+		return &step.Error{Step: StepApply, Detail: "macOS applies no second sandbox" + quoted(said) +
+			". mcp-jail runs inside another sandbox (of VS Code, Codex, srt, or an app): start it outside of that one"}
+	case e.Code == statusNotApplied && strings.Contains(e.Said, "execvp"):
+		return &step.Error{Step: StepApply, Detail: "sandbox-exec cannot start mcp-jail's own program under the profile" + quoted(said) +
+			". Check that the file is still there and that you may execute it"}
+	case e.Code == statusNotApplied:
+		return &step.Error{Step: StepApply, Detail: "sandbox-exec does not apply the profile" + quoted(said) + ". Run mcp-jail doctor"}
+	case e.Signal == syscall.SIGABRT, e.Code == statusAborted:
+		return &step.Error{Step: StepReady, Detail: "the first program inside was aborted" + quoted(said) +
+			". macOS does so when the profile lacks a path or a call that each program needs: run mcp-jail doctor, and report what it says"}
+	case e.Signal != 0:
+		return &step.Error{Step: StepReady, Detail: "signal " + strconv.Itoa(int(e.Signal)) + " (" + e.Signal.String() + ") ended the first program inside" + quoted(said)}
+	}
+	return &step.Error{Step: StepReady, Detail: "the first program inside ended with status " + strconv.Itoa(e.Code) + quoted(said)}
+}
+
+// lastLine returns the last line that is not empty.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// maxSaid is how much of a line an error repeats.
+const maxSaid = 300
+
+func quoted(said string) string {
+	if said == "" {
+		return ""
+	}
+	if len(said) > maxSaid {
+		said = strings.ToValidUTF8(said[:maxSaid], "") + "…"
+	}
+	return " (" + strconv.Quote(said) + ")"
+}

@@ -1,0 +1,78 @@
+//go:build darwin || linux
+
+package sandboxexec
+
+import (
+	"errors"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+)
+
+// makePrivate makes the server's TMPDIR with what the spec puts there. It calls made once the
+// directory is this start's own and must be removed. note is for the user if HOME is empty, although
+// it was to be a copy.
+func makePrivate(s *spec.Spec, made func()) (note string, err error) {
+	if s.TempDir == "" {
+		return "", nil
+	}
+	old := unix.Umask(0o077)
+	defer unix.Umask(old)
+	// A name that exists is never taken: another program may have put it there.
+	if err := unix.Mkdir(s.TempDir, 0o700); err != nil {
+		return "", step.On(s.TempDir, err)
+	}
+	made()
+	var st unix.Stat_t
+	if err := unix.Lstat(s.TempDir, &st); err != nil {
+		return "", step.On(s.TempDir, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o777 != 0o700 {
+		return "", step.On(s.TempDir, errors.New("another program has replaced it"))
+	}
+	for _, f := range s.Files {
+		if err := os.WriteFile(f.Path, []byte(f.Content), 0o400); err != nil {
+			return "", step.On(f.Path, err)
+		}
+	}
+	if s.Home == "" {
+		return "", nil
+	}
+	return makeHome(s)
+}
+
+// makeHome makes the HOME of a process that has a copy of the server's own.
+func makeHome(s *spec.Spec) (note string, err error) {
+	if from := s.HomeCopy; from != "" {
+		switch err := cloneTree(from, s.Home); {
+		case err == nil:
+			return "", makeLinks(s)
+		case errors.Is(err, os.ErrNotExist): // the server has kept nothing yet
+		default:
+			note = "HOME is empty at the start of this call, and not a copy of " + from + ": " + err.Error()
+			os.RemoveAll(s.Home) // a part of it may be there
+		}
+	}
+	if err := unix.Mkdir(s.Home, 0o700); err != nil {
+		return note, step.On(s.Home, err)
+	}
+	return note, makeLinks(s)
+}
+
+// makeLinks makes the links of HOME. A copy of HOME may have them already.
+func makeLinks(s *spec.Spec) error {
+	for _, l := range s.Links {
+		err := os.MkdirAll(path.Dir(l.Path), 0o700)
+		if err == nil {
+			err = unix.Symlink(l.Target, l.Path)
+		}
+		if err != nil && !errors.Is(err, syscall.EEXIST) {
+			return step.On(l.Path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package sandboxexec
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+// procTable reads /proc. It is for tests: on Linux no product starts a server by this package.
+type procTable struct{}
+
+func openTable() (table, error) { return procTable{}, nil }
+
+func (procTable) processes() ([]process, error) {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var all []process
+	for _, n := range names {
+		pid, err := strconv.Atoi(n.Name())
+		if err != nil {
+			continue
+		}
+		f := statFields(pid)
+		if f == nil || f[0][0] == 'Z' || f[0][0] == 'X' {
+			continue
+		}
+		parent, _ := strconv.Atoi(string(f[1]))
+		start, _ := strconv.ParseInt(string(f[19]), 10, 64)
+		all = append(all, process{pid: pid, parent: parent, start: start})
+	}
+	return all, nil
+}
+
+// statFields returns the fields of /proc/PID/stat from the third on, or nil.
+func statFields(pid int) [][]byte {
+	b, err := proc.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(f) < 22 {
+		return nil
+	}
+	return f
+}
+
+func (procTable) session(pid int) int {
+	sid, err := unix.Getsid(pid)
+	if err != nil {
+		return 0
+	}
+	return sid
+}
+
+func (procTable) follow(int) {}
+
+// wait waits for the shorter of d and 10 ms, in which a fork is to be seen.
+func (procTable) wait(d time.Duration) { time.Sleep(min(d, 10*time.Millisecond)) }
+
+func (procTable) resident(pid int) (int64, bool) {
+	f := statFields(pid)
+	if f == nil {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(string(f[21]), 10, 64)
+	return pages * int64(os.Getpagesize()), err == nil
+}
+
+func (procTable) name(pid int) string { return proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/comm") }
+
+func (procTable) close() {}
+
+// followOrphans makes orphans children of this process. It stands for NOTE_FORK of macOS, by which
+// the family sees a process before its parent ends: /proc tells of no forks.
+func followOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

@@ -1,0 +1,59 @@
+//go:build darwin || linux
+
+package sandboxexec
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// fakeTable is a table whose processes a test sets.
+type fakeTable struct {
+	all      []process
+	sessions map[int]int
+}
+
+func (t *fakeTable) processes() ([]process, error) { return t.all, nil }
+func (t *fakeTable) session(pid int) int           { return t.sessions[pid] }
+func (t *fakeTable) follow(int)                    {}
+func (t *fakeTable) wait(time.Duration)            {}
+func (t *fakeTable) resident(int) (int64, bool)    { return 0, false }
+func (t *fakeTable) name(int) string               { return "" }
+func (t *fakeTable) close()                        {}
+
+// TestFamily: members are those of the session, their descendants, and each that was one once. No
+// other process ever is: a member is killed.
+func TestFamily(t *testing.T) {
+	const root = 1 << 20 // above all process IDs
+	table := &fakeTable{sessions: map[int]int{root: root, root + 1: root, root + 3: root + 3, root + 9: root}}
+	f := newFamily(table, root)
+	members := func() string {
+		t.Helper()
+		if _, err := f.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(slices.Sorted(maps.Keys(f.known)))
+	}
+	expect := func(what string, want ...int) {
+		t.Helper()
+		if got := members(); got != fmt.Sprint(want) {
+			t.Errorf("%s: %s, want %v", what, got, want)
+		}
+	}
+	strangers := []process{{1, 0, 1}, {77, 0, 2}, {78, 1, 2}, {os.Getpid(), root, 3}} // without a parent here; and this one
+	alone := func(more ...process) []process { return append(slices.Clone(strangers), more...) }
+	table.all = alone(process{root, 5, 10})
+	expect("the first one", root)
+	table.all = alone(process{root + 3, root + 2, 12}, process{root + 2, root, 11}, process{root, 5, 10})
+	expect("descendants, a child before its parent", root, root+2, root+3)
+	table.all = alone(process{root + 3, 1, 12}, process{root, 5, 10}, process{root + 1, 1, 13})
+	expect("an orphan that was one, and an orphan of the session", root, root+1, root+3)
+	table.all = alone(process{root + 3, 1, 99}, process{root, 5, 10})
+	expect("its number is used again", root)
+	table.all = alone(process{root, 5, 20}, process{root + 9, 1, 30})
+	expect("the first number is used again, by another session")
+}

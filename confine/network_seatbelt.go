@@ -1,0 +1,54 @@
+//go:build darwin || (linux && seatbelt)
+
+package confine
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// openGateway opens the session's proxy if hosts are granted, and gives the server the variables
+// that lead there. A variable that a rule of the policy sets keeps its value. openGateway returns the
+// port, or 0.
+func (p *Process) openGateway(sp *spec.Spec) (port int, err error) {
+	profile := p.plan.Profile
+	if !slices.ContainsFunc(profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
+		return 0, nil
+	}
+	listeners, port, err := egress.NewProxyListeners()
+	if err != nil {
+		return 0, &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "the session's own proxy: " + err.Error()}
+	}
+	g := egress.New(egress.Options{
+		Rules:  gateway.Rules(profile.Net),
+		Limits: egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20},
+		Tell:   func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
+	})
+	password := egress.NewProxyPassword()
+	g.ServeProxy(listeners, password)
+	p.mu.Lock()
+	p.gateway = g
+	p.mu.Unlock()
+	sp.Env = slices.Clone(sp.Env) // the plan stays as it is
+	for _, v := range egress.ProxyVariables(port, password, sp.Program) {
+		if !slices.ContainsFunc(sp.Env, func(set string) bool { return strings.HasPrefix(set, v.Name+"=") }) {
+			sp.Env = append(sp.Env, v.Name+"="+v.Value)
+		}
+	}
+	return port, nil
+}
+
+// shutDown closes this side of a socket for writing.
+func shutDown(socket *os.File) {
+	if conn, err := socket.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
+	}
+}

@@ -1,0 +1,245 @@
+//go:build darwin || (linux && seatbelt)
+
+package confine
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Process is a program in its jail.
+type Process struct {
+	mu         sync.Mutex
+	supervisor *os.Process
+	control    *os.File // the supervisor's socket: the spec, then signals, a byte each. nil once it has ended
+	notices    []Notice // before OnNotice was called
+	onNotice   func(Notice)
+	denials    []policy.Denial // of limits; the gateway has the others
+	exit       Exit
+	exited     bool   // exit is set
+	why        string // see Exit
+	killed     bool   // Kill was called, perhaps before the supervisor process was started
+	plan       *plan.Plan
+	profile    string        // the file with the profile for sandbox-exec
+	temp       string        // its TMPDIR
+	server     int           // the first process, which leads the server's session; 0: none was started
+	members    map[int]int64 // that one and those that have left its session, with the time of their start
+	done       chan struct{}
+	ended      chan struct{} // closed when the supervisor has ended
+
+	gateway *egress.Gateway // nil if no host is granted
+}
+
+// supervisorDied is the Exit.Why of a jail whose supervisor ended without reporting a reason.
+const supervisorDied = "the jail's supervisor died: another process killed it, or the system did for lack of memory"
+
+// handleEvent records one event of the supervisor.
+func (p *Process) handleEvent(e spec.Event) {
+	if e.Kind == spec.EventNote {
+		p.notify(Notice{Text: e.Detail, Warning: e.Step == spec.NoteWarning})
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.Kind {
+	case spec.EventMember:
+		p.noteMember(e)
+	case spec.EventTempDir:
+		p.temp = p.plan.Spec.TempDir
+	case spec.EventFailed: // of a supervisor, whose jail ends
+		p.why = (&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail}).Error()
+	case spec.EventLimit:
+		p.denials = limitReached(p.denials, e.Step, e.Detail, e.Num, e.Pid, e.Program)
+	case spec.EventExit:
+		p.exit, p.exited = Exit{Code: e.Num, Signal: syscall.Signal(e.Pid)}, true
+	}
+}
+
+// noteMember records a process to end if the supervisor dies. p.mu is held.
+func (p *Process) noteMember(e spec.Event) {
+	if p.members == nil {
+		p.members = map[int]int64{}
+	}
+	if p.members[e.Pid], _ = strconv.ParseInt(e.Detail, 10, 64); e.Num == 1 {
+		p.server = e.Pid
+	}
+}
+
+// recordDeath records that the supervisor died before the program ended, unless it has reported
+// another reason.
+func (p *Process) recordDeath() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.exited && !p.killed && p.why == "" && len(p.denials) == 0 {
+		p.why = supervisorDied
+	}
+}
+
+// cleanUp ends what a supervisor that was killed has left, and removes what it did not remove. The
+// supervisor has ended.
+func (p *Process) cleanUp() {
+	p.mu.Lock()
+	server, members, gateway := p.server, p.members, p.gateway
+	p.mu.Unlock()
+	if server != 0 {
+		for _, e := range sandboxexec.EndSession(server, members) {
+			p.handleEvent(e)
+		}
+	}
+	removeProfile(p.profile)
+	jail.RemoveTree(p.temp)
+	if gateway != nil {
+		gateway.Close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.exited {
+		p.exit = Exit{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+	}
+}
+
+// PID returns the process ID of the supervisor process, or 0 while there is none.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.supervisor == nil {
+		return 0
+	}
+	return p.supervisor.Pid
+}
+
+// Signal passes a signal on to the program. SIGKILL ends the whole jail.
+func (p *Process) Signal(sig os.Signal) error {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return syscall.EINVAL
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.control == nil:
+		return os.ErrProcessDone
+	case s == syscall.SIGKILL:
+		p.endSupervisor()
+		return nil
+	case s <= 0 || s > 64:
+		return syscall.EINVAL
+	}
+	_, err := p.control.Write([]byte{byte(s)})
+	return err
+}
+
+// endGrace is how long the supervisor may take to end all processes before the launcher kills it,
+// and ends them itself.
+const endGrace = 5 * time.Second
+
+// endSupervisor makes the supervisor end all processes of the server. p.mu is held.
+func (p *Process) endSupervisor() {
+	if p.control == nil {
+		return
+	}
+	shutDown(p.control)
+	p.supervisor.Signal(syscall.SIGCONT)
+	supervisor := p.supervisor
+	go func() {
+		select {
+		case <-p.ended:
+		case <-time.After(endGrace):
+			supervisor.Kill()
+		}
+	}()
+}
+
+// Plan returns the plan with which the process was started.
+func (p *Process) Plan() *Plan { return p.plan }
+
+// Kill ends every process of the jail at once. The supervisor does that; if it does not, or was
+// killed itself, this process does.
+func (p *Process) Kill() error {
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	return p.Signal(syscall.SIGKILL)
+}
+
+// Done returns a channel that is closed when every process of the jail is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait returns how the program ended, once every process of the jail is gone.
+func (p *Process) Wait() (Exit, error) {
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	exit := p.exit
+	exit.Why = p.why
+	return exit, nil
+}
+
+// Denials returns the refusals that are known so far: those of the gateway, and limits. What
+// Seatbelt refuses is only in the system's log.
+func (p *Process) Denials() []policy.Denial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	latest := slices.Clone(p.denials)
+	if p.gateway != nil {
+		latest = append(p.gateway.Denials(), latest...)
+	}
+	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
+	return latest
+}
+
+// HostFailures returns the granted hosts that this machine could not reach, the latest last.
+func (p *Process) HostFailures() []policy.HostFailure {
+	p.mu.Lock()
+	gateway := p.gateway
+	p.mu.Unlock()
+	if gateway == nil {
+		return nil
+	}
+	return gateway.HostFailures()
+}
+
+// Unanswered returns nil: the server has no loopback of its own.
+func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
+
+// Listening knows nothing: the server has no network of its own.
+func (*Process) Listening() (ports []int, known bool) { return nil, false }
+
+// OnNotice calls f for each notice of the jail: first for the notices that came already, then
+// for new ones.
+func (p *Process) OnNotice(f func(Notice)) {
+	p.mu.Lock()
+	earlier := p.notices
+	p.onNotice, p.notices = f, nil
+	p.mu.Unlock()
+	for _, n := range earlier {
+		f(n)
+	}
+}
+
+func (p *Process) notify(n Notice) {
+	p.mu.Lock()
+	tell := p.onNotice
+	if tell == nil {
+		p.notices = append(p.notices, n)
+	}
+	p.mu.Unlock()
+	if tell != nil {
+		tell(n)
+	}
+}
+
+// KeepOpen does nothing: no file is kept here before the server changes it.
+func (*Process) KeepOpen() error { return nil }

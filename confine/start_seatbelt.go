@@ -1,0 +1,200 @@
+//go:build darwin || (linux && seatbelt)
+
+package confine
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// carryOut starts the server by a request, and handles the events of its supervisor until that ends.
+func (p *Prepared) carryOut(request startRequest, events *os.File) error {
+	process := p.process
+	if request.beforeExec != nil {
+		if err := request.beforeExec(); err != nil {
+			return err
+		}
+	}
+	sp, err := p.complete(request.plan)
+	if err != nil {
+		return err
+	}
+	canary, err := process.addCanaries(&sp)
+	if err != nil {
+		return err
+	}
+	defer canary.Close()
+	if err := sandboxexec.Send(process.control, request.stdio, &sp); err != nil {
+		return step.Wrap(step.Spec, err)
+	}
+	return process.listen(events, p.started, canary)
+}
+
+// complete returns the spec of a plan with what each start adds: the port and the password of its
+// proxy, and the profile for sandbox-exec in a file.
+func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
+	sp := compiled.Spec
+	if compiled.Seatbelt == nil {
+		return sp, &step.Error{Step: step.Spec, Detail: "the plan is for another system"}
+	}
+	input := *compiled.Seatbelt
+	if policy.Write&compiled.Profile.RightsAt(p.path) != 0 {
+		return sp, &step.Error{Step: step.Spec, Detail: "the policy lets the server change mcp-jail's own program " + p.path}
+	}
+	input.Self, input.Tag = p.path, newTag()
+	var err error
+	if input.ProxyPort, err = p.process.openGateway(&sp); err != nil {
+		return sp, err
+	}
+	text, err := seatbelt.Compile(input)
+	if err != nil {
+		return sp, &step.Error{Step: step.Spec, Detail: err.Error()}
+	}
+	file, err := writeProfile(compiled.Profile, text.Profile)
+	p.process.profile = file
+	if err != nil {
+		return sp, step.Wrap("profile", err)
+	}
+	sp.Seatbelt = spec.Seatbelt{Self: p.path, File: file, Params: text.Params, Umask: spec.UnknownUmask}
+	if p.umask != nil {
+		sp.Seatbelt.Umask = *p.umask & 0o777
+	}
+	return sp, nil
+}
+
+// newTag returns the tag of a start in the log of the system.
+func newTag() string {
+	var b [4]byte
+	rand.Read(b[:])
+	return "mcpj-" + hex.EncodeToString(b[:])
+}
+
+// Names below mcp-jail's own state directory.
+const (
+	runDir      = "run"
+	profileName = "profile.sb"
+)
+
+// writeProfile writes the text of a profile to a file that only this user can read, and the server
+// not at all: mcp-jail's state is closed to every server. If the profile grants the place all the
+// same, nothing is started.
+func writeProfile(p *policy.Profile, text string) (file string, err error) {
+	home, err := hostfs.HomeDir()
+	if err != nil {
+		return "", err
+	}
+	_, state, _, _ := hostfs.StandardDirs(&hostfs.Host{Home: home, Environ: []string{"XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}})
+	run, err := private.Make(state, runDir)
+	if err != nil {
+		return "", err
+	}
+	defer run.Close()
+	name := strings.ToLower(rand.Text())
+	// The umask of this process may take rights from the owner.
+	if err = run.Root().Mkdir(name, 0o700); err == nil {
+		err = run.Root().Chmod(name, 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	dir, err := run.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	file = filepath.Join(state, runDir, name, profileName)
+	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		file = filepath.Join(real, profileName)
+	}
+	if p.RightsAt(file) != 0 || p.RightsAt(filepath.Dir(file)) != 0 {
+		return file, &step.Error{Step: step.Spec, Detail: "the policy gives the server rights to mcp-jail's own files in " + filepath.Dir(filepath.Dir(file))}
+	}
+	f, err := dir.OpenFile(profileName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return file, err
+	}
+	if err = f.Chmod(0o600); err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err != nil {
+		f.Close()
+		return file, err
+	}
+	return file, f.Close()
+}
+
+// removeProfile removes what writeProfile made.
+func removeProfile(file string) {
+	if file != "" {
+		os.Remove(file)
+		os.Remove(filepath.Dir(file))
+	}
+}
+
+// addCanaries adds to the spec what the profile must refuse: to read and list the profile's own
+// place, to make a file beside the TMPDIR, to reach a port of this process, and to signal it. The
+// listener must be open until the program runs.
+func (p *Process) addCanaries(sp *spec.Spec) (net.Listener, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, step.Wrap(sandboxexec.StepNotEnforced, err)
+	}
+	file := sp.Seatbelt.File
+	all := []spec.Canary{
+		{Attempt: spec.CanaryRead, Target: file},
+		{Attempt: spec.CanaryList, Target: filepath.Dir(file)},
+		{Attempt: spec.CanaryConnect, Target: listener.Addr().String()},
+		{Attempt: spec.CanarySignal, Target: strconv.Itoa(os.Getpid())},
+	}
+	if sp.TempDir != "" {
+		beside := sp.TempDir + ".canary"
+		if p.plan.Profile.RightsAt(filepath.Dir(beside))&policy.Create == 0 {
+			all = append(all, spec.Canary{Attempt: spec.CanaryCreate, Target: beside})
+		}
+	}
+	sp.Seatbelt.Canaries = slices.DeleteFunc(all, func(k spec.Canary) bool { return !enforces(k) })
+	return listener, nil
+}
+
+// listen handles the events of the supervisor until it ends. It returns the error of a start that
+// failed. started gets nil as soon as the program runs.
+func (p *Process) listen(events *os.File, started chan<- error, canary net.Listener) error {
+	var running bool
+	var failed error
+	sandboxexec.ReadEvents(events, func(e spec.Event) {
+		switch {
+		case e.Kind == spec.EventStarted:
+			running = true
+			canary.Close()
+			started <- nil
+		case e.Kind == spec.EventFailed && !running:
+			failed = &step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail}
+		default:
+			p.handleEvent(e)
+		}
+	})
+	if !running && failed == nil {
+		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason: another process killed it, or there was too little memory"}
+	}
+	if running {
+		p.recordDeath()
+		return nil
+	}
+	return failed
+}
