@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -103,6 +104,7 @@ func (p *Prepared) run() {
 	process.control = nil
 	process.mu.Unlock()
 	process.supervisor.Wait()
+	runtime.KeepAlive(request.stdio) // until then the caller may rely on its files, also if it has no other name for them
 	events.Close()
 	close(process.ended)
 	process.cleanUp()
