@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/attempt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -20,7 +21,10 @@ func overlayRefused(*policy.Profile, error) features.Feature { return features.F
 // RunSupervisor does the work of a jail's supervisor, or of the first program inside, and never
 // returns if this process was started as one. Otherwise it returns at once. Call it first thing in
 // main.
-func RunSupervisor() { sandboxexec.Main() }
+func RunSupervisor() {
+	attempt.Serve() // the self-test
+	sandboxexec.Main()
+}
 
 // CanPoll does nothing here: nothing is known to refuse a poller.
 func CanPoll() error { return nil }
