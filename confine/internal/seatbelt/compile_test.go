@@ -44,3 +44,17 @@ func TestCompile(t *testing.T) {
 		t.Log(len(text.Profile))
 	}
 }
+
+// TestNoLinkReplacesAFile holds what a random profile found: a file in the git directory of a
+// submodule, named by a rule, must not become a link.
+func TestNoLinkReplacesAFile(t *testing.T) {
+	const file = "/w/.git/modules/a/b/key"
+	p := &policy.Profile{Entries: []policy.Entry{
+		{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
+		{Path: file, Kind: policy.KindFile, Rights: policy.FileRights, Origin: policy.OriginRule},
+	}}
+	rules := compiled(t, p, seatbelt.Conditional)
+	if seatbelttest.Allowed(rules, "file-write-create", file, "SYMLINK") || !seatbelttest.Allowed(rules, "file-write-data", file, "") {
+		t.Error("the file can become a link, or cannot be written")
+	}
+}

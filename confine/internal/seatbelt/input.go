@@ -14,6 +14,8 @@
 //     is below a protected name.
 //   - In the git directories of submodules and worktrees, a name inside the name of a branch counts
 //     if a protected name is before it, or .git behind it.
+//   - A file in the git directory of a submodule that a rule names is written, but not replaced: a link
+//     could take its place.
 //   - The layered form knows neither the exemption of packages nor the names of branches. What is
 //     protected for one rule below a protected name is so for all rules there, and the same holds in a git directory. Nothing can be made in the
 //     git directories of submodules and worktrees.

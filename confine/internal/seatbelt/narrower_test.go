@@ -34,6 +34,8 @@ func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name strin
 		return "a name that would be hidden"
 	case form == seatbelt.Layered && creates && regexp.MustCompile(`/(modules|worktrees)(/|$)`).MatchString(folded):
 		return "the layered form makes nothing in the git directories of submodules and worktrees"
+	case creates && p.ProtectsFromLink(name) && e.Path == name:
+		return "a file that could be replaced by a link"
 	case inPackageBelowName(folded):
 		return "a package below a protected name"
 	case regexp.MustCompile(`/(modules|worktrees)/.*refs/(heads|remotes|tags)(/|$)`).MatchString(folded):

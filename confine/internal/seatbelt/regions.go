@@ -94,7 +94,9 @@ func (f *files) region(r *regions, i int) area {
 	for _, j := range f.children(i) {
 		switch child := f.entries[j].Path; {
 		case naming && !f.pinned[j]:
-			r.replaceable = append(r.replaceable, Literal(child))
+			if !r.kind.makes() || !f.p.ProtectsFromLink(child) { // else it could be replaced by a link
+				r.replaceable = append(r.replaceable, Literal(child))
+			}
 		default:
 			a.less = append(a.less, Subpath(child))
 		}
