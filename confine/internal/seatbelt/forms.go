@@ -1,6 +1,7 @@
 package seatbelt
 
 import (
+	"path"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -110,11 +111,15 @@ func (f *files) layeredRegions(ops []string, why string, r regions) (out []Rule)
 // same for the areas inside these, and so on.
 func layers(ops []string, why string, areas []area) (out []Rule) {
 	for len(areas) > 0 {
+		there := map[string]bool{}
+		for _, a := range areas {
+			there[a.entry.Path] = true
+		}
 		allow := Rule{Ops: ops, Why: why}
 		deny := Rule{Deny: true, Ops: ops, Why: "but not"}
 		var inside []area
 		for _, a := range areas {
-			if slices.ContainsFunc(areas, func(o area) bool { return o.entry.Path != a.entry.Path && policy.Within(a.entry.Path, o.entry.Path) }) {
+			if hasAround(there, a.entry.Path) {
 				inside = append(inside, a)
 				continue
 			}
@@ -124,6 +129,16 @@ func layers(ops []string, why string, areas []area) (out []Rule) {
 		out, areas = append(out, allow, deny), inside
 	}
 	return out
+}
+
+// hasAround reports whether a directory around p is among some paths.
+func hasAround(paths map[string]bool, p string) bool {
+	for p != "/" {
+		if p = path.Dir(p); paths[p] {
+			return true
+		}
+	}
+	return false
 }
 
 // simple returns filters without conditions that match at least what the filters match.
