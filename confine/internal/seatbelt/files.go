@@ -104,10 +104,13 @@ func at(e policy.Entry) Filter {
 // has it below one that has not, less the topmost entries below it that have not.
 func (f *files) frontier(has func(policy.Rights) bool) (out []area) {
 	for i, e := range f.entries {
-		if !has(e.Rights) || f.parent[i] >= 0 && has(f.entries[f.parent[i]].Rights) {
+		if !has(e.Rights) {
 			continue
 		}
-		a := area{entry: e, at: at(e)}
+		if around := f.parent[i]; around >= 0 && has(f.entries[around].Rights) && (!isTemp(e.Path) || isTemp(f.entries[around].Path)) {
+			continue
+		}
+		a := area{entry: e, at: at(e), less: f.temps(e.Path)}
 		for j := i + 1; j < len(f.entries); j++ {
 			if has(f.entries[j].Rights) || !policy.Within(f.entries[j].Path, e.Path) {
 				continue
@@ -156,6 +159,20 @@ func (f *files) ways() (out []Filter) {
 	}
 	for _, l := range f.p.Links {
 		add(l.Path)
+	}
+	for _, dir := range f.listOnly() {
+		add(string(dir.(Literal)))
+	}
+	return out
+}
+
+// listOnly returns the directories that the server may list, where no entry decides and nothing is
+// hidden.
+func (f *files) listOnly() (out []Filter) {
+	for _, dir := range f.p.ListOnly {
+		if f.owner(dir) < 0 && !f.p.HidesLater(dir) {
+			out = append(out, Literal(dir))
+		}
 	}
 	return out
 }

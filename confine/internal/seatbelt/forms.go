@@ -17,6 +17,7 @@ func Files(p *policy.Profile, form Form) []Rule {
 		f.rules(opsMetadata, "metadata", f.readable(any)),
 		[]Rule{{Ops: opsMetadata, Filters: f.ways(), Why: "the way to each entry"}},
 		f.rules(opsRead, "read", f.readable(read)),
+		[]Rule{{Ops: opsRead[:1], Filters: f.listOnly(), Why: "the names in the directories above the working directory, for bun"}},
 		f.rules(opsMap, "libraries", f.readable(execute)),
 	)
 	if p.Programs == nil {
@@ -44,8 +45,18 @@ func (f *files) sockets() []Rule {
 	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
 	r.common, r.own = slices.DeleteFunc(append(r.common, r.both...), cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
 	r.both, r.packages, r.replaceable = nil, nil, nil
-	return f.regionRules(opsSockets, "UNIX sockets", r)
+	rules := f.regionRules(opsSockets, "UNIX sockets", r)
+	named := Rule{Ops: opsSockets[1:], Why: "sockets that a rule names"}
+	for _, e := range f.entries {
+		if e.Kind == policy.KindSpecial && e.Origin == policy.OriginRule && e.Path != resolver && f.p.Allows(policy.OpWrite, e.Path) {
+			named.Filters = append(named.Filters, Literal(e.Path))
+		}
+	}
+	return slices.DeleteFunc(append(rules, named), func(r Rule) bool { return len(r.Filters) == 0 })
 }
+
+// resolver is the socket of the system's resolver. It asks any host's name server, so no rule opens it.
+const resolver = "/private/var/run/mDNSResponder"
 
 // rules returns the rules of a frontier.
 func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {

@@ -86,7 +86,7 @@ func (k kind) right() policy.Rights {
 // places, because an entry moves with the directory around it.
 func (f *files) region(r *regions, i int) area {
 	e := f.entries[i]
-	a := area{entry: e, at: Subpath(e.Path)}
+	a := area{entry: e, at: Subpath(e.Path), less: f.temps(e.Path)}
 	naming := r.kind.makes() || r.kind == kindDelete
 	if naming {
 		a.less = append(a.less, Literal(e.Path))
