@@ -83,6 +83,7 @@ var attempts = map[string]kind{
 	"setxattr": on(func(p string) error { return unix.Setxattr(p, "user.mcp-jail", []byte("x"), 0) }),
 	"chflags":  on(chflags),
 	"rename":   between(unix.Rename),
+	"swap":     between(swap),
 	"link":     between(unix.Link),
 	"symlink":  between(unix.Symlink),
 	"clone":    between(clone),

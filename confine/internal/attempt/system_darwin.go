@@ -11,6 +11,8 @@ const hidden = 0x8000 // UF_HIDDEN of sys/stat.h
 
 func chflags(path string) error { return unix.Chflags(path, hidden) }
 
+func swap(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
+
 func clone(from, to string) error { return unix.Clonefile(from, to, unix.CLONE_NOFOLLOW) }
 
 // procargs reads the arguments and the environment of a process of the same user.

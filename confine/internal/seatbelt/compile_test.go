@@ -45,6 +45,32 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// TestNoDirectoryMovesIntoGit: git takes a directory below .git/modules for that of a submodule, also
+// where the name of one has slashes. A server could fill it elsewhere, and move it there.
+func TestNoDirectoryMovesIntoGit(t *testing.T) {
+	p := workspace("/w")
+	p.GitDirs = []string{"/w/store.git"}
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		rules := compiled(t, p, form)
+		for _, git := range []string{"/w/.git", "/w/x/.GIT", "/w/store.git"} {
+			for _, name := range []string{
+				"/modules/vendor/zlib", "/modules/vendor/a/b", "/modules/vendor/objects", "/modules/vendor/logs", "/MODULES/vendor/zlib",
+				"/worktrees/tree", "/worktrees/tree/modules/vendor/zlib", "/modules/vendor/modules/zlib",
+			} {
+				if seatbelttest.Allowed(rules, "file-write-create", git+name, "DIRECTORY") {
+					t.Errorf("form %d: a directory can be moved to %s", form, git+name)
+				}
+			}
+		}
+	}
+	rules := compiled(t, p, seatbelt.Conditional)
+	for _, name := range []string{"objects/ab", "refs/heads/feature", "logs/refs/heads/feature", "objects/tmp_objdir-incoming-x/pack"} {
+		if !seatbelttest.Allowed(rules, "file-write-create", "/w/.git/modules/zlib/"+name, "DIRECTORY") {
+			t.Errorf("git cannot make %s in a submodule", name)
+		}
+	}
+}
+
 // TestNoLinkReplacesAFile holds what a random profile found: a file in the git directory of a
 // submodule, named by a rule, must not become a link.
 func TestNoLinkReplacesAFile(t *testing.T) {

@@ -14,12 +14,13 @@
 //     is below a protected name.
 //   - In the git directories of submodules and worktrees, a name inside the name of a branch counts
 //     if a protected name is before it, or .git behind it.
+//   - In the git directories of submodules and worktrees, no directory can be made but for objects,
+//     references and their logs: Seatbelt cannot tell it from one that is moved there with contents.
 //   - A file in the git directory of a submodule that a rule names is written, but not replaced: a link
 //     could take its place.
-//   - A rule for /tmp, or for what is around it, does not reach the TMPDIR of another server.
 //   - The layered form knows neither the exemption of packages nor the names of branches. What is
-//     protected for one rule below a protected name is so for all rules there, and the same holds in
-//     a git directory. Nothing can be made in the git directories of submodules and worktrees.
+//     protected for one rule below a protected name is so for all rules there, and the same holds in a git directory. Nothing can be made in the
+//     git directories of submodules and worktrees.
 package seatbelt
 
 import (
@@ -32,7 +33,7 @@ import (
 
 // Version changes with each change of the text that Compile writes for the same Input. The
 // self-test of a Mac counts for one version only.
-const Version = 2
+const Version = 3
 
 // Form is how exclusions are written. The self-test tells which one a system carries out.
 type Form uint8

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -63,7 +62,7 @@ const (
 
 // protectedNames returns the names of which all is protected, and those of which parts are, but for
 // .git.
-var protectedNames = sync.OnceValues(func() (whole, partial []string) {
+func protectedNames() (whole, partial []string) {
 	for _, p := range policy.ProtectedPaths() {
 		name, _, _ := strings.Cut(p, "/")
 		below, _ := policy.ProtectedParts(name)
@@ -74,18 +73,7 @@ var protectedNames = sync.OnceValues(func() (whole, partial []string) {
 			partial = append(partial, name)
 		}
 	}
-	return whole, slices.Clip(append(partial, ".hg"))
-})
-
-var spellings sync.Map // of the names that known was asked for
-
-// known returns spelled of a name of the policy. There are few, and each is in many expressions.
-func known(name string) string {
-	s, ok := spellings.Load(name)
-	if !ok {
-		s, _ = spellings.LoadOrStore(name, spelled(name))
-	}
-	return s.(string)
+	return whole, append(partial, ".hg")
 }
 
 // protection returns the filters of what no server may change, with pre as the beginning of each
@@ -97,7 +85,7 @@ func protection(pre string, k kind) []Filter {
 		out = append(out, partProtection(pre, name, k)...)
 		// A directory of such a name could be moved there with its contents.
 		if name == ".git" && k == kindDelete || k.makes() || k == kindUpdate {
-			out = append(out, Regex(pre+known(name)+"$"))
+			out = append(out, Regex(pre+spelled(name)+"$"))
 		}
 	}
 	return out
@@ -107,23 +95,23 @@ func protection(pre string, k kind) []Filter {
 // which parts are protected.
 func partProtection(pre, name string, k kind) []Filter {
 	if name == ".git" {
-		return gitProtection(pre+known(name)+"/", k)
+		return gitProtection(pre+spelled(name)+"/", k)
 	}
 	parts, _ := policy.ProtectedParts(name)
-	return expressions(pre+known(name)+"/", parts, tree)
+	return expressions(pre+spelled(name)+"/", parts, tree)
 }
 
 // gitProtection returns the filters of what git trusts in a git directory. git is the beginning of
 // the expressions, up to the slash behind the git directory.
 func gitProtection(git string, k kind) []Filter {
-	modules := git + "(" + known("worktrees") + "/[^/]+/)*" + known("modules")
+	modules := git + "(" + spelled("worktrees") + "/[^/]+/)*" + spelled("modules")
 	itself := modules + "(/[^/]+)?$" // git would take the directory of a submodule for its own clone
 	if k == kindAttributes {
 		itself = modules + "$"
 	}
 	const branch = "refs/(heads|remotes|tags)"
 	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
-	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+known(".git")+tree))
+	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+spelled(".git")+tree))
 	out = append(out, linkProtection(git, k)...)
 	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
 	for _, part := range []struct {
@@ -131,8 +119,8 @@ func gitProtection(git string, k kind) []Filter {
 		names []string
 	}{
 		{modules + "/[^/]+/(.*/)?", policy.GitParts},
-		{modules + "/(.*/)?" + known("worktrees") + "/[^/]+/", policy.WorktreeParts},
-		{git + known("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
+		{modules + "/(.*/)?" + spelled("worktrees") + "/[^/]+/", policy.WorktreeParts},
+		{git + spelled("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
 	} {
 		for _, r := range expressions(part.pre, part.names, tree) {
 			out = append(out, All{r, Not{Regex(branches + tree)}})
@@ -142,21 +130,27 @@ func gitProtection(git string, k kind) []Filter {
 	return out
 }
 
-// linkProtection returns the filter of links in the git directories of submodules and worktrees. git
-// would follow one to a directory in which the server may write each file. A rule that names
-// something there does not change that.
+// linkProtection returns the filters of links and directories in the git directories of submodules and
+// worktrees. git would follow a link to a directory in which the server may write each file, and take
+// a directory that was moved there with its contents for a submodule's. A rule that names something
+// there does not change that. What a git directory has directories for as a rule is not refused:
+// objects, references and their logs, but not these three themselves, which only a clone lacks.
 func linkProtection(git string, k kind) []Filter {
 	if k != kindCreate {
 		return nil
 	}
-	return []Filter{All{Vnode("SYMLINK"), Regex(git + "(" + known("modules") + "|" + known("worktrees") + ")" + tree)}}
+	internals := git + "(" + spelled("modules") + "|" + spelled("worktrees") + ")"
+	return []Filter{
+		All{Vnode("SYMLINK"), Regex(internals + tree)},
+		All{Vnode("DIRECTORY"), Regex(internals + tree), Not{Regex(internals + "/[^/]+/(.*/)?(objects|refs|logs)/.*$")}},
+	}
 }
 
 // expressions returns the expressions of names in all their spellings, between a beginning and an end.
 func expressions(pre string, names []string, end string) (out []Filter) {
 	var list []string
 	for _, n := range names {
-		list = append(list, known(n))
+		list = append(list, spelled(n))
 	}
 	for _, names := range alternatives(pre+end, list) {
 		out = append(out, Regex(pre+names+end))

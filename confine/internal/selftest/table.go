@@ -208,6 +208,16 @@ var writing = []Test{
 		allowed("rmdir", "{t}/w/rmdir"),
 		allowed("rename", "{t}/w/dir", "{t}/w/dir2"),
 	}},
+	{ID: "F14", Axis: policy.AxisFs, What: "names of two files cannot be exchanged where only one may change", Probes: []Probe{
+		denied("swap", "{t}/w/swap", "{t}/w/ro/swap"),
+		denied("swap", "{t}/w/swapdir", "{t}/w/x6/.git/hooks"),
+	}},
+	{ID: "F15", Axis: policy.AxisFs, What: "no link and no directory gets into the git directories of submodules", Probes: []Probe{
+		denied("symlink", "../u", "{t}/w/.git/modules/m/made"),
+		denied("rename", "{t}/w/tomove", "{t}/w/.git/modules/m/moved"),
+		denied("movenew", "{t}/w/prepared2", "{t}/w/.git/modules/m/submodule"),
+		denied("swap", "{t}/w/swapdir2", "{t}/w/.git/modules/m/file"),
+	}},
 }
 
 var shapes = []Test{

@@ -21,6 +21,15 @@ func operations(p Probe, n names) []operation {
 	exists := func(s string) bool {
 		return slices.ContainsFunc(objects, func(o string) bool { return strings.TrimRight(n.in(o), "/!") == s })
 	}
+	vnode := func(s string) string {
+		switch {
+		case p.Do == "movenew" || slices.ContainsFunc(objects, func(o string) bool { return n.in(o) == s+"/" }):
+			return "DIRECTORY"
+		case slices.ContainsFunc(objects, func(o string) bool { return strings.HasPrefix(n.in(o), s+">") }):
+			return "SYMLINK"
+		}
+		return "REGULAR-FILE"
+	}
 	if len(args) > 0 && strings.HasSuffix(args[0], "/link") {
 		args[0] = n.in("{t}/u/file") // a path is judged where it leads
 	}
@@ -56,8 +65,12 @@ func operations(p Probe, n names) []operation {
 		return one("file-map-executable")
 	case "exec":
 		return one("process-exec*")
+	case "symlink":
+		return []operation{{"file-write-create", args[1], "SYMLINK"}}
+	case "swap":
+		return []operation{{"file-write-unlink", args[0], ""}, {"file-write-create", args[1], vnode(args[0])}, {"file-write-unlink", args[1], ""}, {"file-write-create", args[0], vnode(args[1])}}
 	case "rename", "movenew":
-		ops := []operation{{"file-write-unlink", args[0], ""}, {"file-write-create", args[1], ""}}
+		ops := []operation{{"file-write-unlink", args[0], ""}, {"file-write-create", args[1], vnode(args[0])}}
 		if exists(args[1]) {
 			ops = append(ops, operation{"file-write-unlink", args[1], ""})
 		}

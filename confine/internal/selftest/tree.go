@@ -18,6 +18,7 @@ var objects = strings.Fields(`
 	{t}/w/ro/setxattr {t}/w/ro/chflags {t}/w/ro/away {t}/w/ro/over {t}/w/ro/case
 	{t}/w/x1/ {t}/w/x2/ {t}/w/x3/ {t}/w/x4/ {t}/w/x5/ {t}/w/x6/ {t}/w/x6/.git/ {t}/w/x6/.git/hooks/ {t}/w/x7/
 	{t}/w/.git/ {t}/w/.git/hooks/ {t}/w/.git/hooks/old
+	{t}/w/swap {t}/w/ro/swap {t}/w/swapdir/ {t}/w/swapdir2/ {t}/w/tomove>append {t}/w/.git/modules/ {t}/w/.git/modules/m/ {t}/w/.git/modules/m/file
 	{t}/w/parent/ {t}/w/parent/kept/ {t}/w/parent/kept/file {t}/w/around/ {t}/w/around/kept/
 	{t}/w/node_modules/ {t}/w/node_modules/p/ {t}/w/node_modules/p/.vscode/
 	{t}/v/ {t}/v/file {t}/empty/ {t}/deep/ {t}/deep/e/ {t}/deep/e/file
