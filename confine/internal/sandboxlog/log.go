@@ -71,10 +71,11 @@ func (l *Log) ask(ctx context.Context, since time.Time) {
 	l.merge(Parse(output.Bytes(), l.tag))
 }
 
-// arguments are those of log. The predicate has the tag only, which has no quote in it.
+// arguments are those of log. The predicate has the tag only, which has no quote in it. Process 0
+// is the kernel.
 func arguments(tag string, last time.Duration) []string {
 	return []string{"show", "--style", "ndjson", "--last", strconv.Itoa(int(last/time.Second)) + "s",
-		"--predicate", `sender == "Sandbox" AND eventMessage CONTAINS "` + tag + `"`}
+		"--predicate", `processID == 0 AND sender == "Sandbox" AND eventMessage CONTAINS "` + tag + `"`}
 }
 
 // merge adds denials that are not known yet, and counts those that are. Two questions can find the

@@ -44,7 +44,7 @@ func TestAsk(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	words, err := os.ReadFile(asked)
-	if want := "show\n--style\nndjson\n--last\n12s\n--predicate\nsender == \"Sandbox\" AND eventMessage CONTAINS \"" + tag + "\"\n"; err != nil || string(words) != want {
+	if want := "show\n--style\nndjson\n--last\n12s\n--predicate\nprocessID == 0 AND sender == \"Sandbox\" AND eventMessage CONTAINS \"" + tag + "\"\n"; err != nil || string(words) != want {
 		t.Errorf("asked %q: %v", words, err)
 	}
 	write(first, strings.Replace(first, "09:16:59", "09:17:08", 1), strings.Replace(first, "/tmp/x", "/tmp/y", 1))

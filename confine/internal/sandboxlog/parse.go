@@ -18,7 +18,7 @@ const (
 	maxLine    = 1 << 18 // bytes of a line of the log
 )
 
-// Parse returns the denials in the output of `log show --style ndjson` whose message ends with tag.
+// Parse returns the denials in the output of `log show --style ndjson` whose message the kernel wrote and ends with tag.
 // They are in the order of the log. Those that differ in the time only are counted as one.
 func Parse(output []byte, tag string) []policy.Denial {
 	var all []policy.Denial
@@ -28,8 +28,10 @@ func Parse(output []byte, tag string) []policy.Denial {
 		var entry struct {
 			Message   string `json:"eventMessage"`
 			Timestamp string `json:"timestamp"`
+			Process   int    `json:"processID"`
 		}
-		if json.Unmarshal(lines.Bytes(), &entry) != nil {
+		// Each program may write to the log, and name itself or a library like the kernel's part.
+		if json.Unmarshal(lines.Bytes(), &entry) != nil || entry.Process != 0 {
 			continue
 		}
 		message, tagged := untagged(entry.Message, tag)

@@ -77,21 +77,22 @@ func TestParse(t *testing.T) {
 func TestParseNothing(t *testing.T) {
 	const good = "Sandbox: cat(11) deny(1) file-read-data /tmp/x"
 	for name, text := range map[string]string{
-		"another session":       line(t, good+"\nmcpj-ffffffff"),
-		"a forged tag":          line(t, good+"\n"+tag+"\nmcpj-ffffffff"),
-		"the tag in a name":     line(t, "Sandbox: cat(13) deny(1) file-read-data /tmp/"+tag+"\nmcpj-ffffffff"),
-		"the tag after a space": line(t, good+" "+tag),
-		"no tag":                line(t, good),
-		"the system's policy":   line(t, "System Policy: head(19385) deny(1) file-read-data /x\n"+tag),
-		"launchd's count":       line(t, "Sandbox: 10 duplicate reports for plugin-container deny(1) mach-lookup x.y\n"+tag),
-		"a strange count":       line(t, "many duplicate reports for "+good+"\n"+tag),
-		"no number":             line(t, "Sandbox: cat deny(1) file-read-data /x\n"+tag),
-		"no operation":          line(t, "Sandbox: cat(1) deny(1) \n"+tag),
-		"an allow":              line(t, "Sandbox: cat(1) allow file-read-data /x\n"+tag),
-		"other words":           line(t, "something else\n"+tag),
-		"the last line":         `{"count":5,"finished":1}`,
-		"half a line":           line(t, good+"\n"+tag)[:60],
-		"an empty message":      line(t, ""),
+		"another session":        line(t, good+"\nmcpj-ffffffff"),
+		"a forged tag":           line(t, good+"\n"+tag+"\nmcpj-ffffffff"),
+		"the tag in a name":      line(t, "Sandbox: cat(13) deny(1) file-read-data /tmp/"+tag+"\nmcpj-ffffffff"),
+		"the tag after a space":  line(t, good+" "+tag),
+		"no tag":                 line(t, good),
+		"the system's policy":    line(t, "System Policy: head(19385) deny(1) file-read-data /x\n"+tag),
+		"launchd's count":        line(t, "Sandbox: 10 duplicate reports for plugin-container deny(1) mach-lookup x.y\n"+tag),
+		"a strange count":        line(t, "many duplicate reports for "+good+"\n"+tag),
+		"no number":              line(t, "Sandbox: cat deny(1) file-read-data /x\n"+tag),
+		"no operation":           line(t, "Sandbox: cat(1) deny(1) \n"+tag),
+		"an allow":               line(t, "Sandbox: cat(1) allow file-read-data /x\n"+tag),
+		"other words":            line(t, "something else\n"+tag),
+		"the last line":          `{"count":5,"finished":1}`,
+		"a program of that name": strings.Replace(line(t, good+"\n"+tag), `"processID":0`, `"processID":4711`, 1),
+		"half a line":            line(t, good+"\n"+tag)[:60],
+		"an empty message":       line(t, ""),
 	} {
 		if got := Parse([]byte(text+"\n"), tag); len(got) != 0 {
 			t.Errorf("%s: %+v", name, got)
