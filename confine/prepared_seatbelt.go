@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -122,6 +123,10 @@ func (p *Prepared) fork() (events *os.File, err error) {
 		if p.path, err = os.Executable(); err != nil {
 			return failed("init", err)
 		}
+	}
+	// The profile names the program, and the policy is asked about it: both by its real path.
+	if p.path, _, err = hostfs.ResolveLinks(p.path); err != nil {
+		return failed("init", err)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
