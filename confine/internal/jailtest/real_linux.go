@@ -7,5 +7,3 @@ package jailtest
 const Seatbelt = false
 
 func fake() {}
-
-func enclose() {}

@@ -13,35 +13,35 @@ import (
 )
 
 // attempt makes the attempt of a canary. undo takes back what a successful one did.
-func attempt(k spec.Canary) (undo func(), err error) {
+func attempt(k spec.Canary) (err error, undo func()) {
 	undo = func() {}
 	switch k.Attempt {
 	case spec.CanaryRead:
-		return undo, readByte(k.Target)
+		return readByte(k.Target), undo
 	case spec.CanaryList:
 		d, err := os.Open(k.Target)
 		if err == nil {
 			_, err = d.Readdirnames(1)
 			d.Close()
 		}
-		return undo, err
+		return err, undo
 	case spec.CanaryCreate:
 		fd, err := unix.Open(k.Target, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		if err != nil {
-			return undo, err
+			return err, undo
 		}
 		unix.Close(fd)
-		return func() { unix.Unlink(k.Target) }, nil
+		return nil, func() { unix.Unlink(k.Target) }
 	case spec.CanaryConnect:
-		return undo, connect(k.Target)
+		return connect(k.Target), undo
 	case spec.CanarySignal:
 		pid, err := strconv.Atoi(k.Target)
 		if err != nil || pid <= 1 {
-			return undo, spec.ErrSpec
+			return spec.ErrSpec, undo
 		}
-		return undo, unix.Kill(pid, 0)
+		return unix.Kill(pid, 0), undo
 	}
-	return undo, spec.ErrSpec
+	return spec.ErrSpec, undo
 }
 
 // readByte opens a file and reads from it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -63,12 +64,22 @@ func makeHome(s *spec.Spec) (note string, err error) {
 	return note, makeLinks(s)
 }
 
-// makeLinks makes the links of HOME. A copy of HOME may have them already.
+// makeLinks makes the links of HOME. A copy of HOME may have them already, and links of the server's
+// own, which could lead anywhere: none of them is followed out of HOME.
 func makeLinks(s *spec.Spec) error {
+	if len(s.Links) == 0 {
+		return nil
+	}
+	home, err := os.OpenRoot(s.Home)
+	if err != nil {
+		return step.On(s.Home, err)
+	}
+	defer home.Close()
 	for _, l := range s.Links {
-		err := os.MkdirAll(path.Dir(l.Path), 0o700)
+		name := strings.TrimPrefix(l.Path, s.Home+"/")
+		err := home.MkdirAll(path.Dir(name), 0o700)
 		if err == nil {
-			err = unix.Symlink(l.Target, l.Path)
+			err = home.Symlink(l.Target, name)
 		}
 		if err != nil && !errors.Is(err, syscall.EEXIST) {
 			return step.On(l.Path, err)
