@@ -155,6 +155,9 @@ func seatbeltNetwork(c *compiler, o *spec.Spec) {
 		return
 	}
 	onlyHosts(c, bySeatbelt+"; the session's own proxy", granted)
+	// Other sandboxes leave trustd out for this reason, and then no program in Go can use TLS.
+	c.platformGap(policy.AxisNet, "no data goes to other hosts by way of the system's own programs",
+		"programs in Go and Swift have certificates verified by a service of macOS (trustd), which fetches what a certificate names: a hostile program can make a certificate for that, and so send data to any host")
 	c.interceptTLS(o)
 	proxyNotes(c)
 }
@@ -163,7 +166,6 @@ func seatbeltNetwork(c *compiler, o *spec.Spec) {
 func proxyNotes(c *compiler) {
 	notes := []string{
 		"hosts are reached only by programs that use a proxy: curl, git, npm, pip, uv, Go, Python's requests and httpx, Node from 22.21 or 24 on; not by ssh, older Node, or clients of Postgres, Redis and gRPC",
-		"the system's service that verifies certificates (trustd) may ask an authority whether a certificate is revoked; that connection is not the server's",
 	}
 	if slices.ContainsFunc(c.p.Net, func(r policy.NetRule) bool { return r.Allow && r.Scheme == "tcp" }) {
 		notes = append(notes, `hosts with scheme = "tcp" are reached only by programs that speak SOCKS5`)
