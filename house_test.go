@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"diagnostics/internal/starts":  {module + "internal/launcher", module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "diagnostics/internal/paths", module + "internal/lazy", module + "internal/show", module + "policy"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "confine/internal/features", module + "confine/internal/sandboxexec", module + "confine/internal/seatbelt", module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/tlsworker":  {module + "confine/internal/sandboxexec", module + "confine/internal/seatbelt", module + "confine/internal/selftest", module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsclient", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/tlsclient":  {module + "confine/egress/tlsworker"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},

@@ -72,6 +72,9 @@ func (*Process) HostFailures() []policy.HostFailure { return nil }
 
 func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
 
+// SessionSecrets returns nil: there are no servers.
+func SessionSecrets() []policy.Variable { return nil }
+
 // HostListens returns nil: this system does not tell.
 func HostListens() func(host string, port int) bool { return nil }
 

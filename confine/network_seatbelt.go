@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
@@ -27,12 +28,25 @@ func (p *Process) openGateway(sp *spec.Spec) (port int, err error) {
 	if err != nil {
 		return 0, &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "the session's own proxy: " + err.Error()}
 	}
-	g := egress.New(egress.Options{
-		Rules:  gateway.Rules(profile.Net),
-		Limits: egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20},
-		Tell:   func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
-	})
-	password := egress.NewProxyPassword()
+	options := egress.Options{
+		Rules:    profile.Net,
+		Limits:   egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20},
+		Tell:     func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
+		StartTLS: gateway.ProxyTLS(profile),
+	}
+	if p.interceptor == nil {
+		options.Rules = gateway.Rules(profile.Net)
+	} else {
+		options.Interceptor = p.interceptor
+		if err := p.interceptor.Ready(); err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return 0, &step.Error{Step: gateway.StepTLS, Errno: step.Errno(err), Detail: err.Error()}
+		}
+	}
+	g := egress.New(options)
+	password := proxyPassword()
 	g.ServeProxy(listeners, password)
 	p.mu.Lock()
 	p.gateway = g
@@ -44,6 +58,16 @@ func (p *Process) openGateway(sp *spec.Spec) (port int, err error) {
 		}
 	}
 	return port, nil
+}
+
+// proxyPassword is that of all proxies of this process: what shows a server's output must know it
+// before a server starts. A server reaches its own proxy only, as each has a port of its own.
+var proxyPassword = sync.OnceValue(egress.NewProxyPassword)
+
+// SessionSecrets returns what every server of this process may hold besides the secrets of its
+// policy: no output must show it.
+func SessionSecrets() []policy.Variable {
+	return []policy.Variable{{Name: "HTTP_PROXY", Value: proxyPassword(), Secret: true}}
 }
 
 // shutDown closes this side of a socket for writing.

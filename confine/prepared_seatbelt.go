@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -187,7 +188,16 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, befo
 		p.cancel()
 		return nil, err
 	}
-	p.process.plan = plan
+	// It adds the certificate of its authority to the spec of a copy: the plan stays as it is.
+	own := *plan
+	interceptor, err := gateway.StartTLS(ctx, plan, &own.Spec)
+	if err != nil {
+		p.cancel()
+		removeDirs(made)
+		return nil, err
+	}
+	plan = &own
+	p.process.plan, p.process.interceptor = plan, interceptor
 	request := startRequest{plan: plan, stdio: stdio}
 	if beforeExec != nil {
 		request.beforeExec = func() error { return beforeExec(ctx) }
@@ -205,6 +215,9 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, befo
 	}
 	// Only now no process can be in one of the directories.
 	<-p.process.done
+	if interceptor != nil {
+		interceptor.End()
+	}
 	removeDirs(made)
 	return nil, err
 }

@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -32,14 +35,16 @@ type Process struct {
 	why        string // see Exit
 	killed     bool   // Kill was called, perhaps before the supervisor process was started
 	plan       *plan.Plan
-	profile    string        // the file with the profile for sandbox-exec
+	profile    string // the file with the profile for sandbox-exec
+	log        *sandboxlog.Log
 	temp       string        // its TMPDIR
 	server     int           // the first process, which leads the server's session; 0: none was started
 	members    map[int]int64 // that one and those that have left its session, with the time of their start
 	done       chan struct{}
 	ended      chan struct{} // closed when the supervisor has ended
 
-	gateway *egress.Gateway // nil if no host is granted
+	gateway     *egress.Gateway      // nil if no host is granted
+	interceptor *gateway.Interceptor // nil if no rule concerns requests
 }
 
 // supervisorDied is the Exit.Why of a jail whose supervisor ended without reporting a reason.
@@ -91,7 +96,7 @@ func (p *Process) recordDeath() {
 // supervisor has ended.
 func (p *Process) cleanUp() {
 	p.mu.Lock()
-	server, members, gateway := p.server, p.members, p.gateway
+	server, members, network, interceptor := p.server, p.members, p.gateway, p.interceptor
 	p.mu.Unlock()
 	if server != 0 {
 		for _, e := range sandboxexec.EndSession(server, members) {
@@ -100,8 +105,15 @@ func (p *Process) cleanUp() {
 	}
 	removeProfile(p.profile)
 	jail.RemoveTree(p.temp)
-	if gateway != nil {
-		gateway.Close()
+	if network != nil {
+		if interceptor != nil { // its last request must not keep the session from ending
+			timeout := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
+			defer timeout.Stop()
+		}
+		network.Close()
+	}
+	if interceptor != nil {
+		interceptor.End()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,17 +199,26 @@ func (p *Process) Wait() (Exit, error) {
 	return exit, nil
 }
 
-// Denials returns the refusals that are known so far: those of the gateway, and limits. What
-// Seatbelt refuses is only in the system's log.
+// Denials returns the refusals that are known so far: those of the gateway, of limits, and what
+// AskDenials found of others.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	latest := slices.Clone(p.denials)
+	latest := append(p.log.Denials(), p.denials...)
 	if p.gateway != nil {
 		latest = append(p.gateway.Denials(), latest...)
 	}
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
+}
+
+// AskDenials asks the log of the system what was refused since a time: Seatbelt itself tells nothing.
+// It takes up to a second and a half. It finds nothing where this user may not read the log.
+func (p *Process) AskDenials(ctx context.Context, since time.Time) {
+	p.mu.Lock()
+	log := p.log
+	p.mu.Unlock()
+	log.Ask(ctx, since)
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -58,6 +59,9 @@ func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
 		return sp, &step.Error{Step: step.Spec, Detail: "the policy lets the server change mcp-jail's own program " + p.path}
 	}
 	input.Self, input.Tag = p.path, newTag()
+	p.process.mu.Lock()
+	p.process.log = sandboxlog.New(input.Tag)
+	p.process.mu.Unlock()
 	var err error
 	if input.ProxyPort, err = p.process.openGateway(&sp); err != nil {
 		return sp, err

@@ -79,8 +79,14 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
+	began := time.Now()
 	exit, err := process.Wait()
 	<-copied
+	if asker, ok := any(process).(interface {
+		AskDenials(ctx context.Context, since time.Time)
+	}); ok && exit.Code != 0 {
+		asker.AskDenials(ctx, began)
+	}
 	if err == nil && exit.Why != "" {
 		err = errors.New("the jail of " + j.Purpose + " ended: " + exit.Why)
 	}

@@ -36,10 +36,6 @@ func FindTLS(f *features.Facts, p *policy.Profile) {
 	if !planpkg.NeedsInterception(p.Net) {
 		return
 	}
-	if !startsTLS {
-		f.TLSProgram = features.Unavailable("no jail of macOS starts mcp-jail-tls yet", "")
-		return
-	}
 	self, _ := os.Executable()
 	program, err := tlsworker.Find(self, os.Getenv("PATH"), p.Writer)
 	if err == nil {

@@ -56,7 +56,7 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 	}
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
-	s.Redact = diagnostics.NewRedactor(p.Env)
+	s.Redact = diagnostics.NewRedactor(slices.Concat(p.Env, confine.SessionSecrets()))
 	s.Tail = diagnostics.NewTail(s.Redact)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -98,7 +99,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	s.pool.workers = map[*worker]bool{} // before NewClient, which may ask for denials at once
 	s.client = session.NewClient(c, mcpproxy.Hooks{}, s.pool.allDenials, s.pool.countRefused)
 	if s.client.Tools != nil {
-		s.client.Tools.Redact = diagnostics.NewRedactor(c.Profile.Env)
+		s.client.Tools.Redact = diagnostics.NewRedactor(slices.Concat(c.Profile.Env, confine.SessionSecrets()))
 	}
 	s.dispatcher.session, s.dispatcher.client, s.dispatcher.exiting = s, s.client, make(chan struct{}, o.MaxCalls)
 	s.dispatcher.table.init(s.client, o.MaxCalls)
