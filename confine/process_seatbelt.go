@@ -37,6 +37,7 @@ type Process struct {
 	plan       *plan.Plan
 	profile    string // the file with the profile for sandbox-exec
 	log        *sandboxlog.Log
+	self       string        // the name of mcp-jail's own program
 	temp       string        // its TMPDIR
 	server     int           // the first process, which leads the server's session; 0: none was started
 	members    map[int]int64 // that one and those that have left its session, with the time of their start
@@ -200,11 +201,13 @@ func (p *Process) Wait() (Exit, error) {
 }
 
 // Denials returns the refusals that are known so far: those of the gateway, of limits, and what
-// AskDenials found of others.
+// AskDenials found of others. The attempts by which mcp-jail tests the jail before each start are in
+// the log too, and none of the server's.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	latest := append(p.log.Denials(), p.denials...)
+	latest := slices.DeleteFunc(p.log.Denials(), func(d policy.Denial) bool { return d.Program == p.self })
+	latest = append(latest, p.denials...)
 	if p.gateway != nil {
 		latest = append(p.gateway.Denials(), latest...)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
 	"github.com/mcp-jail/mcp-jail/confine/internal/selftest"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -42,3 +43,7 @@ func proved(ctx context.Context, have features.Proof, say func(string)) features
 	}
 	return Prove(ctx, false, say).Proof
 }
+
+// CanAskDenials returns why Process.AskDenials finds nothing for this user, or nil. It starts nothing.
+// Systems whose jails tell of their refusals have nothing to ask.
+func CanAskDenials() error { return sandboxlog.Available() }

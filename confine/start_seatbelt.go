@@ -60,7 +60,7 @@ func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
 	}
 	input.Self, input.Tag = p.path, newTag()
 	p.process.mu.Lock()
-	p.process.log = sandboxlog.New(input.Tag)
+	p.process.log, p.process.self = sandboxlog.New(input.Tag), filepath.Base(p.path)
 	p.process.mu.Unlock()
 	var err error
 	if input.ProxyPort, err = p.process.openGateway(&sp); err != nil {

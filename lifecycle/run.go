@@ -28,6 +28,9 @@ type Process = session.Process
 // CallObserver is a Process that must know which call it serves.
 type CallObserver = session.CallObserver
 
+// DenialAsker is a Process whose jail refuses without telling.
+type DenialAsker = session.DenialAsker
+
 // DiagnosedError is the error of a Launcher that knows what to tell the client.
 type DiagnosedError = session.DiagnosedError
 

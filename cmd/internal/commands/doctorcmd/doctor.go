@@ -34,6 +34,7 @@ what is concerned and what to do:
     programs       node, npm, python, uv, pip and docker, where an entry needs them
     clients        what their entries name and is gone; what each of them starts
     configuration  errors, with file and line; files of projects that are not trusted
+    evidence       on macOS, whether you may read what the system logs of refusals
 
 It runs nothing outside of a jail. Versions of mcp-jail are read from its files. Your
 login shell says its PATH in a jail, in which it can write nothing.
@@ -91,7 +92,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	if err != nil && tried.err == nil {
 		all = append(all, finding{Check: "clients", Stops: true, What: "what is installed cannot be told: " + err.Error()})
 	}
-	all = sortFindings(all)
+	all = sortFindings(append(all, checkEvidence(confine.CanAskDenials())...))
 	if d.format == "json" {
 		d.printJSON(c, features, proved, egress, tried, dirs, all, i)
 	} else {

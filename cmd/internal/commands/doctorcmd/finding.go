@@ -14,7 +14,7 @@ import (
 
 // A finding is a fault of the installation, or a remark about it.
 type finding struct {
-	Check string   `json:"check"` // copies, path, directories, programs, clients or configuration
+	Check string   `json:"check"` // copies, path, directories, programs, clients, configuration or evidence
 	Stops bool     `json:"stops"` // a server or a command does not start because of it
 	What  string   `json:"what"`
 	Of    []string `json:"of,omitempty"` // the entries of clients, or the servers, that it is about

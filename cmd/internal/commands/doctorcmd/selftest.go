@@ -56,3 +56,12 @@ func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
 	})
 	return rows
 }
+
+// checkEvidence says why the log of a Mac cannot be asked what a jail has refused.
+func checkEvidence(err error) []finding {
+	if err == nil {
+		return nil
+	}
+	return []finding{{Check: "evidence", What: "what macOS refuses a server is not known for certain: " + err.Error(),
+		Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}}
+}

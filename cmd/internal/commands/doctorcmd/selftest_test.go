@@ -2,6 +2,7 @@ package doctorcmd
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -50,5 +51,19 @@ func TestSelfTestText(t *testing.T) {
 		if i, j := strings.Index(got, "R2a"), strings.Index(got, "R1a"); k.name == "failed" && (i < 0 || j < i) {
 			t.Errorf("%s: the probe that failed is not the first:\n%s", k.name, got)
 		}
+	}
+}
+
+// TestCheckEvidence: a log that cannot be read is a note, and stops nothing.
+func TestCheckEvidence(t *testing.T) {
+	if got := checkEvidence(nil); got != nil {
+		t.Errorf("got %v", got)
+	}
+	got := checkEvidence(errors.New("only administrators may read it"))
+	if len(got) != 1 || got[0].Stops || !strings.Contains(got[0].What, "only administrators may read it") {
+		t.Errorf("got %+v", got)
+	}
+	if err := statusOf(got); err != nil {
+		t.Errorf("a note ends doctor with %v", err)
 	}
 }

@@ -1,0 +1,12 @@
+package session
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+)
+
+// A session asks both kinds of processes for what the system has logged.
+var (
+	_ lifecycle.DenialAsker = (*confine.Process)(nil)
+	_ lifecycle.DenialAsker = (*keptProcess)(nil)
+)
