@@ -76,7 +76,7 @@ const (
 // resident asks by the system call proc_info, for which package unix has no function.
 func (*kernelTable) resident(pid int) (int64, bool) {
 	var info taskInfo
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PROC_INFO, callPIDInfo, uintptr(pid), flavTaskInfo, 0, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info))
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_PROC_INFO, callPIDInfo, uintptr(pid), flavTaskInfo, 0, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info))
 	if errno != 0 || n != unsafe.Sizeof(info) {
 		return 0, false
 	}
