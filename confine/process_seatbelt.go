@@ -65,7 +65,7 @@ func (p *Process) handleEvent(e spec.Event) {
 	case spec.EventTempDir:
 		p.temp = p.plan.Spec.TempDir
 	case spec.EventFailed: // of a supervisor, whose jail ends
-		p.why = (&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail}).Error()
+		p.why = (&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail, Fix: e.Target}).Error()
 	case spec.EventLimit:
 		p.denials = limitReached(p.denials, e.Step, e.Detail, e.Num, e.Pid, e.Program)
 	case spec.EventExit:

@@ -188,7 +188,7 @@ func (p *Process) listen(events *os.File, started chan<- error, canary net.Liste
 			canary.Close()
 			started <- nil
 		case e.Kind == spec.EventFailed && !running:
-			failed = &step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail}
+			failed = &step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail, Fix: e.Target}
 		default:
 			p.handleEvent(e)
 		}

@@ -90,11 +90,13 @@ func TestExit(t *testing.T) {
 }
 
 func TestBuildFix(t *testing.T) {
-	if got := BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}); !strings.Contains(got, "ulimit -n") {
-		t.Errorf("EMFILE: %q", got)
+	for _, system := range []string{"linux", "darwin"} {
+		if got := BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}, system); !strings.Contains(got, "ulimit -n") {
+			t.Errorf("EMFILE on %s: %q", system, got)
+		}
 	}
 	for _, err := range []error{nil, os.ErrPermission, syscall.EPERM} {
-		if got := BuildFix(err); got != "" {
+		if got := BuildFix(err, "linux"); got != "" {
 			t.Errorf("%v: %q", err, got)
 		}
 	}

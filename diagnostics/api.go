@@ -117,5 +117,5 @@ func PageOfCode(c Code) Page { return report.PageOfCode(c) }
 func PageOfLimit(key string) Page { return report.PageOfLimit(key) }
 
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a
-// jail, or "" for other errors.
-func BuildFix(err error) string { return starts.BuildFix(err) }
+// jail, or "" for other errors. The system is named as in Evidence.
+func BuildFix(err error, system string) string { return starts.BuildFix(err, system) }

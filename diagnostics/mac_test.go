@@ -32,7 +32,7 @@ func TestMac(t *testing.T) {
 		{name: "an address of a program that uses none", text: "psycopg.OperationalError: connection to server at \"db.example.com\" (203.0.113.7), port 5432 failed: Operation not permitted", mac: Likely, linux: Likely, fix: "no line of a policy changes this", page: report.PageNetProxy},
 		{name: "a host that nothing grants", text: "getaddrinfo ENOTFOUND api.example.com", mac: Likely, linux: Likely, fix: `host = "api.example.com"`, elsewhere: `host = "api.example.com"`},
 		{name: "a full disk", text: "ENOSPC: no space left on device, write '/tmp/x'", mac: None, linux: Possible},
-		{name: "too many processes", text: "OSError: [Errno 35] Resource temporarily unavailable: fork", mac: Possible, linux: Possible, fix: "processes"},
+		{name: "too many processes", text: "OSError: [Errno 35] Resource temporarily unavailable: fork", mac: None, linux: Possible, elsewhere: "processes"},
 		{name: "a browser", text: "Sandboxing failed: sandbox_apply", mac: Possible, linux: Possible, fix: "--no-sandbox", elsewhere: "--no-sandbox"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -104,7 +104,7 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		}
 		warn(open.String())
 	}
-	if dir := expand(s.Workspace, host); inPrivateDir(dir) && presets.Narrow(applied.Server) && !writesAll(s) {
+	if dir := expand(s.Workspace, host); host.OS != "darwin" && inPrivateDir(dir) && presets.Narrow(applied.Server) && !writesAll(s) {
 		warn("the server may only read " + show.Line(dir) + ": below /tmp and /dev/shm, which a jail has for itself, one kind of writing cannot be granted without the others. --write . grants all, or move the directory")
 	}
 	if !s.IsStateful() {
@@ -116,7 +116,7 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 	return f, nil
 }
 
-// inPrivateDir reports whether a directory lies below one that every jail has for itself.
+// inPrivateDir reports whether a directory lies below one that every jail has for itself on Linux.
 func inPrivateDir(dir string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

@@ -49,8 +49,11 @@ func compileSeatbelt(c *compiler) {
 	c.keep(o)
 	failedProbes(c)
 	seatbeltNotes(c)
-	if c.f.Seatbelt.Answer != features.Yes || !c.f.Proof.Made {
-		c.plan.Enforced = nil // nothing has shown that any of it holds
+	fatal := func(p features.FailedProbe) bool { return p.Fatal }
+	if c.f.Seatbelt.Answer != features.Yes || !c.f.Proof.Made || slices.ContainsFunc(c.f.Proof.Failed, fatal) {
+		// Nothing has shown that any of it holds, and to accept the other gaps would start nothing.
+		c.plan.Enforced = nil
+		c.plan.Gaps = slices.DeleteFunc(c.plan.Gaps, func(g Gap) bool { return !g.Fatal })
 	}
 }
 

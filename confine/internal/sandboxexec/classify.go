@@ -27,19 +27,27 @@ func Classify(e Ended) *step.Error {
 	said := lastLine(e.Said)
 	switch {
 	case e.Code == statusRefusedText:
-		return &step.Error{Step: StepApply, Detail: "sandbox-exec refuses the text of the profile" + quoted(said) +
-			". This version of macOS knows other rules than mcp-jail expects: run mcp-jail doctor, which tests that, and report what it says"}
+		return &step.Error{
+			Step: StepApply, Detail: "sandbox-exec refuses the text of the profile" + quoted(said) + ": this version of macOS knows other rules than mcp-jail expects",
+			Fix: "run `mcp-jail doctor`, which tests that, and report what it says",
+		}
 	case e.Code == statusNotApplied && strings.Contains(e.Said, "sandbox_apply"):
-		return &step.Error{Step: StepApply, Detail: "macOS applies no second sandbox" + quoted(said) +
-			". mcp-jail runs inside another sandbox (of VS Code, Codex, srt, or an app): start it outside of that one"}
+		return &step.Error{
+			Step: StepApply, Detail: "mcp-jail runs inside another sandbox, and macOS applies no second one" + quoted(said),
+			Fix: "start mcp-jail outside of that sandbox: a client that confines its servers itself (VS Code, Codex, srt, or an app) must leave that to mcp-jail",
+		}
 	case e.Code == statusNotApplied && strings.Contains(e.Said, "execvp"):
-		return &step.Error{Step: StepApply, Detail: "sandbox-exec cannot start mcp-jail's own program under the profile" + quoted(said) +
-			". Check that the file is still there and that you may execute it"}
+		return &step.Error{
+			Step: StepApply, Detail: "sandbox-exec cannot start mcp-jail's own program under the profile" + quoted(said),
+			Fix: "check that the file is still there and that you may execute it",
+		}
 	case e.Code == statusNotApplied:
-		return &step.Error{Step: StepApply, Detail: "sandbox-exec does not apply the profile" + quoted(said) + ". Run mcp-jail doctor"}
+		return &step.Error{Step: StepApply, Detail: "sandbox-exec does not apply the profile" + quoted(said)}
 	case e.Signal == syscall.SIGABRT, e.Code == statusAborted:
-		return &step.Error{Step: StepReady, Detail: "the first program inside was aborted" + quoted(said) +
-			". macOS does so when the profile lacks a path or a call that each program needs: run mcp-jail doctor, and report what it says"}
+		return &step.Error{
+			Step: StepReady, Detail: "the first program inside was aborted" + quoted(said) + ": macOS does so when the profile lacks a path or a call that each program needs",
+			Fix: "run `mcp-jail doctor`, and report what it says",
+		}
 	case e.Signal != 0:
 		return &step.Error{Step: StepReady, Detail: "signal " + strconv.Itoa(int(e.Signal)) + " (" + e.Signal.String() + ") ended the first program inside" + quoted(said)}
 	}

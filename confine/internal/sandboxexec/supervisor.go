@@ -177,7 +177,7 @@ func (s *supervisor) words() string {
 func (s *supervisor) fail(err error) {
 	e := step.Wrap(StepApply, err)
 	left := s.endFamily()
-	s.events.send(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
+	s.events.send(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail, Target: e.Fix})
 	s.finish(left)
 }
 

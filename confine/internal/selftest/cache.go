@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -106,12 +108,15 @@ func ignoresCase(dir string) (bool, error) {
 // there is none, the Proof is not made, and says why.
 func Cached(cacheDir string) Result {
 	key, err := currentKey(cacheDir)
-	if err != nil {
-		return none("the self-test has not run: " + err.Error())
+	var s stored
+	if err == nil {
+		s, err = load(cacheDir, key)
 	}
-	s, err := load(cacheDir, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none("it has not run for this user")
+	}
 	if err != nil {
-		return none("the self-test has not run: " + err.Error())
+		return none(err.Error())
 	}
 	return s.Result
 }

@@ -16,6 +16,7 @@ type Error struct {
 	Step   string        // "namespaces", "mounts", "landlock", …, Exec
 	Errno  syscall.Errno // 0 if the error is not the kernel's
 	Detail string        // the path or argument of the step; without an Errno, the reason
+	Fix    string        // what the user can do, if the step knows
 }
 
 func (e *Error) Error() string {
@@ -28,6 +29,9 @@ func (e *Error) Error() string {
 	}
 	if e.Errno != 0 {
 		s += ": " + e.Errno.Error()
+	}
+	if e.Fix != "" {
+		s += ". To mend it, " + e.Fix
 	}
 	return s
 }

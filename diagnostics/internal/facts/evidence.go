@@ -136,6 +136,7 @@ type Start struct {
 	Step   string        // StepExec, or the part of the jail that failed
 	Errno  syscall.Errno // 0 when no system call failed
 	Detail string        // the path or argument of the step; without an Errno, the reason
+	Fix    string        // what the user can do, if the step knows
 }
 
 // StepExec is the step that starts the program. All other steps build the jail.

@@ -53,6 +53,8 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		if d.Program != "" {
 			f.Hint.Cause += "; the largest was " + show.Quote(filepath.Base(d.Program))
 		}
+	case key == report.KeyProcesses && c.Mac():
+		f.Hint.Cause = "the server had more processes than " + limit + ", so mcp-jail ended them all"
 	case key == report.KeyProcesses:
 		f.Hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"
 	default:
@@ -83,6 +85,10 @@ func ephemeralHome(c *facts.Case) string {
 	return ""
 }
 
+// kernelHolds reports whether the kernel of macOS holds a limit, so that a server notices it. The others
+// are sampled, and end the jail: no directory is in memory, and no process is refused but the second one.
+func kernelHolds(key string) bool { return key == report.KeyOpenFiles || key == report.KeyFileSize }
+
 // Analyze looks for messages that a limit causes.
 func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Evidence.Profile == nil {
@@ -102,8 +108,8 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			if !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) || limit(c, l.key) <= 0 {
 				continue
 			}
-			if l.key == report.KeyMemory && c.Mac() {
-				continue // no directory of its jail is in memory
+			if c.Mac() && !kernelHolds(l.key) {
+				continue
 			}
 			if l.key == report.KeyOpenFiles && strings.Contains(lower, "in system") {
 				continue // ENFILE: the host's own limit

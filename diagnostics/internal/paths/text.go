@@ -318,6 +318,9 @@ func Attribute(c *facts.Case, sure report.Attribution, path string, missing poli
 	}
 	if policy.Within(path, "/proc") {
 		f.Fix = "no rule grants it: the server has its own read-only /proc, or none"
+		if c.Mac() {
+			f.Fix = "no rule grants it: macOS has no /proc"
+		}
 		return f
 	}
 	f.Grant, f.Fix = pathGrant(c, path, missing, makes)

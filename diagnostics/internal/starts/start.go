@@ -28,28 +28,48 @@ var buildFixes = map[syscall.Errno]string{
 	syscall.E2BIG:        "start mcp-jail less deep inside other sandboxes: the kernel allows 16 Landlock domains inside each other",
 }
 
+// macBuildFixes are those of macOS.
+var macBuildFixes = map[syscall.Errno]string{
+	syscall.EMFILE: "raise the limit of open files (ulimit -n)",
+	syscall.ENFILE: "the whole system has too many open files: end some programs",
+	syscall.EAGAIN: buildFixes[syscall.EAGAIN],
+	syscall.ENOMEM: "free memory",
+	syscall.EFBIG:  buildFixes[syscall.EFBIG],
+	syscall.E2BIG:  "the arguments and variables of the server are too long together: give it fewer or shorter ones",
+}
+
+func shortageFix(errno syscall.Errno, mac bool) string {
+	if mac {
+		return macBuildFixes[errno]
+	}
+	return buildFixes[errno]
+}
+
 // stepFixes holds the remedies for steps that fail for reasons other than a shortage.
 var stepFixes = map[string]string{
 	"requests": "where the error is about a secret, correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
 }
 
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a
-// jail, or "" for other errors.
-func BuildFix(err error) string {
+// jail, or "" for other errors. The system is named as in Evidence.
+func BuildFix(err error, system string) string {
 	var errno syscall.Errno
 	errors.As(err, &errno)
-	return buildFixes[errno]
+	return shortageFix(errno, system == "darwin")
 }
 
 func buildFix(c *facts.Case, s facts.Start) string {
-	if fix, known := buildFixes[s.Errno]; known {
+	if s.Fix != "" {
+		return s.Fix
+	}
+	if fix := shortageFix(s.Errno, c.Mac()); fix != "" {
 		return fix
 	}
 	if fix, known := stepFixes[s.Step]; known {
 		return fix
 	}
 	switch at, _, _ := strings.Cut(s.Detail, " ("); {
-	case at == "/dev/null":
+	case at == "/dev/null" && !c.Mac():
 		return "let the sandbox or container around mcp-jail have its devices (bwrap: --dev-bind /dev /dev)"
 	case s.Step != "create directory":
 		return "run `mcp-jail doctor`"

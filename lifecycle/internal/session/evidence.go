@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -136,7 +137,7 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 	var start *confine.StartError
 	if !errors.As(err, &start) {
 		d := diagnostics.JailFailure(s.Profile.Server, err.Error(), nil)
-		if fix := diagnostics.BuildFix(err); fix != "" {
+		if fix := diagnostics.BuildFix(err, runtime.GOOS); fix != "" {
 			d.Fix = fix
 		}
 		d.Tool = s.Profile.Tool
@@ -144,7 +145,7 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 	}
 	ev := s.Evidence(diagnostics.StageExec, nil, time.Time{})
 	ev.Tool = s.Profile.Tool
-	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
+	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail, Fix: start.Fix}
 	if start.Step == confine.StepExec {
 		return s.Diagnose(ev), StatusFailed
 	}
@@ -162,6 +163,9 @@ func GapFailure(server string, line []string, e *confine.GapError) diagnostics.D
 		cause, fix = "user namespaces are refused: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
 	} else {
 		cause, fix, gaps = text(gaps[0]), gaps[0].Fix, gaps[1:]
+		if n := len(e.Gaps); n > 1 && !slices.ContainsFunc(e.Gaps, func(g confine.Gap) bool { return g.Platform == "" }) {
+			cause = fmt.Sprintf("%d parts of it, as under every policy on macOS, the first of them %s", n, cause)
+		}
 	}
 	waives := e.Waive != nil && (e.HostNamespaces.Answer == confine.No || e.OfPlatform())
 	var more []string

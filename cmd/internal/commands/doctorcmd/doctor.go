@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -65,6 +66,9 @@ mcp-jail alone:
 }
 
 func (d *doctorCmd) Run(c terminal.Console) error {
+	if d.apparmor && runtime.GOOS != "linux" {
+		return exit.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and its jails need no profile of it")
+	}
 	if d.apparmor {
 		return printApparmorProfile(c)
 	}

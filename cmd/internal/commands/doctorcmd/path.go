@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -135,7 +136,9 @@ func askShell(ctx context.Context, host hostfs.Host, shell, flags string) ([]str
 		return nil, err
 	}
 	defer answer.Close()
-	process, err := (&confine.Launcher{}).Start(ctx, profile, confine.Stdio{Out: out})
+	// The shell runs without a jail at each login, so what macOS can never enforce does no harm here.
+	launcher := confine.Launcher{Waive: []policy.Axis{policy.WaiveMacOS}}
+	process, err := launcher.Start(ctx, profile, confine.Stdio{Out: out})
 	out.Close()
 	if err != nil {
 		return nil, errors.New("the login shell was not asked for its PATH: that needs a jail without gaps, which this host cannot make")

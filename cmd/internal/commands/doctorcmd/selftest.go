@@ -26,13 +26,26 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	} else {
 		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test of macOS's sandbox have failed:", bad)))
 	}
+	shown := t.Proof.Failed[:0:0]
 	for _, f := range t.Proof.Failed {
+		if f.Fatal && !all {
+			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
+		}
+	}
+	if len(shown) == 0 {
+		shown = t.Proof.Failed
+	}
+	for _, f := range shown {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
 			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: --waive %s\n", f.Axis)
 		}
+	}
+	if rest := bad - len(shown); rest > 0 {
+		fmt.Fprintf(&b, "\nThe other %d need a jail, too: --verbose lists them.\n", rest)
+		return b.String()
 	}
 	for _, row := range sortedRows(t.Rows) {
 		if all || row.Info && row.Verdict != "passed" && row.Verdict != "not here" {

@@ -26,7 +26,7 @@ func (s *serverStatus) addGaps(finder *gaps.Finder, namespaces confine.Feature, 
 		return
 	}
 	need, certain := finder.Of(f, e, v.Line.Flags, v.Line.Argv)
-	s.setGaps(has, need, certain)
+	s.setGaps(has, need, certain && need.Fatal() == nil)
 }
 
 func (s *serverStatus) setGaps(has []policy.Axis, need gaps.Need, certain bool) {

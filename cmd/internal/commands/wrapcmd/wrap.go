@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -120,6 +121,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
 	}
 	changes := changesOf(files, wrap)
+	if countChanged(changes) > 0 {
+		session.Prove(context.Background(), c)
+	}
 	open, refused := lookForGaps(program.Program, entries.ClientsHost(host), changes)
 	if refused != nil && !w.dryRun {
 		return refused
