@@ -117,3 +117,20 @@ func TestMacDenials(t *testing.T) {
 		})
 	}
 }
+
+// TestMacLimits: on macOS a sampler ends the server at some limits, and no word of the server tells
+// about these.
+func TestMacLimits(t *testing.T) {
+	ev := evidence("")
+	ev.Denials = []policy.Denial{{Axis: policy.AxisLimits, Operation: "processes", Target: "processes = 4", Count: 1}}
+	ev.Profile.Limits.Processes = 4
+	ev.System = "darwin"
+	if d := Diagnose(ev); !strings.Contains(d.Text(), "more processes than processes = 4, so mcp-jail ended them all") || strings.Contains(d.Text(), "EAGAIN") {
+		t.Error(d.Text())
+	}
+	ev = evidence("EMFILE: too many open files, open '/x'")
+	ev.System = "darwin"
+	if d := Diagnose(ev); d.Attribution != Possible || !strings.Contains(d.Text(), "open_files") {
+		t.Error(d.Text())
+	}
+}

@@ -19,4 +19,5 @@ type FailedProbe struct {
 	Fatal bool        `json:"fatal,omitempty"` // nothing can be started
 	What  string      `json:"what"`            // what does not hold
 	Got   string      `json:"got"`             // what happened in its place
+	Fix   string      `json:"fix,omitempty"`   // what the user can do, if that is known
 }

@@ -237,6 +237,9 @@ func failedProbes(c *compiler) {
 			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this Mac: %s", p.ID, p.Got),
 			Fix: "report this with the output of mcp-jail doctor, which makes the self-test again",
 		}
+		if p.Fix != "" {
+			gap.Fix = p.Fix
+		}
 		if !p.Fatal {
 			gap.Fix += fmt.Sprintf(", or accept it for this server with waive = [%q] (--waive %[1]s)", string(p.Axis))
 		}

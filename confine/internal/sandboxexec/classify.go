@@ -29,7 +29,7 @@ func Classify(e Ended) *step.Error {
 	case e.Code == statusRefusedText:
 		return &step.Error{
 			Step: StepApply, Detail: "sandbox-exec refuses the text of the profile" + quoted(said) + ": this version of macOS knows other rules than mcp-jail expects",
-			Fix: "run `mcp-jail doctor`, which tests that, and report what it says",
+			Fix: "report this with the output of `mcp-jail doctor`, which tests what this macOS knows",
 		}
 	case e.Code == statusNotApplied && strings.Contains(e.Said, "sandbox_apply"):
 		return &step.Error{
@@ -46,7 +46,7 @@ func Classify(e Ended) *step.Error {
 	case e.Signal == syscall.SIGABRT, e.Code == statusAborted:
 		return &step.Error{
 			Step: StepReady, Detail: "the first program inside was aborted" + quoted(said) + ": macOS does so when the profile lacks a path or a call that each program needs",
-			Fix: "run `mcp-jail doctor`, and report what it says",
+			Fix: "report this with the output of `mcp-jail doctor`",
 		}
 	case e.Signal != 0:
 		return &step.Error{Step: StepReady, Detail: "signal " + strconv.Itoa(int(e.Signal)) + " (" + e.Signal.String() + ") ended the first program inside" + quoted(said)}

@@ -25,6 +25,7 @@ type Row struct {
 	Want    string      `json:"want"`
 	Got     string      `json:"got,omitempty"`
 	Control string      `json:"control,omitempty"` // outcome outside of the jail
+	Fix     string      `json:"fix,omitempty"`     // what the user can do, if that is known
 	Verdict Verdict     `json:"verdict"`
 }
 
@@ -46,6 +47,9 @@ func (r Row) Bad() bool { return (r.Verdict == Failed || r.Verdict == NoEvidence
 func (r Row) Happened() string {
 	if r.Verdict == NoEvidence {
 		return fmt.Sprintf("%s: outside of the jail: %s", r.Try, r.Control)
+	}
+	if r.Fix != "" { // Got is a sentence
+		return r.Got
 	}
 	return fmt.Sprintf("%s: %s, not %s", r.Try, r.Got, r.Want)
 }
@@ -104,7 +108,7 @@ func failed(all []Row) (out []features.FailedProbe) {
 			out[n-1].Got += "; " + r.Happened()
 			continue
 		}
-		out = append(out, features.FailedProbe{ID: id, Axis: r.Axis, Fatal: r.Fatal, What: r.What, Got: r.Happened()})
+		out = append(out, features.FailedProbe{ID: id, Axis: r.Axis, Fatal: r.Fatal, What: r.What, Got: r.Happened(), Fix: r.Fix})
 	}
 	return out
 }

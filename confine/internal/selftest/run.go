@@ -253,10 +253,7 @@ func startRows(plain, wrong answer) []Row {
 		s1.Got, s1.Verdict = strings.Join(strings.Fields(plain.end+": "+plain.said), " "), Failed
 		if plain.status > 0 {
 			why := sandboxexec.Classify(sandboxexec.Ended{Code: plain.status, Said: plain.said})
-			s1.Got = why.Detail
-			if why.Fix != "" {
-				s1.Got += ". To mend it, " + why.Fix
-			}
+			s1.Got, s1.Fix = why.Detail, why.Fix
 		}
 	}
 	s4 := Row{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a text that the system does not understand starts nothing", Try: "start with a wrong text", Want: "exit 65", Got: fmt.Sprintf("exit %d", wrong.status), Control: works, Verdict: Passed}

@@ -310,6 +310,9 @@ func TestStartItself(t *testing.T) {
 		if len(got.Proof.Failed) == 0 || got.Proof.Failed[0].ID != c.want || !got.Proof.Failed[0].Fatal {
 			t.Errorf("%s: %+v", c.name, got.Proof.Failed)
 		}
+		if f := got.Proof.Failed[0]; f.ID == "S1" && (!strings.Contains(f.Got, "another sandbox") || !strings.Contains(f.Fix, "outside of that sandbox")) {
+			t.Errorf("%s: the reason and the remedy are %q and %q", c.name, f.Got, f.Fix)
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	for _, f := range t.Proof.Failed {
 		if f.Fatal && !all {
 			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
+			if f.ID == "S1" {
+				break
+			}
 		}
 	}
 	if len(shown) == 0 {
@@ -37,6 +40,9 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	}
 	for _, f := range shown {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
+		if f.Fix != "" {
+			fmt.Fprintf(&b, "  To mend it: %s.\n", f.Fix)
+		}
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
@@ -44,7 +50,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		}
 	}
 	if rest := bad - len(shown); rest > 0 {
-		fmt.Fprintf(&b, "\nThe other %d need a jail, too: --verbose lists them.\n", rest)
+		fmt.Fprintf(&b, "\n%d more failed: --verbose lists them.\n", rest)
 		return b.String()
 	}
 	for _, row := range sortedRows(t.Rows) {
