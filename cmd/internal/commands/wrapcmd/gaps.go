@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -38,8 +40,11 @@ type projectEntry struct{ file, key string }
 
 // lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
-func lookForGaps(program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
+func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
 	finder := gaps.NewFinder(host)
+	if countChanged(changes) > 0 {
+		session.Prove(context.Background(), c)
+	}
 	if countChanged(changes) > 0 && finder.Try() != nil {
 		return open, &exit.HostError{Err: fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", finder.Try())}
 	}

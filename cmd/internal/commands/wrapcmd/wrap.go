@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -121,10 +120,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
 	}
 	changes := changesOf(files, wrap)
-	if countChanged(changes) > 0 {
-		session.Prove(context.Background(), c)
-	}
-	open, refused := lookForGaps(program.Program, entries.ClientsHost(host), changes)
+	open, refused := lookForGaps(c, program.Program, entries.ClientsHost(host), changes)
 	if refused != nil && !w.dryRun {
 		return refused
 	}
