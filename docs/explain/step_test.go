@@ -145,7 +145,7 @@ func TestGapsHaveAxes(t *testing.T) {
 		found++
 		switch axis := fields["Axis"].(type) {
 		case *ast.SelectorExpr:
-			if axes[axis.Sel.Name] == "" {
+			if axes[axis.Sel.Name] == "" && axis.Sel.Name != "Axis" { // that of a failed probe
 				t.Errorf("%s: a gap on %s", name, axis.Sel.Name)
 			}
 		case *ast.Ident: // a loop over all axes
