@@ -93,6 +93,7 @@ var attempts = map[string]kind{
 	"exec": {1, run},
 
 	"tcp":      on(func(to string) error { return connect(unix.SOCK_STREAM, to, false) }),
+	"tcpname":  on(connectName),
 	"boundtcp": on(func(to string) error { return connect(unix.SOCK_STREAM, to, true) }),
 	"udp":      on(func(to string) error { return connect(unix.SOCK_DGRAM, to, false) }),
 	"unix":     on(connectUnix),

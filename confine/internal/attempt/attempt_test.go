@@ -33,6 +33,7 @@ func TestOutcomes(t *testing.T) {
 		{"nothing", nil, "no attempt nothing with 0 arguments"},
 		{"kill", []string{"-1"}, "no process is named"},
 		{"tcp", []string{"{own}"}, "no address is named"},
+		{"tcpname", []string{"localhost:1"}, "ECONNREFUSED"},
 	} {
 		if got := Make(c.do, c.args); got != c.want {
 			t.Errorf("%s %q: %s, want %s", c.do, c.args, got, c.want)

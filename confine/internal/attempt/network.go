@@ -4,7 +4,9 @@ package attempt
 
 import (
 	"errors"
+	"net"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +45,15 @@ func connect(kind int, to string, bind bool) error {
 	switch err {
 	case unix.EINPROGRESS, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EADDRNOTAVAIL:
 		return nil // it is the network that says so
+	}
+	return err
+}
+
+// connectName connects to a host by its name. A refusal by the jail comes at once.
+func connectName(to string) error {
+	c, err := net.DialTimeout("tcp", to, 2*time.Second)
+	if err == nil {
+		err = c.Close()
 	}
 	return err
 }

@@ -4,6 +4,14 @@
 // name their own exclusions. What holds is then the union of the allows: no precedence between rules
 // can widen it. The layered form is for a system that does not carry the exclusions out.
 //
+// Whether a system removes and renames directories under such texts, probe F12 of the self-test tells. It
+// did not where codex wrote patterns (openai/codex#40565). Codex's source tells why: its text then has a
+// deny of each directory that might hold a match, and "**" matches all of them. No text here has that: a
+// directory is kept only if its own path is one that is excluded. So there is no third form. Where F12 fails in both,
+// that is a gap of files, and the server does not start unless the user accepts it. Probe F16 makes the
+// same attempts in a directory about which there are no expressions, and so tells whether they are the
+// cause.
+//
 // The text is as strict as [policy.Profile.Allows], and stricter in these places:
 //   - The directories on the way to a name that must not come into being cannot be made.
 //   - A directory with the name .github or .hg cannot be made, because one with contents could be

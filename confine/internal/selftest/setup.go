@@ -163,6 +163,7 @@ func listen() *hosts {
 	h := &hosts{names: names{"launcher": strconv.Itoa(os.Getpid()), "own": ownAddress()}}
 	h.pair("tcp4", "tcp6", 0)
 	h.proxy = h.pair("proxy4", "proxy6", 0)
+	h.names["proxyname"] = net.JoinHostPort("localhost", strconv.Itoa(h.proxy))
 	if l, err := net.ListenPacket("udp4", "127.0.0.1:0"); err == nil {
 		h.closers = append(h.closers, l)
 		h.names["udp4"] = l.LocalAddr().String()

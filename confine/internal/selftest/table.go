@@ -218,6 +218,11 @@ var writing = []Test{
 		denied("movenew", "{t}/w/prepared2", "{t}/w/.git/modules/m/submodule"),
 		denied("swap", "{t}/w/swapdir2", "{t}/w/.git/modules/m/file"),
 	}},
+	// No expression is about HOME. Where F12 fails and this passes, the expressions are the cause.
+	{ID: "F16", Axis: policy.AxisFs, Form: true, What: "directories can be removed and renamed in HOME", Probes: []Probe{
+		allowed("rmdir", "{t}/home/rmdir"),
+		allowed("rename", "{t}/home/dir", "{t}/home/dir2"),
+	}},
 }
 
 var shapes = []Test{
@@ -283,6 +288,9 @@ var network = []Test{
 		denied("udp", "{udp4}").in(Hosts),
 		denied("boundtcp", "{tcp4}").in(Hosts),
 		denied("boundtcp", "{own}").in(Hosts),
+	}},
+	{ID: "N5", Info: true, What: "the own machine is found by its name", Probes: []Probe{
+		allowed("tcpname", "{proxyname}").in(Hosts),
 	}},
 	{ID: "N4", Axis: policy.AxisIPC, What: "sockets of other programs cannot be reached, and its own can", Probes: []Probe{
 		denied("unix", "{s}/u/socket"),

@@ -133,7 +133,7 @@ func TestTableAgainstTexts(t *testing.T) {
 // TestTable tests that the table is as the runner needs it.
 func TestTable(t *testing.T) {
 	n := treeNames("/t", "/s")
-	for _, key := range []string{"tcp4", "tcp6", "udp4", "own", "proxy4", "proxy6", "launcher"} {
+	for _, key := range []string{"tcp4", "tcp6", "udp4", "own", "proxy4", "proxy6", "proxyname", "launcher"} {
 		n[key] = key
 	}
 	seen := map[string]bool{}

@@ -24,7 +24,7 @@ var objects = strings.Fields(`
 	{t}/v/ {t}/v/file {t}/empty/ {t}/deep/ {t}/deep/e/ {t}/deep/e/file
 	{t}/create/ {t}/create/file {t}/create/unlink {t}/create/write
 	{t}/update/ {t}/update/file {t}/update/unlink {t}/delete/ {t}/delete/file {t}/delete/write
-	{t}/ex/ {t}/ex/run! {t}/ex/other! {t}/home/
+	{t}/ex/ {t}/ex/run! {t}/ex/other! {t}/home/ {t}/home/rmdir/ {t}/home/dir/
 	{nfc}/ {nfc}-u/ {nfd}/ {nfd}-u/ {odd}/ {odd}-u/ {long}/w/ {long}/u/
 	{s}/t/ {s}/t/file {s}/u/
 `)
