@@ -122,6 +122,10 @@ func TestMacPlanForReports(t *testing.T) {
 	if err != nil || !strings.Contains(seatbelt.Profile, `"/opt/homebrew/bin/mcp-jail"`) || !strings.Contains(seatbelt.Profile, "/home/u/work") || !strings.Contains(seatbelt.Profile, "localhost:65535") {
 		t.Errorf("%v\n%s", err, seatbelt.Profile)
 	}
+	seatbelt, err = Compile(plantest.Profile(), f).SeatbeltText("/opt/homebrew/bin/mcp-jail")
+	if err != nil || strings.Contains(seatbelt.Profile, "65535") {
+		t.Errorf("without a host: %v\n%s", err, seatbelt.Profile)
+	}
 }
 
 // TestFailedProbesAreGaps: a probe that fails is a gap of its axis for each profile that it is about, and

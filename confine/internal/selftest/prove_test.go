@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // proveAlone makes this process one that calls Prove, if it was started for that.
@@ -188,6 +189,13 @@ func TestCache(t *testing.T) {
 		{"a failed probe has passed", edit(func(s *stored) { row(&s.Result, "R2a").Got = works }), false},
 		{"a failure is missing", edit(func(s *stored) { r := row(&s.Result, "R2a"); r.Got, r.Verdict = works, Failed }), false},
 		{"a probe without consequence", edit(func(s *stored) { row(&s.Result, "R2a").Info = true }), false},
+		{"a probe with another name", edit(func(s *stored) { row(&s.Result, "R2a").ID = "R2z" }), false},
+		{"a probe of another axis", edit(func(s *stored) { row(&s.Result, "R2a").Axis = policy.AxisEnv }), false},
+		{"a probe that is fatal no more, or now", edit(func(s *stored) { r := row(&s.Result, "R2a"); r.Fatal = !r.Fatal }), false},
+		{"a probe that wants something else", edit(func(s *stored) { row(&s.Result, "R2a").Want = works }), false},
+		{"the first probe of the table has failed", edit(func(s *stored) { row(&s.Result, "R1a").Got = "EPERM" }), false},
+		{"the first probe of the table is left out", edit(func(s *stored) { row(&s.Result, "R1a").Verdict = NotHere }), false},
+		{"the start is left out", edit(func(s *stored) { row(&s.Result, "S1").Verdict = NotHere }), false},
 		{"cut off", func(p string) error { return os.Truncate(p, 400) }, false},
 		{"empty", func(p string) error { return os.Truncate(p, 0) }, false},
 		{"large", func(p string) error { return os.Truncate(p, maxFile+1) }, false},
