@@ -172,7 +172,7 @@ var inside = map[string][]string{
 	"confine/internal/sandboxlog":      {},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
-	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
+	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seatbelt", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate/sockets": {"egress", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},

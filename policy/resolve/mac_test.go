@@ -226,6 +226,21 @@ func TestMacBun(t *testing.T) {
 	}
 }
 
+// TestMacSockets tests that a socket that is there at the start is hidden in a grant, on a Mac too, where
+// nothing else keeps a server from connecting to it.
+func TestMacSockets(t *testing.T) {
+	h := newFake(aMac, "s /Users/u/proj/run/db.sock", "f /Users/u/proj/run/db.pid", "s /private/tmp/other.sock")
+	const rule = "[[servers.s.access.fs]]\nread = true\ncreate = true\nupdate = true\npath = "
+	const toml = "[servers.s]\ncommand = \"/usr/bin/true\"\n" + rule + "\"/Users/u/proj\"\n" + rule + "\"/tmp\"\n"
+	p, _ := mustOnMac(t, h, toml)
+	hold(t, p, map[string]policy.Rights{"/Users/u/proj/run/db.sock": 0, "/private/tmp/other.sock": 0, "/Users/u/proj/run/db.pid": policy.Read | policy.Create | policy.Update})
+	if e, _ := p.Find("/private/tmp/other.sock"); e.Kind != policy.KindSpecial || e.Named != HostSocket {
+		t.Errorf("%+v", e)
+	}
+	p, _ = mustOnMac(t, h, toml+rule+"\"/Users/u/proj/run/db.sock\"\n")
+	hold(t, p, map[string]policy.Rights{"/Users/u/proj/run/db.sock": policy.Read | policy.Create | policy.Update})
+}
+
 // TestMacSensitive tests that a grant of the home directory, or of its Library, reaches neither secrets
 // nor what runs outside of the jail.
 func TestMacSensitive(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 )
 
 // SandboxExec is the program of macOS that starts another under a profile of Seatbelt. It is never looked
@@ -48,11 +50,7 @@ func (p Proof) Feature() Feature {
 	return Available("passed")
 }
 
-// privateTemp is the directory for the TMPDIR of a jail on macOS. A path there is short enough for
-// the name of a socket, which has 104 bytes.
-const privateTemp = "/private/tmp"
-
 // seatbeltTempDir returns the name for the TMPDIR of one jail, with 8 hex digits that are random.
 func seatbeltTempDir(uid int, random [4]byte) string {
-	return fmt.Sprintf("%s/mj-%d-%x", privateTemp, uid, random)
+	return fmt.Sprintf("%s%d-%x", seatbelt.TempPrefix, uid, random)
 }

@@ -10,3 +10,6 @@ const Seatbelt = true
 
 // fake is what stands for sandbox-exec, if this process was started as that.
 func fake() { sandboxexectest.Main() }
+
+// enclose keeps what the tests start from every other process of the machine.
+func enclose() { sandboxexectest.Enclose() }

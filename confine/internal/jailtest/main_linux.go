@@ -35,6 +35,7 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 	if how := os.Getenv(ForbidEnv); how != "" {
 		runForbid(how)
 	}
+	enclose()
 	os.Exit(runTests(m))
 }
 

@@ -7,3 +7,5 @@ package jailtest
 const Seatbelt = false
 
 func fake() {}
+
+func enclose() {}

@@ -27,6 +27,9 @@ func compileSeatbelt(c *compiler) {
 		HostNS: true, TempDir: c.f.TempDir, HostPID: c.f.PID, Limits: c.p.Limits,
 		Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir,
 	}
+	if o.Dir == "/" { // no directory of the policy's
+		o.Dir = o.TempDir
+	}
 	if home != "" {
 		o.Home, o.HomeCopy = path.Join(o.TempDir, "home"), home
 		o.Links = homeLinks(c.p.HomeLinks, o.Home)
@@ -267,6 +270,9 @@ func seatbeltNotes(c *compiler) {
 		"TMPDIR is a directory of the server's own; terminals and the rest of /private/tmp are not there for it",
 		"no hard links can be made, so git, pnpm and cargo copy or rename; setuid programs such as ps and sudo do not start; a program that sandboxes its own children (codex, claude) fails",
 		"macOS may ask you about Desktop, Documents and Downloads besides, in the name of the client")
+	if len(c.p.ListOnly) > 0 {
+		c.plan.Notes = append(c.plan.Notes, "bun lists each directory above its working directory when it starts, so the server sees the names in "+strings.Join(c.p.ListOnly, ", "))
+	}
 	if len(c.p.Unprotected) > 0 {
 		c.plan.Notes = append(c.plan.Notes, "directories on the way to protected names that do not exist yet cannot be made either")
 	}

@@ -53,6 +53,8 @@ var macs = []aMac{
 		p.Undo.Mode = policy.UndoSession
 	}},
 	{"call", func(p *policy.Profile, f *features.Facts) { aCall(p, f) }},
+	{"bun", func(p *policy.Profile, f *features.Facts) { p.ListOnly = []string{"/home", "/home/u"} }},
+	{"no_directory", func(p *policy.Profile, f *features.Facts) { p.Dir = "/" }},
 	{"read_only", func(p *policy.Profile, f *features.Facts) { p.Entries[0].Rights = policy.Read }},
 	{"layered", func(p *policy.Profile, f *features.Facts) {
 		f.Proof.Layered, f.Proof.Without = true, []string{"file-test-existence"}

@@ -13,35 +13,35 @@ import (
 )
 
 // attempt makes the attempt of a canary. undo takes back what a successful one did.
-func attempt(k spec.Canary) (err error, undo func()) {
+func attempt(k spec.Canary) (undo func(), err error) {
 	undo = func() {}
 	switch k.Attempt {
 	case spec.CanaryRead:
-		return readByte(k.Target), undo
+		return undo, readByte(k.Target)
 	case spec.CanaryList:
 		d, err := os.Open(k.Target)
 		if err == nil {
 			_, err = d.Readdirnames(1)
 			d.Close()
 		}
-		return err, undo
+		return undo, err
 	case spec.CanaryCreate:
 		fd, err := unix.Open(k.Target, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		if err != nil {
-			return err, undo
+			return undo, err
 		}
 		unix.Close(fd)
-		return nil, func() { unix.Unlink(k.Target) }
+		return func() { unix.Unlink(k.Target) }, nil
 	case spec.CanaryConnect:
-		return connect(k.Target), undo
+		return undo, connect(k.Target)
 	case spec.CanarySignal:
 		pid, err := strconv.Atoi(k.Target)
 		if err != nil || pid <= 1 {
-			return spec.ErrSpec, undo
+			return undo, spec.ErrSpec
 		}
-		return unix.Kill(pid, 0), undo
+		return undo, unix.Kill(pid, 0)
 	}
-	return spec.ErrSpec, undo
+	return undo, spec.ErrSpec
 }
 
 // readByte opens a file and reads from it.

@@ -113,7 +113,7 @@ func closeOthers() error {
 // tryCanary returns an error unless the system refuses the attempt with EPERM, as Seatbelt does.
 // Another refusal proves nothing about the profile.
 func tryCanary(k spec.Canary) error {
-	err, undo := attempt(k)
+	undo, err := attempt(k)
 	switch {
 	case err == nil:
 		undo()

@@ -5,6 +5,7 @@ package sandboxexec
 import (
 	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -33,12 +34,16 @@ type table interface {
 	resident(pid int) (bytes int64, known bool)
 	// name returns the name of a process's program, or "".
 	name(pid int) string
+	signal(pid int, sig unix.Signal)
 	close()
 }
 
 // family is the processes of one server: those of its session, their descendants, and each that was
 // one of these once. A process that leaves the session and whose parent ends before it was seen is
 // not found: the plan has that as a gap.
+//
+// Members are killed, so the worst fault is a member that is none. Only add makes members. What is
+// doubtful is no member.
 type family struct {
 	table  table
 	root   int           // the first process, which leads the session
@@ -46,6 +51,8 @@ type family struct {
 	above  int           // a process that has no other children than members; 0: none
 	known  map[int]int64 // the members, with the time of their start
 	others map[int]int64 // processes that are no members. They cannot become members
+	never  map[int]bool  // this process, and those that it descends from
+	unseen int           // how many looks in a row found none in the session
 	joined func(process) // called for each new member outside of the session; nil: not at all
 }
 
@@ -60,24 +67,29 @@ func (f *family) refresh() ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := make(map[int]int64, len(all))
+	now := make(map[int]process, len(all))
 	for _, p := range all {
-		now[p.pid] = p.start
+		now[p.pid] = p
 	}
+	if f.born == 0 {
+		f.born = now[f.root].start
+	}
+	f.spare(now)
 	forget := func(seen map[int]int64) {
 		for pid, start := range seen {
-			if s, lives := now[pid]; !lives || s != start {
+			if p, lives := now[pid]; !lives || p.start != start {
 				delete(seen, pid)
 			}
 		}
 	}
 	forget(f.known)
 	forget(f.others)
-	if f.born == 0 {
-		f.born = now[f.root]
+	for pid := range f.known {
+		if !f.possible(now[pid]) {
+			delete(f.known, pid)
+		}
 	}
-	start, lives := now[f.root]
-	f.adopt(all, lives && start != f.born)
+	f.adopt(all, now)
 	var members []process
 	for _, p := range all {
 		if _, member := f.known[p.pid]; member {
@@ -89,47 +101,74 @@ func (f *family) refresh() ([]process, error) {
 	return members, nil
 }
 
-// adopt adds the new processes of all that belong to the family. reused tells that another process
-// has the number of the first one now, and so perhaps a session of that number.
-func (f *family) adopt(all []process, reused bool) {
-	sessions := map[int]int{}
+// spare notes the processes that this one descends from, once.
+func (f *family) spare(now map[int]process) {
+	if f.never != nil {
+		return
+	}
+	f.never = map[int]bool{}
+	for pid := os.Getpid(); pid > 1 && !f.never[pid]; pid = now[pid].parent {
+		f.never[pid] = true
+	}
+}
+
+// adopt adds the new processes of all that belong to the family.
+func (f *family) adopt(all []process, now map[int]process) {
+	sessions := f.sessions(all)
+	if first, lives := now[f.root]; lives && first.start != f.born {
+		f.unseen = over // another process has its number
+	}
 	belongs := func(p process) bool {
-		if !f.possible(p) {
-			return false
-		}
-		if _, child := f.known[p.parent]; child || f.above != 0 && p.parent == f.above {
+		if _, child := f.known[p.parent]; child || f.above > 1 && p.parent == f.above {
 			return true
 		}
-		if reused {
-			return false
-		}
-		if _, asked := sessions[p.pid]; !asked {
-			sessions[p.pid] = f.table.session(p.pid)
-		}
-		return p.pid == f.root || sessions[p.pid] == f.root
+		return f.unseen < over && (p.pid == f.root || sessions[p.pid] == f.root)
 	}
 	for more := true; more; {
 		more = false
 		for _, p := range all {
 			_, member := f.known[p.pid]
 			_, other := f.others[p.pid]
-			if member || other || !belongs(p) {
+			if member || other || !f.possible(p) || !belongs(p) {
 				continue
 			}
 			f.known[p.pid], more = p.start, true
 			f.table.follow(p.pid)
-			if f.joined != nil && p.pid != f.root && f.table.session(p.pid) != f.root {
+			if f.joined != nil && p.pid != f.root && sessions[p.pid] != f.root {
 				f.joined(p)
 			}
 		}
 	}
 }
 
-// possible reports whether a process can be a member at all. Never are the first process of the
-// system, this process, and one that is older than the first of the family: a signal to such a one
-// would end another program's processes.
+// over is after how many looks that find no process in the session it has ended, for good: its
+// number may be another session's then. One look can miss a process while its parent ends.
+const over = 2
+
+// sessions returns the sessions of processes that may be members.
+func (f *family) sessions(all []process) map[int]int {
+	found := map[int]int{}
+	if f.born == 0 || f.unseen >= over {
+		return found
+	}
+	f.unseen++
+	for _, p := range all {
+		if _, other := f.others[p.pid]; other {
+			continue
+		}
+		// A process that has ended by now can have started another one.
+		if found[p.pid] = f.table.session(p.pid); found[p.pid] == f.root || found[p.pid] == 0 {
+			f.unseen = 0
+		}
+	}
+	return found
+}
+
+// possible reports whether a process can be a member at all. Never are the first processes of the
+// system, this process and those that it descends from, and one that is older than the first of the
+// family. A family whose first process is unknown has no members.
 func (f *family) possible(p process) bool {
-	return p.pid > 1 && p.pid != os.Getpid() && p.pid != f.above && f.born != 0 && p.start >= f.born
+	return f.root > 1 && f.born > 0 && p.pid > 1 && p.start >= f.born && !f.never[p.pid]
 }
 
 const (
@@ -141,23 +180,29 @@ const (
 // the kill. It returns those that still live after killTime.
 func (f *family) kill() (left []int) {
 	deadline := time.Now().Add(killTime)
+	blind := false
 	for empty := 0; empty < 2; time.Sleep(killPause) {
 		members, err := f.refresh()
-		if err == nil && len(members) == 0 {
+		switch {
+		case err != nil:
+			empty = 0
+			if !blind && f.never != nil { // once only, and after a look: numbers are used again
+				f.signal(unix.SIGKILL)
+			}
+			blind = true
+		case len(members) == 0:
 			empty++
 			continue
-		}
-		empty = 0
-		f.signal(unix.SIGSTOP)
-		if _, err := f.refresh(); err == nil {
+		default:
+			empty = 0
 			f.signal(unix.SIGSTOP)
-		}
-		f.signal(unix.SIGKILL)
-		if time.Now().After(deadline) {
-			for _, p := range members {
-				left = append(left, p.pid)
+			if _, err := f.refresh(); err == nil {
+				f.signal(unix.SIGSTOP)
 			}
-			return left
+			f.signal(unix.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			return slices.Sorted(maps.Keys(f.known))
 		}
 	}
 	return nil
@@ -166,8 +211,8 @@ func (f *family) kill() (left []int) {
 // signal sends a signal to every known member.
 func (f *family) signal(sig unix.Signal) {
 	for pid := range f.known {
-		if pid > 1 { // 0 and below name groups
-			unix.Kill(pid, sig)
+		if pid > 1 && !f.never[pid] { // 0 and below name groups
+			f.table.signal(pid, sig)
 		}
 	}
 }
@@ -184,10 +229,16 @@ func EndSession(leader int, members map[int]int64) []spec.Event {
 		return []spec.Event{survivors([]int{leader})}
 	}
 	defer t.close()
-	f := newFamily(t, leader)
-	f.known, f.born = maps.Clone(members), members[leader]
-	if left := f.kill(); len(left) > 0 {
+	if left := ended(t, leader, members).kill(); len(left) > 0 {
 		return []spec.Event{survivors(left)}
 	}
 	return nil
+}
+
+// ended returns the family of a server whose supervisor has ended.
+func ended(t table, leader int, members map[int]int64) *family {
+	f := newFamily(t, leader)
+	f.born = members[leader]
+	maps.Copy(f.known, members)
+	return f
 }

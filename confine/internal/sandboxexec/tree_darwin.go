@@ -91,6 +91,8 @@ func (*kernelTable) name(pid int) string {
 	return unix.ByteSliceToString(p.Proc.P_comm[:])
 }
 
+func (*kernelTable) signal(pid int, sig unix.Signal) { unix.Kill(pid, sig) }
+
 func (t *kernelTable) close() { unix.Close(t.queue) }
 
 // followOrphans does nothing: macOS gives orphans to launchd.

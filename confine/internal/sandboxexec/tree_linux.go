@@ -2,8 +2,10 @@ package sandboxexec
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -13,7 +15,18 @@ import (
 // procTable reads /proc. It is for tests: on Linux no product starts a server by this package.
 type procTable struct{}
 
-func openTable() (table, error) { return procTable{}, nil }
+// TestInit is the first argument of the first process of the PID namespace in which tests start
+// servers by this package.
+const TestInit = "mcp-jail: first process of tests"
+
+// openTable refuses to work outside of such a namespace: a fault of a family must not reach the
+// machine.
+func openTable() (table, error) {
+	if first, _, _ := strings.Cut(proc.ReadLine("/proc/1/cmdline"), "\x00"); first != TestInit {
+		return nil, errors.New("this process is not in the PID namespace of a test")
+	}
+	return procTable{}, nil
+}
 
 func (procTable) processes() ([]process, error) {
 	names, err := os.ReadDir("/proc")
@@ -73,6 +86,8 @@ func (procTable) resident(pid int) (int64, bool) {
 }
 
 func (procTable) name(pid int) string { return proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/comm") }
+
+func (procTable) signal(pid int, sig unix.Signal) { unix.Kill(pid, sig) }
 
 func (procTable) close() {}
 

@@ -9,21 +9,33 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // fakeTable is a table whose processes a test sets.
 type fakeTable struct {
 	all      []process
 	sessions map[int]int
+	killed   []int // a signal ends a process
+	broken   error
 }
 
-func (t *fakeTable) processes() ([]process, error) { return t.all, nil }
+func (t *fakeTable) processes() ([]process, error) { return slices.Clone(t.all), t.broken }
 func (t *fakeTable) session(pid int) int           { return t.sessions[pid] }
 func (t *fakeTable) follow(int)                    {}
 func (t *fakeTable) wait(time.Duration)            {}
 func (t *fakeTable) resident(int) (int64, bool)    { return 0, false }
 func (t *fakeTable) name(int) string               { return "" }
 func (t *fakeTable) close()                        {}
+
+func (t *fakeTable) signal(pid int, sig unix.Signal) {
+	if sig != unix.SIGKILL {
+		return
+	}
+	t.killed = append(t.killed, pid)
+	t.all = slices.DeleteFunc(t.all, func(p process) bool { return p.pid == pid })
+}
 
 // TestFamily: members are those of the session, their descendants, and each that was one once. No
 // other process ever is: a member is killed.
@@ -44,7 +56,7 @@ func TestFamily(t *testing.T) {
 			t.Errorf("%s: %s, want %v", what, got, want)
 		}
 	}
-	strangers := []process{{1, 0, 1}, {77, 0, 2}, {78, 1, 2}, {os.Getpid(), root, 3}} // without a parent here; and this one
+	strangers := []process{{1, 0, 1}, {77, 0, 2}, {78, 1, 2}, {os.Getpid(), 77, 12}} // without a parent here; and this one, which is younger than the first
 	alone := func(more ...process) []process { return append(slices.Clone(strangers), more...) }
 	table.all = alone(process{root, 5, 10})
 	expect("the first one", root)

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
@@ -68,6 +69,128 @@ func TestBaseAndNetwork(t *testing.T) {
 		}
 		for _, c := range perInput {
 			check(c.op, c.subject, c.given(in))
+		}
+	}
+}
+
+// TestTLS holds that mcp-jail-tls reads the system's libraries and itself, and nothing else.
+func TestTLS(t *testing.T) {
+	text, err := seatbelt.CompileTLS("mcpj-0badcafe", "/opt/mcp-jail-tls", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := seatbelttest.Read(text.Profile, text.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		op, subject string
+		want        bool
+	}{
+		{"file-read-data", "/opt/mcp-jail-tls", true}, {"file-read-data", "/usr/lib/dyld", true}, {"file-read-data", "/System/Library/dyld/x", true},
+		{"file-read-data", "/System/Cryptexes/OS/System/Library/dyld/x", true}, {"file-read-data", "/System/Volumes/Preboot/Cryptexes/OS/x", true}, {"file-read-data", "/private/var/db/dyld/x", true},
+		{"file-read-metadata", "/System/Volumes/Preboot", true}, {"file-map-executable", "/usr/lib/libSystem.B.dylib", true},
+		{"file-read-data", "/usr/local/lib/x", false}, {"file-read-data", "/System/Volumes/Preboot/x", false}, {"file-read-data", "/System/Volumes/Data/Users/me/x", false},
+		{"file-read-data", "/private/var/db/x", false}, {"file-read-data", "/private/etc/passwd", false}, {"file-read-data", "/Users/me/x", false}, {"file-read-data", "/private/tmp/x", false},
+		{"file-write-data", "/usr/lib/x", false}, {"file-write-create", "/private/tmp/x", false}, {"process-exec*", "/usr/bin/true", false}, {"process-exec*", "/usr/lib/dyld", false}, {"process-fork", "self", false},
+		{"network-outbound", "localhost:80", false}, {"network-outbound", "/private/tmp/s", false}, {"system-socket", "AF_INET SOCK_STREAM", false}, {"system-socket", "AF_UNIX SOCK_STREAM", false},
+	} {
+		if got := seatbelttest.Allowed(rules, c.op, c.subject, ""); got != c.want {
+			t.Errorf("%s %s: %v", c.op, c.subject, got)
+		}
+	}
+}
+
+// TestOptionalOperations holds that each of them can be left out, and that a text names it otherwise.
+func TestOptionalOperations(t *testing.T) {
+	for _, op := range seatbelt.Optional {
+		for _, without := range [][]string{nil, {op}} {
+			text, err := seatbelt.Compile(seatbelt.Input{Profile: workspace("/Users/me/work"), Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", Without: without})
+			if err != nil || strings.Contains(text.Profile, op) != (without == nil) {
+				t.Errorf("%s, without %q: %v", op, without, err)
+			}
+		}
+	}
+}
+
+// TestTempDirsOfOthers holds that a rule for what is around the TMPDIRs of all servers reaches none but
+// the server's own, and that a rule that names one does.
+func TestTempDirsOfOthers(t *testing.T) {
+	for _, dir := range []string{"/private/tmp", "/private"} {
+		p := &policy.Profile{Entries: []policy.Entry{
+			{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
+			{Path: "/private/tmp/mj-501-named", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+		}}
+		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+			text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d", Form: form})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules, err := seatbelttest.Read(text.Profile, text.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
+				for name, want := range map[string]bool{
+					"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,
+					"/private/tmp/mj-501-00000000/x": false, "/private/tmp/mj-501-00000000": false, "/private/tmp/MJ-501-00000000/x": false, "/private/tmp/mj-502-0/x/y": false,
+					"/private/tmp/mj-501-named/x": op == "file-read-metadata" || op == "file-read-data" || op == "file-read-xattr",
+				} {
+					if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
+						t.Errorf("form %d, a rule for %s: %s %s: %v", form, dir, op, name, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNamedSockets holds that a socket in a grant is reached if a rule names it, and only then.
+func TestNamedSockets(t *testing.T) {
+	p := &policy.Profile{Entries: []policy.Entry{
+		{Path: "/private/var/run/docker.sock", Kind: policy.KindSpecial, Rights: policy.Read | policy.Update, Origin: policy.OriginRule},
+		{Path: "/private/var/run/mDNSResponder", Kind: policy.KindSpecial, Rights: policy.Read | policy.Update, Origin: policy.OriginRule},
+		{Path: "/private/var/run/read.sock", Kind: policy.KindSpecial, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
+		{Path: "/w/found.sock", Kind: policy.KindSpecial, Origin: policy.OriginSensitive},
+		{Path: "/w/named.sock", Kind: policy.KindSpecial, Rights: policy.Read | policy.Write, Origin: policy.OriginRule},
+	}}
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		rules := compiled(t, p, form)
+		for name, want := range map[string]bool{
+			"/private/var/run/docker.sock": true, "/private/var/run/mDNSResponder": false, "/private/var/run/read.sock": false, "/private/var/run/other": false,
+			"/w/found.sock": false, "/w/named.sock": true, "/w/own.sock": true,
+		} {
+			if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
+				t.Errorf("form %d: connect to %s: %v", form, name, got)
+			}
+			if got := seatbelttest.Allowed(rules, "network-bind", name, ""); got != (name == "/w/own.sock") {
+				t.Errorf("form %d: bind %s: %v", form, name, got)
+			}
+		}
+	}
+}
+
+// TestListOnly holds that the names in such a directory can be read and nothing else.
+func TestListOnly(t *testing.T) {
+	p := &policy.Profile{
+		Entries: []policy.Entry{
+			{Path: "/Users/me/a/b", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
+			{Path: "/Users/me/hidden", Kind: policy.KindDir, Origin: policy.OriginSensitive},
+		},
+		ListOnly: []string{"/Users", "/Users/me", "/Users/me/a", "/Users/me/hidden", "/Users/me/later"}, HiddenLater: []string{"/Users/me/later"},
+	}
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		rules := compiled(t, p, form)
+		for name, want := range map[string]bool{"/Users": true, "/Users/me": true, "/Users/me/a": true, "/Users/me/x": false, "/Users/me/a/x": false, "/Users/me/hidden": false, "/Users/me/later": false} {
+			for _, op := range []string{"file-read-data", "file-read-metadata"} {
+				if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
+					t.Errorf("form %d: %s %s: %v", form, op, name, got)
+				}
+			}
+			if seatbelttest.Allowed(rules, "file-read-xattr", name, "") || seatbelttest.Allowed(rules, "file-write-create", name+"/x", "") || seatbelttest.Allowed(rules, "process-exec*", name, "") {
+				t.Errorf("form %d: %s can be more than listed", form, name)
+			}
 		}
 	}
 }

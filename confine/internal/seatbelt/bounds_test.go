@@ -43,8 +43,8 @@ func TestEntriesWithoutRightsNeverWiden(t *testing.T) {
 
 var quotedText = regexp.MustCompile(`"[^"]*"`)
 
-// TestSizeOfTexts holds how large a text becomes with 200 entries, each of which writes.
-func TestSizeOfTexts(t *testing.T) {
+// manyEntries returns a profile with 200 entries that write.
+func manyEntries() *policy.Profile {
 	p := &policy.Profile{}
 	for i := range 200 {
 		e := policy.Entry{Path: fmt.Sprintf("/Users/someone/Documents/project-%03d/packages/application", i), Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}
@@ -57,6 +57,12 @@ func TestSizeOfTexts(t *testing.T) {
 		p.Unprotected = append(p.Unprotected, p.Entries[0].Path+"/"+name)
 	}
 	slices.Sort(p.Unprotected)
+	return p
+}
+
+// TestSizeOfTexts holds how large a text becomes with 200 entries, each of which writes.
+func TestSizeOfTexts(t *testing.T) {
+	p := manyEntries()
 	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
 		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", Form: form})
 		if err != nil {

@@ -31,13 +31,13 @@ func Compile(in Input) (Text, error) {
 	return write(in.Tag, rest+network(in), append(Files(p, in.Form), append(sockets, self(in.Self)...)...), in.Form, in.Without)
 }
 
-// CompileTLS returns the text for mcp-jail-tls: the base and its own program. It opens no other file,
-// starts nothing, and uses the sockets that it has inherited.
+// CompileTLS returns the text for mcp-jail-tls: the base, its own program and the libraries of the
+// system. It opens no other file, starts nothing, and uses the sockets that it has inherited.
 func CompileTLS(tag, program string, without []string) (Text, error) {
 	if why := unfit(program); why != "" {
 		return Text{}, &PathError{program, why}
 	}
-	return write(tag, "", self(program), Conditional, without)
+	return write(tag, "", append(self(program), libraries()...), Conditional, without)
 }
 
 var tagFormat = regexp.MustCompile(`^mcpj-[0-9a-f]{8}$`)
@@ -74,7 +74,7 @@ func checkPaths(p *policy.Profile, self string) error {
 	for _, l := range p.Links {
 		list = append(list, l.Path)
 	}
-	for _, paths := range [][]string{p.HiddenLater, p.GitDirs, p.Programs} {
+	for _, paths := range [][]string{p.ListOnly, p.HiddenLater, p.GitDirs, p.Programs} {
 		list = append(list, paths...)
 	}
 	for _, name := range list {

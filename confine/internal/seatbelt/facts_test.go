@@ -100,6 +100,8 @@ func TestLinterRefusesWhatNoTextHas(t *testing.T) {
 		"a word for the parser":        {head + `(define x 1)`, head + ok, nil},
 		"a quoted list":                {head + `'(allow file-read-data)`, head + ok, nil},
 		"a rule without an operation":  {head + `(allow (subpath "/w"))`, head + ok, nil},
+		"a path for what has none":     {head + `(allow file-read-data signal (subpath "/w"))`, head + ok, nil},
+		"an address for what has none": {head + `(allow network-outbound file-read-data (remote ip "localhost:1"))`, head + `(allow network-outbound (remote ip "localhost:1"))`, nil},
 		"an unknown operation":         {head + `(allow file-mount (subpath "/w"))`, head + ok, nil},
 	} {
 		if err := seatbelt.Lint(seatbelt.Text{Profile: c.text, Params: c.params}, seatbelt.Conditional); err == nil {

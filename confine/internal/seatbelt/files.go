@@ -27,28 +27,35 @@ type files struct {
 	form    Form
 	p       *policy.Profile
 	entries []policy.Entry // sorted by path
+	at      map[string]int // the index of the entry of a path
 	parent  []int          // the nearest entry around, or -1
 	pinned  []bool         // keeps its place: not a file that is like its neighbours
+	inside  [][]int        // the entries directly below it
+	missing [][]string     // the names of Profile.Unprotected about which it decides
 }
 
 func newFiles(p *policy.Profile, form Form) *files {
-	f := &files{form: form, p: p, entries: p.Entries, parent: make([]int, len(p.Entries)), pinned: make([]bool, len(p.Entries))}
+	n := len(p.Entries)
+	f := &files{form: form, p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
 	minimal := map[string]bool{}
 	for _, e := range p.MinimalEntries() {
 		minimal[e.Path] = true
 	}
-	at := map[string]int{}
 	for i, e := range f.entries {
 		f.pinned[i] = minimal[e.Path]
-		at[e.Path] = i
+		f.at[e.Path] = i
 	}
 	for i, e := range f.entries {
-		f.parent[i] = -1
-		for d := e.Path; d != "/" && f.parent[i] < 0; {
-			d = path.Dir(d)
-			if j, ok := at[d]; ok {
-				f.parent[i] = j
-			}
+		if f.parent[i] = -1; e.Path != "/" {
+			f.parent[i] = f.owner(path.Dir(e.Path))
+		}
+		if around := f.parent[i]; around >= 0 {
+			f.inside[around] = append(f.inside[around], i)
+		}
+	}
+	for _, u := range p.Unprotected {
+		if i := f.owner(u); i >= 0 {
+			f.missing[i] = append(f.missing[i], u)
 		}
 	}
 	return f
@@ -56,23 +63,15 @@ func newFiles(p *policy.Profile, form Form) *files {
 
 // owner returns the index of the entry that decides about a path, or -1.
 func (f *files) owner(p string) int {
-	best := -1
-	for i, e := range f.entries {
-		if policy.Within(p, e.Path) {
-			best = i
+	for {
+		if i, ok := f.at[p]; ok {
+			return i
 		}
-	}
-	return best
-}
-
-// children returns the indexes of the entries directly below one.
-func (f *files) children(i int) (out []int) {
-	for j := i + 1; j < len(f.entries); j++ {
-		if f.parent[j] == i {
-			out = append(out, j)
+		if p == "/" {
+			return -1
 		}
+		p = path.Dir(p)
 	}
-	return out
 }
 
 // An area is what one entry grants for one right: its tree or its object, less exclusions.
@@ -105,10 +104,13 @@ func at(e policy.Entry) Filter {
 // has it below one that has not, less the topmost entries below it that have not.
 func (f *files) frontier(has func(policy.Rights) bool) (out []area) {
 	for i, e := range f.entries {
-		if !has(e.Rights) || f.parent[i] >= 0 && has(f.entries[f.parent[i]].Rights) {
+		if !has(e.Rights) {
 			continue
 		}
-		a := area{entry: e, at: at(e)}
+		if around := f.parent[i]; around >= 0 && has(f.entries[around].Rights) && (!isTemp(e.Path) || isTemp(f.entries[around].Path)) {
+			continue
+		}
+		a := area{entry: e, at: at(e), less: f.temps(e.Path)}
 		for j := i + 1; j < len(f.entries); j++ {
 			if has(f.entries[j].Rights) || !policy.Within(f.entries[j].Path, e.Path) {
 				continue
@@ -158,6 +160,20 @@ func (f *files) ways() (out []Filter) {
 	for _, l := range f.p.Links {
 		add(l.Path)
 	}
+	for _, dir := range f.listOnly() {
+		add(string(dir.(Literal)))
+	}
+	return out
+}
+
+// listOnly returns the directories that the server may list, where no entry decides and nothing is
+// hidden.
+func (f *files) listOnly() (out []Filter) {
+	for _, dir := range f.p.ListOnly {
+		if f.owner(dir) < 0 && !f.p.HidesLater(dir) {
+			out = append(out, Literal(dir))
+		}
+	}
 	return out
 }
 
@@ -181,20 +197,23 @@ func (f *files) pre(dir string) string {
 
 // below returns the filters of names below a directory that may not exist, in every spelling.
 func (f *files) below(dir string, names []string, subtree bool) (out []Filter) {
-	end := "$"
+	if len(names) == 0 {
+		return nil
+	}
+	pre, end := f.pre(dir), "$"
 	if subtree {
 		end = tree
 	}
 	var tails []string
 	for _, name := range names {
-		t, ok := tail(dir, name, maxLiteral-len(f.pre(dir))-40)
+		t, ok := tail(dir, name, maxLiteral-len(pre)-40)
 		if !ok {
 			return []Filter{Subpath(dir)} // all of it: no expression is as long
 		}
 		tails = append(tails, t)
 	}
-	for _, list := range alternatives(f.pre(dir), tails) {
-		out = append(out, Regex(f.pre(dir)+list+end))
+	for _, list := range alternatives(pre, tails) {
+		out = append(out, Regex(pre+list+end))
 	}
 	return out
 }

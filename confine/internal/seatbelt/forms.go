@@ -1,6 +1,7 @@
 package seatbelt
 
 import (
+	"path"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -16,6 +17,7 @@ func Files(p *policy.Profile, form Form) []Rule {
 		f.rules(opsMetadata, "metadata", f.readable(any)),
 		[]Rule{{Ops: opsMetadata, Filters: f.ways(), Why: "the way to each entry"}},
 		f.rules(opsRead, "read", f.readable(read)),
+		[]Rule{{Ops: opsRead[:1], Filters: f.listOnly(), Why: "the names in the directories above the working directory, for bun"}},
 		f.rules(opsMap, "libraries", f.readable(execute)),
 	)
 	if p.Programs == nil {
@@ -43,8 +45,18 @@ func (f *files) sockets() []Rule {
 	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
 	r.common, r.own = slices.DeleteFunc(append(r.common, r.both...), cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
 	r.both, r.packages, r.replaceable = nil, nil, nil
-	return f.regionRules(opsSockets, "UNIX sockets", r)
+	rules := f.regionRules(opsSockets, "UNIX sockets", r)
+	named := Rule{Ops: opsSockets[1:], Why: "sockets that a rule names"}
+	for _, e := range f.entries {
+		if e.Kind == policy.KindSpecial && e.Origin == policy.OriginRule && e.Path != resolver && f.p.Allows(policy.OpWrite, e.Path) {
+			named.Filters = append(named.Filters, Literal(e.Path))
+		}
+	}
+	return slices.DeleteFunc(append(rules, named), func(r Rule) bool { return len(r.Filters) == 0 })
 }
+
+// resolver is the socket of the system's resolver. It asks any host's name server, so no rule opens it.
+const resolver = "/private/var/run/mDNSResponder"
 
 // rules returns the rules of a frontier.
 func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {
@@ -110,11 +122,15 @@ func (f *files) layeredRegions(ops []string, why string, r regions) (out []Rule)
 // same for the areas inside these, and so on.
 func layers(ops []string, why string, areas []area) (out []Rule) {
 	for len(areas) > 0 {
+		there := map[string]bool{}
+		for _, a := range areas {
+			there[a.entry.Path] = true
+		}
 		allow := Rule{Ops: ops, Why: why}
 		deny := Rule{Deny: true, Ops: ops, Why: "but not"}
 		var inside []area
 		for _, a := range areas {
-			if slices.ContainsFunc(areas, func(o area) bool { return o.entry.Path != a.entry.Path && policy.Within(a.entry.Path, o.entry.Path) }) {
+			if hasAround(there, a.entry.Path) {
 				inside = append(inside, a)
 				continue
 			}
@@ -124,6 +140,16 @@ func layers(ops []string, why string, areas []area) (out []Rule) {
 		out, areas = append(out, allow, deny), inside
 	}
 	return out
+}
+
+// hasAround reports whether a directory around p is among some paths.
+func hasAround(paths map[string]bool, p string) bool {
+	for p != "/" {
+		if p = path.Dir(p); paths[p] {
+			return true
+		}
+	}
+	return false
 }
 
 // simple returns filters without conditions that match at least what the filters match.

@@ -58,6 +58,11 @@ func TestTexts(t *testing.T) {
 	programs.Programs = []string{"/usr/bin/git", "/usr/bin/true", "/Users/me/not-granted"}
 	folded := workspace("/Users/me/work")
 	folded.Folded = []policy.FoldedName{{Path: "/Users/me/work/.env"}, {Path: "/Users/me/work/.git"}, {Path: "/Users/me/work/.git/hooks"}}
+	bun := small()
+	bun.ListOnly = []string{"/Users", "/Users/me"}
+	allTemp := small()
+	allTemp.Entries = append([]policy.Entry{{Path: "/private/tmp", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}, allTemp.Entries...)
+	slices.SortFunc(allTemp.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	gitDirs := workspace("/Users/me/work")
 	gitDirs.GitDirs = []string{"/Users/me/work/store.git"}
 	for name, in := range map[string]seatbelt.Input{
@@ -69,7 +74,9 @@ func TestTexts(t *testing.T) {
 		"one_process":   {Profile: small(), NoFork: true},
 		"folded":        {Profile: folded},
 		"git_dirs":      {Profile: gitDirs},
-		"older_system":  {Profile: small(), Without: []string{"file-test-existence", "system-mac-syscall", "system-fsctl", "system-info", "mach-task-name"}},
+		"bun":           {Profile: bun},
+		"all_temp":      {Profile: allTemp, TempDir: "/private/tmp/mj-501-89abcdef"},
+		"older_system":  {Profile: small(), Without: seatbelt.Optional},
 		"layered":       {Profile: workspace("/Users/me/work"), Form: seatbelt.Layered},
 		"no_filesystem": {Profile: &policy.Profile{}},
 	} {

@@ -26,9 +26,10 @@
 //     references and their logs: Seatbelt cannot tell it from one that is moved there with contents.
 //   - A file in the git directory of a submodule that a rule names is written, but not replaced: a link
 //     could take its place.
+//   - A rule for /tmp, or for what is around it, does not reach the TMPDIR of another server.
 //   - The layered form knows neither the exemption of packages nor the names of branches. What is
-//     protected for one rule below a protected name is so for all rules there, and the same holds in a git directory. Nothing can be made in the
-//     git directories of submodules and worktrees.
+//     protected for one rule below a protected name is so for all rules there, and the same holds in
+//     a git directory. Nothing can be made in the git directories of submodules and worktrees.
 package seatbelt
 
 import (

@@ -84,23 +84,30 @@ func (l linter) rule(e Expr) string {
 		case len(filters) == 0 && !how.bare:
 			return "without a filter it is about everything"
 		}
-		for _, f := range filters {
-			if why := l.filter(f, how, e.Head() == "deny"); why != "" {
-				return why
-			}
+	}
+	for _, f := range filters {
+		if why := l.filter(f, ops, e.Head() == "deny"); why != "" {
+			return why
 		}
 	}
 	return ""
 }
 
-// filter returns why a filter of a rule is refused, or "".
-func (l linter) filter(f Expr, how operation, deny bool) string {
-	if head := f.Head(); how.paths == noPaths || head == "remote" || head == "local" {
-		s := f.String()
-		if slices.Contains(how.filters, s) || how.pattern != nil && how.pattern.MatchString(s) {
-			return ""
+// filter returns why a filter of a rule about some operations is refused, or "".
+func (l linter) filter(f Expr, ops []Expr, deny bool) string {
+	paths := false
+	for _, op := range ops {
+		how := operationTable[op.Text]
+		if head := f.Head(); how.paths == withPaths && head != "remote" && head != "local" {
+			paths = true
+			continue
 		}
-		return "the operation has no filter " + s
+		if s := f.String(); !slices.Contains(how.filters, s) && (how.pattern == nil || !how.pattern.MatchString(s)) {
+			return "the operation has no filter " + s
+		}
+	}
+	if !paths {
+		return ""
 	}
 	if why := l.paths(f, false); why != "" {
 		return why
@@ -222,8 +229,13 @@ func isSimpleExpression(re string) bool {
 			continue
 		case '[':
 			n := strings.IndexByte(re[i:], ']')
-			if n < 2 || re[i:i+n] == "[^" || strings.ContainsAny(re[i+1:i+n], `[\:`) {
+			if n < 2 || re[i:i+n] == "[^" {
 				return false
+			}
+			for _, c := range []byte(re[i+1 : i+n]) {
+				if c == '[' || c == '\\' || c == ':' {
+					return false
+				}
 			}
 			i += n
 		case ']', '{', '}', '^', '$', '\\':

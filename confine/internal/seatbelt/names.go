@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -62,7 +63,7 @@ const (
 
 // protectedNames returns the names of which all is protected, and those of which parts are, but for
 // .git.
-func protectedNames() (whole, partial []string) {
+var protectedNames = sync.OnceValues(func() (whole, partial []string) {
 	for _, p := range policy.ProtectedPaths() {
 		name, _, _ := strings.Cut(p, "/")
 		below, _ := policy.ProtectedParts(name)
@@ -73,7 +74,18 @@ func protectedNames() (whole, partial []string) {
 			partial = append(partial, name)
 		}
 	}
-	return whole, append(partial, ".hg")
+	return whole, slices.Clip(append(partial, ".hg"))
+})
+
+var spellings sync.Map // of the names that known was asked for
+
+// known returns spelled of a name of the policy. There are few, and each is in many expressions.
+func known(name string) string {
+	s, ok := spellings.Load(name)
+	if !ok {
+		s, _ = spellings.LoadOrStore(name, spelled(name))
+	}
+	return s.(string)
 }
 
 // protection returns the filters of what no server may change, with pre as the beginning of each
@@ -85,7 +97,7 @@ func protection(pre string, k kind) []Filter {
 		out = append(out, partProtection(pre, name, k)...)
 		// A directory of such a name could be moved there with its contents.
 		if name == ".git" && k == kindDelete || k.makes() || k == kindUpdate {
-			out = append(out, Regex(pre+spelled(name)+"$"))
+			out = append(out, Regex(pre+known(name)+"$"))
 		}
 	}
 	return out
@@ -95,23 +107,23 @@ func protection(pre string, k kind) []Filter {
 // which parts are protected.
 func partProtection(pre, name string, k kind) []Filter {
 	if name == ".git" {
-		return gitProtection(pre+spelled(name)+"/", k)
+		return gitProtection(pre+known(name)+"/", k)
 	}
 	parts, _ := policy.ProtectedParts(name)
-	return expressions(pre+spelled(name)+"/", parts, tree)
+	return expressions(pre+known(name)+"/", parts, tree)
 }
 
 // gitProtection returns the filters of what git trusts in a git directory. git is the beginning of
 // the expressions, up to the slash behind the git directory.
 func gitProtection(git string, k kind) []Filter {
-	modules := git + "(" + spelled("worktrees") + "/[^/]+/)*" + spelled("modules")
+	modules := git + "(" + known("worktrees") + "/[^/]+/)*" + known("modules")
 	itself := modules + "(/[^/]+)?$" // git would take the directory of a submodule for its own clone
 	if k == kindAttributes {
 		itself = modules + "$"
 	}
 	const branch = "refs/(heads|remotes|tags)"
 	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
-	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+spelled(".git")+tree))
+	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+known(".git")+tree))
 	out = append(out, linkProtection(git, k)...)
 	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
 	for _, part := range []struct {
@@ -119,8 +131,8 @@ func gitProtection(git string, k kind) []Filter {
 		names []string
 	}{
 		{modules + "/[^/]+/(.*/)?", policy.GitParts},
-		{modules + "/(.*/)?" + spelled("worktrees") + "/[^/]+/", policy.WorktreeParts},
-		{git + spelled("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
+		{modules + "/(.*/)?" + known("worktrees") + "/[^/]+/", policy.WorktreeParts},
+		{git + known("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
 	} {
 		for _, r := range expressions(part.pre, part.names, tree) {
 			out = append(out, All{r, Not{Regex(branches + tree)}})
@@ -139,7 +151,7 @@ func linkProtection(git string, k kind) []Filter {
 	if k != kindCreate {
 		return nil
 	}
-	internals := git + "(" + spelled("modules") + "|" + spelled("worktrees") + ")"
+	internals := git + "(" + known("modules") + "|" + known("worktrees") + ")"
 	return []Filter{
 		All{Vnode("SYMLINK"), Regex(internals + tree)},
 		All{Vnode("DIRECTORY"), Regex(internals + tree), Not{Regex(internals + "/[^/]+/(.*/)?(objects|refs|logs)/.*$")}},
@@ -150,7 +162,7 @@ func linkProtection(git string, k kind) []Filter {
 func expressions(pre string, names []string, end string) (out []Filter) {
 	var list []string
 	for _, n := range names {
-		list = append(list, spelled(n))
+		list = append(list, known(n))
 	}
 	for _, names := range alternatives(pre+end, list) {
 		out = append(out, Regex(pre+names+end))

@@ -19,6 +19,10 @@ const (
 
 var ownProcesses = []string{"(target self)", "(target same-sandbox)"}
 
+// Optional are the operations that a text names only where the system knows them: those that came with
+// newer versions.
+var Optional = []string{"file-test-existence", "mach-task-name", "system-fsctl", "system-info", "system-mac-syscall"}
+
 // operationTable has the operations that a text may name. None is about a group but those of which
 // the whole group is meant. Not here, so never granted: to open or script other programs, devices,
 // mounts, hard links, the keychain, the user's preferences, and what only older systems know.

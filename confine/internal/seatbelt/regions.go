@@ -86,12 +86,12 @@ func (k kind) right() policy.Rights {
 // places, because an entry moves with the directory around it.
 func (f *files) region(r *regions, i int) area {
 	e := f.entries[i]
-	a := area{entry: e, at: Subpath(e.Path)}
+	a := area{entry: e, at: Subpath(e.Path), less: f.temps(e.Path)}
 	naming := r.kind.makes() || r.kind == kindDelete
 	if naming {
 		a.less = append(a.less, Literal(e.Path))
 	}
-	for _, j := range f.children(i) {
+	for _, j := range f.inside[i] {
 		switch child := f.entries[j].Path; {
 		case naming && !f.pinned[j]:
 			if !r.kind.makes() || !f.p.ProtectsFromLink(child) { // else it could be replaced by a link
@@ -145,10 +145,7 @@ func (f *files) isFolded(p string) bool {
 func (f *files) unprotected(i int, k kind, guarded bool) []Filter {
 	e := f.entries[i]
 	var names, ways []string
-	for _, u := range f.p.Unprotected {
-		if !policy.Within(u, e.Path) || f.owner(u) != i {
-			continue
-		}
+	for _, u := range f.missing[i] {
 		if rel := u[len(strings.TrimSuffix(e.Path, "/")):]; !guarded || !policy.HasProtectedName(rel) || strings.Contains(rel, "/node_modules/") {
 			names = append(names, u)
 		}
@@ -185,13 +182,13 @@ func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
 	for d := e.Path; d != "/"; d = path.Dir(d) {
 		pre := f.pre(path.Dir(d))
 		for _, name := range append(partial, ".git") {
-			if !matches(Regex("^"+spelled(name)+"$"), path.Base(d)) {
+			if !matches(Regex("^"+known(name)+"$"), path.Base(d)) {
 				continue
 			}
 			if guards := partProtection(pre, name, k); e.Origin != policy.OriginRule || !coversAll(guards, e.Path) {
 				out = append(out, guards...)
 			} else if name == ".git" {
-				out = append(out, linkProtection(pre+spelled(name)+"/", k)...)
+				out = append(out, linkProtection(pre+known(name)+"/", k)...)
 			}
 		}
 	}
@@ -255,10 +252,10 @@ func (f *files) packages(n int, a area, k kind) (p area, shared bool) {
 // but not in a git directory, and not where node_modules is below a protected name.
 func packagesOnly(pre string) (only Filter, less []Filter) {
 	whole, partial := protectedNames()
-	less = append(expressions(pre, whole, "/(.*/)?node_modules"+tree), Regex(anywhere+spelled(".git")+tree))
+	less = append(expressions(pre, whole, "/(.*/)?node_modules"+tree), Regex(anywhere+known(".git")+tree))
 	for _, name := range partial {
 		below, _ := policy.ProtectedParts(name)
-		less = append(less, expressions(pre+spelled(name)+"/", below, "/(.*/)?node_modules"+tree)...)
+		less = append(less, expressions(pre+known(name)+"/", below, "/(.*/)?node_modules"+tree)...)
 	}
 	return Regex(pre + "node_modules" + tree), less
 }

@@ -145,7 +145,7 @@ func (t *trial) run(ctx context.Context) (result Result, unknown string, err err
 	}
 	for _, a := range answers[1 : len(answers)-1] {
 		if a.status == statusRefused {
-			if op := unknownOperation(a.said); slices.Contains(optional, op) {
+			if op := unknownOperation(a.said); slices.Contains(seatbelt.Optional, op) {
 				return Result{Proof: features.Proof{Without: t.without}}, op, nil
 			}
 		}
@@ -265,6 +265,3 @@ func startRows(plain, wrong answer) []Row {
 	}
 	return []Row{s1, s4}
 }
-
-// optional are the operations that a text has only where the system knows them.
-var optional = []string{"file-test-existence", "mach-task-name", "system-fsctl", "system-info", "system-mac-syscall"}

@@ -108,9 +108,7 @@ func TestNoWall(t *testing.T) {
 // attempts of each side.
 type scripted struct {
 	table  []Test
-	folds  bool
 	change func(j job, a *answer)
-	forms  map[bool]func(j job, a *answer) // by whether the text is in the second form
 }
 
 func (s scripted) perform(_ context.Context, j job) answer {
@@ -213,8 +211,7 @@ func TestForms(t *testing.T) {
 		{"the second passes more", []string{"R1a", "F12b", "N1a"}, []string{"N1a"}, true, []string{"N1"}},
 	} {
 		forms := map[seatbelt.Form]int{}
-		var r *runner
-		r = scriptedRunner(t, func(j job, a *answer) {
+		r := scriptedRunner(t, func(j job, a *answer) {
 			fails := c.first
 			if strings.HasPrefix(filepath.Base(filepath.Dir(j.file())), "1-") {
 				fails = c.second

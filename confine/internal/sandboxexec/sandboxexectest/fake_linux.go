@@ -28,9 +28,15 @@ const (
 	Silent      = "silent" // status 1 without a word
 )
 
-// Main runs the program if this process was started as it, and does not return then.
+// Main runs the program if this process was started as it, or is the first of a namespace of tests.
+// It does not return then.
 func Main() {
-	if len(os.Args) == 0 || os.Args[0] != sandboxexec.Path {
+	switch {
+	case len(os.Args) == 0:
+		return
+	case os.Args[0] == sandboxexec.TestInit:
+		begin()
+	case os.Args[0] != sandboxexec.Path:
 		return
 	}
 	fail(os.Getenv(HowEnv))
