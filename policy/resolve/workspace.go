@@ -93,7 +93,7 @@ func hiddenByTmpfs(p, entry string) bool {
 }
 
 // workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp. On macOS the
-// server has no /tmp, and starts in "/", as clients do there.
+// server has no /tmp: "/" stands for its TMPDIR, whose name only the start knows.
 func (b *resolver) workingDirectory(out *policy.Profile) string {
 	for _, dir := range []string{out.Workspace, out.Home} {
 		if dir == "" {
