@@ -15,7 +15,7 @@ import (
 func TestParseProxyHead(t *testing.T) {
 	for _, c := range []struct {
 		head string
-		want string // "CONNECT HOST PORT", the head that is sent on, or "" where it is refused
+		want string // "CONNECT HOST PORT", "TLS HOST PORT", the head that is sent on, or "" where it is refused
 	}{
 		{"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "CONNECT a.test 443"},
 		{"CONNECT a.test:443 HTTP/1.0\r\n\r\n", "CONNECT a.test 443"},
@@ -60,7 +60,16 @@ func TestParseProxyHead(t *testing.T) {
 		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Keep-Alive, x-Mine ,TE\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: a\r\nUpgrade: websocket\r\nX-MINE: 1\r\nX-Yours: 2\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a.test\r\nX-Yours: 2\r\nConnection: close\r\n\r\n"},
 
+		{"GET https://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "TLS a.test 443"},
+		{"GET HTTPS://a.test:80/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "TLS a.test 80"},
 		{"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"G(T http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{" http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"CONNECT a]:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT [[::1]:443 HTTP/1.1\r\n\r\n", ""},
+		{"CONNECT [::1]]:443 HTTP/1.1\r\n\r\n", ""},
+		{"GET http:// HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
+		{"GET https:// HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
 		{"GET * HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
 		{"GET a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
 		{"GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
@@ -100,6 +109,8 @@ func TestParseProxyHead(t *testing.T) {
 		case err != nil:
 		case r.Connect:
 			got = fmt.Sprintf("CONNECT %s %d", r.Host, r.Port)
+		case r.TLS:
+			got = fmt.Sprintf("TLS %s %d", r.Host, r.Port)
 		default:
 			got = string(r.Head(false))
 		}

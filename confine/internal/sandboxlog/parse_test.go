@@ -85,6 +85,10 @@ func TestParseNothing(t *testing.T) {
 		"the system's policy":    line(t, "System Policy: head(19385) deny(1) file-read-data /x\n"+tag),
 		"launchd's count":        line(t, "Sandbox: 10 duplicate reports for plugin-container deny(1) mach-lookup x.y\n"+tag),
 		"a strange count":        line(t, "many duplicate reports for "+good+"\n"+tag),
+		"a count of none":        line(t, "0 duplicate reports for "+good+"\n"+tag),
+		"a count of other words": line(t, "2 strange reports for "+good+"\n"+tag),
+		"no process":             line(t, "Sandbox: cat(0) deny(1) file-read-data /x\n"+tag),
+		"no program":             line(t, "Sandbox: 5) deny(1) file-read-data /x\n"+tag),
 		"no number":              line(t, "Sandbox: cat deny(1) file-read-data /x\n"+tag),
 		"no operation":           line(t, "Sandbox: cat(1) deny(1) \n"+tag),
 		"an allow":               line(t, "Sandbox: cat(1) allow file-read-data /x\n"+tag),
@@ -111,6 +115,13 @@ func TestParseCounts(t *testing.T) {
 	got := Parse([]byte(text), tag)
 	if len(got) != 1 || got[0].Count != 5 || got[0].PID != 12 || got[0].Last.Sub(got[0].Time) != time.Second {
 		t.Errorf("got %+v", got)
+	}
+	different := ""
+	for _, message := range []string{one, strings.Replace(one, "cat", "sh", 1), strings.Replace(one, "read-data", "write-create", 1), one + "2"} {
+		different += line(t, message+"\n"+tag) + "\n"
+	}
+	if got := Parse([]byte(different), tag); len(got) != 4 {
+		t.Errorf("different denials are counted as one: %+v", got)
 	}
 	var flood strings.Builder
 	for i := range maxDenials + 10 {

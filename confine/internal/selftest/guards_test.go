@@ -5,12 +5,17 @@ package selftest
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/attempt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 )
@@ -183,4 +188,42 @@ func TestWaitingSays(t *testing.T) {
 	if _, err := Prove(ctx, dir, o); err == nil || n != 0 {
 		t.Errorf("%v, %d tests beside another", err, n)
 	}
+}
+
+// TestPerform tests what a process that makes attempts is given, what is kept of it, and that nothing
+// which it has started goes on.
+func TestPerform(t *testing.T) {
+	t.Setenv("MCP_JAIL_TEST_SECRET", "x")
+	pids := filepath.Join(t.TempDir(), "pids")
+	const script = `sleep 1000 >/dev/null 2>&1 3>&- & echo $! > "$1"
+echo "sandbox-exec: unbound variable: system-info" >&2
+echo '{"n":1,"got":"'"${MCP_JAIL_TEST_SECRET-none}"'"}' >&3; exit 65`
+	a := perform(t.Context(), job{program: "/bin/sh", args: []string{"-c", script, "sh", pids}, tries: []attempt.Try{{N: 1}}})
+	if a.got[1] != "none" {
+		t.Errorf("a variable of this program is there: %v", a.got)
+	}
+	if a.status != statusRefused || unknownOperation(a.said) != "system-info" || a.end == "" {
+		t.Errorf("status %d, %q, it said %q", a.status, a.end, a.said)
+	}
+	text, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for running(t, string(text)) && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond) // until the signal has arrived
+	}
+}
+
+// running reports whether a process is there and has not ended.
+func running(t *testing.T, text string) bool {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || pid < 2 {
+		t.Fatalf("%q is no process: %v", text, err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && strings.Contains(string(stat), ") Z") {
+		return false
+	}
+	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -92,6 +92,9 @@ func TestNoWall(t *testing.T) {
 			t.Errorf("%s %s: %s: %s", row.ID, row.Try, row.Verdict, row.Happened())
 		}
 	}
+	if at := slices.IndexFunc(got.Rows, func(r Row) bool { return r.ID == "S4" }); got.Rows[at].Got != got.Rows[at].Want {
+		t.Errorf("the wrong text is refused with %s, not %s", got.Rows[at].Got, got.Rows[at].Want)
+	}
 	var tests []string
 	for _, f := range got.Proof.Failed {
 		tests = append(tests, f.ID)
@@ -290,6 +293,11 @@ func TestStartItself(t *testing.T) {
 		{"a wrong text runs", func(j job, a *answer) {
 			if j.group == "wrong" {
 				*a = answer{got: map[int]string{0: works}}
+			}
+		}, "S4"},
+		{"a wrong text runs and fails", func(j job, a *answer) {
+			if j.group == "wrong" {
+				*a = answer{got: map[int]string{0: works}, status: 65, end: "exit status 65"}
 			}
 		}, "S4"},
 		{"a wrong text ends well", func(j job, a *answer) {
