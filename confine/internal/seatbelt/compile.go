@@ -24,11 +24,12 @@ func Compile(in Input) (Text, error) {
 	if p.RightsAt("/dev/ptmx").Has(policy.Read | policy.Update) {
 		rest += pty
 	}
-	sockets := newFiles(p, in.Form).sockets()
+	f := newFiles(p, in.Form)
+	sockets := f.sockets()
 	if len(sockets) > 0 {
 		rest += unixSockets
 	}
-	return write(in.Tag, rest+network(in), append(Files(p, in.Form), append(sockets, self(in.Self)...)...), in.Form, in.Without)
+	return write(in.Tag, rest+network(in), append(f.all(), append(sockets, self(in.Self)...)...), in.Form, in.Without)
 }
 
 // CompileTLS returns the text for mcp-jail-tls: the base, its own program and the libraries of the

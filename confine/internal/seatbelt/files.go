@@ -30,13 +30,14 @@ type files struct {
 	at      map[string]int // the index of the entry of a path
 	parent  []int          // the nearest entry around, or -1
 	pinned  []bool         // keeps its place: not a file that is like its neighbours
+	changes []bool         // the policy lets the server change the object itself, such as its mode
 	inside  [][]int        // the entries directly below it
 	missing [][]string     // the names of Profile.Unprotected about which it decides
 }
 
 func newFiles(p *policy.Profile, form Form) *files {
 	n := len(p.Entries)
-	f := &files{form: form, p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
+	f := &files{form: form, p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), changes: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
 	minimal := map[string]bool{}
 	for _, e := range p.MinimalEntries() {
 		minimal[e.Path] = true
@@ -44,6 +45,7 @@ func newFiles(p *policy.Profile, form Form) *files {
 	for i, e := range f.entries {
 		f.pinned[i] = minimal[e.Path]
 		f.at[e.Path] = i
+		f.changes[i] = p.MediateAttributes(e.Path) == policy.Granted
 	}
 	for i, e := range f.entries {
 		if f.parent[i] = -1; e.Path != "/" {

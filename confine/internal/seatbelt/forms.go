@@ -7,9 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Files returns the rules of a profile for files.
-func Files(p *policy.Profile, form Form) []Rule {
-	f := newFiles(p, form)
+// all returns the rules of the profile for files.
+func (f *files) all() []Rule {
 	any := func(r policy.Rights) bool { return r != 0 }
 	read := func(r policy.Rights) bool { return r.Has(policy.Read) }
 	execute := func(r policy.Rights) bool { return r.Has(policy.Execute) }
@@ -20,7 +19,7 @@ func Files(p *policy.Profile, form Form) []Rule {
 		[]Rule{{Ops: opsRead[:1], Filters: f.listOnly(), Why: "the names in the directories above the working directory, for bun"}},
 		f.rules(opsMap, "libraries", f.readable(execute)),
 	)
-	if p.Programs == nil {
+	if f.p.Programs == nil {
 		rules = append(rules, f.rules(opsExecute, "execute", f.readable(execute))...)
 	} else {
 		rules = append(rules, Rule{Ops: opsExecute, Filters: f.programs(), Why: "the listed programs"})

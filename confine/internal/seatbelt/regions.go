@@ -32,12 +32,12 @@ func (f *files) regions(k kind) regions {
 			continue
 		}
 		if e.Kind != policy.KindDir {
-			if k == kindUpdate && f.p.Allows(policy.OpWrite, e.Path) || k == kindAttributes && f.p.MediateAttributes(e.Path) == policy.Granted {
+			if k == kindUpdate && f.p.Allows(policy.OpWrite, e.Path) || k == kindAttributes && f.changes[i] {
 				r.own = append(r.own, area{entry: e, at: Literal(e.Path)})
 			}
 			continue
 		}
-		if f.p.MediateAttributes(e.Path) != policy.Granted {
+		if !f.changes[i] {
 			continue // no right, or all of it is protected
 		}
 		if f.form == Layered && e.Origin != policy.OriginRule && e.Origin != policy.OriginHome && policy.HasProtectedName(e.Path) {

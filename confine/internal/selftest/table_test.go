@@ -96,6 +96,9 @@ func TestTableAgainstTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(text.Profile) > 150_000 {
+				t.Errorf("form %d, %s: the text has %d bytes", form, g, len(text.Profile))
+			}
 			rules, err := seatbelttest.Read(text.Profile, text.Params)
 			if err != nil {
 				t.Fatal(err)
