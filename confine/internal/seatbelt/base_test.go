@@ -171,6 +171,21 @@ func TestNamedSockets(t *testing.T) {
 	}
 }
 
+// TestResolver holds that no rule about a directory around the socket of the system's resolver opens it.
+func TestResolver(t *testing.T) {
+	for _, dir := range []string{"/private", "/private/var", "/private/var/run"} {
+		p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
+		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+			rules := compiled(t, p, form)
+			for name, want := range map[string]bool{"/private/var/run/mDNSResponder": false, "/private/var/run/other": true} {
+				if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
+					t.Errorf("form %d, a rule for %s: connect to %s: %v", form, dir, name, got)
+				}
+			}
+		}
+	}
+}
+
 // TestListOnly holds that the names in such a directory can be read and nothing else.
 func TestListOnly(t *testing.T) {
 	p := &policy.Profile{

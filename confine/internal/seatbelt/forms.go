@@ -44,6 +44,13 @@ func (f *files) sockets() []Rule {
 	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
 	r.common, r.own = slices.DeleteFunc(append(r.common, r.both...), cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
 	r.both, r.packages, r.replaceable = nil, nil, nil
+	for _, areas := range [][]area{r.common, r.own} {
+		for i, a := range areas {
+			if policy.Within(resolver, a.entry.Path) {
+				areas[i] = a.without([]Filter{Literal(resolver)})
+			}
+		}
+	}
 	rules := f.regionRules(opsSockets, "UNIX sockets", r)
 	named := Rule{Ops: opsSockets[1:], Why: "sockets that a rule names"}
 	for _, e := range f.entries {
