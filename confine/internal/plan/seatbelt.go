@@ -257,6 +257,7 @@ var probeNeeds = map[string]func(*policy.Profile) bool{
 	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
 	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
 	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
+	"N6":  func(p *policy.Profile) bool { return len(requiredInbound(p)) > 0 },
 }
 
 func anyEntry(has func(policy.Rights) bool) func(*policy.Profile) bool {

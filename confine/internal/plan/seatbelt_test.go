@@ -137,6 +137,7 @@ func TestFailedProbesAreGaps(t *testing.T) {
 		"F9":  func(p *policy.Profile) { p.Entries[0].Rights = policy.Read | policy.Create | policy.Update },
 		"F10": func(p *policy.Profile) { p.Entries[0].Rights = policy.Read | policy.Update },
 		"X2":  func(p *policy.Profile) { p.Limits.Processes = 1 },
+		"N6":  func(p *policy.Profile) { p.Inbound = []int{3000} },
 		"N2":  func(p *policy.Profile) { p.Net = []policy.NetRule{{Host: "a.example", Allow: true}} },
 		"N1":  func(*policy.Profile) {},
 		"R1":  func(*policy.Profile) {},

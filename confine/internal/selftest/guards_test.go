@@ -84,14 +84,14 @@ func TestTableHash(t *testing.T) {
 }
 
 // TestInputs tests that each group has the jail that its probes are about: no other may start no
-// program, and no other may reach the proxy.
+// program, and only two may reach the proxy.
 func TestInputs(t *testing.T) {
 	r := testRunner(t)
 	trial := &trial{runner: r, hosts: &hosts{proxy: 4711}, inside: treeNames("/t", "/s"), form: seatbelt.Layered, without: []string{"system-info"}}
-	for _, g := range []Group{Plain, Hosts, NoFork, Programs} {
+	for _, g := range []Group{Plain, Hosts, NoFork, Programs, Inbound} {
 		in := trial.input(g)
-		if in.NoFork != (g == NoFork) || (in.ProxyPort == 4711) != (g == Hosts) || (in.ProxyPort == 0) == (g == Hosts) {
-			t.Errorf("%s: no fork %v, proxy %d", g, in.NoFork, in.ProxyPort)
+		if in.NoFork != (g == NoFork) || in.Inbound != (g == Inbound) || in.ProxyPort != map[Group]int{Hosts: 4711, Inbound: 4711}[g] {
+			t.Errorf("%s: no fork %v, inbound %v, proxy %d", g, in.NoFork, in.Inbound, in.ProxyPort)
 		}
 		if in.Form != seatbelt.Layered || len(in.Without) != 1 || in.Self != r.self {
 			t.Errorf("%s: %+v", g, in)

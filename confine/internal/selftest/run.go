@@ -121,7 +121,7 @@ func (r *runner) prepare(h *hosts, name string) (*trial, error) {
 func (t *trial) run(ctx context.Context) (result Result, unknown string, err error) {
 	rows, probes := rows(t.table)
 	jobs := []job{t.job("", false, probes)}
-	for _, g := range []Group{Plain, Hosts, NoFork, Programs} {
+	for _, g := range []Group{Plain, Hosts, NoFork, Programs, Inbound} {
 		jobs = append(jobs, t.job(g, true, probes))
 	}
 	for i := range jobs[1:] {
@@ -217,8 +217,8 @@ func (t *trial) confined(g Group, args ...string) ([]string, error) {
 }
 
 func (t *trial) input(g Group) seatbelt.Input {
-	in := seatbelt.Input{Profile: t.inside.profile(g), Tag: tag, Self: t.self, TempDir: t.inside.in("{s}/t"), NoFork: g == NoFork, Form: t.form, Without: t.without}
-	if g == Hosts {
+	in := seatbelt.Input{Profile: t.inside.profile(g), Tag: tag, Self: t.self, TempDir: t.inside.in("{s}/t"), NoFork: g == NoFork, Inbound: g == Inbound, Form: t.form, Without: t.without}
+	if g == Hosts || g == Inbound {
 		in.ProxyPort = t.hosts.proxy
 	}
 	return in

@@ -40,6 +40,7 @@ const (
 	Hosts    Group = "hosts"    // a proxy
 	NoFork   Group = "nofork"   // limits.processes = 1
 	Programs Group = "programs" // a list of programs
+	Inbound  Group = "inbound"  // the server may listen; and a proxy
 )
 
 // A Condition is what a probe needs to be one.
@@ -288,6 +289,15 @@ var network = []Test{
 		denied("udp", "{udp4}").in(Hosts),
 		denied("boundtcp", "{tcp4}").in(Hosts),
 		denied("boundtcp", "{own}").in(Hosts),
+	}},
+	{ID: "N6", Axis: policy.AxisNet, What: "a server that may listen reaches no host by that", Probes: []Probe{
+		allowed("tcp", "{proxy4}").in(Inbound),
+		denied("tcp", "{tcp4}").in(Inbound),
+		denied("tcp", "{tcp6}").in(Inbound),
+		denied("tcp", "{own}").in(Inbound),
+		denied("udp", "{udp4}").in(Inbound),
+		denied("boundtcp", "{tcp4}").in(Inbound),
+		denied("boundtcp", "{own}").in(Inbound),
 	}},
 	{ID: "N5", Info: true, What: "the own machine is found by its name", Probes: []Probe{
 		allowed("tcpname", "{proxyname}").in(Hosts),
