@@ -1,11 +1,13 @@
 package jailtest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -41,7 +43,7 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 
 // Dir is the directory of this run. It is outside /tmp, since /tmp in a jail is the jail's
 // own.
-var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
+var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", strings.ToLower(rand.Text()[:6])) // in a PID namespace the number is not enough
 
 // runTests runs the tests and removes Dir. The first test that needs Dir makes it: tests start
 // this binary many times without a need for it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -114,7 +115,7 @@ func (s *supervisor) report(e spec.Event, open bool) {
 	switch {
 	case open && e.Kind == spec.EventReady:
 		s.ready = true
-		os.Remove(s.spec.Seatbelt.File)
+		s.removeProfile()
 	case open:
 		s.fail(&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail})
 	case s.ready:
@@ -208,10 +209,17 @@ func (s *supervisor) finish(left []int) {
 		s.events.send(survivors(left))
 	}
 	if s.spec != nil {
-		os.Remove(s.spec.Seatbelt.File)
+		s.removeProfile()
 	}
 	jail.RemoveTree(s.tempDir)
 	os.Exit(0)
+}
+
+// removeProfile removes the profile with its directory: the launcher may be gone.
+func (s *supervisor) removeProfile() {
+	if file := s.spec.Seatbelt.File; file != "" && os.Remove(file) == nil {
+		os.Remove(filepath.Dir(file))
+	}
 }
 
 // survivors returns the warning about processes that could not be ended.

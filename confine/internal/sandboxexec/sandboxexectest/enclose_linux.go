@@ -16,8 +16,9 @@ import (
 
 // Enclose runs this program again in a PID namespace of its own, with a /proc of its own, and exits
 // with its status. It returns at once in that namespace. So no fault of the code that ends a server's
-// processes can reach another process of the machine. An ordinary user needs a user namespace for it.
-// Without one, the tests fail.
+// processes can reach another process of the machine. Nothing confines what the tests start, so root
+// becomes a user without any rights first: an attack that works must change nothing. An ordinary user
+// needs a user namespace. Without one, the tests fail.
 func Enclose() {
 	first, err := os.ReadFile("/proc/1/cmdline")
 	if err == nil && strings.HasPrefix(string(first), sandboxexec.TestInit+"\x00") {
@@ -36,10 +37,22 @@ func Enclose() {
 
 // begin is the first process of the namespace. Its end ends all others.
 func begin() {
+	runtime.LockOSThread() // which forks with what it has given up
 	need("private mounts", unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
 	need("its /proc", unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""))
-	run(os.Args[1:], &syscall.SysProcAttr{Setsid: true})
+	attributes := &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() == 0 {
+		for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+			unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		}
+		attributes.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	need("no new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	run(os.Args[1:], attributes)
 }
+
+// nobody is the user of the tests of root. It owns nothing.
+const nobody = 61235
 
 // need ends this process with the reason if there is an error.
 func need(what string, err error) {

@@ -1,0 +1,5 @@
+//go:build !seatbelt
+
+package integration
+
+func onlySeatbelt() {}
