@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // fakeTable is a table whose processes a test sets.
 type fakeTable struct {
+	table    // nil: a family does not call the other methods
 	all      []process
 	sessions map[int]int
 	killed   []int // a signal ends a process
@@ -24,9 +24,6 @@ type fakeTable struct {
 func (t *fakeTable) processes() ([]process, error) { return slices.Clone(t.all), t.broken }
 func (t *fakeTable) session(pid int) int           { return t.sessions[pid] }
 func (t *fakeTable) follow(int)                    {}
-func (t *fakeTable) wait(time.Duration)            {}
-func (t *fakeTable) resident(int) (int64, bool)    { return 0, false }
-func (t *fakeTable) name(int) string               { return "" }
 func (t *fakeTable) close()                        {}
 
 func (t *fakeTable) signal(pid int, sig unix.Signal) {
