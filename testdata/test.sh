@@ -245,6 +245,18 @@ run_worlds() {
 	fi
 }
 
+# run_seatbelt PACKAGE runs the tests of starts on macOS, with a program that stands for sandbox-exec.
+# They put themselves into a PID namespace, without rights: every user can execute their file.
+run_seatbelt() {
+	local log=$work/log/$1/log.seatbelt begin=$SECONDS file=$work/seatbelt/${1##*/}.test
+	mkdir -p "${log%/*}" "${file%/*}"
+	go test -c -tags seatbelt -vet=off -o "$file" "./$1" >"$log" 2>&1 &&
+		(cd "$1" && exec "${defaults[@]}" "$file" -test.v -test.timeout 10m) >"$log" 2>&1 </dev/null &&
+		verdict "" "$log" && ok "$1, starts on macOS" "$begin" "$log" && return
+	echo "FAIL	$1, starts on macOS" && failures "$log"
+	return 1
+}
+
 # ended LOG... waits until the jobs that write these logs have ended.
 ended() {
 	local log
@@ -336,6 +348,10 @@ for package in $(order "${packages[@]}"); do
 		jobs+=("run $package")
 	fi
 done
+
+if [ "${MCPJAIL_ALL:-}" != long ]; then
+	jobs+=("run_seatbelt confine/integration" "run_seatbelt confine/egress/tlsworker" "run_seatbelt confine/egress/tlsclient")
+fi
 
 if [ "$jails" -gt 0 ]; then
 	user=mcpjail$$

@@ -21,7 +21,7 @@ var underSeatbelt = map[string]string{
 	"TestSeatbeltDeaths":                  "the death of each process of a start",
 	"TestSeatbeltFailures":                "how sandbox-exec fails",
 	"TestSeatbeltCanaries":                "what must be refused before the server starts",
-	"TestServerCannotChangeItsSupervisor": "a debugger",
+	"TestServerCannotChangeItsSupervisor": "where the program of a supervisor may be",
 	"TestSeatbeltLimits":                  "the sampler",
 	"TestJailExit":                        "how a server ended",
 	"TestJailSignalsArePassedOn":          "signals",
