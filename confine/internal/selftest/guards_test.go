@@ -110,11 +110,13 @@ func TestClean(t *testing.T) {
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := own.Replace(shortName, []byte(other), private.How{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := clean(own); err == nil {
-		t.Error("a directory that is not of the self-test is accepted")
+	for _, name := range []string{other, filepath.Join(shortDir, "mj-"+strconv.Itoa(os.Getuid())+"-x") + "/../.." + other} {
+		if err := own.Replace(shortName, []byte(name), private.How{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := clean(own); err == nil {
+			t.Errorf("%s, which is not of the self-test, is accepted", name)
+		}
 	}
 	if _, err := os.Lstat(other); err != nil {
 		t.Error("it was removed")

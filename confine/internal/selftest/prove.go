@@ -153,7 +153,8 @@ func (o Options) make(ctx context.Context, own *private.Dir, dir string, key Key
 func clean(own *private.Dir) error {
 	var all []error
 	if short, err := own.ReadFile(shortName, 1000); err == nil {
-		if !strings.HasPrefix(string(short), filepath.Join(shortDir, fmt.Sprintf("mj-%d-", os.Getuid()))) {
+		prefix := filepath.Join(shortDir, fmt.Sprintf("mj-%d-", os.Getuid()))
+		if name := string(short); !strings.HasPrefix(name, prefix) || strings.Contains(name[len(prefix):], "/") {
 			return fmt.Errorf("%s names a directory that is not of the self-test: %q", shortName, short)
 		}
 		all = append(all, removeOwn(string(short)))

@@ -129,7 +129,11 @@ func (t *trial) run(ctx context.Context) (result Result, unknown string, err err
 			return Result{}, "", err
 		}
 	}
-	jobs = append(jobs, t.wrongText())
+	wrong, err := t.wrongText()
+	if err != nil {
+		return Result{}, "", err
+	}
+	jobs = append(jobs, wrong)
 	answers := make([]answer, len(jobs))
 	var all sync.WaitGroup
 	for i, j := range jobs {
@@ -240,10 +244,10 @@ func unknownOperation(said string) string {
 }
 
 // wrongText is a start that must not happen.
-func (t *trial) wrongText() job {
+func (t *trial) wrongText() (job, error) {
 	file := filepath.Join(t.at, "wrong.sb")
-	os.WriteFile(file, []byte("(version 1)\n(deny default)\n(allow no-such-operation)\n(allow process-exec*)\n(allow file-read*)\n"), 0o600)
-	return job{group: "wrong", inside: true, program: t.sandbox, args: sandboxexec.Arguments(file, nil, t.self, attempt.Role), tries: []attempt.Try{{N: 0, Do: "stat", Args: []string{"/"}}}}
+	err := os.WriteFile(file, []byte("(version 1)\n(deny default)\n(allow no-such-operation)\n(allow process-exec*)\n(allow file-read*)\n"), 0o600)
+	return job{group: "wrong", inside: true, program: t.sandbox, args: sandboxexec.Arguments(file, nil, t.self, attempt.Role), tries: []attempt.Try{{N: 0, Do: "stat", Args: []string{"/"}}}}, err
 }
 
 // startRows are the tests of the start itself.
@@ -257,9 +261,12 @@ func startRows(plain, wrong answer) []Row {
 		}
 	}
 	s4 := Row{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a text that the system does not understand starts nothing", Try: "start with a wrong text", Want: "exit 65", Got: fmt.Sprintf("exit %d", wrong.status), Control: works, Verdict: Passed}
-	if len(wrong.got) > 0 || wrong.status <= 0 {
+	switch {
+	case len(wrong.got) > 0:
 		s4.Got, s4.Verdict = "the program ran", Failed
-		if len(wrong.got) == 0 {
+	case wrong.status != statusRefused:
+		s4.Verdict = Failed
+		if wrong.status <= 0 {
 			s4.Got = or(wrong.end, "it ended without a status")
 		}
 	}

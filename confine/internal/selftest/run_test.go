@@ -305,6 +305,11 @@ func TestStartItself(t *testing.T) {
 				*a = answer{}
 			}
 		}, "S4"},
+		{"a wrong text is refused for another reason", func(j job, a *answer) {
+			if j.group == "wrong" {
+				*a = answer{status: 1, end: "exit status 1"}
+			}
+		}, "S4"},
 		{"a wrong text hangs", func(j job, a *answer) {
 			if j.group == "wrong" {
 				*a = answer{status: -1, end: "it did not end in time"}
