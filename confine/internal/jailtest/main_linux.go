@@ -1,16 +1,15 @@
 package jailtest
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
@@ -42,8 +41,9 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 }
 
 // Dir is the directory of this run. It is outside /tmp, since /tmp in a jail is the jail's
-// own.
-var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", strings.ToLower(rand.Text()[:6])) // in a PID namespace the number is not enough
+// own. In a PID namespace, the number of the process is not enough. Package crypto/rand must not be
+// used here: its first use sets a timer, and so the poller up, before a supervisor has tested that.
+var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", time.Now().UnixNano()%1e9)
 
 // runTests runs the tests and removes Dir. The first test that needs Dir makes it: tests start
 // this binary many times without a need for it.
