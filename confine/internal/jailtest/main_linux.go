@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -42,8 +43,9 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 
 // Dir is the directory of this run. It is outside /tmp, since /tmp in a jail is the jail's
 // own. In a PID namespace, the number of the process is not enough. Package crypto/rand must not be
-// used here: its first use sets a timer, and so the poller up, before a supervisor has tested that.
-var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", time.Now().UnixNano()%1e9)
+// used here: its first use sets a timer, and so the poller up, before a supervisor has tested that. The
+// path is short: a socket's may have 107 bytes.
+var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", strconv.FormatInt(time.Now().UnixNano()%(36*36*36), 36))
 
 // runTests runs the tests and removes Dir. The first test that needs Dir makes it: tests start
 // this binary many times without a need for it.
