@@ -12,7 +12,7 @@ import (
 // system has none, and the result is empty.
 func Prove(context.Context, bool, func(string)) SelfTest { return SelfTest{} }
 
-// CanAskDenials returns nil: no log has to be asked here.
+// CanAskDenials returns nil: this system has no log to ask.
 func CanAskDenials() error { return nil }
 
 func proof() features.Proof { return features.Proof{} }

@@ -302,8 +302,8 @@ const (
 	AxisLimits  Axis = "limits"  // how much
 )
 
-// The words that waive the gaps which an operating system has under every policy. They stand beside
-// the axes in waive and --waive, and are no axes.
+// Each of these words waives the gaps that its operating system has under every policy. waive and
+// --waive take them like axes; Axes does not list them.
 const (
 	WaiveMacOS   Axis = "macos"
 	WaiveWindows Axis = "windows"

@@ -12,7 +12,7 @@ import (
 )
 
 // connect asks for a connection, and does not wait for the other end: a refusal by the jail comes at
-// once. The outcome is Works as soon as the call was let through, whatever the other end does.
+// once. The outcome is Works if the system lets the call through, also where the other end refuses it.
 func connect(kind int, to string, bind bool) error {
 	addr, err := netip.ParseAddrPort(to)
 	if err != nil {

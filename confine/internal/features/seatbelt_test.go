@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestSeatbeltFeature: sandbox-exec is used only as Apple ships it: a program of root that nobody else can write.
+// TestSeatbeltFeature: sandbox-exec is used only as Apple ships it: a program that belongs to root and that only root can write.
 func TestSeatbeltFeature(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// unseenCalls says why nobody decides single calls of a server on macOS.
+// unseenCalls says why mcp-jail cannot decide about single calls of a server on macOS.
 var unseenCalls = features.Unavailable("macOS lets no ordinary program decide about the calls of another", "")
 
 // compileSeatbelt compiles for macOS. Seatbelt decides by a text that the start hands to sandbox-exec,
@@ -96,7 +96,7 @@ func seatbeltUsable(c *compiler) {
 // bySeatbelt names the mechanism, and what has shown that it holds.
 const bySeatbelt = "Seatbelt, by self-test"
 
-// platformGap adds a gap that macOS has whatever the policy says.
+// platformGap adds a gap that macOS has under every policy.
 func (c *compiler) platformGap(axis policy.Axis, what, why string) {
 	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: FixMacOS, Platform: policy.WaiveMacOS})
 }

@@ -161,7 +161,7 @@ func TestFailedProbesAreGaps(t *testing.T) {
 	}
 }
 
-// TestMacWithoutProof: without a result of the self-test nothing can be started, whatever is waived.
+// TestMacWithoutProof: without a result of the self-test no waiver lets a server start.
 func TestMacWithoutProof(t *testing.T) {
 	for name, take := range map[string]func(*features.Facts){
 		"the self-test": func(f *features.Facts) { f.Proof.Made = false },

@@ -35,7 +35,7 @@ func machine() *fakeTable {
 	return t
 }
 
-// TestSpared: whatever is wrong with what a family is told, nothing but the server's processes ends.
+// TestSpared: a family that gets wrong numbers or times still ends only processes of the server.
 func TestSpared(t *testing.T) {
 	supervisor := func(t *fakeTable, root int) *family {
 		f := newFamily(t, root)

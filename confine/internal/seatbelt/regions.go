@@ -173,8 +173,8 @@ func namesProtected(e policy.Entry) bool {
 	return e.Origin == policy.OriginRule && slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName)
 }
 
-// protectionInside returns the filters of what is protected in the directory of an entry, whatever is
-// around it: names below it, and those that begin in its own path, unless the entry is a rule that
+// protectionInside returns the filters of what is protected in the directory of an entry. The entries
+// around it do not count. Protected are names below it, and those that begin in its own path, unless the entry is a rule that
 // names them.
 func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
 	out := protection(f.pre(e.Path)+"(.*/)?", k)

@@ -3,7 +3,7 @@
 // machine.
 //
 //   - A [Test] has probes, and says what does not hold if one of them fails. Each [Probe] is an
-//     attempt (package attempt) with the outcome that it must have inside of a jail, and the one
+//     attempt (package attempt) with the outcome that it must have inside a jail, and the one
 //     that it must have outside. The second is its control: an attempt that fails everywhere shows
 //     nothing, and counts as failed.
 //   - [Run] makes two trees of files that are alike, a profile about one of them, and the text for

@@ -20,7 +20,7 @@ type Test struct {
 type Probe struct {
 	Do   string // of package attempt
 	Args []string
-	// Want is the outcome inside of the jail. Refused is any but attempt.Works.
+	// Want is the outcome inside the jail. Refused is any but attempt.Works.
 	Want string
 	// Control is the outcome outside of it.
 	Control string

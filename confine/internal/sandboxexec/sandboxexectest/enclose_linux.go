@@ -51,7 +51,7 @@ func begin() {
 	run(os.Args[1:], attributes)
 }
 
-// nobody is the user of the tests of root. It owns nothing.
+// nobody is the user ID under which tests run that root starts. This user owns no file.
 const nobody = 61235
 
 // need ends this process with the reason if there is an error.
