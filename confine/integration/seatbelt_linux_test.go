@@ -31,7 +31,6 @@ var underSeatbelt = map[string]string{
 	"TestJailOpenFiles":                   "the limit of descriptors",
 	"TestJailMakesNoCore":                 "no core dumps",
 	"TestJailScheduling":                  "what a server inherits",
-	"TestJailDescriptorTable":             "the descriptors of a server",
 	"TestJailEndOfFile":                   "the end of standard input",
 }
 
