@@ -90,6 +90,18 @@ func (c *Conn) initialize(client Client) (err error) {
 	return c.notify(mcp.MethodNotificationInitialized)
 }
 
+// Hello returns the result of initialize.
+func (c *Conn) Hello() []byte { return c.hello }
+
+// Request sends a request as it is, and returns its result. The error is a *ServerError if the server
+// answered with one.
+func (c *Conn) Request(method string, params json.RawMessage) (result []byte, err error) {
+	if params == nil {
+		return c.request(mcp.MCPMethod(method), nil)
+	}
+	return c.request(mcp.MCPMethod(method), params)
+}
+
 // Close closes what the server reads. What it still sends is no longer read.
 func (c *Conn) Close() error {
 	c.stop()

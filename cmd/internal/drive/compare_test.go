@@ -1,0 +1,69 @@
+package drive
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func answered(texts ...string) *Played {
+	p := &Played{}
+	for _, text := range texts {
+		r := Call("t", json.RawMessage("{}"))
+		raw := json.RawMessage(text)
+		if !strings.HasPrefix(text, "{") {
+			quoted, _ := json.Marshal(text)
+			raw = json.RawMessage(`{"content":[{"type":"text","text":` + string(quoted) + `}]}`)
+		}
+		p.Answers = append(p.Answers, Answer{Request: r, Result: raw})
+	}
+	return p
+}
+
+// TestCompare tests which answers say the same: each case has the two expected ones and the third.
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name, was, again, is string
+		same                 bool
+	}{
+		{"the same", "a b", "a b", "a b", true},
+		{"another word", "a b", "a b", "a c", false},
+		{"less", "a b", "a b", "a", false},
+		{"a time", "at 2026-11-26T21:00:00Z ok", "at 2026-11-26T21:00:01Z ok", "at 2026-11-26T21:00:05.123Z ok", true},
+		{"a time, and another word", "at 2026-11-26T21:00:00Z ok", "at 2026-11-26T21:00:01Z ok", "at 2026-11-26T21:00:05Z no", false},
+		{"an id that changes", "id 7f3a ok", "id 99aa ok", "id 1234 ok", true},
+		{"an id that does not", "id 7f3a ok", "id 7f3a ok", "id 1234 ok", false},
+		{"beside an id that changes", "id 7f3a ok", "id 99aa ok", "id 1234 no", false},
+		{"another text each time", "a b c", "d e", "x", true},
+		{"lines in another order", "a\nb\nc", "a\nb\nc", "c\na\nb", true},
+		{"a line less", "a\nb\nc", "a\nb\nc", "a\nb", false},
+		{"a failure", `{"content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"}]}`, false},
+		{"fails by turns", "x", `{"isError":true,"content":[]}`, `{"isError":true,"content":[]}`, true},
+		{"members in another order", `{"a":[1,2,3]}`, `{"a":[1,2,3]}`, `{"a":[3,1,2]}`, true},
+		{"a member less", `{"a":[1,2,3]}`, `{"a":[1,2,3]}`, `{"a":[1,2]}`, false},
+		{"keys in another order", `{"a":1,"b":2}`, `{"a":1,"b":2}`, `{"b":2,"a":1}`, true},
+		{"a key less", `{"a":1,"b":2}`, `{"a":1,"b":2}`, `{"a":1}`, false},
+		{"a key more", `{"a":1}`, `{"a":1}`, `{"a":1,"b":2}`, false},
+		{"another number", `{"a":1}`, `{"a":1}`, `{"a":2}`, false},
+		{"a number that changes", `{"a":1}`, `{"a":2}`, `{"a":3}`, true},
+		{"a number that is none", `{"a":1}`, `{"a":2}`, `{"a":"x"}`, false},
+		{"another type", `{"a":{"b":1}}`, `{"a":{"b":1}}`, `{"a":[1]}`, false},
+		{"objects in another order, with times", `{"a":[{"n":"x","t":"10:00:00"},{"n":"y","t":"10:00:01"}]}`, `{"a":[{"n":"x","t":"10:00:02"},{"n":"y","t":"10:00:03"}]}`, `{"a":[{"n":"y","t":"09:00:04"},{"n":"x","t":"10:00:05"}]}`, true},
+	} {
+		e := Expected{answered(c.was), answered(c.again)}
+		got := e.Compare(answered(c.is))
+		if (len(got) == 0) != c.same {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		if len(e.Compare(answered(c.was))) > 0 || len(e.Compare(answered(c.again))) > 0 {
+			t.Errorf("%s: an expected session differs from itself", c.name)
+		}
+	}
+	e := Expected{First: answered("a", "b")}
+	if got := e.Compare(answered("a")); len(got) != 1 || got[0].Is != "no answer" {
+		t.Errorf("a session that ended early: %+v", got)
+	}
+	if got := e.Compare(answered("a", "c\x1b[2J")); len(got) != 1 || !strings.Contains(got[0].Is, "content") || strings.Contains(got[0].Is, "\x1b") {
+		t.Errorf("what differs: %+v", got)
+	}
+}

@@ -1,0 +1,253 @@
+// Package drive asks a server a list of MCP requests, keeps its answers, and tells whether the answers
+// of two such sessions say the same. mcp-jail learn drives a server in a jail that watches it, and again
+// under the policy that came of that.
+//
+//   - drive.go has the requests and their answers.
+//   - probe.go makes requests that change nothing, from the list of tools.
+//   - values.go makes the arguments of a call from the schema of a tool.
+//   - compare.go compares answers. What differs between two sessions under one policy (times, ids,
+//     order) is no difference.
+package drive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// Request is one request of a drive.
+type Request struct {
+	Method string
+	Params json.RawMessage // nil for none
+	Tool   string          // of a tools/call
+}
+
+// String names a request for people.
+func (r Request) String() string {
+	if r.Tool != "" {
+		return show.Name(r.Tool)
+	}
+	return show.Name(r.Method)
+}
+
+const callMethod = "tools/call"
+
+const (
+	maxRequests = 1000
+	maxFile     = 16 << 20
+)
+
+// Read reads a drive: MCP requests, one a line. A line that is empty or begins with # says nothing. Ids
+// are left out of what is sent: each request gets its own. name stands for the file in errors.
+func Read(from io.Reader, name string) (requests []Request, err error) {
+	lines := bufio.NewScanner(io.LimitReader(from, maxFile))
+	lines.Buffer(nil, maxFile)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		r, err := readRequest(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", name, n, err)
+		}
+		switch r.Method {
+		case "initialize", "notifications/initialized":
+			continue // the drive begins with its own
+		}
+		if requests = append(requests, r); len(requests) > maxRequests {
+			return nil, fmt.Errorf("%s has more than %d requests", name, maxRequests)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(requests) == 0 {
+		return nil, fmt.Errorf(`%s has no request: write one a line, such as {"method": "tools/call", "params": {"name": "TOOL", "arguments": {}}}`, name)
+	}
+	return requests, nil
+}
+
+func readRequest(line []byte) (r Request, err error) {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return r, fmt.Errorf("no JSON object: %w", err)
+	}
+	if m.Method == "" {
+		return r, errors.New(`no "method"`)
+	}
+	if len(m.Params) > 0 && m.Params[0] != '{' {
+		return r, errors.New(`"params" must be an object`)
+	}
+	r = Request{Method: m.Method, Params: m.Params}
+	if r.Method != callMethod {
+		return r, nil
+	}
+	var call struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(m.Params, &call) != nil || call.Name == "" {
+		return r, errors.New(`a tools/call without the "name" of a tool`)
+	}
+	r.Tool = call.Name
+	return r, nil
+}
+
+// Call returns the request that calls a tool.
+func Call(tool string, arguments json.RawMessage) Request {
+	params, _ := json.Marshal(struct { // fails for no text
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}{tool, arguments})
+	return Request{Method: callMethod, Params: params, Tool: tool}
+}
+
+// Answer is what a server answered to a request: a result or an error.
+type Answer struct {
+	Request Request
+	Result  json.RawMessage
+	Error   *handshake.ServerError
+	Took    time.Duration
+}
+
+// Failed reports whether the answer is an error, or the result of a tool that says that it failed.
+func (a Answer) Failed() bool {
+	if a.Error != nil {
+		return true
+	}
+	var r struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(a.Result, &r) == nil && r.IsError
+}
+
+// Played is one session of a drive.
+type Played struct {
+	Server  string // the name and the version of the server
+	Answers []Answer
+	Skipped []Skipped // tools that no request calls
+	// Broken is why not all requests have an answer, or nil.
+	Broken error
+}
+
+// Skipped is a tool that was not called, and why.
+type Skipped struct{ Tool, Why string }
+
+// Player drives a server.
+type Player struct {
+	Client   handshake.Client
+	Requests []Request // nil: what Probe makes of the lists of the server
+	Place    Place     // for Probe
+	// Begin is called before each request, and for the list of tools. It may be nil.
+	Begin func(Request)
+}
+
+// Play makes the handshake, lists the tools, and asks the requests one after the other. The error is that of
+// the handshake. The caller ends the server.
+func (p *Player) Play(ctx context.Context, from io.Reader, to io.WriteCloser) (*Played, error) {
+	conn, err := handshake.Open(ctx, p.Client, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	out := &Played{Server: conn.Name + " " + conn.Version}
+	requests := p.Requests
+	lists, tools := p.list(conn)
+	out.Answers = append(out.Answers, lists...)
+	if requests == nil {
+		requests, out.Skipped = Probe(tools, p.Place)
+	} else {
+		out.Skipped = uncalled(tools, requests)
+	}
+	for _, r := range requests {
+		a, err := p.ask(conn, r)
+		if err != nil {
+			out.Broken = fmt.Errorf("%s: %w", r, err)
+			return out, nil
+		}
+		out.Answers = append(out.Answers, a)
+	}
+	return out, nil
+}
+
+// list asks for the lists that the server says it has: its tools, and for what they tell of its files the
+// resources, their templates and the prompts. It returns the pages of tools, too.
+func (p *Player) list(conn *handshake.Conn) (answers []Answer, tools [][]byte) {
+	var hello struct {
+		Capabilities map[string]json.RawMessage `json:"capabilities"`
+	}
+	json.Unmarshal(conn.Hello(), &hello)
+	r := Request{Method: "tools/list"}
+	p.begin(r)
+	began := time.Now()
+	tools, err := conn.Tools()
+	a := Answer{Request: r, Took: time.Since(began)}
+	a.Result, _ = json.Marshal(rawPages(tools))
+	var refused *handshake.ServerError
+	if errors.As(err, &refused) {
+		a.Error = refused
+	}
+	answers = append(answers, a)
+	if err != nil && a.Error == nil {
+		return answers, tools // it has ended: the next request says so
+	}
+	for _, more := range []struct{ capability, method string }{{"resources", "resources/list"}, {"resources", "resources/templates/list"}, {"prompts", "prompts/list"}} {
+		if _, has := hello.Capabilities[more.capability]; !has {
+			continue
+		}
+		a, err := p.ask(conn, Request{Method: more.method})
+		if err != nil {
+			break
+		}
+		answers = append(answers, a)
+	}
+	return answers, tools
+}
+
+func rawPages(pages [][]byte) (raw []json.RawMessage) {
+	for _, p := range pages {
+		raw = append(raw, p)
+	}
+	return raw
+}
+
+func (p *Player) begin(r Request) {
+	if p.Begin != nil {
+		p.Begin(r)
+	}
+}
+
+func (p *Player) ask(conn *handshake.Conn, r Request) (Answer, error) {
+	p.begin(r)
+	began := time.Now()
+	result, err := conn.Request(r.Method, r.Params)
+	a := Answer{Request: r, Result: result, Took: time.Since(began)}
+	if errors.As(err, &a.Error) {
+		err = nil
+	}
+	return a, err
+}
+
+func uncalled(pages [][]byte, requests []Request) (skipped []Skipped) {
+	called := map[string]bool{}
+	for _, r := range requests {
+		called[r.Tool] = true
+	}
+	for _, t := range toolsOf(pages) {
+		if !called[t.Name] {
+			skipped = append(skipped, Skipped{t.Name, "no request of the file calls it"})
+		}
+	}
+	return skipped
+}
