@@ -102,11 +102,12 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/runline":   {module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
-	"packages/npm":       {module + "internal/lazy"},                              // the same
-	"packages/toolpin":   {module + "internal/show"},                              // the same
-	"policy/statement":   {module + "policy"},                                     // the same
-	"policy/leak":        {module + "policy"},                                     // and neither os nor syscall: see pure
+	"packages/runline":   {module + "internal/show", module + "internal/wrapper"},                 // and neither os nor syscall: see pure
+	"packages/npm":       {module + "internal/lazy"},                                              // the same
+	"packages/toolpin":   {module + "internal/show"},                                              // the same
+	"policy/statement":   {module + "policy"},                                                     // the same
+	"policy/learn":       {module + "internal/lazy", module + "internal/show", module + "policy"}, // the same
+	"policy/leak":        {module + "policy"},                                                     // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
@@ -203,7 +204,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but
