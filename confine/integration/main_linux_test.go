@@ -9,6 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	standIns()
 	if len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test") {
 		onlySeatbelt()
 	}

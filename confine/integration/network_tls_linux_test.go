@@ -53,6 +53,7 @@ func trustTestAuthority(t testing.TB) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", os.Getenv(networkEnv)+":"+os.Getenv("PATH"))
+	confineTLS(t)
 }
 
 // TestNetworkRequests: each program trusts the authority of its jail, and gets what a rule
@@ -66,7 +67,7 @@ func TestNetworkRequests(t *testing.T) {
 		if c.scheme != "https" || c.missing != nil || !slices.Contains(c.argv, "URL") {
 			continue
 		}
-		if jailtest.HostNS && c.name == "wget" {
+		if (jailtest.HostNS || jailtest.Seatbelt) && c.name == "wget" {
 			continue // asks no variable, and the plan says so
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -208,16 +209,21 @@ func TestNetworkSecretMissing(t *testing.T) {
 // interceptor returns the process ID of the one mcp-jail-tls that this process has started.
 func interceptor(t *testing.T) int {
 	t.Helper()
-	var found []int
+	found := tlsProcesses()
+	if len(found) != 1 {
+		t.Fatalf("mcp-jail-tls runs as %v", found)
+	}
+	return found[0]
+}
+
+// tlsProcesses returns the process IDs of each mcp-jail-tls that this process has started.
+func tlsProcesses() (found []int) {
 	for _, pid := range proc.Children(os.Getpid()) {
 		if proc.ReadLine(fmt.Sprintf("/proc/%d/comm", pid)) == tlsworker.Name {
 			found = append(found, pid)
 		}
 	}
-	if len(found) != 1 {
-		t.Fatalf("mcp-jail-tls runs as %v", found)
-	}
-	return found[0]
+	return found
 }
 
 // TestNetworkServerDoesNotRead: a session ends even if the process that ends TLS has stopped

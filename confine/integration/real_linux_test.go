@@ -2,4 +2,10 @@
 
 package integration
 
+import "testing"
+
 func onlySeatbelt() {}
+
+func standIns() {}
+
+func confineTLS(testing.TB) {}

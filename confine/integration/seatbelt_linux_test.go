@@ -32,6 +32,7 @@ var underSeatbelt = map[string]string{
 	"TestJailMakesNoCore":                 "no core dumps",
 	"TestJailScheduling":                  "what a server inherits",
 	"TestJailEndOfFile":                   "the end of standard input",
+	"TestSeatbeltEgress":                  "granted hosts, by the tests of inWorldSeatbelt",
 }
 
 // onlySeatbelt leaves the other tests out: no code of theirs runs.
