@@ -5,6 +5,7 @@ package confine
 import (
 	"context"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -38,6 +39,7 @@ type Process struct {
 	profile    string // the file with the profile for sandbox-exec
 	log        *sandboxlog.Log
 	self       string        // the name of mcp-jail's own program
+	began      time.Time     // when the supervisor told that the server runs
 	temp       string        // its TMPDIR
 	server     int           // the first process, which leads the server's session; 0: none was started
 	members    map[int]int64 // that one and those that have left its session, with the time of their start
@@ -201,12 +203,14 @@ func (p *Process) Wait() (Exit, error) {
 }
 
 // Denials returns the refusals that are known so far: those of the gateway, of limits, and what
-// AskDenials found of others. The attempts by which mcp-jail tests the jail before each start are in
-// the log too, and none of the server's.
+// AskDenials found of others. What sandbox-exec and mcp-jail's own program tried before the server ran
+// is in the log too, and left out. A server may start programs with these names later.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	latest := slices.DeleteFunc(p.log.Denials(), func(d policy.Denial) bool { return d.Program == p.self })
+	latest := slices.DeleteFunc(p.log.Denials(), func(d policy.Denial) bool {
+		return (d.Program == p.self || d.Program == path.Base(sandboxexec.Path)) && !d.Latest().After(p.began)
+	})
 	latest = append(latest, p.denials...)
 	if p.gateway != nil {
 		latest = append(p.gateway.Denials(), latest...)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
@@ -186,6 +187,9 @@ func (p *Process) listen(events *os.File, started chan<- error, canary net.Liste
 		case e.Kind == spec.EventStarted:
 			running = true
 			canary.Close()
+			p.mu.Lock()
+			p.began = time.Now()
+			p.mu.Unlock()
 			started <- nil
 		case e.Kind == spec.EventFailed && !running:
 			failed = &step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail, Fix: e.Target}

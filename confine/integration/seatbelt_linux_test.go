@@ -32,6 +32,7 @@ var underSeatbelt = map[string]string{
 	"TestJailMakesNoCore":                 "no core dumps",
 	"TestJailScheduling":                  "what a server inherits",
 	"TestJailEndOfFile":                   "the end of standard input",
+	"TestSeatbeltEvidence":                "what the log of the system tells of refusals",
 	"TestSeatbeltEgress":                  "granted hosts, by the tests of inWorldSeatbelt",
 }
 
