@@ -145,6 +145,23 @@ func TestTempDirsOfOthers(t *testing.T) {
 	}
 }
 
+// TestTempDirsAreNotListed holds that a server may not list the TMPDIR of another one on the way to a
+// rule in it.
+func TestTempDirsAreNotListed(t *testing.T) {
+	p := &policy.Profile{
+		Entries:  []policy.Entry{{Path: "/private/tmp/mj-501-0/a", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}},
+		ListOnly: []string{"/private", "/private/tmp", "/private/tmp/mj-501-0"},
+	}
+	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+		rules := compiled(t, p, form)
+		for name, want := range map[string]bool{"/private": true, "/private/tmp": true, "/private/tmp/mj-501-0": false, "/private/tmp/mj-501-0/a": true} {
+			if got := seatbelttest.Allowed(rules, "file-read-data", name, ""); got != want {
+				t.Errorf("form %d: list %s: %v", form, name, got)
+			}
+		}
+	}
+}
+
 // TestNamedSockets holds that a socket in a grant is reached if a rule names it, and only then.
 func TestNamedSockets(t *testing.T) {
 	p := &policy.Profile{Entries: []policy.Entry{

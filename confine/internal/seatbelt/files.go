@@ -168,11 +168,11 @@ func (f *files) ways() (out []Filter) {
 	return out
 }
 
-// listOnly returns the directories that the server may list, where no entry decides and nothing is
-// hidden.
+// listOnly returns the directories that the server may list, where no entry decides, nothing is
+// hidden, and no other server has its TMPDIR.
 func (f *files) listOnly() (out []Filter) {
 	for _, dir := range f.p.ListOnly {
-		if f.owner(dir) < 0 && !f.p.HidesLater(dir) {
+		if f.owner(dir) < 0 && !f.p.HidesLater(dir) && !isTemp(dir) {
 			out = append(out, Literal(dir))
 		}
 	}

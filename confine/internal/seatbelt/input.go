@@ -42,7 +42,7 @@ import (
 
 // Version changes with each change of the text that Compile writes for the same Input. The
 // self-test of a Mac counts for one version only.
-const Version = 3
+const Version = 4
 
 // Form is how exclusions are written. The self-test tells which one a system carries out.
 type Form uint8
