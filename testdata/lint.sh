@@ -6,6 +6,9 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another directory finds what was compiled
 
+built=$(mktemp)
+trap 'rm -f "$built"' EXIT
+
 # tool NAME prints the path of a tool, which it builds for this host.
 tool() { go tool -modfile=testdata/lint/go.mod -n "$1"; }
 
@@ -19,8 +22,16 @@ for os in linux darwin windows freebsd; do
 	echo "vet $os"
 	GOOS=$os go vet ./...
 done
-echo "vet linux/arm64"
-GOARCH=arm64 go vet ./...
+for os in linux darwin; do
+	echo "vet $os/arm64"
+	GOOS=$os GOARCH=arm64 go vet ./...
+done
+# Compiled and linked like go test -c, which cannot make two programs of one name. True is what
+# starts them, and it does nothing: no program for macOS runs on another system.
+for arch in amd64 arm64; do
+	echo "build the tests of darwin/$arch"
+	GOOS=darwin GOARCH=$arch go test -vet=off -exec true ./... >"$built" || { cat "$built" >&2; exit 1; }
+done
 echo "vet the code for macOS in its tests on Linux"
 GOOS=linux go vet -tags seatbelt ./confine/...
 echo "vet the virtual machines"
@@ -72,7 +83,11 @@ staticcheck=$(tool staticcheck)
 check() { GOOS=$1 GOFLAGS=${GOFLAGS//-trimpath/} "$staticcheck" "${@:2}" || [ $? = 1 ]; }
 found=$(check linux ./... ./testdata/vm/...)
 report "staticcheck on Linux" "$found"
-found=$(check darwin ./...)
+# Most Macs have arm64. Amd64 is checked as well as soon as a file is for one of the two alone.
+found=$(GOARCH=arm64 check darwin ./...)
+if [ "$(GOOS=darwin GOARCH=amd64 files)" != "$(GOOS=darwin GOARCH=arm64 files)" ]; then
+	found+=$'\n'$(GOARCH=amd64 check darwin ./...)
+fi
 # A stub type may stand for a field that only Linux uses.
 report "staticcheck on macOS" "$(elsewhere <<<"$found" | drop '_other.go:.* type .* is unused')"
 found=$(cd conformance && check linux ./...)
