@@ -17,29 +17,13 @@ func propose(line *cli.CommandLine, k *callCmd) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0:
-			names, _ = cli.ProposeServers(line, &cmdline.ConfigFlags{Config: k.config})(cmd, args, typed)
-			names = k.addEntries(names)
+			names, _ = cli.ProposeServers(line, &cmdline.ConfigFlags{Config: k.Config})(cmd, args, typed)
+			names = k.AddNames(names)
 		case len(args) == 1:
 			names = pinnedTools(args[0])
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-func (k *callCmd) addEntries(names []string) []string {
-	if len(k.config) > 0 {
-		return names
-	}
-	_, files, err := k.Find()
-	if err != nil { // call says what is wrong
-		return names
-	}
-	for _, f := range files {
-		for _, e := range f.Entries {
-			names = cli.AddNames(names, []string{cli.Described(e.Server, f.Client.Title)})
-		}
-	}
-	return names
 }
 
 // pinnedTools proposes the tools of a server whose package is pinned. Others are known to the server

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
@@ -45,8 +46,8 @@ type outcome struct {
 }
 
 // learn takes what the session has left.
-func (r *outcome) learn(s *child, t *target, failed error) {
-	r.said, r.shown = s.own, s.shown
+func (r *outcome) learn(s *asclient.Session, t *asclient.Target, failed error) {
+	r.said, r.shown = s.Lines()
 	var answered *handshake.ServerError
 	if errors.As(failed, &answered) {
 		r.Error = answered
@@ -75,19 +76,19 @@ func ofSession(e *handshake.ServerError) bool {
 
 // takeRecord takes the refusals from the record of the session. Another session of the server may have
 // replaced it; then the lines on stderr and the answer tell.
-func (r *outcome) takeRecord(s *child, t *target) {
+func (r *outcome) takeRecord(s *asclient.Session, t *asclient.Target) {
 	host, err := hostfs.LocalHost()
-	if err != nil || t.stored == "" {
+	if err != nil || t.Stored == "" {
 		return
 	}
-	if record, ok := records.Reader(host, t.stored)(); ok && !record.Time.Before(s.began.Round(0)) {
+	if record, ok := records.Reader(host, t.Stored)(); ok && !record.Time.Before(s.Began.Round(0)) {
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
 		switch {
-		case t.grant == nil:
+		case t.Grant == nil:
 		case record.Lacks():
-			r.Grant = show.Spelled(append(t.grant, "--last"))
+			r.Grant = show.Spelled(append(t.Grant, "--last"))
 		case record.LacksHost():
-			r.Grant = show.Spelled(append(t.grant, "--net", "HOST"))
+			r.Grant = show.Spelled(append(t.Grant, "--net", "HOST"))
 		}
 	}
 }
@@ -174,7 +175,7 @@ func (r *outcome) errorText() string {
 		text = r.quoted(strings.TrimSpace(text))
 	}
 	all := append(r.shown, r.said...)
-	if own, is := strings.CutPrefix(text, ownPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
+	if own, is := strings.CutPrefix(text, asclient.OwnPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
 		return ""
 	}
 	if len(r.said) == 0 {

@@ -1,4 +1,4 @@
-package callcmd
+package asclient
 
 import (
 	"cmp"
@@ -28,21 +28,31 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// target is the server of a call, and how it is started.
-type target struct {
-	argv []string           // of mcp-jail, from run on
-	env  []clients.Variable // that the client of the entry sets
-	dir  string
-	root string // the directory of the project that the entry belongs to, or ""
+// Chooser finds the server that a name on the command line means.
+type Chooser struct {
+	entries.Choice
+	Config []string // files of configuration that are read in place of those of clients
+	Inputs []string // NAME=VALUE, or the NAME of a variable: what a client would ask for
+	Server string
+	Verb   string   // the command, for advice
+	After  []string // the words after the server, for advice
+}
 
-	stored  string // the name under which mcp-jail keeps what belongs to the server
-	client  string // whose entry it is, or "" for a server of the configuration alone
-	file    string
-	place   string   // the same in words
-	wrapped bool     // it starts in mcp-jail without call, too
-	project bool     // others may have written the entry
-	grant   []string // the command that grants something to the server; nil for one of --config
-	notes   []string
+// Target is a server, and how it is started.
+type Target struct {
+	Argv []string           // of mcp-jail, from run on
+	Env  []clients.Variable // that the client of the entry sets
+	Dir  string
+	Root string // the directory of the project that the entry belongs to, or ""
+
+	Stored  string // the name under which mcp-jail keeps what belongs to the server
+	Client  string // whose entry it is, or "" for a server of the configuration alone
+	File    string
+	Place   string   // the same in words
+	Wrapped bool     // it starts in mcp-jail without this command, too
+	Project bool     // others may have written the entry
+	Grant   []string // the command that grants something to the server; nil for one of --config
+	Notes   []string
 }
 
 // found is an entry that a name means.
@@ -52,13 +62,13 @@ type found struct {
 	verdict wrapping.Verdict
 }
 
-// choose finds the server.
-func (k *callCmd) choose(c terminal.Console) (*target, error) {
-	if len(k.config) > 0 {
+// Choose finds the server.
+func (k *Chooser) Choose(c terminal.Console) (*Target, error) {
+	if len(k.Config) > 0 {
 		if !k.Everything() {
 			return nil, exit.UsageErrorf("--config is for a server of a configuration, and --client and --file are for one of a client: use one")
 		}
-		return k.configured(k.config)
+		return k.configured(k.Config)
 	}
 	host, files, err := k.Find()
 	if err != nil {
@@ -70,14 +80,14 @@ func (k *callCmd) choose(c terminal.Console) (*target, error) {
 	}
 	all := k.named(host, files, program)
 	if k.Everything() {
-		isConfigured, err := configuredHere(host, k.server)
+		isConfigured, err := configuredHere(host, k.Server)
 		if err != nil {
 			return nil, err
 		}
 		if isConfigured {
 			// Of the entries, only one that starts this server counts.
 			all = slices.DeleteFunc(all, func(f found) bool {
-				return !f.verdict.Jailed || f.verdict.Line.Argv != nil || f.verdict.Line.Name != k.server || f.file.IsProject()
+				return !f.verdict.Jailed || f.verdict.Line.Argv != nil || f.verdict.Line.Name != k.Server || f.file.IsProject()
 			})
 			if len(all) == 0 {
 				return k.configured(nil)
@@ -105,8 +115,8 @@ func configuredHere(host hostfs.Host, name string) (bool, error) {
 }
 
 // configured returns a server of the configuration.
-func (k *callCmd) configured(files []string) (*target, error) {
-	t, err := session.Load(cmdline.ConfigFlags{Config: files}, cmdline.PolicyFlags{}, k.server, "", cmdline.Server{})
+func (k *Chooser) configured(files []string) (*Target, error) {
+	t, err := session.Load(cmdline.ConfigFlags{Config: files}, cmdline.PolicyFlags{}, k.Server, "", cmdline.Server{})
 	if err != nil {
 		return nil, err
 	}
@@ -114,19 +124,19 @@ func (k *callCmd) configured(files []string) (*target, error) {
 	for _, f := range t.Host.Configs {
 		argv = append(argv, "--config", f)
 	}
-	made := &target{argv: append(argv, k.server), dir: t.Host.Dir, stored: t.Policy.KeptName(), wrapped: true}
+	made := &Target{Argv: append(argv, k.Server), Dir: t.Host.Dir, Stored: t.Policy.KeptName(), Wrapped: true}
 	if t.Policy.Project != "" {
-		made.root = filepath.Dir(t.Policy.Project)
+		made.Root = filepath.Dir(t.Policy.Project)
 	}
 	if files == nil {
-		made.grant = append(k.grantWords(), k.server)
+		made.Grant = append(k.grantWords(), k.Server)
 	}
 	return made, nil
 }
 
 // named returns the entries that a client calls by the name, or that mcp-jail keeps under it. Those of
 // the user come first.
-func (k *callCmd) named(host hostfs.Host, files []*wrapping.File, program entries.Program) (all []found) {
+func (k *Chooser) named(host hostfs.Host, files []*wrapping.File, program entries.Program) (all []found) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
 		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
@@ -138,7 +148,7 @@ func (k *callCmd) named(host hostfs.Host, files []*wrapping.File, program entrie
 		wrapping.SwitchOn(f)
 		for _, e := range f.Entries {
 			w, jailed := clients.ParseWrapped(e.Argv())
-			if e.Server != k.server && !(jailed && w.Name == k.server) {
+			if e.Server != k.Server && !(jailed && w.Name == k.Server) {
 				continue
 			}
 			one := found{f, e, f.Judge(e, program.Program, entries.ClientsHost(host))}
@@ -161,7 +171,7 @@ func (f found) isSame(o found) bool {
 }
 
 // oneOf returns the only entry, or that of the user if it is the only one of the user's.
-func (k *callCmd) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (found, error) {
+func (k *Chooser) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (found, error) {
 	switch {
 	case len(all) == 0:
 		return found{}, k.unknown(host, files)
@@ -173,18 +183,15 @@ func (k *callCmd) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (
 	}
 	var lines []string
 	for _, f := range all {
-		line := append([]string{"mcp-jail", "call"}, chosenBy(f, all)...)
-		line = append(line, k.server)
-		if k.tool != "" {
-			line = append(line, k.tool)
-		}
+		line := append([]string{programs.Main, k.Verb}, chosenBy(f, all)...)
+		line = append(append(line, k.Server), k.After...)
 		typed := show.Spelled(line)
 		if f.entry.For != "" && f.entry.For != host.Dir {
 			typed = "(cd " + show.Spelled([]string{f.entry.For}) + " && " + typed + ")"
 		}
 		lines = append(lines, "  "+typed+"\n    "+f.file.Client.Title+", "+f.place(host.Home))
 	}
-	return found{}, exit.UsageErrorf("there are %d servers called %s; choose one:\n%s", len(all), show.Name(k.server), strings.Join(lines, "\n"))
+	return found{}, exit.UsageErrorf("there are %d servers called %s; choose one:\n%s", len(all), show.Name(k.Server), strings.Join(lines, "\n"))
 }
 
 // ofProject returns the entry that a file has for the project here, if it has all of them: its client
@@ -215,7 +222,7 @@ func (f found) place(home string) string {
 }
 
 // unknown returns the error for a name that means no server.
-func (k *callCmd) unknown(host hostfs.Host, files []*wrapping.File) error {
+func (k *Chooser) unknown(host hostfs.Host, files []*wrapping.File) error {
 	var names []string
 	var failed error
 	for _, f := range files {
@@ -232,11 +239,11 @@ func (k *callCmd) unknown(host hostfs.Host, files []*wrapping.File) error {
 	if err == nil && k.Everything() {
 		names = append(names, cfg.ServerNames()...)
 	}
-	text := fmt.Sprintf("there is no server %s in the files of clients", show.Name(k.server))
+	text := fmt.Sprintf("there is no server %s in the files of clients", show.Name(k.Server))
 	if k.Everything() {
-		text = fmt.Sprintf("there is no server %s, neither configured nor in the files of your clients", show.Name(k.server))
+		text = fmt.Sprintf("there is no server %s, neither configured nor in the files of your clients", show.Name(k.Server))
 	}
-	if near := config.Suggest(k.server, names); near != "" {
+	if near := config.Suggest(k.Server, names); near != "" {
 		text += fmt.Sprintf("; did you mean %s?", show.Name(near))
 	} else if len(names) > 0 {
 		text += "; `mcp-jail status` lists them"
@@ -251,19 +258,19 @@ func (k *callCmd) unknown(host hostfs.Host, files []*wrapping.File) error {
 }
 
 // prepare returns how the server of an entry is started.
-func (k *callCmd) prepare(c terminal.Console, host hostfs.Host, program entries.Program, f found) (*target, error) {
-	t := &target{client: f.file.Client.Name, file: f.file.Path, project: f.file.IsProject()}
-	t.grant = append(k.grantWords(), k.server)
-	t.place = f.file.Client.Title + ", " + f.place(host.Home)
+func (k *Chooser) prepare(c terminal.Console, host hostfs.Host, program entries.Program, f found) (*Target, error) {
+	t := &Target{Client: f.file.Client.Name, File: f.file.Path, Project: f.file.IsProject()}
+	t.Grant = append(k.grantWords(), k.Server)
+	t.Place = f.file.Client.Title + ", " + f.place(host.Home)
 	argv := f.entry.Argv()
 	switch {
 	case f.verdict.Jailed:
-		t.wrapped = true
+		t.Wrapped = true
 	case f.verdict.Repair != nil:
-		t.wrapped = true
-		t.notes = append(t.notes, fmt.Sprintf("the entry of %s %s; this call is by this mcp-jail, with the flags of the entry. `mcp-jail wrap` puts it there", show.Name(k.server), f.verdict.Repair.Why))
+		t.Wrapped = true
+		t.Notes = append(t.Notes, fmt.Sprintf("the entry of %s %s; this session is by this mcp-jail, with the flags of the entry. `mcp-jail wrap` puts it there", show.Name(k.Server), f.verdict.Repair.Why))
 	case f.verdict.Unclear:
-		return nil, exit.UsageErrorf("%s (%s) is not started: it %s", show.Name(k.server), t.place, show.Line(string(f.verdict.Why)))
+		return nil, exit.UsageErrorf("%s (%s) is not started: it %s", show.Name(k.Server), t.Place, show.Line(string(f.verdict.Why)))
 	default:
 		after, err := k.wrap(host, program, f, t)
 		if err != nil {
@@ -272,24 +279,24 @@ func (k *callCmd) prepare(c terminal.Console, host hostfs.Host, program entries.
 		argv = after
 	}
 	if f.entry.Disabled {
-		t.notes = append(t.notes, f.file.Client.Title+" has it switched off: call starts it all the same")
+		t.Notes = append(t.Notes, f.file.Client.Title+" has it switched off: "+k.Verb+" starts it all the same")
 	}
 	clientsHost := entries.ClientsHost(host)
 	s, err := f.entry.AsClient(argv, clientsHost, k.asker(c, f.file))
 	var unknown *wrapping.UnknownValueError
 	if errors.As(err, &unknown) {
-		return nil, exit.UsageErrorf("%s: %s: %s", t.place, err, howToGive(unknown.Reference))
+		return nil, exit.UsageErrorf("%s: %s: %s", t.Place, err, k.howToGive(unknown.Reference))
 	}
 	if err != nil {
-		return nil, exit.UsageErrorf("%s: %s", t.place, err)
+		return nil, exit.UsageErrorf("%s: %s", t.Place, err)
 	}
 	line, _ := clients.ParseWrapped(s.Argv)
-	t.argv, t.env, t.root, t.notes = s.Argv[len(line.Launcher)+1:], s.Env, s.Root, append(t.notes, s.Notes...)
-	t.dir = cmp.Or(s.Dir, clientDir(f.file.Client, host))
-	if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
-		return nil, exit.UsageErrorf("%s is started in %s, which is not a directory", t.place, t.dir)
+	t.Argv, t.Env, t.Root, t.Notes = s.Argv[len(line.Launcher)+1:], s.Env, s.Root, append(t.Notes, s.Notes...)
+	t.Dir = cmp.Or(s.Dir, clientDir(f.file.Client, host))
+	if info, err := os.Stat(t.Dir); err != nil || !info.IsDir() {
+		return nil, exit.UsageErrorf("%s is started in %s, which is not a directory", t.Place, t.Dir)
 	}
-	t.stored = storedName(t, host)
+	t.Stored = storedName(t, host)
 	return t, nil
 }
 
@@ -302,8 +309,8 @@ func clientDir(c clients.Client, host hostfs.Host) string {
 }
 
 // storedName returns the name under which the session keeps what belongs to the server.
-func storedName(t *target, host hostfs.Host) string {
-	args, server := cmdline.Split(programs.Main, t.argv)
+func storedName(t *Target, host hostfs.Host) string {
+	args, server := cmdline.Split(programs.Main, t.Argv)
 	flags, err := cmdline.ParseRun(args)
 	switch {
 	case err != nil: // run says so
@@ -311,14 +318,14 @@ func storedName(t *target, host hostfs.Host) string {
 	case flags.Name != "":
 		return flags.Name
 	case server.Given:
-		return cmdline.DefaultName(server.Argv, t.dir)
+		return cmdline.DefaultName(server.Argv, t.Dir)
 	}
-	name, _ := stored.Here(host, t.dir, flags.Server)
+	name, _ := stored.Here(host, t.Dir, flags.Server)
 	return name
 }
 
 // wrap returns the command line that wrap would write for an entry.
-func (k *callCmd) wrap(host hostfs.Host, program entries.Program, f found, t *target) ([]string, error) {
+func (k *Chooser) wrap(host hostfs.Host, program entries.Program, f found, t *Target) ([]string, error) {
 	kept, err := stored.Commands(host)
 	if err != nil {
 		return nil, err
@@ -330,23 +337,23 @@ func (k *callCmd) wrap(host hostfs.Host, program entries.Program, f found, t *ta
 	change := f.file.Wrap(program.Program, wrapping.Selection{Servers: []string{f.entry.Server}}, entries.ClientsHost(host), wrapping.NewNames(all, kept))
 	at := slices.IndexFunc(change.Servers, func(s wrapping.ServerChange) bool { return s.Key() == f.entry.Key() })
 	if at < 0 {
-		return nil, fmt.Errorf("%s: the entry was not found again", t.place)
+		return nil, fmt.Errorf("%s: the entry was not found again", t.Place)
 	}
 	s := change.Servers[at]
 	if s.Left != "" {
-		return nil, exit.UsageErrorf("%s (%s) is not started, because wrap would not put it into a jail: it %s", show.Name(k.server), t.place, show.Line(s.Left))
+		return nil, exit.UsageErrorf("%s (%s) is not started, because wrap would not put it into a jail: it %s", show.Name(k.Server), t.Place, show.Line(s.Left))
 	}
-	note := fmt.Sprintf("%s is not wrapped: %s starts it without a jail. This call gives it the jail of `%s`",
-		show.Name(k.server), f.file.Client.Title, show.Spelled([]string{"mcp-jail", "wrap", "--client", f.file.Client.Name, "--server", f.entry.Server}))
+	note := fmt.Sprintf("%s is not wrapped: %s starts it without a jail. This session gives it the jail of `%s`",
+		show.Name(k.Server), f.file.Client.Title, show.Spelled([]string{"mcp-jail", "wrap", "--client", f.file.Client.Name, "--server", f.entry.Server}))
 	if len(s.Gets) > 0 {
 		note += ": " + strings.Join(s.Gets, "; ")
 	}
-	t.notes = append(t.notes, note)
-	t.notes = append(t.notes, s.Notes...)
+	t.Notes = append(t.Notes, note)
+	t.Notes = append(t.Notes, s.Notes...)
 	return s.After, nil
 }
 
-func (k *callCmd) grantWords() []string {
+func (k *Chooser) grantWords() []string {
 	words := []string{programs.Main, "grant"}
 	for _, c := range k.Clients {
 		words = append(words, "--client", c)
@@ -357,12 +364,12 @@ func (k *callCmd) grantWords() []string {
 	return words
 }
 
-// confirm asks before it starts what others may have written.
-func (t *target) confirm(c terminal.Console, yes bool) error {
-	if !t.project || yes {
+// Confirm asks before it starts what others may have written.
+func (t *Target) Confirm(c terminal.Console, yes bool) error {
+	if !t.Project || yes {
 		return nil
 	}
-	c.Notef("%s is in a file of this project, which others may have written. It starts in a jail, in %s:\n  %s", show.Line(t.place), show.Line(t.dir), show.Spelled(shown.Words(append([]string{programs.Main}, t.argv...))))
+	c.Notef("%s is in a file of this project, which others may have written. It starts in a jail, in %s:\n  %s", show.Line(t.Place), show.Line(t.Dir), show.Spelled(shown.Words(append([]string{programs.Main}, t.Argv...))))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := cli.Confirm(ctx, c, "Start it?")
@@ -373,4 +380,21 @@ func (t *target) confirm(c terminal.Console, yes bool) error {
 		return errors.New("the server was not started: the answer was not yes")
 	}
 	return err
+}
+
+// AddNames adds the servers of clients to names that completion proposes.
+func (k *Chooser) AddNames(names []string) []string {
+	if len(k.Config) > 0 {
+		return names
+	}
+	_, files, err := k.Find()
+	if err != nil { // the command says what is wrong
+		return names
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			names = cli.AddNames(names, []string{cli.Described(e.Server, f.Client.Title)})
+		}
+	}
+	return names
 }

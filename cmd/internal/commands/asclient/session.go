@@ -1,4 +1,11 @@
-package callcmd
+// Package asclient starts a server as its client starts it, in a child process: mcp-jail run with the flags
+// of its entry. So its jail, its private HOME, its records and what undo keeps are those of the sessions of
+// the client, beside which this is one session more.
+//
+//   - choose.go finds the entry that a name means, and what run is given for it.
+//   - inputs.go has the values that the client would ask its user for.
+//   - session.go starts the session, and ends it.
+package asclient
 
 import (
 	"bufio"
@@ -17,12 +24,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
-// child is mcp-jail run with the server, of which this process is the client.
-type child struct {
-	in  io.WriteCloser
-	out io.Reader
+// Session is mcp-jail run with the server, of which this process is the client.
+type Session struct {
+	In  io.WriteCloser
+	Out io.Reader
 
-	began   time.Time
+	Began   time.Time
 	cmd     *exec.Cmd
 	done    chan struct{} // closed when all of stderr was read
 	console terminal.Console
@@ -35,9 +42,9 @@ type child struct {
 	shown []string
 }
 
-// ownPrefix begins the lines of mcp-jail's own. What a server writes does not begin so: a session
+// OwnPrefix begins the lines of mcp-jail's own. What a server writes does not begin so: a session
 // quotes such a line.
-const ownPrefix = "mcp-jail: "
+const OwnPrefix = "mcp-jail: "
 
 // endAfter is how long a session may take to end after it was told to.
 const endAfter = 15 * time.Second
@@ -45,20 +52,20 @@ const endAfter = 15 * time.Second
 // patience is how long a server may take to end after the end of its input.
 const patience = 2 * time.Second
 
-// start starts the session. When ctx ends, so does the session.
-func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*child, error) {
+// Start starts the session. When ctx ends, so does the session.
+func Start(ctx context.Context, c terminal.Console, t *Target, verbose bool) (*Session, error) {
 	program, err := programs.Beside(programs.Main)
 	if err != nil {
 		return nil, err
 	}
-	s := &child{began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
-	s.cmd = exec.CommandContext(ctx, program, t.argv...)
+	s := &Session{Began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
+	s.cmd = exec.CommandContext(ctx, program, t.Argv...)
 	s.cmd.Args[0] = programs.Main
-	s.cmd.Dir, s.cmd.Env = t.dir, environment(os.Environ(), t)
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
+	s.cmd.Dir, s.cmd.Env = t.Dir, environment(os.Environ(), t)
+	if s.In, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if s.out, err = s.cmd.StdoutPipe(); err != nil {
+	if s.Out, err = s.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	errs, err := s.cmd.StderrPipe()
@@ -66,7 +73,7 @@ func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*c
 		return nil, err
 	}
 	s.cmd.Cancel = func() error {
-		return errors.Join(s.in.Close(), s.cmd.Process.Signal(syscall.SIGTERM))
+		return errors.Join(s.In.Close(), s.cmd.Process.Signal(syscall.SIGTERM))
 	}
 	s.cmd.WaitDelay = endAfter
 	if err := s.cmd.Start(); err != nil {
@@ -78,8 +85,8 @@ func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*c
 
 // environment returns the environment of the session: that of this process, with what the client of
 // the entry sets.
-func environment(environ []string, t *target) []string {
-	for _, v := range t.env {
+func environment(environ []string, t *Target) []string {
+	for _, v := range t.Env {
 		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
 		if !v.Unset {
 			environ = append(environ, v.Name+"="+v.Value)
@@ -88,9 +95,9 @@ func environment(environ []string, t *target) []string {
 	return environ
 }
 
-// read shows what the session says on stderr: lines of mcp-jail's own at once until hold is called,
+// read shows what the session says on stderr: lines of mcp-jail's own at once until Hold is called,
 // and lines of the server if they were asked for.
-func (s *child) read(from io.Reader) {
+func (s *Session) read(from io.Reader) {
 	defer close(s.done)
 	lines := bufio.NewReaderSize(from, 64<<10)
 	within := false // a line that is longer than that: the rest of it is the server's, too
@@ -99,7 +106,7 @@ func (s *child) read(from io.Reader) {
 		if err != nil {
 			return
 		}
-		own, isOwn := strings.CutPrefix(string(line), ownPrefix)
+		own, isOwn := strings.CutPrefix(string(line), OwnPrefix)
 		s.take(string(line), own, isOwn && !within)
 		within = more
 	}
@@ -108,7 +115,7 @@ func (s *child) read(from io.Reader) {
 // maxLines is how many lines of the child's stderr are kept. A session writes far fewer.
 const maxLines = 1000
 
-func (s *child) take(line, own string, isOwn bool) {
+func (s *Session) take(line, own string, isOwn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -120,26 +127,32 @@ func (s *child) take(line, own string, isOwn bool) {
 		if len(s.shown) < maxLines {
 			s.shown = append(s.shown, own)
 		}
-		s.console.Notef("%s%s", ownPrefix, own)
+		s.console.Notef("%s%s", OwnPrefix, own)
 	case s.verbose:
 		s.console.Notef("%s", line)
 	}
 }
 
-// hold keeps lines of mcp-jail's own until the result was shown.
-func (s *child) hold() {
+// Hold keeps lines of mcp-jail's own until the result was shown.
+func (s *Session) Hold() {
 	s.mu.Lock()
 	s.held = true
 	s.mu.Unlock()
 }
 
-// end closes the input of the session, and waits for its end.
-func (s *child) end() {
-	s.in.Close()
+// End closes the input of the session, and waits for its end.
+func (s *Session) End() {
+	s.In.Close()
 	// A server that does not heed the end of its input is told once more, as clients do it.
 	impatient := time.AfterFunc(patience, func() { s.cmd.Process.Signal(syscall.SIGTERM) })
 	defer impatient.Stop()
-	go io.Copy(io.Discard, s.out) // a session that cannot write would not end
+	go io.Copy(io.Discard, s.Out) // a session that cannot write would not end
 	<-s.done
 	s.cmd.Wait() // the answers tell how it ended
 }
+
+// Lines returns the lines of mcp-jail's own, after End: those that Hold has kept, and those that were shown.
+func (s *Session) Lines() (held, shown []string) { return s.own, s.shown }
+
+// PID returns the id of the process of mcp-jail run.
+func (s *Session) PID() int { return s.cmd.Process.Pid }

@@ -1,4 +1,4 @@
-package callcmd
+package asclient
 
 import (
 	"testing"
