@@ -198,7 +198,7 @@ var insideModules = []string{module + "internal/environ", module + "internal/pri
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
-	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/sandboxexec/sandboxexectest", "confine/internal/landlock/landlocktest",
+	"confine/attacks", "confine/confinetest", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/sandboxexec/sandboxexectest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/features/featurestest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest", "confine/internal/seatbelt/seatbelttest",
 	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry", "internal/testkit/container",
 	"internal/testkit/fakesandbox",

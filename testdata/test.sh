@@ -350,7 +350,9 @@ for package in $(order "${packages[@]}"); do
 done
 
 if [ "${MCPJAIL_ALL:-}" != long ]; then
-	jobs+=("run_seatbelt confine/integration" "run_seatbelt confine/egress/tlsworker" "run_seatbelt confine/egress/tlsclient")
+	for package in confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest; do
+		jobs+=("run_seatbelt $package")
+	done
 fi
 
 if [ "$jails" -gt 0 ]; then

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,20 +63,17 @@ func (f *Fleet) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdi
 	if f.Options != nil {
 		options = f.Options(p.Tool, n)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+server, "MCP_JAIL_TEST_TOOL="+p.Tool, "MCP_JAIL_TEST_OPTIONS="+options,
-		fmt.Sprintf("MCP_JAIL_TEST_LOG=%s/%s.%d", f.dir, p.Tool, n), "GORACE=atexit_sleep_ms=0")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	started, err := startServer(ctx, append(os.Environ(), "MCP_JAIL_TEST_SERVER="+server, "MCP_JAIL_TEST_TOOL="+p.Tool, "MCP_JAIL_TEST_OPTIONS="+options,
+		fmt.Sprintf("MCP_JAIL_TEST_LOG=%s/%s.%d", f.dir, p.Tool, n), "GORACE=atexit_sleep_ms=0"), stdio)
+	if err != nil {
 		return nil, err
 	}
-	proc := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool]}}
+	proc := &fakeProcess{server: started, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool]}}
 	f.Procs = append(f.Procs, proc)
 	f.Tools = append(f.Tools, p.Tool)
 	f.where = append(f.where, p.Dir)
 	go func() {
-		cmd.Wait()
+		started.Wait()
 		close(proc.done)
 	}()
 	return proc, nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
@@ -32,6 +31,7 @@ import (
 // MainOf is the TestMain of a package. It turns the binary into the server that
 // MCP_JAIL_TEST_SERVER names; "session" is the package's own.
 func MainOf(m *testing.M, own func()) {
+	begin()
 	if name := os.Getenv("MCP_JAIL_TEST_SERVER"); name != "" {
 		if name == "session" {
 			own()
@@ -42,6 +42,12 @@ func MainOf(m *testing.M, own func()) {
 		servers[name]()
 		return
 	}
+	remove, err := enclose()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	leaveOut()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
 	flag.Set("test.parallel", "8")                          // most of these tests only wait; the command line overrides it
 	before := runtime.NumGoroutine()
@@ -51,6 +57,7 @@ func MainOf(m *testing.M, own func()) {
 		fmt.Printf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
 		status = 1
 	}
+	remove()
 	os.Exit(status)
 }
 
@@ -95,20 +102,17 @@ func (f *Fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+f.Server, "GORACE=atexit_sleep_ms=0")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	s, err := startServer(ctx, append(os.Environ(), "MCP_JAIL_TEST_SERVER="+f.Server, "GORACE=atexit_sleep_ms=0"), stdio)
+	if err != nil {
 		return nil, err
 	}
-	p := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: f}
+	p := &fakeProcess{server: s, done: make(chan struct{}), fake: f}
 	f.Mu.Lock()
 	f.Proc = p
 	f.Starts++
 	f.Mu.Unlock()
 	go func() {
-		cmd.Wait()
+		s.Wait()
 		if f.Last != nil {
 			f.Last()
 		}
@@ -117,25 +121,27 @@ func (f *Fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio
 	return p, nil
 }
 
+// server is a process that startServer started.
+type server interface {
+	PID() int
+	Signal(os.Signal) error
+	Kill() error
+	Wait() (confine.Exit, error)
+}
+
 type fakeProcess struct {
-	cmd  *exec.Cmd
+	server
 	done chan struct{}
 	fake *Fake
 }
 
-func (p *fakeProcess) PID() int { return p.cmd.Process.Pid }
-func (p *fakeProcess) Signal(s os.Signal) error {
-	return p.cmd.Process.Signal(s)
-}
-func (p *fakeProcess) Kill() error           { return p.cmd.Process.Kill() }
 func (p *fakeProcess) Done() <-chan struct{} { return p.done }
+
 func (p *fakeProcess) Wait() (confine.Exit, error) {
 	<-p.done
-	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Why: p.fake.Why}, nil
-	}
-	return confine.Exit{Code: ws.ExitStatus(), Why: p.fake.Why}, nil
+	exit, err := p.server.Wait()
+	exit.Why = p.fake.Why
+	return exit, err
 }
 
 func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
