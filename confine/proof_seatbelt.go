@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
@@ -14,8 +15,10 @@ import (
 // Prove returns the result of the self-test that must pass on a Mac before a server starts there. It
 // makes the test if there is no result for this build of the system, or if again is set. say gets a
 // line about what takes longer than a second; nil is silent. Where the test could not be made, the
-// Proof says why. On other systems there is none, and the result is empty.
+// Proof says why. On other systems there is none, and the result is empty. If again is set and the user
+// may read the log of the system, one more row says whether the refusals of the test are in it.
 func Prove(ctx context.Context, again bool, say func(string)) SelfTest {
+	asked := time.Now()
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		return SelfTest{Proof: features.Proof{Why: err.Error()}}
@@ -23,6 +26,11 @@ func Prove(ctx context.Context, again bool, say func(string)) SelfTest {
 	result, err := selftest.Prove(ctx, host.CacheDir, selftest.Options{Again: again, Say: say})
 	if err != nil {
 		return SelfTest{Proof: features.Proof{Why: err.Error()}}
+	}
+	if again && sandboxlog.Available() == nil {
+		log := sandboxlog.New(selftest.Tag)
+		log.Ask(ctx, asked)
+		result.Rows = append(result.Rows, selftest.Evidence(log.Denials() != nil))
 	}
 	return result
 }

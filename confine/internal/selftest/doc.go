@@ -16,6 +16,8 @@
 // # Limits
 //
 // The probes show nothing on the user's screen: none opens a window, a dialog or a notification, also
-// not in its control. So what Launch Services and Apple events would do is not probed. What only root
-// may do (mknod, chroot, mount, task_for_pid) has no control here, and is not probed either.
+// not in its control. So what Launch Services (open) and Apple events (osascript) would do is not probed.
+// A job that launchctl has submitted outlives a self-test that is killed. What only root may do (mknod,
+// chroot, mount), and what macOS refuses every program without a right of Apple's (task_for_pid), has no
+// control here, and is not probed either.
 package selftest

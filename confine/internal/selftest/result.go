@@ -61,6 +61,16 @@ func or(s, instead string) string {
 	return s
 }
 
+// Evidence is the row of test E1: whether the log of the system has a line about what the self-test was
+// refused. It belongs to no result that is kept, since who may ask is a matter of the user.
+func Evidence(found bool) Row {
+	row := Row{ID: "E1", Info: true, What: "the log of the system has a line for what a jail refuses", Try: "ask the log", Want: works, Got: works, Control: works, Verdict: Passed}
+	if !found {
+		row.Got, row.Verdict = "no line with the tag of the self-test", Failed
+	}
+	return row
+}
+
 func (p Probe) judge(control, got string) Verdict {
 	switch {
 	case control != p.Control:

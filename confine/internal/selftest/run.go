@@ -221,15 +221,15 @@ func (t *trial) confined(g Group, args ...string) ([]string, error) {
 }
 
 func (t *trial) input(g Group) seatbelt.Input {
-	in := seatbelt.Input{Profile: t.inside.profile(g), Tag: tag, Self: t.self, TempDir: t.inside.in("{s}/t"), NoFork: g == NoFork, Inbound: g == Inbound, Form: t.form, Without: t.without}
+	in := seatbelt.Input{Profile: t.inside.profile(g), Tag: Tag, Self: t.self, TempDir: t.inside.in("{s}/t"), NoFork: g == NoFork, Inbound: g == Inbound, Form: t.form, Without: t.without}
 	if g == Hosts || g == Inbound {
 		in.ProxyPort = t.hosts.proxy
 	}
 	return in
 }
 
-// tag names the self-test in the log of the system.
-const tag = "mcpj-00000000"
+// Tag names the self-test in the log of the system.
+const Tag = "mcpj-00000000"
 
 // statusRefused is the status of sandbox-exec if it cannot read the text.
 const statusRefused = 65

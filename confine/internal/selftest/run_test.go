@@ -386,3 +386,12 @@ func TestHang(t *testing.T) {
 		}
 	}
 }
+
+// TestEvidence tests the row about the log of the system: it has no consequence.
+func TestEvidence(t *testing.T) {
+	for found, want := range map[bool]Verdict{true: Passed, false: Failed} {
+		if row := Evidence(found); row.ID != "E1" || row.Verdict != want || row.Bad() || (row.Got == row.Want) != found {
+			t.Errorf("%v: %+v", found, row)
+		}
+	}
+}

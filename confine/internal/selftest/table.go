@@ -322,6 +322,10 @@ var processes = []Test{
 	{ID: "I2", Axis: policy.AxisIPC, What: "the keychain cannot be reached", Probes: []Probe{
 		denied("exec", "/usr/bin/security", "list-keychains").wants(Refused).when(Darwin),
 	}},
+	// It only informs until a Mac has shown that the control works.
+	{ID: "P1", Info: true, What: "the service of preferences writes no file that is not granted", Probes: []Probe{
+		allowed("exec", "/usr/bin/defaults", "write", "{t}/u/preferences", "key", "value").wants(Refused).when(Darwin),
+	}},
 	{ID: "L1", Axis: policy.AxisLimits, What: "limits of file sizes and descriptors hold", Probes: []Probe{
 		allowed("fsize", "{t}/w/fsize").is("EFBIG"),
 		allowed("nofile").is("EMFILE"),

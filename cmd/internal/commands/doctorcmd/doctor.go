@@ -32,10 +32,12 @@ what is concerned and what to do:
     copies         of mcp-jail, their versions, and the programs beside each
     path           whether the next shell that you log in to finds mcp-jail
     directories    whether mcp-jail can write in its own, and how much room there is
-    programs       node, npm, python, uv, pip and docker, where an entry needs them
+    programs       node, npm, python, uv, pip and docker, where an entry needs them;
+                   on macOS, a git that only asks to install Apple's developer tools
     clients        what their entries name and is gone; what each of them starts
     configuration  errors, with file and line; files of projects that are not trusted
-    evidence       on macOS, whether you may read what the system logs of refusals
+    evidence       on macOS, whether you may read what the system logs of refusals,
+                   and whether it has logged those of the self-test
 
 It runs nothing outside of a jail. Versions of mcp-jail are read from its files. Your
 login shell says its PATH in a jail, in which it can write nothing.
@@ -96,7 +98,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	if err != nil && tried.err == nil {
 		all = append(all, finding{Check: "clients", Stops: true, What: "what is installed cannot be told: " + err.Error()})
 	}
-	all = sortFindings(append(all, checkEvidence(confine.CanAskDenials())...))
+	all = sortFindings(append(all, checkEvidence(confine.CanAskDenials(), proved.Rows)...))
 	if d.format == "json" {
 		d.printJSON(c, features, proved, egress, tried, dirs, all, i)
 	} else {

@@ -76,11 +76,19 @@ func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
 	return rows
 }
 
-// checkEvidence says why the log of a Mac cannot be asked what a jail has refused.
-func checkEvidence(err error) []finding {
-	if err == nil {
-		return nil
+// checkEvidence says why the log of a Mac does not tell what a jail has refused: it cannot be asked, or
+// has no line about what the self-test was refused.
+func checkEvidence(err error, rows []confine.SelfTestRow) []finding {
+	f := finding{Check: "evidence", Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}
+	if err != nil {
+		f.What, f.Fix = "what macOS refuses a server is not known for certain: "+err.Error(), "none is needed to run servers; to have it, run them as an administrator of this Mac"
+		return []finding{f}
 	}
-	return []finding{{Check: "evidence", What: "what macOS refuses a server is not known for certain: " + err.Error(),
-		Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}}
+	for _, row := range rows {
+		if row.ID == "E1" && row.Verdict != "passed" {
+			f.What, f.Fix = "what macOS refuses a server is not known for certain: its log has no line about what the self-test was refused", "run `mcp-jail doctor` again: the log may have been late, or have dropped lines"
+			return []finding{f}
+		}
+	}
+	return nil
 }

@@ -61,14 +61,19 @@ func TestSelfTestText(t *testing.T) {
 
 // TestCheckEvidence: a log that cannot be read is a note, and stops nothing.
 func TestCheckEvidence(t *testing.T) {
-	if got := checkEvidence(nil); got != nil {
+	passed := []confine.SelfTestRow{{ID: "E1", Verdict: "passed"}}
+	if got := checkEvidence(nil, passed); got != nil {
 		t.Errorf("got %v", got)
 	}
-	got := checkEvidence(errors.New("only administrators may read it"))
+	got := checkEvidence(errors.New("only administrators may read it"), passed)
 	if len(got) != 1 || got[0].Stops || !strings.Contains(got[0].What, "only administrators may read it") {
 		t.Errorf("got %+v", got)
 	}
 	if err := statusOf(got); err != nil {
 		t.Errorf("a note ends doctor with %v", err)
+	}
+	got = checkEvidence(nil, []confine.SelfTestRow{{ID: "R1a", Verdict: "failed"}, {ID: "E1", Verdict: "failed"}})
+	if len(got) != 1 || got[0].Stops || !strings.Contains(got[0].What, "no line about what the self-test was refused") || got[0].Fix == "" {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -61,6 +61,11 @@ func (i *installation) lookTools(ctx context.Context) {
 	if docker != nil {
 		i.tools = append(i.tools, i.lookDocker(ctx, docker))
 	}
+	if i.host.OS == "darwin" {
+		if git, ok := i.lookGit(ctx); ok {
+			i.tools = append(i.tools, git)
+		}
+	}
 }
 
 // waivers returns what a server whose package is of an ecosystem waives: the longest list of those that
@@ -200,6 +205,10 @@ func askVersion(ctx context.Context, i *installation, waive []policy.Axis, path 
 
 func (i *installation) checkTools() (all []finding) {
 	for _, t := range i.tools {
+		if t.Name == "git" {
+			all = append(all, t.checkGit()...)
+			continue
+		}
 		f := finding{Check: "programs", Stops: true, What: t.why, Of: t.For, role: "needed by"}
 		major, err := strconv.Atoi(strings.SplitN(t.Version, ".", 2)[0])
 		switch {
