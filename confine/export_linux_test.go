@@ -16,7 +16,7 @@ var RefusedNamespaces = refusedNamespaces
 
 // StartOther is Launcher.StartPlan with a supervisor process of the kind that the plan is not for.
 func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
-	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio, nil, nil)
+	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})
 }
 
 // PID returns the process ID of the supervisor process, or 0 while there is none.

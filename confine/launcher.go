@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -46,6 +47,20 @@ type Launcher struct {
 	// recorded. Start refuses a profile whose rules need mediation.
 	Unmediated bool
 
+	// CertainReads has the jail record each open that only reads and that the policy refuses, as it
+	// records refused changes. Every open then takes longer. A host without user notification of seccomp
+	// has a gap then (Plan.CanWatch).
+	CertainReads bool
+
+	// Observe, if it is not nil, is called for what the program does with files, programs and sockets,
+	// whether it was granted or refused; the network's part is the gateway's. CertainReads goes with it.
+	// One call comes after the other, each before the program's own call has returned. Equal observations
+	// are counted: see Process.ObserveAfresh. Observe must return soon, and call no method of the process.
+	//
+	// An observation is a record, and never a permission: the program can change the arguments of a
+	// call that only reads or executes after they were looked at.
+	Observe func(policy.Observation)
+
 	// Kept are the files in which the jail's supervisor keeps the user's files before the program
 	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.
 	// nil keeps nothing.
@@ -78,6 +93,16 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	return l.compileOn(p, f)
 }
 
+func (l Launcher) watch() spec.Watch {
+	switch {
+	case l.Observe != nil:
+		return spec.WatchAll
+	case l.CertainReads:
+		return spec.WatchReads
+	}
+	return spec.WatchNothing
+}
+
 func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
 	p, err := complete(p)
 	if err != nil {
@@ -88,7 +113,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	plan := planpkg.Compile(p, f)
+	plan := planpkg.CompileWatched(p, f, l.watch())
 	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
@@ -172,7 +197,10 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l.BeforeExec, l.Kept)
+	if p.Spec.Watch != l.watch() {
+		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
+	}
+	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l)
 }
 
 // start compiles the plan for one kind of jail and carries it out with prepared, a supervisor
@@ -184,5 +212,5 @@ func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profi
 		prepared.cancel()
 		return nil, err
 	}
-	return prepared.start(ctx, plan, stdio, l.BeforeExec, l.Kept)
+	return prepared.start(ctx, plan, stdio, l)
 }

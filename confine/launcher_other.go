@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime"
 	"time"
@@ -49,13 +50,16 @@ func (l Launcher) claim(bool) *Prepared { return nil }
 
 func (*Prepared) cancel() {}
 
-func (*Prepared) start(context.Context, *Plan, Stdio, func(context.Context) error, *Kept) (*Process, error) {
+func (*Prepared) start(context.Context, *Plan, Stdio, Launcher) (*Process, error) {
 	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 
 func (*Process) PID() int { return 0 }
 
 func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
+
+// ObserveAfresh returns an error: nothing is observed here.
+func (*Process) ObserveAfresh() error { return errors.ErrUnsupported }
 
 // KeepOpen does nothing here.
 func (*Process) KeepOpen() error { return nil }

@@ -130,7 +130,7 @@ func (p *Prepared) claim(kind string) *Prepared {
 
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
-		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: keptRequests{answers: make(chan struct{}, 64)}},
+		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: newRequests(), watching: newRequests()},
 		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1

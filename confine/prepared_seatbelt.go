@@ -182,7 +182,7 @@ func connected() (ours, theirs *os.File, err error) {
 
 // start hands the plan to the goroutine of run, and waits until the program was executed or a step
 // failed.
-func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, beforeExec func(context.Context) error, _ *Kept) (*Process, error) {
+func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l Launcher) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		p.cancel()
@@ -199,8 +199,8 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, befo
 	plan = &own
 	p.process.plan, p.process.interceptor = plan, interceptor
 	request := startRequest{plan: plan, stdio: stdio}
-	if beforeExec != nil {
-		request.beforeExec = func() error { return beforeExec(ctx) }
+	if l.BeforeExec != nil {
+		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}
 	p.requests <- request
 	select {

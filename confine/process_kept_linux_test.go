@@ -18,7 +18,7 @@ func TestKeepOpen(t *testing.T) {
 	}
 	defer asked.Close()
 	defer control.Close()
-	p := &Process{control: control, done: make(chan struct{}), keeping: keptRequests{answers: make(chan struct{}, 4), open: 1}}
+	p := &Process{control: control, done: make(chan struct{}), keeping: requests{answers: make(chan struct{}, 4), open: 1}}
 	var request [1]byte
 	answered := make(chan bool, 1)
 	p.handleEvent(spec.Event{Kind: spec.EventKept}) // the late answer

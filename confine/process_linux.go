@@ -43,7 +43,9 @@ type Process struct {
 	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
 	last       *time.Timer // ends a supervisor that did not end the other processes in time
 	done       chan struct{}
-	keeping    keptRequests
+	keeping    requests                 // of KeepOpen
+	watching   requests                 // of ObserveAfresh
+	observe    func(policy.Observation) // Launcher.Observe
 	closeDone  sync.Once
 	inCgroup   bool // it has a cgroup, which this process removes
 
@@ -94,6 +96,10 @@ func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
 	}
+	if m.Kind == spec.EventObserved {
+		p.reportObservation(m)
+		return
+	}
 	if m.Kind == spec.EventNote {
 		p.notify(Notice{Text: m.Detail, Warning: m.Step == spec.NoteWarning})
 		return
@@ -105,10 +111,9 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.supervised = true
 		p.superviseCgroup()
 	case spec.EventKept:
-		select {
-		case p.keeping.answers <- struct{}{}:
-		default: // KeepOpen has stopped waiting after keptTimeout
-		}
+		p.keeping.answered()
+	case spec.EventAfresh:
+		p.watching.answered()
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:
@@ -154,15 +159,18 @@ func (p *Process) isRefusal(m spec.Event) bool {
 }
 
 // onHost reports whether the jail, and not the host, lacks what a call needs: for a connect the
-// name itself, and for every other call the directory of the name. The server chooses the name.
+// name itself, for an open that only reads what the name leads to, and for every other call the
+// directory of the name. The server chooses the name.
 func onHost(m spec.Event) bool {
-	if _, err := os.Lstat(path.Dir(m.Target)); err != nil {
-		return false
+	var err error
+	switch m.Detail {
+	case "connect":
+		_, err = os.Lstat(m.Target)
+	case policy.OpRead.String():
+		_, err = os.Stat(m.Target)
+	default:
+		_, err = os.Lstat(path.Dir(m.Target))
 	}
-	if m.Detail != "connect" {
-		return true
-	}
-	_, err := os.Lstat(m.Target)
 	return err == nil
 }
 
@@ -303,47 +311,5 @@ func (p *Process) notify(r Notice) {
 	p.mu.Unlock()
 	if tell != nil {
 		tell(r)
-	}
-}
-
-// keptTimeout is how long KeepOpen waits, so that a filesystem that hangs stops no relay.
-const keptTimeout = 5 * time.Second
-
-// keptRequests counts the requests of KeepOpen to the supervisor, and its answers.
-type keptRequests struct {
-	mu      sync.Mutex
-	answers chan struct{}
-	open    int // requests without an answer: one at most
-}
-
-// KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
-// for it. The caller has written the beginning of the call to the journal of Launcher.Kept. The error is
-// os.ErrDeadlineExceeded if the supervisor takes too long.
-func (p *Process) KeepOpen() error {
-	k := &p.keeping
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for k.open > 0 { // an earlier one came too late: while it has no answer, a filesystem hangs
-		select {
-		case <-k.answers:
-			k.open--
-		default:
-			return os.ErrDeadlineExceeded
-		}
-	}
-	if _, err := p.control.Write([]byte{spec.RequestKeep}); err != nil {
-		return err
-	}
-	late := time.NewTimer(keptTimeout)
-	defer late.Stop()
-	k.open++
-	select {
-	case <-k.answers:
-		k.open--
-		return nil
-	case <-p.done:
-		return os.ErrProcessDone
-	case <-late.C:
-		return os.ErrDeadlineExceeded
 	}
 }

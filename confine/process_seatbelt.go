@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path"
 	"slices"
@@ -268,6 +269,9 @@ func (p *Process) notify(n Notice) {
 		tell(n)
 	}
 }
+
+// ObserveAfresh returns an error: nothing is observed here, and a start that asks for it is refused.
+func (*Process) ObserveAfresh() error { return errors.ErrUnsupported }
 
 // KeepOpen does nothing: no file is kept here before the server changes it.
 func (*Process) KeepOpen() error { return nil }

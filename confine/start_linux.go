@@ -30,14 +30,15 @@ func checkUnusedTempDir(dir string) error {
 
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program
 // was executed or a step failed.
-func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error, kept *Kept) (*Process, error) {
+func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, l Launcher) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		p.cancel()
 		return nil, err
 	}
 	sp := plan.Spec
-	// Without files to keep changes in, none are kept. kept.Bytes can lower what the profile allows.
+	// Without files to keep changes in, none are kept. Kept.Bytes can lower what the profile allows.
+	kept := l.Kept
 	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {
 		if kept.Bytes > 0 {
 			sp.Keep.TotalMB = min(sp.Keep.TotalMB, int((kept.Bytes+1<<20-1)>>20))
@@ -60,10 +61,10 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	p.process.interceptor = interceptor
-	p.process.plan = plan
+	p.process.plan, p.process.observe = plan, l.Observe
 	request := startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}
-	if beforeExec != nil {
-		request.beforeExec = func() error { return beforeExec(ctx) }
+	if l.BeforeExec != nil {
+		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}
 	p.send(request)
 	select {

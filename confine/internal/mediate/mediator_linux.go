@@ -49,6 +49,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,6 +72,7 @@ type Mediator struct {
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
+	watch    spec.Watch
 	names    nameLock
 	pool     workerPool
 	rules    ruleBudget
@@ -108,7 +110,8 @@ func New(o Options) *Mediator {
 		calls:    seccomp.MediatedByNumber(arch),
 		end:      o.End,
 		failed:   o.Failed,
-		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
+		Reporter: Reporter{Say: o.Send, Self: unix.Gettid(), Watch: o.Spec.Watch},
+		watch:    o.Spec.Watch,
 		pool:     workerPool{started: 1, single: sharesFS()},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
@@ -210,6 +213,10 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		}
 		return
 	}
+	if m.onlyReads(r) && m.watch != spec.WatchNothing {
+		m.passRead(r)
+		return
+	}
 	if m.onlyReads(r) {
 		m.observer.open(r)
 		m.Listener.Continue(n.Id)
@@ -249,7 +256,12 @@ func (m *Mediator) pass(r *Request) {
 }
 
 func (m *Mediator) turnAway(r *Request) {
-	m.Listener.Respond(r.N.Id, unix.EAGAIN)
+	if r.continues {
+		m.Reporter.sawMore(r, spec.Sighting{Axis: policy.AxisFs, Operation: policy.OpRead.String(), Target: policy.DenialOthers})
+		m.Listener.Continue(r.N.Id)
+	} else {
+		m.Listener.Respond(r.N.Id, unix.EAGAIN)
+	}
 	r.close()
 }
 

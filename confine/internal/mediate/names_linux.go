@@ -28,6 +28,11 @@ func (m *Mediator) perform(r *Request) (answered bool) {
 	if m.journal.keeper != nil {
 		defer m.journal.keeper.Begin()()
 	}
+	if r.continues {
+		m.watchRead(r, w)
+		m.Listener.Continue(r.N.Id)
+		return true
+	}
 	switch r.Op {
 	case seccomp.OpOpen:
 		return m.openFile(r, w)
@@ -105,6 +110,9 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	errno = applyChange(r, &at)
 	if errno == 0 && r.Op != seccomp.OpRemove {
 		errno = m.judge.undoIfMoved(r, op, &at, full)
+	}
+	if errno == 0 {
+		m.sawChange(r, op, &at, op == policy.OpMkdir || r.Op == seccomp.OpRemove && r.removeFlags()&unix.AT_REMOVEDIR != 0)
 	}
 	return m.judge.recordRefusalAt(r, op, &at, errno)
 }

@@ -49,7 +49,9 @@ func (o *observer) exec(r *Request) {
 	}
 	if _, covered := o.judge.profile.Find(full); covered && !o.judge.profile.Allows(policy.OpExec, full) {
 		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
+		return
 	}
+	o.watchExec(r, full)
 }
 
 func (o *observer) connect(r *Request) {
@@ -101,8 +103,13 @@ func (o *observer) socket(r *Request, name string) {
 		return
 	}
 	full, _, errno := o.resolve(r, base, name)
-	if e, covered := o.judge.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
+	e, covered := o.judge.profile.Find(full)
+	switch {
+	case errno != 0:
+	case covered && e.Rights == 0:
 		o.judge.reporter.Report(r, policy.AxisIPC, "connect", full, false)
+	case o.judge.reporter.Watch == spec.WatchAll:
+		o.judge.reporter.sawMore(r, spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: clip(full)})
 	}
 }
 
@@ -133,7 +140,8 @@ func (o *observer) resolve(r *Request, base int, name string) (full string, mode
 
 // onlyReads reports whether a request is an open that only reads, in a jail with mounts.
 // The kernel decides such an open. The filter hands reads over only if a link in a grant
-// leads to a sensitive path (policy.Profile.LinksAstray), because mediation slows opens down.
+// leads to a sensitive path (policy.Profile.LinksAstray) or the launcher asks for it (spec.Watch),
+// because mediation slows opens down.
 func (m *Mediator) onlyReads(r *Request) bool {
 	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
 }

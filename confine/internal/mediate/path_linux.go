@@ -55,7 +55,13 @@ func (p *pathRef) path() (string, syscall.Errno) {
 			return string(b[:n-1]), 0
 		}
 	}
-	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
+	full, errno := pathOf(p.dir) // works for a removed directory and for one that may not be entered
+	// A mask is a removed directory too, which is still at its path.
+	var st unix.Stat_t
+	if at, removed := strings.CutSuffix(full, " (deleted)"); removed && unix.Fstat(p.dir, &st) == nil && st.Nlink == 0 {
+		return at, errno
+	}
+	return full, errno
 }
 
 func pathOf(fd int) (string, syscall.Errno) {

@@ -56,6 +56,9 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = m.undoRename(r, from, to, src)
 	}
+	if errno == 0 {
+		m.sawRename(r, src, dst, to, flags)
+	}
 	return m.judge.recordRefusalAt(r, policy.OpRemove, to, errno)
 }
 

@@ -15,14 +15,15 @@ import (
 // Request is one mediated call. Its arguments are read from the caller's memory once.
 type Request struct {
 	seccomp.MediatedCall
-	N     seccomp.Notification
-	names [2]string
-	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
-	text  string // the target of a new symlink
-	tgid  int    // process ID: 0 until it is needed, -1 when it is unknown
-	umask int
-	times []unix.Timespec // of seccomp.OpTimes
-	tries int             // retries so far
+	N         seccomp.Notification
+	names     [2]string
+	bases     [2]int // O_PATH descriptors that relative names begin at; -1 for none
+	text      string // the target of a new symlink
+	tgid      int    // process ID: 0 until it is needed, -1 when it is unknown
+	umask     int
+	times     []unix.Timespec // of seccomp.OpTimes
+	tries     int             // retries so far
+	continues bool            // it is only looked at: see Mediator.watchRead
 }
 
 func (r *Request) close() {

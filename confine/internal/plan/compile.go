@@ -17,7 +17,12 @@ import (
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts) *Plan {
-	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	return CompileWatched(p, f, spec.WatchNothing)
+}
+
+// CompileWatched is Compile for a server that is watched. If its calls cannot be, that is a gap.
+func CompileWatched(p *policy.Profile, f features.Facts, watch spec.Watch) *Plan {
+	c := compiler{p: ownProfile(p, f), f: f, watch: watch, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -30,6 +35,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 	}
 	if f.OS == "darwin" {
 		compileSeatbelt(&c)
+		c.watched()
 		return c.plan
 	}
 	if f.ProcFault != "" {
@@ -41,6 +47,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 	}
 	if f.UserNamespaces.Answer == features.No {
 		compileHostNS(&c)
+		c.watched()
 		return c.plan
 	}
 	o := &c.plan.Spec
@@ -60,6 +67,7 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 	c.keep(o)
 	c.bypassedMounts()
 	c.processes(o)
+	c.watched()
 	c.limits(o)
 	if c.traced {
 		c.ownEnv(o)
@@ -92,6 +100,7 @@ type compiler struct {
 	f    features.Facts
 	plan *Plan
 
+	watch         spec.Watch
 	mediated      bool
 	mediatesReads bool             // opens for reading are mediated too
 	traced        bool             // the starts of programs are traced
@@ -206,7 +215,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	if o.Network.Open {
 		connects = seccomp.UnixConnects
 	}
-	calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
+	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch != spec.WatchNothing)
 	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}

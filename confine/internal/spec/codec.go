@@ -10,7 +10,7 @@ import (
 
 // specMagic changes with the encoding of a Spec and of an Event, and with what a launcher may ask of
 // a supervisor, so that a process of another version refuses it.
-const specMagic = "mcp-jail-spec-15"
+const specMagic = "mcp-jail-spec-16"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
@@ -205,6 +205,9 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
+	watch := uint64(o.Watch)
+	c.num(&watch)
+	o.Watch = Watch(watch)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
 	c.int(&o.Keep.FileMB)

@@ -73,7 +73,7 @@ func (s *Process) reap(program int) {
 		case pid == program && (ws.Exited() || ws.Signaled()):
 			m := jail.ExitEvent(ws)
 			if s.mediator != nil {
-				s.mediator.Reporter.Flush()
+				s.mediator.Reporter.FlushAll()
 			}
 			s.status.send(m)
 			s.killHostNS()

@@ -14,8 +14,8 @@
 // A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
 // and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
 // over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
-// spec.RequestSocket or spec.RequestKeep, and spec.EventsFD is a socket that carries the spec, and events back. In
-// the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
+// spec.RequestSocket, spec.RequestKeep or spec.RequestAfresh, and spec.EventsFD is a socket that carries
+// the spec, and events back. In the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
 // a pipe for events. Package confine calls Main. No other package of the product calls this one.
 //
 // Threads: the main thread is outside the server's Landlock domain and passes signals on.
@@ -111,6 +111,8 @@ func (s *Process) passSignals(program int) {
 			jail.PassInbound()
 		case sig[0] == spec.RequestKeep:
 			go s.keepOpen() // a filesystem may hang
+		case sig[0] == spec.RequestAfresh:
+			go s.afresh() // the launcher may not read
 		default:
 			s.signal(syscall.Signal(sig[0]))
 		}
@@ -122,6 +124,15 @@ func (s *Process) keepOpen() {
 		s.mediator.CallBegins()
 	}
 	s.Send(spec.Event{Kind: spec.EventKept})
+}
+
+func (s *Process) afresh() {
+	done := spec.Event{Kind: spec.EventAfresh}
+	if s.mediator == nil {
+		s.Send(done)
+		return
+	}
+	s.mediator.Reporter.Afresh(&done)
 }
 
 // Process is the state of a supervisor process, in both forms.
@@ -161,7 +172,7 @@ func (s *Process) build(steps []jail.Step) {
 func (s *Process) shutDown() {
 	if !s.HostNS {
 		if s.mediator != nil {
-			s.mediator.Reporter.Flush()
+			s.mediator.Reporter.FlushAll()
 		}
 		unix.Exit(0)
 	}

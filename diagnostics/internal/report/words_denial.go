@@ -28,6 +28,8 @@ func Operation(d policy.Denial) string {
 		return "to start"
 	case "read":
 		return "to read"
+	case "list":
+		return "to list"
 	case "create":
 		return "to create"
 	case "write":

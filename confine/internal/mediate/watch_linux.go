@@ -1,0 +1,266 @@
+package mediate
+
+import (
+	"encoding/binary"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// This file watches a server for which the launcher asked (spec.Watch). It decides nothing: an
+// open that continues in the kernel can have other arguments by then, so a record of it is never a
+// permission. Calls that the mediator carries out itself are recorded as they were carried out.
+//
+// These calls are not seen: stat, access, readlink, chdir, statfs and their like, which open
+// nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; bind,
+// which makes the name of a UNIX socket; changes of modes, owners and times; and what the kernel
+// itself opens for an exec (the interpreter of a script, the dynamic loader). Reads and writes of a
+// descriptor, and maps of it, count as its open, and a descriptor that came by a socket or from the
+// start is none. openat2 and io_uring do not exist in a jail, and open_by_handle_at is refused.
+
+// passRead hands an open that only reads to a worker, which looks at it and lets it continue. A
+// filesystem that hangs holds up a worker then, and not the receiver.
+func (m *Mediator) passRead(r *Request) {
+	if m.args.read(r) != 0 { // the kernel finds the same fault
+		r.close()
+		m.Listener.Continue(r.N.Id)
+		return
+	}
+	r.continues = true
+	m.pass(r)
+}
+
+// watchRead looks at an open that only reads.
+func (m *Mediator) watchRead(r *Request, w *resolver) {
+	full, mode, errno := m.target(r, w)
+	switch {
+	case full == "" || isOwn(full):
+		return
+	case m.judge.profile.Allows(policy.OpRead, full):
+		m.Reporter.saw(r, readOp(mode), full, seenOf(mode, errno))
+	case errno == unix.ENOENT:
+		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
+	default:
+		m.Reporter.Report(r, policy.AxisFs, readOp(mode), full, false)
+	}
+}
+
+// isOwn reports whether a path is in one of the places that no policy grants.
+func isOwn(full string) bool {
+	return policy.Within(full, "/proc") || policy.Within(full, "/dev") || policy.Within(full, "/sys")
+}
+
+func readOp(mode uint32) string {
+	if mode&unix.S_IFMT == unix.S_IFDIR {
+		return policy.OpList.String()
+	}
+	return policy.OpRead.String()
+}
+
+func seenOf(mode uint32, errno syscall.Errno) (s spec.Seen) {
+	if errno == unix.ENOENT {
+		s |= spec.SeenAbsent
+	}
+	if mode&unix.S_IFMT == unix.S_IFDIR {
+		s |= spec.SeenDir
+	}
+	return s
+}
+
+// target returns the path to which an open that only reads leads, and the mode of what is there.
+// The errno is ENOENT if the jail has nothing at the path, and EACCES if it does not let the
+// supervisor look. full is "" if the open fails whatever the policy is, or leads into another
+// process.
+func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, errno syscall.Errno) {
+	at, errno := w.resolve(r.bases[0], r.names[0])
+	defer at.close()
+	if errno != 0 {
+		return lost(r.bases[0], r.names[0], errno), 0, errno
+	}
+	for range maxSymlinks {
+		if w.inOtherProcess(&at) {
+			return "", 0, 0
+		}
+		var st unix.Stat_t
+		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			full, errno = m.judge.pathAt(&at)
+			if errno == 0 && err != nil {
+				errno = err.(syscall.Errno)
+			}
+			return onlyLost(full, errno), st.Mode, errno
+		}
+		if r.openFlags()&unix.O_NOFOLLOW != 0 && at.tail == "" {
+			return "", 0, 0
+		}
+		fd, errno := w.advance(&at)
+		switch {
+		case fd >= 0: // a magic link
+			return m.targetOfFD(fd)
+		case errno != 0:
+			return lost(at.dir, linkText(&at), errno), 0, errno
+		}
+	}
+	return "", 0, 0
+}
+
+func (m *Mediator) targetOfFD(fd int) (full string, mode uint32, errno syscall.Errno) {
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return "", 0, 0
+	}
+	full, errno = m.judge.pathOfFD(fd)
+	if !path.IsAbs(full) { // a pipe or a socket
+		return "", 0, 0
+	}
+	return strings.TrimSuffix(full, " (deleted)"), st.Mode, errno
+}
+
+func linkText(at *pathRef) string {
+	var b [unix.PathMax]byte
+	n, _ := unix.Readlinkat(at.dir, at.name, b[:])
+	return string(b[:max(n, 0)])
+}
+
+// onlyLost returns full if an errno leaves open what is at the path, or is none.
+func onlyLost(full string, errno syscall.Errno) string {
+	if errno == 0 || errno == unix.ENOENT || errno == unix.EACCES {
+		return full
+	}
+	return ""
+}
+
+// lost returns the path that a name would lead to, of which the jail does not have all
+// directories: it follows links as far as there is something, and takes the rest as it is written.
+func lost(base int, name string, errno syscall.Errno) string {
+	if name == "" || onlyLost(name, errno) == "" {
+		return ""
+	}
+	full := path.Clean(name)
+	if !path.IsAbs(name) {
+		dir, errno := pathOf(base)
+		if base < 0 || errno != 0 {
+			return ""
+		}
+		full = path.Join(dir, name)
+	}
+	for dir := path.Dir(full); ; dir = path.Dir(dir) {
+		fd, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS,
+		})
+		if err == nil {
+			real, errno := pathOf(fd)
+			unix.Close(fd)
+			if errno != 0 {
+				return full
+			}
+			return path.Join(real, full[len(dir):])
+		}
+		// A link of a directory whose target the jail lacks: the target is what the server needs.
+		var b [unix.PathMax]byte
+		if n, err := unix.Readlink(dir, b[:]); err == nil && n > 0 {
+			to := string(b[:n])
+			if !path.IsAbs(to) {
+				to = path.Join(path.Dir(dir), to)
+			}
+			return path.Join(to, full[len(dir):])
+		}
+		if dir == "/" {
+			return full
+		}
+	}
+}
+
+// watchExec records the start of a program, which may still fail.
+func (o *observer) watchExec(r *Request, full string) {
+	if o.judge.reporter.Watch == spec.WatchAll {
+		o.judge.reporter.sawMore(r, spec.Sighting{
+			Axis: policy.AxisProcess, Operation: policy.OpExec.String(), Target: clip(full), Arguments: readArguments(int(r.N.Tid), r.arg(r.Path+1)),
+		})
+	}
+}
+
+// maxArguments is how many arguments of a start are read at most.
+const maxArguments = 256
+
+// readArguments reads the arguments of an exec from the caller's memory, as far as spec.JoinArguments
+// keeps them.
+func readArguments(tid int, vector uint64) string {
+	var args []string
+	for i := range maxArguments {
+		var p [8]byte
+		if n, errno := proc.ReadMemory(tid, vector+uint64(8*i), p[:]); errno != 0 || n < len(p) {
+			return spec.UnknownArguments
+		}
+		addr := binary.NativeEndian.Uint64(p[:])
+		if addr == 0 {
+			return spec.JoinArguments(args)
+		}
+		arg, errno := readString(tid, addr)
+		if errno != 0 || len(spec.JoinArguments(args)) >= spec.MaxArguments-len(arg) {
+			break
+		}
+		args = append(args, arg)
+	}
+	return spec.UnknownArguments + spec.JoinArguments(args)[1:] // a part
+}
+
+// sawChange records a change that was carried out.
+func (m *Mediator) sawChange(r *Request, op policy.Op, at *pathRef, dir bool) {
+	if m.watch != spec.WatchAll {
+		return
+	}
+	if full, errno := m.judge.pathAt(at); errno == 0 && !at.special() {
+		m.sawPath(r, op, full, dir)
+	}
+}
+
+// sawRename records a rename as a removal and a creation, and an exchange as two of each.
+func (m *Mediator) sawRename(r *Request, src, dst string, to *pathRef, flags uint) {
+	if m.watch != spec.WatchAll {
+		return
+	}
+	dir := to.holds("")
+	m.sawPath(r, policy.OpRemove, src, dir)
+	m.sawPath(r, policy.OpCreate, dst, dir)
+	if flags&unix.RENAME_EXCHANGE != 0 {
+		m.sawPath(r, policy.OpRemove, dst, dir)
+		m.sawPath(r, policy.OpCreate, src, dir)
+	}
+}
+
+func (m *Mediator) sawPath(r *Request, op policy.Op, full string, dir bool) {
+	if m.watch != spec.WatchAll || isOwn(full) {
+		return
+	}
+	seen := spec.Seen(0)
+	if dir {
+		seen = spec.SeenDir
+	}
+	m.Reporter.saw(r, op.String(), full, seen)
+}
+
+// sawOpen records an open that was carried out. One for reading and writing is both.
+func (m *Mediator) sawOpen(r *Request, o *object, flags int) {
+	switch {
+	case m.watch != spec.WatchAll:
+	case isTmpfile(flags):
+		m.sawPath(r, policy.OpCreate, o.full, true)
+	default:
+		if o.op == policy.OpRead && o.kind == unix.S_IFDIR {
+			m.sawPath(r, policy.OpList, o.full, true)
+			return
+		}
+		m.sawPath(r, o.op, o.full, false)
+		if o.op != policy.OpRead && flags&seccomp.OAccMode != unix.O_WRONLY {
+			m.sawPath(r, policy.OpRead, o.full, false)
+		}
+	}
+}
