@@ -3,6 +3,7 @@ package learn
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -18,6 +19,14 @@ func name(s string) string {
 		return s
 	}
 	return show.TOML(show.Cut(strings.ToValidUTF8(s, "\ufffd"), maxName))
+}
+
+// sentence writes a text that may have words of the server for a comment.
+func sentence(s string) string {
+	if len(s) > 3*maxName || !utf8.ValidString(s) || strings.ContainsFunc(s, show.IsHidden) {
+		return name(s)
+	}
+	return s
 }
 
 // list writes the first of some names, and how many more there are.
