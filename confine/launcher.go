@@ -88,7 +88,7 @@ type Kept struct {
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := detect(p).WithUserNS(features.UserNamespaces())
 	if f.UserNamespaces.Answer == features.Yes {
-		f.Overlay = l.probeOverlay(p)
+		f.Copies = l.probeOverlays(p)
 	}
 	return l.compileOn(p, f)
 }
@@ -167,14 +167,17 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
-	host.Overlay = cachedOverlay(p)
+	host.Copies = cachedOverlays(p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
 		host.SeccompNotify = features.Unavailable("the caller wants none", "")
 	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
-	if refused := overlayRefused(p, err); refused.Answer == features.No {
-		host.Overlay = refused
+	for range planpkg.Copies(p) { // each may lie where the kernel makes no overlay
+		if err == nil || !overlayRefused(p, err) {
+			break
+		}
+		host.Copies = cachedOverlays(p)
 		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
 	if err == nil {

@@ -16,11 +16,11 @@ import (
 
 func refusedNamespaces(err error) (features.Feature, error) { return features.Feature{}, err }
 
-func (l Launcher) probeOverlay(*policy.Profile) features.Feature { return features.Feature{} }
+func (l Launcher) probeOverlays(*policy.Profile) map[string]features.Feature { return nil }
 
-func cachedOverlay(*policy.Profile) features.Feature { return features.Feature{} }
+func cachedOverlays(*policy.Profile) map[string]features.Feature { return nil }
 
-func overlayRefused(*policy.Profile, error) features.Feature { return features.Feature{} }
+func overlayRefused(*policy.Profile, error) bool { return false }
 
 // Die ends this process.
 func (e Exit) Die() { os.Exit(e.Code) }

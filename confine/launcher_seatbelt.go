@@ -12,11 +12,11 @@ import (
 // A start by sandbox-exec has one kind of jail, and nothing of it is found out by a first try.
 func refusedNamespaces(err error) (features.Feature, error) { return features.Feature{}, err }
 
-func (l Launcher) probeOverlay(*policy.Profile) features.Feature { return features.Feature{} }
+func (l Launcher) probeOverlays(*policy.Profile) map[string]features.Feature { return nil }
 
-func cachedOverlay(*policy.Profile) features.Feature { return features.Feature{} }
+func cachedOverlays(*policy.Profile) map[string]features.Feature { return nil }
 
-func overlayRefused(*policy.Profile, error) features.Feature { return features.Feature{} }
+func overlayRefused(*policy.Profile, error) bool { return false }
 
 // RunSupervisor does the work of a jail's supervisor, or of the first program inside, and never
 // returns if this process was started as one. Otherwise it returns at once. Call it first thing in

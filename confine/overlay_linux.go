@@ -5,6 +5,7 @@ package confine
 import (
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -14,10 +15,26 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// probeOverlay reports whether the HOME of a tool's process can be an overlay, by having a
-// stub mount it. For a directory that does not exist yet the answer is Unknown.
-func (l Launcher) probeOverlay(p *policy.Profile) features.Feature {
-	dir := plan.Ephemeral(p)
+// probeOverlays reports, for each directory of which a server gets a copy, whether it can be an overlay.
+func (l Launcher) probeOverlays(p *policy.Profile) map[string]features.Feature {
+	return ofCopies(p, l.probeOverlay)
+}
+
+func ofCopies(p *policy.Profile, ask func(dir string) features.Feature) map[string]features.Feature {
+	dirs := plan.Copies(p)
+	if len(dirs) == 0 {
+		return nil
+	}
+	all := make(map[string]features.Feature, len(dirs))
+	for _, dir := range dirs {
+		all[dir] = ask(dir)
+	}
+	return all
+}
+
+// probeOverlay has a stub mount the overlay. For a directory that does not exist yet the answer is
+// Unknown.
+func (l Launcher) probeOverlay(dir string) features.Feature {
 	if _, err := os.Lstat(dir); err != nil {
 		return features.Feature{}
 	}
@@ -35,17 +52,20 @@ func (l Launcher) probeOverlay(p *policy.Profile) features.Feature {
 	})
 }
 
-func cachedOverlay(p *policy.Profile) features.Feature {
-	return features.Cache.Get(overlayKey(plan.Ephemeral(p)), func() features.Feature { return features.Feature{} })
+func cachedOverlays(p *policy.Profile) map[string]features.Feature {
+	return ofCopies(p, func(dir string) features.Feature {
+		return features.Cache.Get(overlayKey(dir), func() features.Feature { return features.Feature{} })
+	})
 }
 
-// overlayRefused reports whether a start failed because the kernel refused the overlay. It
-// caches the answer.
-func overlayRefused(p *policy.Profile, err error) features.Feature {
-	if err == nil {
-		return features.Feature{}
+// overlayRefused reports whether a start failed because the kernel refused the overlay of one
+// directory. It caches the answer.
+func overlayRefused(p *policy.Profile, err error) bool {
+	var se *step.Error
+	if !errors.As(err, &se) || se.Step != step.Overlays || !slices.Contains(plan.Copies(p), se.Detail) {
+		return false
 	}
-	return features.Cache.Refresh(overlayKey(plan.Ephemeral(p)), func() features.Feature { return overlayErrors(err) })
+	return features.Cache.Refresh(overlayKey(se.Detail), func() features.Feature { return overlayErrors(err) }).Answer == features.No
 }
 
 // overlayKey returns the key of the cached answer. There is one for each directory, because

@@ -66,7 +66,7 @@ func (p *Profile) removable(name string) bool {
 }
 
 // MinimalEntries returns the entries without those of files whose rule grants the same
-// FileRights as the rule around it; enforcement does not need these. Such a file is like its
+// FileRights as the rule around it, and of the same copy; enforcement does not need these. Such a file is like its
 // neighbours and may be replaced: programs save files that way, and `git config` replaces
 // .git/config.
 func (p *Profile) MinimalEntries() []Entry {
@@ -82,7 +82,7 @@ func (p *Profile) isRedundant(e Entry) bool {
 		return false
 	}
 	around, ok := p.Find(path.Dir(e.Path))
-	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
+	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights && around.Ephemeral == e.Ephemeral
 }
 
 // containsEntry reports whether a minimal entry is at or below path. Such a name is pinned:

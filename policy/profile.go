@@ -157,8 +157,8 @@ type Entry struct {
 	// trailing slash, the private HOME).
 	Make bool
 	// Ephemeral: the server sees a copy of the directory, which is its own and gone when it
-	// ends. Where no copy can be made, it sees an empty directory. The server never has
-	// the right to write to Path itself. Only the private HOME is ephemeral.
+	// ends. It never writes to Path itself. Where no copy can be made, it sees an empty directory
+	// if this is the private HOME, and else may not write.
 	Ephemeral bool
 }
 

@@ -63,7 +63,7 @@ func (b entrySet) grantsWrite() bool {
 
 func (b entrySet) empty(p, written string) {
 	if e, ok := b[p]; ok {
-		e.Rights, e.Origin, e.Named, e.Rule, e.Make = 0, policy.OriginSensitive, written, "sensitive: "+written, false
+		e.Rights, e.Origin, e.Named, e.Rule, e.Make, e.Ephemeral = 0, policy.OriginSensitive, written, "sensitive: "+written, false, false
 		b[p] = e
 	}
 }

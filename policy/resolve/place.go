@@ -39,7 +39,7 @@ func (b *resolver) placeRules(workspace string) error {
 			return err
 		}
 		rights := r.Rights()
-		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: r.Discard && rights&policy.Write != 0}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -47,7 +47,7 @@ func (b *resolver) placeRules(workspace string) error {
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
-		case slash && r.Create && at.Reason == "":
+		case slash && r.Create && at.Reason == "" && !r.Discard: // a start makes nothing for what is thrown away
 			e.Kind, e.Make = policy.KindDir, true
 		default:
 			why := "does not exist"

@@ -45,6 +45,9 @@ func (b *writers) collectWriters(out *policy.Profile) {
 				continue
 			}
 			is := policy.WriteGrant{Rights: r.Rights(), Rule: r.Label(), InHome: false}
+			if r.Discard {
+				is.Rights &^= policy.Write // on the host nothing is written
+			}
 			at, err := b.paths.Resolve(abs)
 			if err == nil && relative && (b.places.IsWiderThanMeant(p, r, at.Path) || b.places.WhyNoPreset(r, at.Path) != "") {
 				continue // its start grants nothing for it

@@ -322,10 +322,12 @@ type Facts struct {
 	TempDir     string   // the name for the TMPDIR of one jail, which does not exist yet
 	Traces      Feature  // ptrace can be called; PtraceScope and TracesOwn tell which processes it can trace
 	Cgroup      cgroup.Location
-	Overlay     Feature  // the private HOME of the profile can have an overlay
-	TLSProgram  Feature  // mcp-jail-tls can be started; Detail is its path
-	Bundles     []string // files of the host with certificate authorities
-	FullCopies  Feature  // everything in an overlay can be removed
+	// Copies has, by path, what is known about the overlays of a profile. Without an answer there, that
+	// of Features.Overlay counts.
+	Copies     map[string]Feature
+	TLSProgram Feature  // mcp-jail-tls can be started; Detail is its path
+	Bundles    []string // files of the host with certificate authorities
+	FullCopies Feature  // everything in an overlay can be removed
 
 	Seatbelt Feature // macOS: sandbox-exec can be used here
 	Proof    Proof   // macOS: what the self-test found out

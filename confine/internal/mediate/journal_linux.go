@@ -59,7 +59,8 @@ func (k *journal) openInodes() func(uint64) bool {
 }
 
 // keeps reports whether changes at a path are kept: a rule of the user grants the path. Changes
-// in the jail's own files and in the server's private HOME are not kept. Between a path that is
+// in the jail's own files, in the server's private HOME and in a copy that is thrown away are not
+// kept. Between a path that is
 // kept and one that is not, renames and links fail as between two mounts. Else the server could
 // change an object at a path whose changes are not kept.
 func (k *journal) keeps(full string) bool {
@@ -67,7 +68,7 @@ func (k *journal) keeps(full string) bool {
 		return false
 	}
 	e, ok := k.judge.profile.Find(full)
-	return ok && e.Origin != policy.OriginHome && e.Origin != policy.OriginBaseline
+	return ok && e.Origin != policy.OriginHome && e.Origin != policy.OriginBaseline && !e.Ephemeral
 }
 
 func (k *journal) content(o *object) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -22,7 +23,8 @@ func Compile(p *policy.Profile, f features.Facts) *Plan {
 
 // CompileWatched is Compile for a server that is watched. If its calls cannot be, that is a gap.
 func CompileWatched(p *policy.Profile, f features.Facts, watch spec.Watch) *Plan {
-	c := compiler{p: ownProfile(p, f), f: f, watch: watch, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	p, notes := withoutWrites(p, f)
+	c := compiler{p: ownProfile(p, f), f: f, watch: watch, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -115,7 +117,7 @@ func (c *compiler) addEnforced(axis policy.Axis, by, format string, args ...any)
 
 func (c *compiler) filesystem(o *spec.Spec) {
 	var gaps []Gap
-	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), c.f.Overlay.Answer != features.No)
+	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), !c.emptyHome())
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	if c.f.LandlockABI < 1 {
 		c.addGap(Gap{
@@ -133,20 +135,16 @@ func (c *compiler) filesystem(o *spec.Spec) {
 	}
 }
 
-// Ephemeral returns the directory of which the server gets a copy, or "".
-func Ephemeral(p *policy.Profile) string {
-	for _, e := range p.Entries {
-		if e.Ephemeral {
-			return e.Path
-		}
-	}
-	return ""
+// emptyHome reports whether the private HOME is an empty directory because it cannot be copied.
+func (c *compiler) emptyHome() bool {
+	e := ephemeralHome(c.p)
+	return e.Ephemeral && canCopy(c.p, c.f, e).Answer == features.No
 }
 
 // linksOfEmptyHome returns the links that a HOME needs which is an empty directory. A HOME that stays
 // between sessions, or a copy of it, has them already.
 func (c *compiler) linksOfEmptyHome() []policy.Link {
-	if Ephemeral(c.p) == "" || c.f.Overlay.Answer != features.No {
+	if !c.emptyHome() {
 		return nil
 	}
 	return homeLinks(c.p.HomeLinks, Ephemeral(c.p))
@@ -164,20 +162,27 @@ func homeLinks(in []policy.HomeLink, home string) (links []policy.Link) {
 }
 
 func (c *compiler) overlays() {
-	if Ephemeral(c.p) == "" {
-		return
+	const by = "overlayfs on a tmpfs"
+	copies := Copies(c.p)
+	home := slices.Index(copies, Ephemeral(c.p))
+	if c.emptyHome() {
+		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.p, c.f, ephemeralHome(c.p)).Detail)
+		c.addEnforced(policy.AxisFs, "a tmpfs", "what is written to HOME is the process's own, and gone when it ends")
+		copies = slices.Delete(copies, home, home+1)
+	} else if home >= 0 {
+		c.addEnforced(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
 	}
-	by := "a tmpfs"
-	switch {
-	case c.f.Overlay.Answer == features.No:
-		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+c.f.Overlay.Detail)
-	case c.f.FullCopies.Answer != features.Yes:
-		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
-		fallthrough
-	default:
-		by = "overlayfs on a tmpfs"
+	rules := slices.DeleteFunc(slices.Clone(copies), func(dir string) bool { return dir == Ephemeral(c.p) })
+	if len(rules) > 0 {
+		c.addEnforced(policy.AxisFs, by, "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(rules, maxGapPaths), ", "))
 	}
-	c.addEnforced(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
+	if c.f.FullCopies.Answer != features.Yes && len(copies) > 0 {
+		where := "HOME"
+		if len(rules) > 0 {
+			where = strings.Join(shorten(copies, maxGapPaths), ", ")
+		}
+		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of "+where+" that was not empty at its start (EIO), or set user.* attributes there")
+	}
 }
 
 func shorten(s []string, n int) []string {

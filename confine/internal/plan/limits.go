@@ -103,14 +103,21 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	}
 }
 
+// ownTmpfs returns the places in memory that have a size of their own. All copies share one.
 func ownTmpfs(o *spec.Spec) string {
-	var names []string
+	var names, copies []string
 	for _, m := range o.Mounts {
-		if m.InMemory() {
+		switch m.Kind {
+		case spec.MountTmpfs:
 			names = append(names, m.Path)
+		case spec.MountOverlay:
+			copies = append(copies, m.Path)
 		}
 	}
-	return strings.Join(names, " and ")
+	if len(copies) > 1 {
+		copies = []string{"all copies (" + strings.Join(shorten(copies, maxGapPaths), ", ") + ")"}
+	}
+	return strings.Join(append(names, copies...), " and ")
 }
 
 // inotifyLimit limits the inotify watches of the jail. The kernel counts them as the user's, so a

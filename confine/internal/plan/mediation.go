@@ -113,7 +113,7 @@ func (c *compiler) createsEmpty(e policy.Entry, why string) {
 func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	all := make([]policy.Entry, 0, len(granted)+len(own))
 	for _, e := range granted {
-		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: e.Origin})
+		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: e.Origin, Ephemeral: e.Ephemeral})
 	}
 	for _, e := range own {
 		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: policy.OriginHome})

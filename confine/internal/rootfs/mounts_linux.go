@@ -205,12 +205,20 @@ const scratchDir = "/tmp"
 // MountOverlays replaces the clone of each overlay mount by an overlay. OpenSources must
 // have opened all sources before, because scratchDir hides a part of the host's tree.
 func (b *Builder) MountOverlays() error {
+	scratch := -1
 	for i := range b.Spec.Mounts {
 		m := &b.Spec.Mounts[i]
 		if m.Kind != spec.MountOverlay {
 			continue
 		}
-		overlay, err := b.overlay(m, b.trees[i])
+		if scratch < 0 {
+			var err error
+			if scratch, err = b.attachScratch(); err != nil {
+				return step.On(m.Path, err)
+			}
+			defer stub.Close(b.Task, scratch)
+		}
+		overlay, err := b.overlay(m, b.trees[i], scratch, strconv.Itoa(i))
 		if err != nil {
 			return step.On(m.Path, err)
 		}
@@ -220,24 +228,26 @@ func (b *Builder) MountOverlays() error {
 	return nil
 }
 
-func (b *Builder) overlay(m *spec.Mount, source int) (int, error) {
+// attachScratch makes the one tmpfs in which all overlays of a jail have their upper layers, so that
+// its size bounds them together.
+func (b *Builder) attachScratch() (int, error) {
 	scratch, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
 	}
-	defer stub.Close(b.Task, scratch)
+	return scratch, stub.MoveMount(b.Task, scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+func (b *Builder) overlay(m *spec.Mount, source, scratch int, number string) (int, error) {
 	// The mode of upper is the mode of the merged root: for the user alone, like a HOME.
 	for _, name := range []string{"lower", "upper", "work"} {
-		if err := stub.Mkdirat(b.Task, scratch, name, 0o700); err != nil {
+		if err := stub.Mkdirat(b.Task, scratch, name+number, 0o700); err != nil {
 			return -1, err
 		}
 	}
-	if err := stub.MoveMount(b.Task, scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := stub.MoveMount(b.Task, source, "", scratch, "lower"+number, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	if err := stub.MoveMount(b.Task, source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return -1, err
-	}
-	return NewFS(b.Task, "overlay", int(attributesOf(m).Attr_set), "userxattr", "index=off", "xino=off",
-		"lowerdir="+scratchDir+"/lower", "upperdir="+scratchDir+"/upper", "workdir="+scratchDir+"/work")
+	layer := func(name string) string { return name + "dir=" + scratchDir + "/" + name + number }
+	return NewFS(b.Task, "overlay", int(attributesOf(m).Attr_set), "userxattr", "index=off", "xino=off", layer("lower"), layer("upper"), layer("work"))
 }

@@ -131,6 +131,7 @@ func (c *codec) profile(p *policy.Profile) {
 		c.num(&kind)
 		c.num(&rights)
 		c.num(&origin)
+		c.bool(&e.Ephemeral)
 		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
 	})
 	list(c, &p.Unprotected, c.str)

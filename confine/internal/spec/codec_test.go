@@ -28,7 +28,7 @@ func sampleSpec() *Spec {
 		Landlock: landlock.Ruleset{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 12, ID: policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, ListenerFilter: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Profile: policy.Profile{
-			Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+			Entries:     []policy.Entry{{Ephemeral: true, Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
 			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, HiddenLater: []string{"/w/.npmrc"}, Programs: []string{"/bin/cat"},
 			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"},
 			Commands: []policy.Command{{

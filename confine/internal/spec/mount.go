@@ -44,8 +44,18 @@ const (
 // before the first mount is attached.
 func (op *Mount) Cloned() bool { return op.Kind == MountBind || op.Kind == MountOverlay }
 
-// InMemory reports whether the mount has a filesystem in memory that the server can fill.
-func (op *Mount) InMemory() bool { return op.Kind == MountTmpfs || op.Kind == MountOverlay }
+// InMemory returns a path in each filesystem in memory that the server can fill. All overlays share
+// one.
+func (o *Spec) InMemory() (paths []string) {
+	copied := false
+	for _, m := range o.Mounts {
+		if m.Kind == MountTmpfs || m.Kind == MountOverlay && !copied {
+			paths = append(paths, m.Path)
+		}
+		copied = copied || m.Kind == MountOverlay
+	}
+	return paths
+}
 
 // PrivateDirs are the directories that every jail has for itself.
 var PrivateDirs = []string{"/tmp", "/dev/shm"}

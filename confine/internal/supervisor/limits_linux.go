@@ -47,11 +47,7 @@ func (s *Process) watchLimits() {
 	if !s.Spec.SampleMemory {
 		w.Limit = 1 << 62
 	}
-	for _, m := range s.Spec.Mounts {
-		if m.InMemory() {
-			w.Tmpfs = append(w.Tmpfs, m.Path)
-		}
-	}
+	w.Tmpfs = s.Spec.InMemory()
 	var reported rateLimit
 	var late eventQueue
 	sys.Sleep(oom.ShortPause) // leave the processors to the start of the server

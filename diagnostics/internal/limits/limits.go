@@ -78,11 +78,20 @@ var limitWords = []struct {
 	{report.KeyMemory, "ENOSPC", []string{"enospc", "no space left on device", "os error 28)", "errno 28]"}, []string{"/tmp", "/dev/shm"}},
 }
 
-func ephemeralHome(c *facts.Case) string {
-	if e, _ := c.Evidence.Profile.Find(c.Evidence.Profile.Home); e.Ephemeral {
-		return c.Evidence.Profile.Home
+// copiesIn returns the paths of the directories that are in memory because the server has a copy, and
+// their names in messages.
+func copiesIn(p *policy.Profile) (paths, names []string) {
+	for _, e := range p.Entries {
+		if !e.Ephemeral {
+			continue
+		}
+		name := e.Path
+		if e.Path == p.Home {
+			name = "HOME"
+		}
+		paths, names = append(paths, strings.ToLower(e.Path)), append(names, name)
 	}
-	return ""
+	return paths, names
 }
 
 // kernelHolds reports whether the kernel of macOS holds a limit, so that a server notices it. The others
@@ -94,13 +103,13 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Evidence.Profile == nil {
 		return f, false
 	}
-	home := ephemeralHome(c)
+	copies, names := copiesIn(c.Evidence.Profile)
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, l := range limitWords {
-			// A HOME in memory fills up as /tmp does.
-			if l.key == report.KeyMemory && home != "" {
-				l.with = append(slices.Clone(l.with), strings.ToLower(home))
+			// A copy in memory fills up as /tmp does.
+			if l.key == report.KeyMemory {
+				l.with = slices.Concat(l.with, copies)
 			}
 			if l.key == report.KeyProcesses && limit(c, l.key) < policy.DefaultLimits.Processes {
 				l.with = nil // with few processes, the likeliest of the causes of EAGAIN
@@ -118,8 +127,9 @@ func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			what := "reaching the limit " + l.key + " = " + strconv.Itoa(limit(c, l.key)) + " looks like this (" + l.show + ")"
 			if l.key == report.KeyMemory {
 				places := "a full /tmp or /dev/shm"
-				if home != "" {
-					places = "a full /tmp, /dev/shm or HOME, or a file of HOME that is too large to be copied"
+				if names != nil {
+					last := strings.Join(names, " or ")
+					places = "a full /tmp, /dev/shm or " + last + ", or a file of " + last + " that is too large to be copied"
 				}
 				what = places + ", each of half of memory_mb = " + strconv.Itoa(limit(c, l.key)) + ", looks like this (" + l.show + ")"
 			}

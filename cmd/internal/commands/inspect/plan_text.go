@@ -110,7 +110,7 @@ func (page *planPage) server() {
 	if p.HomePrivate {
 		home = "private, kept between sessions"
 	}
-	if e, _ := p.Find(p.Home); e.Ephemeral {
+	if e, _ := p.Find(p.Home); e.Ephemeral && p.HomePrivate {
 		home = "private, a copy that is discarded at the end"
 	}
 	row("home", page.short(p.Home)+"  ("+home+")")
