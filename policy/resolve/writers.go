@@ -44,10 +44,7 @@ func (b *writers) collectWriters(out *policy.Profile) {
 			if relative && space == "" || relative && !policy.Within(abs, space) {
 				continue
 			}
-			is := policy.WriteGrant{Rights: r.Rights(), Rule: r.Label(), InHome: false}
-			if r.Discard {
-				is.Rights &^= policy.Write // on the host nothing is written
-			}
+			is := writeGrant(r)
 			at, err := b.paths.Resolve(abs)
 			if err == nil && relative && (b.places.IsWiderThanMeant(p, r, at.Path) || b.places.WhyNoPreset(r, at.Path) != "") {
 				continue // its start grants nothing for it
@@ -79,6 +76,15 @@ func (b *writers) collectWriters(out *policy.Profile) {
 		b.widenReplaceable(w)
 	}
 	b.reach.Writers = append(b.reach.Writers, b.p.Noted...) // their own starts have widened them
+}
+
+// writeGrant returns what a rule grants on the host. There, nothing is written that is thrown away.
+func writeGrant(r policy.FsRule) policy.WriteGrant {
+	rights := r.Rights()
+	if r.Discard {
+		rights &^= policy.Write
+	}
+	return policy.WriteGrant{Rights: rights, Rule: r.Label()}
 }
 
 // widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the
