@@ -16,7 +16,7 @@ func (d *Dir) Remove(below string) error {
 }
 
 // RemoveAll removes a file or a directory with all that is in it, also directories that are
-// read-only. The path may have several names. It follows no link out of the directory. It returns no
+// read-only, and on macOS what has a flag that keeps it. The path may have several names. It follows no link out of the directory. It returns no
 // error if there is nothing with this name.
 func (d *Dir) RemoveAll(below string) error {
 	if below == "." || !filepath.IsLocal(below) {
@@ -25,8 +25,10 @@ func (d *Dir) RemoveAll(below string) error {
 	err := d.root.RemoveAll(below)
 	for try := 0; err != nil && try < 3; try++ { // another process may delete the same files
 		fs.WalkDir(d.root.FS(), filepath.ToSlash(below), func(at string, e fs.DirEntry, _ error) error {
+			name := filepath.FromSlash(at)
+			ClearFlags(d.root, name)
 			if e != nil && e.IsDir() {
-				_ = d.root.Chmod(filepath.FromSlash(at), 0o700)
+				_ = d.root.Chmod(name, 0o700)
 			}
 			return nil
 		})

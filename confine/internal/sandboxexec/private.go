@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
@@ -55,7 +56,7 @@ func makeHome(s *spec.Spec) (note string, err error) {
 		case errors.Is(err, os.ErrNotExist): // the server has kept nothing yet
 		default:
 			note = "HOME is empty at the start of this call, and not a copy of " + from + ": " + err.Error()
-			os.RemoveAll(s.Home) // a part of it may be there
+			jail.RemoveTree(s.Home) // a part of it may be there
 		}
 	}
 	if err := unix.Mkdir(s.Home, 0o700); err != nil {
