@@ -37,7 +37,7 @@ type Process struct {
 	why        string // see Exit
 	killed     bool   // Kill was called, perhaps before the supervisor process was started
 	plan       *plan.Plan
-	profile    string // the file with the profile for sandbox-exec
+	profile    profileFile // with the profile for sandbox-exec
 	log        *sandboxlog.Log
 	self       string        // the name of mcp-jail's own program
 	began      time.Time     // when the supervisor told that the server runs
@@ -107,7 +107,7 @@ func (p *Process) cleanUp() {
 			p.handleEvent(e)
 		}
 	}
-	removeProfile(p.profile)
+	p.profile.remove()
 	jail.RemoveTree(p.temp)
 	if network != nil {
 		if interceptor != nil { // its last request must not keep the session from ending

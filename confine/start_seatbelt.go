@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,9 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // carryOut starts the server by a request, and handles the events of its supervisor until that ends.
@@ -71,12 +68,10 @@ func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
 	if err != nil {
 		return sp, &step.Error{Step: step.Spec, Detail: err.Error()}
 	}
-	file, err := writeProfile(compiled.Profile, text.Profile)
-	p.process.profile = file
-	if err != nil {
+	if p.process.profile, err = writeProfile(compiled.Profile, text.Profile); err != nil {
 		return sp, step.Wrap("profile", err)
 	}
-	sp.Seatbelt = spec.Seatbelt{Self: p.path, File: file, Params: text.Params, Umask: spec.UnknownUmask}
+	sp.Seatbelt = spec.Seatbelt{Self: p.path, File: p.process.profile.name, Params: text.Params, Umask: spec.UnknownUmask}
 	if p.umask != nil {
 		sp.Seatbelt.Umask = *p.umask & 0o777
 	}
@@ -88,68 +83,6 @@ func newTag() string {
 	var b [4]byte
 	rand.Read(b[:])
 	return "mcpj-" + hex.EncodeToString(b[:])
-}
-
-// Names below mcp-jail's own state directory.
-const (
-	runDir      = "run"
-	profileName = "profile.sb"
-)
-
-// writeProfile writes the text of a profile to a file that only this user can read, and the server
-// not at all: mcp-jail's state is closed to every server. If the profile grants the place all the
-// same, nothing is started.
-func writeProfile(p *policy.Profile, text string) (file string, err error) {
-	home, err := hostfs.HomeDir()
-	if err != nil {
-		return "", err
-	}
-	_, state, _, _ := hostfs.StandardDirs(&hostfs.Host{Home: home, Environ: []string{"XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}})
-	run, err := private.Make(state, runDir)
-	if err != nil {
-		return "", err
-	}
-	defer run.Close()
-	name := strings.ToLower(rand.Text())
-	// The umask of this process may take rights from the owner.
-	if err = run.Root().Mkdir(name, 0o700); err == nil {
-		err = run.Root().Chmod(name, 0o700)
-	}
-	if err != nil {
-		return "", err
-	}
-	dir, err := run.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
-	file = filepath.Join(state, runDir, name, profileName)
-	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-		file = filepath.Join(real, profileName)
-	}
-	if p.RightsAt(file) != 0 || p.RightsAt(filepath.Dir(file)) != 0 {
-		return file, &step.Error{Step: step.Spec, Detail: "the policy gives the server rights to mcp-jail's own files in " + filepath.Dir(filepath.Dir(file))}
-	}
-	f, err := dir.OpenFile(profileName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return file, err
-	}
-	if err = f.Chmod(0o600); err == nil {
-		_, err = f.WriteString(text)
-	}
-	if err != nil {
-		f.Close()
-		return file, err
-	}
-	return file, f.Close()
-}
-
-// removeProfile removes what writeProfile made.
-func removeProfile(file string) {
-	if file != "" {
-		os.Remove(file)
-		os.Remove(filepath.Dir(file))
-	}
 }
 
 // addCanaries adds to the spec what the profile must refuse: to read and list the profile's own

@@ -33,6 +33,7 @@ var underSeatbelt = map[string]string{
 	"TestJailScheduling":                  "what a server inherits",
 	"TestJailEndOfFile":                   "the end of standard input",
 	"TestSeatbeltEvidence":                "what the log of the system tells of refusals",
+	"TestSeatbeltLeftProfiles":            "what launchers that were killed have left",
 	"TestSeatbeltEgress":                  "granted hosts, by the tests of inWorldSeatbelt",
 }
 
