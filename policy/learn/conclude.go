@@ -77,6 +77,8 @@ func (l *learner) take(o policy.Observation) {
 	k, by := keyOf(o), &tally{}
 	by.add(o.Tool, o.Count, o.Time)
 	switch op := operation(o); {
+	case o.Target == policy.DenialOthers: // the jail itself has stopped to tell them apart
+		l.left.add(k, Capped, "", by)
 	case isSocket(o):
 		l.left.add(k, Socket, "", by)
 	case o.Axis == policy.AxisNet:

@@ -31,13 +31,13 @@ const system = `
 /etc/ssl/certs/ /etc/ssl/private/ /tmp/ /sys/fs/cgroup/memory.max /run/docker.sock /srv/data/one.csv
 /home/u/proj/ /home/u/.ssh/id_rsa /home/u/.ssh/config /home/u/.aws/credentials /home/u/.config/ /home/u/.cache/ /home/u/.local/share/
 /home/u/notes/a.md /home/u/notes/b.md /home/u/notes/c.md /home/u/notes/deep/d.md /home/u/.gitconfig /home/u/.config/app/settings.json
-/home/other/secret.txt /home/u/one.txt /home/u/two.txt /home/u/three.txt
+/home/u/.profile /srv/data/libx.so /home/other/secret.txt /home/u/one.txt /home/u/two.txt /home/u/three.txt
 /home/u/proj/.env /home/u/proj/README.md /home/u/proj/src/a.go /home/u/proj/src/b.go /home/u/proj/src/c.go /home/u/proj/src/lib/x.go
 /home/u/proj/out/report.txt /home/u/proj/data.db /home/u/proj/.git/config /home/u/proj/.git/HEAD /home/u/proj/.git/objects/aa/ /home/u/proj/guide/index.html
 `
 
 func newHost(words ...string) aHost {
-	h := aHost{"/": {mode: fs.ModeDir | 0o755}, "/usr/bin/python3": {fs.ModeSymlink | 0o777, "python3.11"}, "/usr/bin/sh": {fs.ModeSymlink | 0o777, "dash"}, "/bin": {fs.ModeSymlink | 0o777, "usr/bin"}}
+	h := aHost{"/": {mode: fs.ModeDir | 0o755}, "/usr/bin/tool": {0o755, "#!/usr/bin/python3 -I\n"}, "/usr/bin/python3": {fs.ModeSymlink | 0o777, "python3.11"}, "/usr/bin/sh": {fs.ModeSymlink | 0o777, "dash"}, "/bin": {fs.ModeSymlink | 0o777, "usr/bin"}}
 	for _, word := range strings.Fields(system + strings.Join(words, " ")) {
 		p := strings.TrimRight(word, "/*")
 		switch {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,12 @@ func TestFlood(t *testing.T) {
 		in.Stateless.Able = able
 		r := Learn(in)
 		text := string(r.TOML())
+		other := in
+		other.Observations = slices.Clone(in.Observations)
+		slices.Reverse(other.Observations)
+		if string(Learn(other).TOML()) != text {
+			t.Error("what is capped depends on the order")
+		}
 		if n := len(r.Rules()); n > maxRules {
 			t.Errorf("%d rules", n)
 		}

@@ -31,8 +31,10 @@ func (l *learner) takeNet(o policy.Observation, by *tally) {
 	switch {
 	case o.Operation != "connect" && o.Operation != "request":
 		l.left.add(k, Other, "", by)
-	case !ok || port == 53:
+	case !ok:
 		l.left.add(k, Unwritable, "", by)
+	case port == 53: // names are looked up by mcp-jail
+		l.left.add(key{policy.AxisNet, "connect", link{host: host, port: port}.target()}, System, "", by)
 	default:
 		to := link{host, port, o.Scheme}
 		if !slices.Contains([]string{"http", "https", "tcp"}, to.scheme) {

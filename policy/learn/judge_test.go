@@ -20,6 +20,7 @@ net = [
 [servers.s.access.commands]
 git = { args = [["log", "**"]] }
 rg = {}
+tool = { args = [["list"]] }
 `
 
 func TestJudge(t *testing.T) {
@@ -61,6 +62,10 @@ func TestJudge(t *testing.T) {
 		{policy.Observation{Axis: policy.AxisProcess, Operation: "exec", Target: "/usr/bin/rg", Arguments: []string{"rg", "x"}}, Allowed},
 		{policy.Observation{Axis: policy.AxisProcess, Operation: "exec", Target: "/usr/bin/curl", Arguments: []string{"curl"}}, Refused},
 		{policy.Observation{Axis: policy.AxisProcess, Operation: "exec", Target: "/usr/bin/server", Arguments: []string{"server", "x"}}, Allowed},
+		{policy.Observation{Axis: policy.AxisProcess, Operation: "execute", Target: "/usr/bin/tool", Arguments: []string{"tool", "list"}}, Allowed},
+		{policy.Observation{Axis: policy.AxisProcess, Operation: "execute", Target: "/usr/bin/tool", Arguments: []string{"tool", "remove"}}, Refused},
+		{policy.Observation{Axis: policy.AxisProcess, Operation: "execute", Target: "/usr/bin/git", Arguments: []string{"/bin/git", "log"}}, Allowed},
+		{policy.Observation{Axis: policy.AxisProcess, Operation: "execute", Target: "/usr/bin/git", Arguments: []string{"other", "log"}}, Refused},
 		{policy.Observation{Axis: policy.AxisIPC, Operation: "connect", Target: "/run/docker.sock"}, Refused},
 		{policy.Observation{Axis: policy.AxisIPC, Operation: "connect", Target: "@dbus"}, Unknown},
 		{policy.Observation{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/own.sock"}, Allowed},

@@ -112,6 +112,9 @@ func (l *learner) commandRule(p *program) Rule {
 	return r
 }
 
+// programDirs are where each start looks for programs. A rule for a name is about its paths there, too.
+var programDirs = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
+
 // The bounds of the lists of one rule.
 const (
 	maxLists  = 8 // that begin with a subcommand
@@ -125,7 +128,7 @@ func (p *program) arguments(written string) (lists [][]string, note string) {
 	rest := p.lists()
 	for _, s := range p.starts {
 		// A rule with arguments is also about the name under which a program is started.
-		if len(s.argv) == 0 || s.argv[0] != written && s.argv[0] != p.path && s.argv[0] != kind {
+		if len(s.argv) == 0 || s.argv[0] != p.path && s.argv[0] != kind && (path.Base(s.argv[0]) != kind || !slices.Contains(programDirs, path.Dir(s.argv[0]))) {
 			return nil, anyArguments
 		}
 	}

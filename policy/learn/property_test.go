@@ -59,6 +59,11 @@ func (h aHost) check(t *testing.T, in Input, r *Result) {
 	}
 	h.checkNothingSensitive(t, profiles, text)
 	h.checkMinimal(t, in, r)
+	twice := in
+	twice.Observations = slices.Concat(in.Observations, in.Observations)
+	if more := Learn(twice); !slices.EqualFunc(more.Tables, r.Tables, func(a, b Table) bool { return a.Tool == b.Tool && sameRules(a.Rules, b.Rules) }) {
+		t.Errorf("seen twice:\n%s\nnot\n%s", more.TOML(), text)
+	}
 	slices.Reverse(in.Observations)
 	if again := string(Learn(in).TOML()); again != text {
 		t.Errorf("in another order:\n%s\nnot\n%s", again, text)
@@ -120,7 +125,7 @@ func (h aHost) checkMinimal(t *testing.T, in Input, r *Result) {
 func (h aHost) random(rnd *rand.Rand) (all []policy.Observation) {
 	paths := h.sorted()
 	hosts := []string{"api.example.com:443", "api.example.com:80", "b.example.com:8080", "us.i.posthog.com:443", "127.0.0.1:80", "redis:6379", "pypi.org:443"}
-	programs := [][]string{{"/usr/bin/git", "git", "log", "-1"}, {"/usr/bin/git", "git", "-C", "/x", "status"}, {"/usr/bin/rg", "rg", "x y"}, {"/usr/bin/dash", "sh", "-c", "ls"}, {"/usr/bin/python3.11", "python3", "a.py"}, {"/usr/bin/curl", "curl", "--version"}, {"/usr/bin/server", "server"}}
+	programs := [][]string{{"/usr/bin/git", "git", "log", "-1"}, {"/usr/bin/git", "git", "-C", "/x", "status"}, {"/usr/bin/rg", "rg", "x y"}, {"/usr/bin/dash", "sh", "-c", "ls"}, {"/usr/bin/python3.11", "python3", "a.py"}, {"/usr/bin/curl", "curl", "--version"}, {"/usr/bin/server", "server"}, {"/usr/bin/tool", "tool", "--all"}, {"/usr/bin/tool", "/bin/tool"}}
 	for range 1 + rnd.IntN(25) {
 		o := policy.Observation{Axis: policy.AxisFs, Tool: []string{"", "one", "two"}[rnd.IntN(3)], Count: 1}
 		switch rnd.IntN(8) {

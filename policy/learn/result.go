@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -81,7 +82,10 @@ func (r *Result) Capped() map[policy.Axis]int {
 // Leaves returns the reason why an observation has no rule, or "" if the policy was learned from it.
 func (r *Result) Leaves(o policy.Observation) Reason {
 	k := keyOf(o)
-	if isSocket(o) {
+	switch {
+	case o.Target == policy.DenialOthers:
+		return Capped
+	case isSocket(o):
 		return Socket
 	}
 	if o.Axis == policy.AxisNet {
@@ -143,6 +147,21 @@ func (r Rule) fields() []string {
 		return r.Env.TOMLFields()
 	}
 	return append([]string{r.Command.Name}, r.Command.TOMLFields()...)
+}
+
+// Text returns the rule as one inline table of TOML; for a program, with its name before it.
+func (r Rule) Text() string {
+	if r.Command != nil {
+		return show.Key(r.Command.Name) + " = " + inline(r.Command.TOMLFields())
+	}
+	return inline(r.fields())
+}
+
+func inline(fields []string) string {
+	if len(fields) == 0 {
+		return "{}"
+	}
+	return "{ " + strings.Join(fields, ", ") + " }"
 }
 
 // Comment returns who used the rule, how often, and when first.

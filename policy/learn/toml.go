@@ -53,13 +53,6 @@ func (w *writer) comment(text string) string {
 	return text
 }
 
-func inline(fields []string) string {
-	if len(fields) == 0 {
-		return "{}"
-	}
-	return "{ " + strings.Join(fields, ", ") + " }"
-}
-
 func (t Table) write(w *writer, header string) {
 	w.line("\n[%s]", header)
 	axes := []struct {
@@ -80,7 +73,7 @@ func (t Table) write(w *writer, header string) {
 		}
 		w.line("%s = [", axis.key)
 		for _, r := range rules {
-			w.line("  %s,%s", inline(r.fields()), w.comment(r.Comment()))
+			w.line("  %s,%s", r.Text(), w.comment(r.Comment()))
 		}
 		w.line("]")
 	}
@@ -89,7 +82,7 @@ func (t Table) write(w *writer, header string) {
 	for _, r := range t.Rules {
 		if r.Command != nil {
 			none = false
-			w.line("%s = %s%s", show.Key(r.Command.Name), inline(r.Command.TOMLFields()), w.comment(r.Comment()))
+			w.line("%s%s", r.Text(), w.comment(r.Comment()))
 		}
 	}
 	if none {
