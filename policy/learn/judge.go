@@ -86,11 +86,12 @@ func isSocket(o policy.Observation) bool {
 
 func isPath(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
 
-// ownPlaces are the directories that each jail has for itself.
-var ownPlaces = []string{"/tmp", "/dev", "/proc", "/var/tmp"}
+// ownPlaces are what each jail has for itself. A rule that names one of the files would show the host's
+// in its place.
+var ownPlaces = []string{"/tmp", "/dev", "/proc", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"}
 
 func isOwnPlace(p string) bool {
-	return slices.ContainsFunc(ownPlaces, func(dir string) bool { return policy.Within(p, dir) })
+	return slices.ContainsFunc(ownPlaces, func(own string) bool { return policy.Within(p, own) })
 }
 
 func judgeFile(p *policy.Profile, o policy.Observation, op policy.Op) Judgement {

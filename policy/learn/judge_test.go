@@ -41,6 +41,8 @@ func TestJudge(t *testing.T) {
 		{policy.Observation{Axis: policy.AxisFs, Operation: "create", Target: "/tmp/x"}, Allowed},
 		{policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/home/u/../u"}, Unknown},
 		{policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/usr/lib/libc.so"}, Allowed},
+		{policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/etc/hosts"}, Allowed},
+		{policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/run/x"}, Refused},
 		{policy.Observation{Axis: policy.AxisNet, Operation: "resolve", Target: "api.example.com"}, Allowed},
 		{policy.Observation{Axis: policy.AxisNet, Operation: "resolve", Target: "evil.example.com"}, Refused},
 		{policy.Observation{Axis: policy.AxisNet, Operation: "connect", Target: "api.example.com:443", Scheme: "https"}, Allowed},

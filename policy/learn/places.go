@@ -41,7 +41,7 @@ func (in *Input) isWritable(p string) bool {
 }
 
 // systemDirs hold what belongs to the system. No server is to write there.
-var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/boot", "/sys", "/proc", "/dev", "/run", "/System", "/Library", "/nix"}
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/boot", "/sys", "/proc", "/dev", "/run", "/System", "/Library", "/Applications", "/private/etc", "/opt/homebrew", "/nix"}
 
 // sharedDirs of a home directory have files of many programs, or all of the user's work.
 var sharedDirs = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", ".var", ".var/app", "snap", "Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates", "Library", "Library/Application Support", "Library/Caches", "Library/Preferences"}
@@ -66,7 +66,7 @@ func (in *Input) wide(dir string) string {
 		return "more than the workspace"
 	case ws != "" && policy.Within(dir, ws):
 		return ""
-	case path.Dir(dir) == "/", dir == "/usr/local", dir == "/usr/share", dir == "/var/lib", dir == "/var/log":
+	case path.Dir(dir) == "/", path.Dir(dir) == "/var", path.Dir(dir) == "/private", slices.Contains([]string{"/opt/local", "/opt/homebrew", "/Users/Shared"}, dir):
 		return "a directory of the system"
 	case path.Dir(dir) == path.Dir(in.Home):
 		return "the home directory of another user"
@@ -97,7 +97,7 @@ func (in *Input) reason(u *use) (reason Reason, why string) {
 	if !in.isWritable(u.path) {
 		return Unwritable, ""
 	}
-	if !inWorkspace && (isOwnPlace(u.path) || isIn("/sys")) {
+	if !inWorkspace && (isOwnPlace(u.path) || isIn("/sys") || isIn("/run")) {
 		return System, ""
 	}
 	if named := in.Facts.Sensitive(u.path); named != "" && (!u.absent || writes || in.Facts.Kind(u.path) != 0) {
