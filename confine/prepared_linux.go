@@ -251,6 +251,9 @@ func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error 
 			fds = append(fds, int(f.Fd()))
 		}
 	}
+	if stdio.Terminal != nil {
+		present |= spec.HasTerminal
+	}
 	// The first byte carries the descriptors, and its bits say which of the three they are.
 	var rights []byte
 	if fds != nil {
@@ -309,7 +312,13 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	if err := todo.allowExec(); err != nil {
 		return true, err
 	}
-	if err := sendRequest(process.control, todo.stdio, todo.keptRights(), todo.spec.Encode()); err != nil {
+	stdio, release, err := todo.stdio.WithTerminal()
+	if err != nil {
+		return true, err
+	}
+	err = sendRequest(process.control, stdio, todo.keptRights(), todo.spec.Encode())
+	release()
+	if err != nil {
 		return true, err
 	}
 	if err := process.openGateway(func() { process.control.Write([]byte{1}) }); err != nil {

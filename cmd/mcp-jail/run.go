@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -63,13 +62,11 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if e := log.Info(); e.Enabled() {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
+	record := session.NewRecorder(t)
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)
-	record := records.New(t.Host, t.Policy.KeptName())
-	record.Project, record.File = t.Policy.Project, t.File()
-	record.About = t.About
 	record.MarkStart()
 	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed

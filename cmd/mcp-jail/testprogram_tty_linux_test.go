@@ -25,8 +25,8 @@ import (
 func ttyMain() {
 	columns := flag.Int("columns", 0, "the width of the terminal")
 	var keys, after []string
-	flag.Func("type", "what to type; ^C and ^D stand for those keys", func(s string) error {
-		keys = append(keys, strings.NewReplacer("^C", "\x03", "^D", "\x04", `\n`, "\n").Replace(s))
+	flag.Func("type", "what to type; ^C, ^D and ^Z stand for those keys", func(s string) error {
+		keys = append(keys, strings.NewReplacer("^C", "\x03", "^D", "\x04", "^Z", "\x1a", `\n`, "\n").Replace(s))
 		return nil
 	})
 	flag.Func("after", "wait until the terminal shows this", func(s string) error { after = append(after, s); return nil })

@@ -19,13 +19,6 @@ import (
 // Session returns the lifecycle session that begins with a target.
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.Target()
-	launcher.BeforeExec = func(ctx context.Context) error {
-		err := f.Target().Package.Check(ctx)
-		if err != nil {
-			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: exit.Status(err)}
-		}
-		return err
-	}
 	in, out, errs := c.Raw()
 	checks := pathChecks{&t.Host, t.Policy}
 	s := lifecycle.Session{
@@ -52,21 +45,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			return f.Target().Attempt(tool, lines, flags)
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
-			start := func(l confine.Launcher) (*confine.Process, error) {
-				return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
-			}
-			if p.Undo.On() {
-				return f.keeping.start(p, launcher, start)
-			}
-			process, err := start(launcher)
-			if err != nil {
-				return nil, err
-			}
-			if err := confine.Undumpable(); err != nil {
-				process.Kill()
-				return nil, err
-			}
-			return process, nil
+			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
 		}),
 		Earlier:  records.Reader(t.Host, t.Policy.KeptName()),
 		Warnings: warningLines(t),
@@ -76,6 +55,34 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	}
 	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.changes, unsetVariables(t.Policy, t.Profile), fittingPreset(t), t.Host.Dir
 	return s
+}
+
+// start starts a process of the session by launch. It keeps what the process changes, if the policy
+// has undo.
+func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *policy.Profile, launch func(confine.Launcher, *policy.Profile) (*confine.Process, error)) (lifecycle.Process, error) {
+	t := f.Target()
+	launcher.BeforeExec = func(ctx context.Context) error {
+		err := f.Target().Package.Check(ctx)
+		if err != nil {
+			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: exit.Status(err)}
+		}
+		return err
+	}
+	start := func(l confine.Launcher) (*confine.Process, error) {
+		return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
+	}
+	if p.Undo.On() {
+		return f.keeping.start(p, launcher, start)
+	}
+	process, err := start(launcher)
+	if err != nil {
+		return nil, err
+	}
+	if err := confine.Undumpable(); err != nil {
+		process.Kill()
+		return nil, err
+	}
+	return process, nil
 }
 
 func warningLines(t *Target) (lines []string) {

@@ -35,9 +35,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	}
 	// The records of that name may be another server's.
 	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
-		record := records.New(t.Host, t.Policy.KeptName())
-		record.Project, record.File = t.Policy.Project, t.File()
-		record.About = t.About
+		record := NewRecorder(t)
 		record.MarkStart()
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}

@@ -21,6 +21,7 @@ const (
 	Spec                   = "spec"
 	Server                 = "server"
 	Supervision            = "supervision"
+	Terminal               = "terminal"
 	SupervisorProc         = "proc of the supervisor"
 	SupervisorCapabilities = "capabilities of the supervisor"
 )

@@ -21,6 +21,7 @@ type Record struct {
 	Time      time.Time       `json:"time"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool,omitempty"`
+	Guest     bool            `json:"guest,omitempty"`   // another program ran in the server's jail: mcp-jail shell
 	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
 	File      string          `json:"file,omitempty"`    // the file into which lines for the server belong
 	Profile   string          `json:"profile"`           // digest of the profile: see Digest
@@ -122,11 +123,7 @@ func (r Record) Text(lists ...ClientList) string {
 	if r.Changes != "" {
 		b.WriteString("\n" + show.Line(r.Changes) + "\n")
 	}
-	var refused []string
-	for _, d := range r.Denials {
-		refused = append(refused, denialText(d))
-	}
-	section("Refused by the jail:", refused)
+	section("Refused by the jail:", r.Refusals())
 	for _, h := range r.unreported() {
 		h.writeText(&b, r.File)
 	}
@@ -147,6 +144,14 @@ func (r Record) Text(lists ...ClientList) string {
 		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
 	}
 	return b.String()
+}
+
+// Refusals returns a line for each thing that the jail refused. It may have names that the server chose.
+func (r Record) Refusals() (lines []string) {
+	for _, d := range r.Denials {
+		lines = append(lines, denialText(d))
+	}
+	return lines
 }
 
 // Lacks reports whether a flag grants something that the last session with a failure lacked.
@@ -175,6 +180,9 @@ func (r Record) heading() string {
 	}
 	if r.Project != "" {
 		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
+	}
+	if r.Guest {
+		text += ", a shell in its jail (mcp-jail shell)"
 	}
 	if !r.Time.IsZero() {
 		text += ", session of " + r.Time.Format(timeFormat)
