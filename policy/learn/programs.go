@@ -90,8 +90,8 @@ func (l *learner) whyNoProgram(p *program) (Reason, string) {
 	return "", ""
 }
 
-// commandRule makes the rule of a program. It has arguments where the observed ones are few and plain,
-// or begin with the name of a subcommand.
+// commandRule makes the rule of a program. It has arguments where the observed ones are a few options, or
+// begin with the name of a subcommand or script.
 func (l *learner) commandRule(p *program) Rule {
 	names := map[string]bool{}
 	for _, s := range p.starts {
@@ -148,7 +148,8 @@ func (p *program) arguments(written string) (lists [][]string, note string) {
 		return lists[:maxLists], "more subcommands were seen"
 	}
 	for _, words := range rest {
-		if slices.ContainsFunc(words, func(w string) bool { return !isPlainWord(w) }) {
+		// An operand is what a tool was asked for, and different each time.
+		if slices.ContainsFunc(words, func(w string) bool { return !isPlainWord(w) || w[0] != '-' }) {
 			return nil, anyArguments
 		}
 	}
