@@ -123,7 +123,7 @@ func Learn(in Input) *Result {
 	whole := in.conclude(in.Observations)
 	r := &Result{
 		Name: in.Server, Command: in.Command, Arguments: slices.Clone(in.Arguments), Stateful: true, Why: in.Stateless.Why,
-		Tables: []Table{{Rules: whole.rules}}, Unlearned: whole.left.list(), Withheld: in.withheld(), home: in.Home, workspace: in.Bare.Workspace,
+		Tables: []Table{{Rules: whole.rules}}, Unlearned: whole.left.list(), Withheld: in.withheld(), home: in.Home,
 	}
 	if in.Stateless.Able {
 		in.perTool(r)

@@ -140,7 +140,7 @@ func (l *learner) place(all needs, moved map[string]bool, u *use) {
 	case !dir && right&policy.FileRights == 0: // a name in a file
 		l.leave(u, Absent, "")
 		return
-	case right != policy.Read && !policy.Within(at, l.Bare.Workspace) && l.Facts.Guarded(at, true) != "":
+	case right != policy.Read && !l.inWorkspace(at) && l.Facts.Guarded(at, true) != "":
 		l.leave(u, Protected, l.Facts.Guarded(at, true))
 		return
 	}
@@ -238,7 +238,7 @@ func (l *learner) capFiles(all needs) {
 	outside, first := map[*need]int{}, map[*need]*tally{}
 	for _, n := range order {
 		first[n] = n.tally()
-		if l.Bare.Workspace == "" || !policy.Within(n.path, l.Bare.Workspace) {
+		if !l.inWorkspace(n.path) {
 			outside[n] = 1
 		}
 	}
@@ -288,7 +288,7 @@ func (l *learner) addFsRules(all needs) {
 		r := newRule(policy.AxisFs, written, n.tally())
 		r.Fs = &policy.FsRule{Path: written, Read: rights.Has(policy.Read), Create: rights.Has(policy.Create), Update: rights.Has(policy.Update), Delete: rights.Has(policy.Delete), Execute: rights.Has(policy.Execute)}
 		outside := 0
-		if l.Bare.Workspace == "" || !policy.Within(n.path, l.Bare.Workspace) {
+		if !l.inWorkspace(n.path) {
 			outside = 1
 		}
 		rules[outside] = append(rules[outside], r)

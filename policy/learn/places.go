@@ -12,9 +12,23 @@ import (
 // maxPath is how long the path of a rule is at most.
 const maxPath = 300
 
+// workspace returns the workspace of the server, or "" if it is the home directory or lies around it: no
+// relative rule grants that.
+func (in *Input) workspace() string {
+	if ws := in.Bare.Workspace; ws != "" && !policy.Within(in.Home, ws) {
+		return ws
+	}
+	return ""
+}
+
+func (in *Input) inWorkspace(p string) bool {
+	ws := in.workspace()
+	return ws != "" && policy.Within(p, ws)
+}
+
 // written returns a canonical path as a rule has it.
 func (in *Input) written(p string) string {
-	ws := in.Bare.Workspace
+	ws := in.workspace()
 	switch rel := strings.TrimPrefix(p, ws+"/"); {
 	case ws != "" && p == ws:
 		return "."
@@ -52,7 +66,7 @@ var cacheDirs = []string{".cache", ".npm", "Library/Caches"}
 
 // wide returns why no rule grants a directory for the sake of paths in it, or "".
 func (in *Input) wide(dir string) string {
-	ws := in.Bare.Workspace
+	ws := in.workspace()
 	switch {
 	case dir == "/":
 		return "everything"
@@ -92,7 +106,7 @@ func (in *Input) wide(dir string) string {
 // reason returns why a use has no rule, or "". What the bare profile allows is not asked.
 func (in *Input) reason(u *use) (reason Reason, why string) {
 	writes := u.op != policy.OpRead && u.op != policy.OpList
-	inWorkspace := in.Bare.Workspace != "" && policy.Within(u.path, in.Bare.Workspace)
+	inWorkspace := in.inWorkspace(u.path)
 	isIn := func(dir string) bool { return policy.Within(u.path, dir) }
 	if !in.isWritable(u.path) {
 		return Unwritable, ""

@@ -75,7 +75,7 @@ func (l *learner) whyNoProgram(p *program) (Reason, string) {
 	if named := l.Facts.Sensitive(p.path); named != "" {
 		return Sensitive, named
 	}
-	switch inWorkspace := l.Bare.Workspace != "" && policy.Within(p.path, l.Bare.Workspace); {
+	switch inWorkspace := l.inWorkspace(p.path); {
 	case !l.isWritable(p.path) || strings.ContainsAny(p.path, "*?[]"):
 		return Unwritable, ""
 	case p.absent:
@@ -109,6 +109,10 @@ func (l *learner) commandRule(p *program) Rule {
 	r := newRule(policy.AxisProcess, written, &p.tally)
 	r.Command = &policy.CommandRule{Name: written}
 	r.Command.Args, r.Note = p.arguments(written)
+	if lists := r.Command.Args; len(lists) > maxLists {
+		r.Command.Args, r.Note = lists[:maxLists], "with more subcommands than these"
+		l.left.add(key{policy.AxisFs, policy.OpExec.String(), p.path}, Capped, r.Note, &p.tally)
+	}
 	return r
 }
 
@@ -142,10 +146,7 @@ func (p *program) arguments(written string) (lists [][]string, note string) {
 		for _, words := range rest {
 			lists = append(lists, prefix(words, globals))
 		}
-		if lists = distinct(lists); len(lists) <= maxLists {
-			return lists, ""
-		}
-		return lists[:maxLists], "more subcommands were seen"
+		return distinct(lists), ""
 	}
 	for _, words := range rest {
 		// An operand is what a tool was asked for, and different each time.

@@ -23,7 +23,7 @@ type Result struct {
 	Unlearned []Unlearned
 	Withheld  []string // variables that the program reads, that are set, and that it does not get
 
-	home, workspace string
+	home string
 }
 
 // A Table is one access table.

@@ -18,6 +18,7 @@ func (r *Result) TOML() []byte {
 			w.line("# One process serves all calls: %s.", sentence(r.Why))
 		} else {
 			w.line("# Each call gets a process of its own: %s.", sentence(r.Why))
+			w.line("# The process that lists the tools has the default policy.")
 		}
 	}
 	r.writeLeft(&w)

@@ -1,0 +1,92 @@
+package learn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestNoWorkspace: where the workspace is the home directory, or there is none, nothing in the home
+// directory counts as the server's own work.
+func TestNoWorkspace(t *testing.T) {
+	h := newHost()
+	for _, workspace := range []string{"workspace = \"~\"\n", "workspace = \"/home\"\n", "workspace = \"/\"\n"} {
+		with := func(text string) string {
+			return strings.Replace(text, "command = \"server\"\n", "command = \"server\"\n"+workspace, 1)
+		}
+		in := h.input(t, seen(`start list /home/u
+start write /home/u/.profile
+start create /home/u/new.txt
+start read /home/u/proj/README.md
+start list /home/u/proj/src
+start list /home/u/.config
+start create /home/u/.config/new/x
+start read /home/u/one.txt
+start read /home/u/two.txt
+start read /home/u/three.txt
+start write /home/u/notes/a.md`)...)
+		in.Bare = h.profile(t, with(bare), "")
+		r := Learn(in)
+		profile := h.profile(t, with(string(r.TOML())), "")
+		h.checkNothingSensitive(t, map[string]*policy.Profile{"": profile}, string(r.TOML()))
+		want := []Reason{Wide, Protected, Home, "", "", Wide, Home, "", "", "", ""}
+		for i, o := range in.Observations {
+			if got := r.Leaves(o); got != want[i] {
+				t.Errorf("%s: %s %s: %q, not %q", workspace, o.Operation, o.Target, got, want[i])
+			} else if got == "" && Judge(profile, o).Verdict != Allowed {
+				t.Errorf("%s: %s %s was learned, and is refused:\n%s", workspace, o.Operation, o.Target, r.TOML())
+			}
+		}
+	}
+}
+
+// TestRealHome: a server whose HOME is the user's has no other one for its caches.
+func TestRealHome(t *testing.T) {
+	h := newHost("/home/u/.cache/app/")
+	in := h.input(t, seen("start create /home/u/.cache/app/x\nstart create /home/u/.new\nstart read /home/u/.config/app/settings.json")...)
+	in.Bare = h.profile(t, strings.Replace(bare, "command", "home = \"real\"\ncommand", 1), "")
+	r := Learn(in)
+	for i, want := range []Reason{"", Wide, ""} {
+		if got := r.Leaves(in.Observations[i]); got != want {
+			t.Errorf("%s: %q, not %q", in.Observations[i].Target, got, want)
+		}
+	}
+}
+
+// TestSubcommands: the subcommands of a program are bounded, and those beyond the bound are said.
+func TestSubcommands(t *testing.T) {
+	text := ""
+	for i := range 12 {
+		text += fmt.Sprintf("start exec /usr/bin/git git sub-%c\n", 'a'+i)
+	}
+	h := newHost()
+	in := h.input(t, seen(text)...)
+	r := Learn(in)
+	if n := len(r.Rules()[0].Command.Args); n != maxLists || r.Leaves(in.Observations[0]) != Capped || r.Capped()[policy.AxisFs] != 1 {
+		t.Errorf("%d lists:\n%s", n, r.TOML())
+	}
+}
+
+// TestWide: a directory that holds more than the server's work is not granted for files in it. One that
+// holds a sensitive path is such a directory.
+func TestWide(t *testing.T) {
+	h := newHost("/home/u/work/a /home/u/work/b /home/u/work/c /home/u/work/deep/.env /home/other/a /home/other/b")
+	in := h.input(t, seen("start read /home/u/work/a\nstart read /home/u/work/b\nstart read /home/u/work/c\nstart read /home/other/a\nstart read /home/other/b\nstart read /home/other/secret.txt\nstart list /home/other")...)
+	paths := func() (paths []string) {
+		for _, r := range Learn(in).Rules() {
+			paths = append(paths, r.Fs.Path)
+		}
+		return paths
+	}
+	others := []string{"/home/other/a", "/home/other/b", "/home/other/secret.txt"}
+	if got, want := paths(), append(slices.Clone(others), "~/work/a", "~/work/b", "~/work/c"); !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+	in.Learning = nil
+	if got, want := paths(), append(slices.Clone(others), "~/work"); !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
