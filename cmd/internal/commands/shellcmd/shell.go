@@ -135,8 +135,9 @@ func (s *shellCmd) resolve(line cmdline.Server) (*session.Target, error) {
 func (s *shellCmd) start(c terminal.Console, t *session.Target, guest session.Guest) error {
 	followed := t.Follow(c)
 	defer followed.Close()
-	record, began := session.NewRecorder(t), time.Now()
+	record := session.NewRecorder(t)
 	record.MarkStart()
+	began := time.Now() // after the mark, else why takes the record for that of an earlier session
 	for _, w := range t.WarningTexts() {
 		c.Sayf("warning: %s", w)
 	}
