@@ -34,6 +34,8 @@ var underSeatbelt = map[string]string{
 	"TestJailEndOfFile":                   "the end of standard input",
 	"TestSeatbeltEvidence":                "what the log of the system tells of refusals",
 	"TestSeatbeltLeftProfiles":            "what launchers that were killed have left",
+	"TestSeatbeltInbound":                 "ports on which a server listens",
+	"TestSeatbeltEnvironment":             "what a server has of the variables of the host",
 	"TestSeatbeltEgress":                  "granted hosts, by the tests of inWorldSeatbelt",
 }
 
