@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
