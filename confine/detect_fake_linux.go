@@ -22,7 +22,7 @@ func hostFacts() features.Facts {
 	f := features.Facts{Supported: true, UID: os.Getuid(), PID: os.Getpid()}
 	f.OS, f.Arch = "darwin", "arm64"
 	f.Seatbelt, f.Proof = features.Available("a program that stands for it"), features.Proof{Made: true}
-	f.TempDir = "/tmp/mj-" + hex.EncodeToString(b[:])
+	f.TempDir = sandboxexec.FakeTemp() + hex.EncodeToString(b[:])
 	return f
 }
 

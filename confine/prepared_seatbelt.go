@@ -126,9 +126,14 @@ func (p *Prepared) fork() (events *os.File, err error) {
 		}
 	}
 	// The profile names the program, and the policy is asked about it: both by its real path.
-	if p.path, _, err = hostfs.ResolveLinks(p.path); err != nil {
+	real, _, err := hostfs.ResolveLinks(p.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, &step.Error{Step: "init", Errno: syscall.ENOENT, Detail: p.path}
+	case err != nil:
 		return failed("init", err)
 	}
+	p.path = real
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return failed("descriptors", err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec/sandboxexectest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestSeatbeltFailures: each way in which sandbox-exec fails has its own words, and leaves nothing.
@@ -66,11 +64,7 @@ func TestSeatbeltFailures(t *testing.T) {
 func leavesNothing(t *testing.T) (check func()) {
 	find := func() []string {
 		profiles, _ := filepath.Glob(jailtest.Dir + "/mcp-jail/run/*")
-		temps, _ := filepath.Glob("/tmp/mj-????????")
-		return append(profiles, slices.DeleteFunc(temps, func(name string) bool {
-			info, err := os.Lstat(name)
-			return err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Getuid()
-		})...)
+		return append(profiles, temporary()...)
 	}
 	before := find()
 	return func() {
@@ -101,35 +95,5 @@ func TestSeatbeltCanaries(t *testing.T) {
 			t.Errorf("%s: the server was started", attempt)
 		}
 		check()
-	}
-}
-
-// TestSeatbeltLimits: the sampler ends a server whose processes together exceed a limit.
-func TestSeatbeltLimits(t *testing.T) {
-	jailtest.Needs(t)
-	check := leavesNothing(t)
-	for _, c := range []struct {
-		name, key string
-		limits    policy.Limits
-		what      attacker.Attempt
-	}{
-		{"one process", "memory_mb = 64", policy.Limits{MemoryMB: 64}, attacker.Try("allocate", "200")},
-		{"two together", "memory_mb = 64", policy.Limits{MemoryMB: 64}, attacker.Try("allocate-two", "60")},
-		{"shared", "memory_mb = 64", policy.Limits{MemoryMB: 64}, attacker.Try("allocate-shared", "200")},
-		{"below the limit", "", policy.Limits{MemoryMB: 1024, Processes: 40}, attacker.Try("allocate", "200")},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := jailtest.Begin(t, limited(t, c.limits), c.what)
-			if c.key == "" {
-				time.Sleep(2 * time.Second)
-				s.Kill()
-			}
-			exit := s.Finish()
-			denials := s.Denials()
-			if c.key == "" && len(denials) != 0 || c.key != "" && (len(denials) != 1 || denials[0].Axis != policy.AxisLimits || denials[0].Target != c.key || exit.Signal != syscall.SIGKILL) {
-				t.Errorf("exit %+v, denials %+v", exit, denials)
-			}
-			check()
-		})
 	}
 }

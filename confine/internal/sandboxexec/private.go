@@ -49,15 +49,14 @@ func makePrivate(s *spec.Spec, made func()) (note string, err error) {
 
 // makeHome makes the HOME of a process that has a copy of the server's own.
 func makeHome(s *spec.Spec) (note string, err error) {
-	if from := s.HomeCopy; from != "" {
-		switch err := cloneTree(from, s.Home); {
-		case err == nil:
+	// If there is nothing to copy, the server has kept nothing yet.
+	if _, missing := os.Lstat(s.HomeCopy); s.HomeCopy != "" && !errors.Is(missing, os.ErrNotExist) {
+		err := cloneTree(s.HomeCopy, s.Home)
+		if err == nil {
 			return "", makeLinks(s)
-		case errors.Is(err, os.ErrNotExist): // the server has kept nothing yet
-		default:
-			note = "HOME is empty at the start of this call, and not a copy of " + from + ": " + err.Error()
-			jail.RemoveTree(s.Home) // a part of it may be there
 		}
+		note = "HOME is empty at the start of this call, and not a copy of " + s.HomeCopy + ": " + err.Error()
+		jail.RemoveTree(s.Home) // a part of it may be there
 	}
 	if err := unix.Mkdir(s.Home, 0o700); err != nil {
 		return note, step.On(s.Home, err)

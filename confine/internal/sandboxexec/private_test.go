@@ -3,12 +3,15 @@
 package sandboxexec
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
 )
 
 // TestLinksStayInHome: the copy of a HOME has the links that the server made in its own. The
@@ -43,5 +46,47 @@ func TestLinksStayInHome(t *testing.T) {
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
 		t.Errorf("outside: %v, %v", left, err)
+	}
+}
+
+// TestHomeCopied: HOME is a copy of what the server has kept, or empty if there is nothing. Of a copy that
+// fails nothing is left, and the user is told.
+func TestHomeCopied(t *testing.T) {
+	for _, c := range []struct {
+		kept   string // the file in it; "": none has been kept
+		fails  bool   // at what comes after that file
+		copied string
+		told   bool
+	}{
+		{"a/file", false, "a/file", false},
+		{"", false, "", false},
+		{"a/file", true, "", true},
+	} {
+		dir := t.TempDir()
+		s := &spec.Spec{TempDir: filepath.Join(dir, "temp"), Home: filepath.Join(dir, "temp/home"), HomeCopy: filepath.Join(dir, "kept")}
+		if c.kept != "" {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(s.HomeCopy, c.kept)), 0o700), os.WriteFile(filepath.Join(s.HomeCopy, c.kept), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.fails {
+			if runtime.GOOS == "darwin" { // which copies this too
+				continue
+			}
+			if err := unix.Mkfifo(filepath.Join(s.HomeCopy, "b"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		note, err := makePrivate(s, func() {})
+		if err != nil || (note != "") != c.told {
+			t.Errorf("%+v: %q, %v", c, note, err)
+		}
+		left, _ := filepath.Glob(filepath.Join(s.Home, "*/*"))
+		if want := filepath.Join(s.Home, c.copied); c.copied == "" && len(left) != 0 || c.copied != "" && (len(left) != 1 || left[0] != want) {
+			t.Errorf("%+v: HOME has %v", c, left)
+		}
+		if info, err := os.Stat(s.Home); err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+			t.Errorf("%+v: HOME is %v, %v", c, info, err)
+		}
 	}
 }

@@ -24,3 +24,9 @@ func program() (file string, env []string) {
 	}
 	return file, env
 }
+
+// FakeTempEnv has a part of these names.
+const FakeTempEnv = FakeEnv + "_TEMP"
+
+// FakeTemp is the beginning of the TMPDIRs of servers that tests start. It differs for each run of them.
+func FakeTemp() string { return "/tmp/mj-" + os.Getenv(FakeTempEnv) }

@@ -28,8 +28,8 @@ type supervisor struct {
 
 	table   table
 	family  *family
-	server  *os.Process
-	tempDir string // the directory that makePrivate made
+	server  *os.Process // nil once its end is known
+	tempDir string      // the directory that makePrivate made
 
 	gone    chan struct{}       // closed when the launcher has closed the socket
 	signals chan syscall.Signal // for the server
@@ -120,7 +120,7 @@ func (s *supervisor) report(e spec.Event, open bool) {
 		s.fail(&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail})
 	case s.ready:
 		s.reports, s.running = nil, true
-		s.events.send(spec.Event{Kind: spec.EventStarted, Pid: s.server.Pid})
+		s.events.send(spec.Event{Kind: spec.EventStarted, Pid: s.family.root})
 	default:
 		s.reports = nil // it ends, and serverEnded says why
 	}
@@ -129,6 +129,7 @@ func (s *supervisor) report(e spec.Event, open bool) {
 // serverEnded reports how the server ended, and ends what it left. A program inside that was never
 // ready is a failed start.
 func (s *supervisor) serverEnded(ws syscall.WaitStatus) {
+	s.server = nil
 	if s.reports != nil {
 		s.drainReports()
 	}
@@ -143,7 +144,6 @@ func (s *supervisor) serverEnded(ws syscall.WaitStatus) {
 	if ws.Signaled() {
 		e.Num, e.Pid = 128+int(ws.Signal()), int(ws.Signal())
 	}
-	s.server = nil
 	s.events.send(e)
 	s.end()
 }

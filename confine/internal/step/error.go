@@ -2,6 +2,7 @@ package step
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 )
 
@@ -27,7 +28,7 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
-	if e.Errno != 0 {
+	if e.Errno != 0 && !strings.HasSuffix(e.Detail, e.Errno.Error()) {
 		s += ": " + e.Errno.Error()
 	}
 	if e.Fix != "" {
