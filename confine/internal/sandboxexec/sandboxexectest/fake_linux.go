@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 )
@@ -66,7 +67,7 @@ func fail(how string) {
 		fmt.Fprintln(os.Stderr, "dyld[1]: Library not loaded: /usr/lib/libSystem.B.dylib")
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "ulimit -c 0; kill -ABRT $$"}, nil)
 	case Hang:
-		select {}
+		time.Sleep(time.Hour) // Go ends a process that waits for nothing at all
 	case Silent:
 		os.Exit(1)
 	}
