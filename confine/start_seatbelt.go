@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // carryOut starts the server by a request, and handles the events of its supervisor until that ends.
@@ -132,7 +131,7 @@ func (p *Process) listen(events *os.File, started chan<- error, canary net.Liste
 		}
 	})
 	if !running && failed == nil {
-		unix.Rmdir(p.plan.Spec.TempDir) // it may have made it and not told of it yet, and then it is empty
+		removeDirs([]string{p.plan.Spec.TempDir}) // it may have made this and not told of it yet, and then it is empty
 		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason: another process killed it, or there was too little memory"}
 	}
 	if running {
