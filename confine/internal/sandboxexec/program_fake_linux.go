@@ -26,7 +26,7 @@ func program() (file string, env []string) {
 }
 
 // FakeTempEnv has a part of these names.
-const FakeTempEnv = FakeEnv + "_TEMP"
+const FakeTempEnv = "MCPJAIL_FAKE_SANDBOX_TEMP"
 
 // FakeTemp is the beginning of the TMPDIRs of servers that tests start. It differs for each run of them.
 func FakeTemp() string { return "/tmp/mj-" + os.Getenv(FakeTempEnv) }
