@@ -243,23 +243,11 @@ func (p *Prepared) killJail() {
 // /dev/null, which the supervisor has already. A supervisor that ends early breaks the socket;
 // that is no error here, since the supervisor reports the reason on its pipe.
 func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error {
-	var fds []int
-	present := byte(0)
-	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
-		if f != nil {
-			present |= 1 << n
-			fds = append(fds, int(f.Fd()))
-		}
-	}
+	present, rights := stdio.Message()
 	if stdio.Terminal != nil {
-		present |= spec.HasTerminal
+		present[0] |= spec.HasTerminal
 	}
-	// The first byte carries the descriptors, and its bits say which of the three they are.
-	var rights []byte
-	if fds != nil {
-		rights = unix.UnixRights(fds...)
-	}
-	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
+	err := unix.Sendmsg(int(socket.Fd()), present, rights, nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(stdio)
 	if err == nil {
 		err = unix.Sendmsg(int(socket.Fd()), binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), kept, nil, unix.MSG_NOSIGNAL)

@@ -232,33 +232,6 @@ func (p *Process) Signal(sig os.Signal) error {
 	return err
 }
 
-// Plan returns the plan with which the process was started.
-func (p *Process) Plan() *Plan { return p.plan }
-
-// Kill ends every process of the jail at once. With namespaces it kills the supervisor process,
-// which is PID 1 of the outer PID namespace: the kernel then ends all other processes
-// (pid_namespaces(7)). With host namespaces the supervisor ends them.
-func (p *Process) Kill() error {
-	p.mu.Lock()
-	p.killed = true
-	p.mu.Unlock()
-	return p.Signal(syscall.SIGKILL)
-}
-
-// Done returns a channel that is closed when every process of the jail is gone. The supervisor
-// process may still be ending, and the kernel still be freeing the jail's namespaces.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Wait returns how the program ended, once every process of the jail is gone.
-func (p *Process) Wait() (Exit, error) {
-	<-p.done
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	exit := p.exit
-	exit.Why = p.why
-	return exit, nil
-}
-
 // Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
@@ -277,39 +250,4 @@ func (p *Process) Denials() []policy.Denial {
 	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
-}
-
-// HostFailures returns the granted hosts that this machine could not reach, the latest last.
-func (p *Process) HostFailures() []policy.HostFailure {
-	p.mu.Lock()
-	gateway := p.gateway
-	p.mu.Unlock()
-	if gateway == nil {
-		return nil
-	}
-	return gateway.HostFailures()
-}
-
-// OnNotice calls f for each notice of the jail: first for the notices that came already, then
-// for new ones.
-func (p *Process) OnNotice(f func(Notice)) {
-	p.mu.Lock()
-	earlier := p.notices
-	p.onNotice, p.notices = f, nil
-	p.mu.Unlock()
-	for _, r := range earlier {
-		f(r)
-	}
-}
-
-func (p *Process) notify(r Notice) {
-	p.mu.Lock()
-	tell := p.onNotice
-	if tell == nil {
-		p.notices = append(p.notices, r)
-	}
-	p.mu.Unlock()
-	if tell != nil {
-		tell(r)
-	}
 }

@@ -178,31 +178,6 @@ func (p *Process) endSupervisor() {
 	}()
 }
 
-// Plan returns the plan with which the process was started.
-func (p *Process) Plan() *Plan { return p.plan }
-
-// Kill ends every process of the jail at once. The supervisor does that; if it does not, or was
-// killed itself, this process does.
-func (p *Process) Kill() error {
-	p.mu.Lock()
-	p.killed = true
-	p.mu.Unlock()
-	return p.Signal(syscall.SIGKILL)
-}
-
-// Done returns a channel that is closed when every process of the jail is gone.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Wait returns how the program ended, once every process of the jail is gone.
-func (p *Process) Wait() (Exit, error) {
-	<-p.done
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	exit := p.exit
-	exit.Why = p.why
-	return exit, nil
-}
-
 // Denials returns the refusals that are known so far: those of the gateway, of limits, and what
 // AskDenials found of others. What sandbox-exec and mcp-jail's own program tried before the server ran
 // is in the log too, and left out. A server may start programs with these names later.
@@ -229,46 +204,11 @@ func (p *Process) AskDenials(ctx context.Context, since time.Time) {
 	log.Ask(ctx, since)
 }
 
-// HostFailures returns the granted hosts that this machine could not reach, the latest last.
-func (p *Process) HostFailures() []policy.HostFailure {
-	p.mu.Lock()
-	gateway := p.gateway
-	p.mu.Unlock()
-	if gateway == nil {
-		return nil
-	}
-	return gateway.HostFailures()
-}
-
 // Unanswered returns nil: the server has no loopback of its own.
 func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
 
 // Listening knows nothing: the server has no network of its own.
 func (*Process) Listening() (ports []int, known bool) { return nil, false }
-
-// OnNotice calls f for each notice of the jail: first for the notices that came already, then
-// for new ones.
-func (p *Process) OnNotice(f func(Notice)) {
-	p.mu.Lock()
-	earlier := p.notices
-	p.onNotice, p.notices = f, nil
-	p.mu.Unlock()
-	for _, n := range earlier {
-		f(n)
-	}
-}
-
-func (p *Process) notify(n Notice) {
-	p.mu.Lock()
-	tell := p.onNotice
-	if tell == nil {
-		p.notices = append(p.notices, n)
-	}
-	p.mu.Unlock()
-	if tell != nil {
-		tell(n)
-	}
-}
 
 // ObserveAfresh returns an error: nothing is observed here, and a start that asks for it is refused.
 func (*Process) ObserveAfresh() error { return errors.ErrUnsupported }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,20 +22,8 @@ const maxSpec = 64 << 20
 // Send sends a supervisor the server's descriptors and the spec. A supervisor that has ended is no
 // error here: the end of its events tells the reason.
 func Send(socket *os.File, stdio jail.Stdio, s *spec.Spec) error {
-	var fds []int
-	present := byte(0)
-	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
-		if f != nil {
-			present |= 1 << n
-			fds = append(fds, int(f.Fd()))
-		}
-	}
-	var rights []byte
-	if fds != nil {
-		rights = unix.UnixRights(fds...)
-	}
-	// The first byte carries the descriptors. Its bits say which of the three they are.
-	err := control(socket, func(fd int) error { return unix.Sendmsg(fd, []byte{present}, rights, nil, 0) })
+	present, rights := stdio.Message()
+	err := control(socket, func(fd int) error { return unix.Sendmsg(fd, present, rights, nil, 0) })
 	runtime.KeepAlive(stdio)
 	if err == nil {
 		encoded := s.Encode()
@@ -91,7 +80,7 @@ func receive(socket int) (s *spec.Spec, stdio [3]int, err error) {
 		stdio[i], fds = fds[0], fds[1:]
 	}
 	var length [4]byte
-	if err := readFull(socket, length[:]); err != nil {
+	if err := sys.ReadFull(socket, length[:]); err != nil {
 		return nil, stdio, err
 	}
 	size = int(binary.BigEndian.Uint32(length[:]))
@@ -99,7 +88,7 @@ func receive(socket int) (s *spec.Spec, stdio [3]int, err error) {
 		return nil, stdio, spec.ErrSpec
 	}
 	b := make([]byte, size)
-	if err := readFull(socket, b); err != nil {
+	if err := sys.ReadFull(socket, b); err != nil {
 		return nil, stdio, err
 	}
 	s, err = spec.Decode(b)
@@ -127,23 +116,6 @@ func parseRights(b []byte) (fds []int, err error) {
 		fds = append(fds, some...)
 	}
 	return fds, nil
-}
-
-// readFull reads exactly len(b) bytes. The end before that is io.EOF: the launcher is gone.
-func readFull(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := syscall.Read(fd, b)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			return err
-		case n == 0:
-			return io.EOF
-		default:
-			b = b[n:]
-		}
-	}
-	return nil
 }
 
 // isGone reports whether an error of a write says that the other end is closed.

@@ -271,11 +271,11 @@ func (s *Process) takeSpec(fd int) error {
 	if s.kept, err = sys.ParseRights(rights[:size]); err != nil {
 		return err
 	}
-	if err := readFull(fd, length[n:]); err != nil {
+	if err := sys.ReadFull(fd, length[n:]); err != nil {
 		return err
 	}
 	b := make([]byte, binary.BigEndian.Uint32(length[:]))
-	err = readFull(fd, b)
+	err = sys.ReadFull(fd, b)
 	if err != nil {
 		return err
 	}
@@ -286,24 +286,6 @@ func (s *Process) takeSpec(fd int) error {
 		err = spec.ErrSpec
 	}
 	return err
-}
-
-// readFull reads exactly len(b) bytes from the launcher's socket. It bypasses the runtime's
-// poller, because another thread reads the bytes that follow the spec.
-func readFull(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := syscall.Read(fd, b)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			return err
-		case n == 0:
-			return spec.ErrSpec
-		default:
-			b = b[n:]
-		}
-	}
-	return nil
 }
 
 // launcherLives ends this process, and the jail, if the launcher has ended.
@@ -325,5 +307,5 @@ func (s *Process) awaitGateway() error {
 	if !s.Spec.Network.Any() {
 		return nil
 	}
-	return readFull(spec.SpecFD, make([]byte, 1))
+	return sys.ReadFull(spec.SpecFD, make([]byte, 1))
 }
