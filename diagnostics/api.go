@@ -34,6 +34,7 @@ type (
 	Page       = report.Page
 	Record     = report.Record
 	LostRecord = report.LostRecord
+	Refusal    = report.Refusal
 	ClientList = report.ClientList
 	Leak       = report.Leak
 	Tools      = report.Tools
@@ -105,6 +106,9 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 
 // DecodeRecord decodes the output of Record.Encode.
 func DecodeRecord(data []byte) (Record, error) { return report.DecodeRecord(data) }
+
+// DecodeRefusal decodes the output of Refusal.Encode.
+func DecodeRefusal(line []byte) (Refusal, error) { return report.DecodeRefusal(line) }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
 // those with DeniedNotGranted and DeniedAbsent, have the page of their axis.

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -173,4 +174,15 @@ func Remedies(ev Evidence) []Hint {
 		hints = append(hints, hint(a, f.Finding))
 	}
 	return hints
+}
+
+// RefusedSilently returns the diagnosis of a denial that no call has failed from, as far as is known.
+// It uses the evidence that Remedies uses.
+func RefusedSilently(ev Evidence, denial policy.Denial) Diagnosis {
+	ev.Stage, ev.Tool, ev.Method, ev.Text = StageCall, "", "", ""
+	ev.Stderr, ev.RawStderr, ev.Unanswered, ev.HostFailures = nil, nil, nil, nil
+	ev.Denials = []policy.Denial{denial}
+	d := Diagnose(ev)
+	d.What, d.Tool = report.SilentRefusal(ev.Server), denial.Tool
+	return d
 }

@@ -108,12 +108,7 @@ func (d Diagnosis) resultText() string {
 			b.WriteString("\nAlso: " + h.Cause + ".")
 		}
 	}
-	if len(d.Grant) > 0 {
-		b.WriteString("\nLines to add" + intoFile(cmp.Or(d.File, theConfiguration)) + ":\n" + strings.Join(d.Grant, "\n"))
-	} else if len(d.Flags) > 0 {
-		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
-	}
-	return show.Cut(b.String(), maxHint)
+	return show.Cut(b.String()+d.linesText(), maxHint)
 }
 
 // ErrorNote returns the line that is added to the message of a server's own error, or "" if there is

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -43,7 +44,9 @@ type Client struct {
 	waived        []string                                     // Config.Waived, until a start has said its own
 	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
 	countRefused  func() int                                   // of the different refusals among them
+	servers       func() []*Server                             // whose processes run
 	usual         usualHosts
+	told          told
 	unsavedRecord chan struct{} // record has changed
 	Finished      chan struct{}
 	Saved         chan struct{} // closed when saveRecords has returned
@@ -51,11 +54,13 @@ type Client struct {
 }
 
 // NewClient returns the client side of a session and starts saving its record. denied
-// returns the denials of the whole session, and refused how many there are.
-func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint), refused func() int) *Client {
+// returns the denials of the whole session, refused how many there are, and servers the servers
+// whose processes run.
+func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint), refused func() int, servers func() []*Server) *Client {
 	s = s.withDefaults()
-	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now(), allDenials: denied, countRefused: refused, saidLines: map[string]bool{}}
+	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now(), allDenials: denied, countRefused: refused, servers: servers, saidLines: map[string]bool{}}
 	c.usual.earlier = s.Earlier
+	c.told.log, c.told.queue = refusals.NewLog(), refusals.NewQueue()
 	c.unsavedRecord, c.Finished, c.Saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = newStderrQueue(c.Config.Err, c.Config.Fold)
@@ -70,6 +75,7 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 		c.saidLines[cutLine(line)] = true
 	}
 	c.Tools, c.Leaks = newToolCheck(c), newLeakCheck(c)
+	c.Tasks.Go(func() { c.told.queue.Run(c.Proxy.Client.Inject) })
 	go c.saveRecords()
 	for _, line := range c.Config.Warnings {
 		c.Stderr.SayLine(line)
@@ -170,6 +176,7 @@ func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
 // a descriptor of the client's, where the descriptor supports deadlines (see the package
 // comment). last runs before the last record is saved.
 func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func()) {
+	c.told.queue.End()
 	done := make(chan struct{})
 	go func() {
 		c.Tasks.Wait()

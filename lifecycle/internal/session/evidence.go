@@ -214,12 +214,14 @@ func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.Quiet.Load() {
 		return d
 	}
+	s.seen.Tell(d.Denials)
 	return s.Client.Announce(d)
 }
 
 // recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
+		s.seen.Tell(d.Denials)
 		s.Client.recordDiagnosis(d)
 	}
 }

@@ -92,7 +92,9 @@ func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnos
 	if lost, ok := s.LostAnswer(c.ID, string(c.Tool)); ok {
 		return s.Announce(lost)
 	}
-	return s.Diagnose(ev)
+	d := s.Diagnose(ev)
+	s.Client.WarnRefused(d, c)
+	return d
 }
 
 // MeantID returns which open request an answer with another id is meant for, or nil: the one whose id

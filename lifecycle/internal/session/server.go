@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/statement"
@@ -42,6 +43,7 @@ type Server struct {
 	Answers        *mcpproxy.Share          // of what SendAsync has not written yet
 	lastNonMessage time.Time                // used by the goroutine that reads the server
 	lost           lostAnswers
+	seen           refusals.Seen
 	asking         atomic.Bool // see askLater
 	unasked        time.Time   // the refusals since then were not asked for; the goroutine that reads the server uses it
 }

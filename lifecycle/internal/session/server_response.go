@@ -91,6 +91,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		s.recordDiagnosis(d) // what was refused did no harm
 	case failed || !usual:
 		s.Announce(d) // usual denials were announced before
+		s.Client.WarnRefused(d, c)
 	}
 	if !failed {
 		s.Client.usual.learn(ev.Denials)
@@ -125,6 +126,7 @@ func (s *Server) AnnotateError(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppr
 	ev.Text = FailureText(f, e)
 	d := s.Diagnose(ev)
 	s.askLater(&ev, &d, c.Start)
+	s.Client.WarnRefused(d, c)
 	if !d.Silent() {
 		addDiagnosisToError(f, e, d)
 	}

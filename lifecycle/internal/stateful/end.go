@@ -87,6 +87,7 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			d = diagnose(ev)
 			known[key] = d
 		}
+		s.client.WarnRefused(d, c)
 		return d
 	}
 }

@@ -65,6 +65,7 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	default:
 		s.server.AnnotateError(f, e, c)
 	}
+	s.client.Logs.NoteAnswer(c.ID)
 }
 
 // reportStartupComplaint announces the accesses that a started server says it could not
@@ -78,7 +79,7 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 		}
 	}
 	if d, ok := diagnostics.Complaint(s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
-		s.client.Announce(d)
+		s.server.Announce(d)
 	}
 }
 
@@ -151,9 +152,7 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
 		s.lists.note(f, e)
 	}
-	if s.client.Leaks.Current() != nil {
-		s.client.Logs.NoteRequest(f, e)
-	}
+	s.client.Logs.NoteRequest(f, e)
 	if string(e.Method) == "tools/call" {
 		s.refresh.onCall(s.client, f, e)
 		s.server.FirstCallMark.CompareAndSwap(0, int64(s.server.Tail.LineCount()))

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -35,7 +36,8 @@ func newStatefulSession(s session.Session) *statefulSession {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.client = session.NewClient(s, r.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) })
+	r.client = session.NewClient(s, r.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) }, func() []*session.Server { return []*session.Server{&r.server} })
+	r.client.Logs.IsOpen = r.isOpen
 	r.server.Init(r.client, s.Profile)
 	r.refresh.start(r.client)
 	if r.client.Tools != nil {
@@ -52,6 +54,11 @@ func newStatefulSession(s session.Session) *statefulSession {
 		}
 	}
 	return r
+}
+
+func (s *statefulSession) isOpen(key string) (open bool) {
+	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) { open = open || mcpproxy.IDKey(c.ID) == key })
+	return open
 }
 
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {

@@ -112,9 +112,7 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	dp.client.NoteIntroduction(rq.frame, e)
 	dp.client.IntroduceSoon()
-	if dp.client.Leaks.Current() != nil {
-		dp.client.Logs.NoteRequest(rq.frame, e)
-	}
+	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
 		rq.era, rq.info = mcpproxy.Legacy, dp.session.discovery.infos.recordInitialize(rq.frame, e)

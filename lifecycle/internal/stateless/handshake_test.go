@@ -278,8 +278,9 @@ func TestReadyWithFullQueue(t *testing.T) {
 	w.proc, s.pool.logLevel = killed, []byte("{}")
 	s.pool.markReady(w)
 	if !s.pool.mu.TryLock() || !killed.yes {
-		t.Errorf("killed: %v", killed.yes)
+		t.Fatalf("killed: %v", killed.yes)
 	}
+	s.pool.mu.Unlock()
 }
 
 type killed struct {

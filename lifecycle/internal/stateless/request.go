@@ -66,6 +66,7 @@ func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *
 func (dp *dispatcher) closeRequest(rq *clientRequest) {
 	close(rq.done)
 	rq.cancel()
+	dp.client.Logs.NoteAnswer(rq.id)
 	if w := dp.table.finish(rq); w != nil {
 		w.release(rq)
 	}

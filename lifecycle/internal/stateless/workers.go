@@ -60,8 +60,18 @@ func (p *pool) countRefused() int {
 	return n
 }
 
+func (p *pool) servers() (all []*session.Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.workers {
+		all = append(all, &w.server)
+	}
+	return all
+}
+
 func (p *pool) removeWorker(w *worker) {
 	// Before mu: a jail may take a while to answer.
+	w.server.LookRefused(true)
 	denials, remedies := w.server.RecordedDenials()
 	p.mu.Lock()
 	defer p.mu.Unlock()

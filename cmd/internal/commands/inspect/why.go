@@ -26,6 +26,7 @@ import (
 type whyCmd struct {
 	format string
 	list   bool
+	follow bool
 	server string
 }
 
@@ -44,13 +45,20 @@ proposes a line for the client, the server's arguments, without the values of
 granted variables. If a later session has no record, why says so first. If
 nothing failed in the session, why also shows the last failure before it.
 
+--follow waits, and shows each refusal and each failure that mcp-jail can explain
+when it happens, in all sessions of SERVER, or of every server. It begins with the
+next one. One that is repeated is counted. With --format json each is an object on
+a line of its own.
+
 A project's own server has its own record. In the directory of the project, SERVER
 means that one, and elsewhere yours. Below, why names the others of that name.`
 	cmd.Example = `    mcp-jail why
     mcp-jail why github
     mcp-jail why @modelcontextprotocol/server-filesystem
+    mcp-jail why --follow
     mcp-jail why --list`
 	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
+	cmd.Flags().BoolVar(&w.follow, "follow", false, "Show refusals and failures as they happen, until Ctrl-C.")
 	cmd.Flags().BoolVar(&w.list, "list", false, "List the servers that have records, the latest session first.")
 	cmd.ValidArgsFunction = proposeRecords
 	return cmd
@@ -65,34 +73,21 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if w.format != "json" {
 		w.noteConfiguration(c, host)
 	}
+	if w.follow {
+		if w.list {
+			return exit.UsageErrorf("--follow and --list are two ways to show records; leave one out")
+		}
+		return w.runFollow(c, host, sessions)
+	}
 	if w.list {
 		if w.server != "" {
 			return exit.UsageErrorf("--list shows all servers; leave %s out", w.server)
 		}
 		return w.printList(c, host, sessions)
 	}
-	if w.format != "json" && w.server != "" {
-		for _, said := range entries.Unclear(w.server) {
-			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), said)
-		}
-	}
-	meant := cli.Meant(host, w.server)
-	s, others, err := findServer(sessions, meant.Stored)
-	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does
-		if of, findErr := known.Find(w.server); findErr == nil {
-			s, others, err = findServer(sessions, of.Name)
-		}
-	}
+	s, err := w.find(c, host, sessions)
 	if err != nil {
-		var owner *hostfs.OwnerError
-		// The list leaves out records that another user could have written: say that.
-		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
-			err = refused
-		}
-		return meant.NotFound(err, "there is no record of a session", "why")
-	}
-	if len(others) > 0 {
-		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
+		return err
 	}
 	record, err := records.Load(host, s.Server)
 	if err != nil {
@@ -114,6 +109,34 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.Printf("\n%s\n", line)
 	}
 	return nil
+}
+
+// find returns the server that is meant.
+func (w *whyCmd) find(c terminal.Console, host hostfs.Host, sessions []serverRecords) (serverRecords, error) {
+	if w.format != "json" && w.server != "" {
+		for _, said := range entries.Unclear(w.server) {
+			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), said)
+		}
+	}
+	meant := cli.Meant(host, w.server)
+	s, others, err := findServer(sessions, meant.Stored)
+	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does
+		if of, findErr := known.Find(w.server); findErr == nil {
+			s, others, err = findServer(sessions, of.Name)
+		}
+	}
+	if err != nil {
+		var owner *hostfs.OwnerError
+		// The list leaves out records that another user could have written: say that.
+		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
+			err = refused
+		}
+		return s, meant.NotFound(err, "there is no record of a session", "why")
+	}
+	if len(others) > 0 {
+		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
+	}
+	return s, nil
 }
 
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not

@@ -1,0 +1,151 @@
+package refusals
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/time/rate"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func refusalOf(target string) diagnostics.Diagnosis {
+	return diagnostics.Diagnosis{What: "w", Cause: "c", Attribution: diagnostics.Certain, Hints: []diagnostics.Hint{{Axis: policy.AxisFs, Target: target}}}
+}
+
+// TestLog: a client is told once of refusals that are alike, and of no more than the limit allows.
+// What was held back is counted in the next message, and is told if it happens again.
+func TestLog(t *testing.T) {
+	r := NewLog()
+	r.limit = rate.NewLimiter(0, 2)
+	for _, step := range []struct {
+		target      string
+		sent, again bool
+		want        bool
+	}{
+		{"kept", false, false, true},
+		{"kept", false, false, false},
+		{"a", true, false, true},
+		{"a", true, false, false},
+		{"a", true, true, true},
+		{"b", true, false, false},
+		{"b", true, true, false},
+	} {
+		if _, ok := r.Text(refusalOf(step.target), step.sent, step.again); ok != step.want {
+			t.Errorf("%+v: %v", step, ok)
+		}
+	}
+	r.limit = rate.NewLimiter(rate.Inf, 0)
+	text, ok := r.Text(refusalOf("b"), true, false)
+	if !ok || !strings.HasSuffix(text, "\n2 more refusals before it were not sent: `mcp-jail why` has them.") {
+		t.Errorf("%q, %v", text, ok)
+	}
+	if text, ok = r.Text(refusalOf("c"), true, false); !ok || strings.Contains(text, "not sent") {
+		t.Errorf("%q, %v", text, ok)
+	}
+	if text, ok = r.Text(diagnostics.Diagnosis{What: "w"}, true, false); !ok || text != "w" {
+		t.Errorf("%q, %v", text, ok)
+	}
+}
+
+// TestFresh: what is kept is bounded, and what is left out is counted.
+func TestFresh(t *testing.T) {
+	var f Fresh
+	for range 2 {
+		for i := range maxFresh + 3 {
+			f.Note(refusalOf(fmt.Sprint(i)), 2)
+		}
+	}
+	told := f.Take()
+	if len(told) != maxFresh || told[0].Count != 4 || told[maxFresh-1].Count != 4 || told[0].Omitted != 0 || told[maxFresh-1].Omitted != 12 {
+		t.Errorf("%d are told: %+v, %+v", len(told), told[0], told[len(told)-1])
+	}
+	f.Note(refusalOf("a"), 1)
+	if told = append(f.Take(), f.Take()...); len(told) != 1 || told[0].Omitted != 0 {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// TestSeen: a denial is told at the second look, unless a diagnosis has told it. Its repetitions
+// wait for longer and longer, and none is lost.
+func TestSeen(t *testing.T) {
+	var s Seen
+	d := policy.Denial{Axis: policy.AxisFs, Operation: "create", Target: "/x", Count: 1}
+	look := func(count int, last bool) int {
+		d.Count = count
+		if !s.MayHave([]policy.Denial{d}, last) {
+			return 0
+		}
+		return s.Due(d, last)
+	}
+	told := d
+	told.Target, told.Count = "/told", 3
+	s.Tell([]policy.Denial{told})
+	if n := s.Due(told, true); n != 0 {
+		t.Errorf("%d of a diagnosis are told again", n)
+	}
+	if n := look(1, false); n != 0 {
+		t.Errorf("%d at the first look", n)
+	}
+	if n := look(1, false); n != 1 {
+		t.Errorf("%d at the second look", n)
+	}
+	if s.MayHave([]policy.Denial{d}, false) {
+		t.Error("there is more to tell")
+	}
+	sum, told1, looks := 1, 0, 0
+	for count := 2; count < 200; count++ {
+		looks++
+		if n := look(count, false); n > 0 {
+			sum += n
+			told1++
+		}
+	}
+	if told1 < 3 || told1 > 8 {
+		t.Errorf("told %d times in %d looks", told1, looks)
+	}
+	if sum += look(200, true); sum != 200 {
+		t.Errorf("%d of 200 are told", sum)
+	}
+}
+
+// TestAsking: a request that asks is for itself, until its answer or its cancellation. What is kept for
+// others is bounded.
+func TestAsking(t *testing.T) {
+	var a Asking
+	wants := func(key string) string {
+		session, itself := a.WantsOf(key)
+		return fmt.Sprint(session, itself, a.Wants())
+	}
+	for i, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "false false false"},
+		{func() { a.Asks("1"); a.Asks("2") }, "false true true"},
+		{func() { a.Answered("1") }, "false false true"},
+		{func() { a.IsOpen = func(key string) bool { return key != "2" } }, "false false false"},
+		{func() { a.Asks("1") }, "false true true"},
+		{func() { a.SetSession(true) }, "true true true"},
+		{func() { a.SetSession(false); a.Answered("1") }, "false false false"},
+	} {
+		if step.do(); wants("1") != step.want {
+			t.Errorf("step %d: %s, not %s", i, wants("1"), step.want)
+		}
+	}
+	if a.Any() {
+		t.Error("a request may have asked")
+	}
+	for i := range maxOpen + 1 {
+		a.Asks(fmt.Sprint(i))
+		a.Keep([]byte{byte(i)})
+	}
+	if n := len(a.open); n > maxOpen {
+		t.Errorf("%d requests", n)
+	}
+	if n := len(a.SetSession(true)) + len(a.SetSession(true)); n != maxUnsent {
+		t.Errorf("%d messages", n)
+	}
+}
