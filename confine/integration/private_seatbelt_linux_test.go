@@ -86,9 +86,9 @@ func TestSeatbeltTempDir(t *testing.T) {
 	}
 }
 
-// TestSeatbeltEnvironment: the server has the variables of its policy and no others. Secrets of them are
-// in no argument, in no other process's variables and in no file.
-func TestSeatbeltEnvironment(t *testing.T) {
+// TestSeatbeltSecrets: the secrets of a server are in its own variables, and in no argument, in no other
+// process's variables and in no file. This is so before there is a server, too.
+func TestSeatbeltSecrets(t *testing.T) {
 	jailtest.Needs(t)
 	const secret, launchers = "s3cret-of-the-server", "s3cret-of-the-launcher"
 	t.Setenv("MCPJAIL_TEST_OF_THE_LAUNCHER", launchers)

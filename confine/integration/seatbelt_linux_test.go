@@ -52,7 +52,7 @@ var underSeatbelt = map[string]string{
 	"TestSeatbeltTable":                   "these tables",
 	"TestServerCannotChangeItsSupervisor": "where the program of a supervisor may be",
 	"TestSeatbeltCannotWatch":             "processes that cannot be looked at",
-	"TestSeatbeltEnvironment":             "the variables of a server, and where its secrets are not",
+	"TestSeatbeltSecrets":                 "where the secrets of a server are not",
 	"TestSeatbeltHome":                    "where the copy of HOME is",
 	"TestSeatbeltTempDir":                 "the TMPDIR of a server",
 	"TestJailHome":                        "the copy of HOME",
