@@ -90,3 +90,35 @@ func TestWide(t *testing.T) {
 		t.Errorf("%q, not %q", got, want)
 	}
 }
+
+// TestSingles: files in a directory that is too wide are named one by one up to a bound, which leaves
+// room for others.
+func TestSingles(t *testing.T) {
+	words, text := []string{}, ""
+	for i := range 30 {
+		words = append(words, fmt.Sprintf("/home/u/file%02d", i))
+		text += fmt.Sprintf("start read /home/u/file%02d\n", i)
+	}
+	h := newHost(words...)
+	in := h.input(t, seen(text+"start read /srv/data/one.csv\n")...)
+	r := Learn(in)
+	if n := len(r.Rules()); n != maxSingles+1 || r.Leaves(in.Observations[29]) != Capped || r.Leaves(in.Observations[30]) != "" {
+		t.Errorf("%d rules:\n%s", n, r.TOML())
+	}
+	if want := "Left out, because the policy would be longer than a page: ~/file08, ~/file09, ~/file10, ~/file11 and 18 more."; !strings.Contains(string(r.TOML()), want) {
+		t.Errorf("%s\nlacks %s", r.TOML(), want)
+	}
+}
+
+// TestKept: no rule is made for moving a directory that holds what keeps its place, because no rule
+// would let the server do it.
+func TestKept(t *testing.T) {
+	h := newHost("/home/u/proj/conf/.env /home/u/proj/free/x")
+	in := h.input(t, seen("start remove /home/u/proj/.git\nstart remove /home/u/proj/conf\nstart remove /home/u/proj/free\nstart mkdir /home/u/proj/.git\nstart create /home/u/proj/.github/workflows/ci.yml")...)
+	r := Learn(in)
+	for i, want := range []Reason{Protected, Protected, "", "", Protected} {
+		if got := r.Leaves(in.Observations[i]); got != want {
+			t.Errorf("%s %s: %q, not %q", in.Observations[i].Operation, in.Observations[i].Target, got, want)
+		}
+	}
+}

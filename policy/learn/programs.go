@@ -257,7 +257,6 @@ var subcommands = map[string][]string{
 var (
 	plainWord = lazy.Regexp(`^-{0,2}[A-Za-z][A-Za-z_-]{0,31}$`)
 	plainFile = lazy.Regexp(`^[A-Za-z0-9_./@+-]{1,200}$`)
-	plainLine = lazy.Regexp(`^[A-Za-z][A-Za-z_./ -]{0,80}$`)
 )
 
 // isPlainWord reports whether a word is an option or a subcommand. No other word of a server comes into
@@ -266,4 +265,15 @@ func isPlainWord(w string) bool { return plainWord().MatchString(w) }
 
 func isPlainFile(w string) bool { return w[:min(len(w), 1)] != "-" && plainFile().MatchString(w) }
 
-func isPlainLine(w string) bool { return plainLine().MatchString(w) }
+// isPlainLine reports whether a line of a shell starts one program, with a subcommand or options and no
+// operand.
+func isPlainLine(line string) bool {
+	words := strings.Split(line, " ")
+	_, sub := subcommands[words[0]]
+	for i, w := range words {
+		if !isPlainWord(w) || i > 0 && w[0] != '-' && !(i == 1 && sub) {
+			return false
+		}
+	}
+	return words[0][0] != '-'
+}
