@@ -27,6 +27,7 @@ func Prove(ctx context.Context, again bool, say func(string)) SelfTest {
 	if err != nil {
 		return SelfTest{Proof: features.Proof{Why: err.Error()}}
 	}
+	result.Proof.Volume = volumeOf(host)
 	if again && sandboxlog.Available() == nil {
 		log := sandboxlog.New(selftest.Tag)
 		log.Ask(ctx, asked)
@@ -41,7 +42,18 @@ func proof() features.Proof {
 	if err != nil {
 		return features.Proof{Why: err.Error()}
 	}
-	return selftest.Cached(host.CacheDir).Proof
+	p := selftest.Cached(host.CacheDir).Proof
+	p.Volume = volumeOf(host)
+	return p
+}
+
+// volumeOf returns the device of the volume on which the self-test is made, or 0.
+func volumeOf(host hostfs.Host) uint64 {
+	info, err := host.Lstat(host.CacheDir)
+	if err != nil {
+		return 0
+	}
+	return info.ID.Dev
 }
 
 // proved returns a proof that there is already, and otherwise makes the self-test.

@@ -10,6 +10,7 @@ type Proof struct {
 	Layered bool          `json:"layered,omitempty"` // exclusions must be written in the second form
 	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
 	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
+	Volume  uint64        `json:"-"`                 // the device of the cache directory, where it was made; 0: not known
 }
 
 // FailedProbe is a probe whose outcome was not what confinement needs.

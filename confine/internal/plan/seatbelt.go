@@ -101,7 +101,22 @@ func (c *compiler) platformGap(axis policy.Axis, what, why string) {
 	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: FixMacOS, Platform: policy.WaiveMacOS})
 }
 
+// otherVolumes says which rules are about another volume than the one of the self-test. What a volume
+// takes for the same name is a matter of its filesystem.
+func (c *compiler) otherVolumes() {
+	var rules []string
+	for _, e := range c.p.Entries {
+		if e.Origin == policy.OriginRule && e.Rights != 0 && e.ID.Dev != 0 && c.f.Proof.Volume != 0 && e.ID.Dev != c.f.Proof.Volume {
+			rules = append(rules, e.Path)
+		}
+	}
+	if rules != nil {
+		c.plan.Notes = append(c.plan.Notes, "the self-test was made on another volume than that of "+strings.Join(rules, ", ")+": it has not shown there that rules hold for other spellings of names")
+	}
+}
+
 func seatbeltFiles(c *compiler, home string) {
+	c.otherVolumes()
 	c.addEnforced(policy.AxisFs, bySeatbelt, "nothing but the listed paths can be read, listed, written, made, removed or executed; narrower rules and protected names hold inside wider grants")
 	c.platformGap(policy.AxisFs, "what is not granted is hidden",
 		"the server cannot open a file that is not granted, but it can find out whether a name that it guesses exists")

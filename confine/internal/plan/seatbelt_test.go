@@ -54,6 +54,13 @@ var macs = []aMac{
 	}},
 	{"call", func(p *policy.Profile, f *features.Facts) { aCall(p, f) }},
 	{"bun", func(p *policy.Profile, f *features.Facts) { p.ListOnly = []string{"/home", "/home/u"} }},
+	{"other_volume", func(p *policy.Profile, f *features.Facts) {
+		f.Proof.Volume = 7
+		for i := range p.Entries {
+			p.Entries[i].ID.Dev = 7
+		}
+		p.Entries[0].ID.Dev, p.Entries[1].ID.Dev, p.Entries[3].ID.Dev, p.Entries[3].Origin = 8, 8, 9, policy.OriginBaseline
+	}},
 	{"no_directory", func(p *policy.Profile, f *features.Facts) { p.Dir = "/" }},
 	{"read_only", func(p *policy.Profile, f *features.Facts) { p.Entries[0].Rights = policy.Read }},
 	{"layered", func(p *policy.Profile, f *features.Facts) {
