@@ -176,7 +176,7 @@ func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
 // a descriptor of the client's, where the descriptor supports deadlines (see the package
 // comment). last runs before the last record is saved.
 func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func()) {
-	c.told.queue.End()
+	c.EndMessages()
 	done := make(chan struct{})
 	go func() {
 		c.Tasks.Wait()

@@ -35,6 +35,9 @@ func (c *Client) tellRefused(look, last bool) {
 	}
 }
 
+// EndMessages ends the task that sends log messages for goroutines that must not wait for the client.
+func (c *Client) EndMessages() { c.told.queue.End() }
+
 // WarnRefused sends a log message about a refusal, if the client has asked for that. call is the request
 // whose answer is about to be sent, or nil: then WarnRefused does not wait for the client. A client of
 // logging/setLevel is told once of refusals that are alike. A modern request that asks is told of its

@@ -203,6 +203,7 @@ func TestClientLeavesUnread(t *testing.T) {
 func idleSession(t *testing.T, s session.Session, o Options) *statelessSession {
 	running := newStatelessSession(s, o)
 	t.Cleanup(func() {
+		running.client.EndMessages()
 		close(running.client.Finished)
 		<-running.client.Saved
 		running.client.Stderr.Close(time.Second, time.Second)
