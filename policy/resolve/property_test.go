@@ -283,7 +283,7 @@ func TestFindAgainstKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range int64(40) {
+	for seed := range int64(testkit.Rounds(15, 40, 100)) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, plainNames}
 		dir := filepath.Join(root, fmt.Sprint(seed))
 		for range 30 {
