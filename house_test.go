@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
 	"confine/jailed": {module + "confine", module + "internal/homelinks", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
+	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", module + "confine/egress/learning", module + "confine/egress/names", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/refusals":   {module + "policy", module + "diagnostics", "golang.org/x/time/rate"},
@@ -73,6 +73,8 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsclient", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/tlsclient":  {module + "confine/egress/tlsworker"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},
+	"confine/egress/learning":   {module + "policy"},
+	"confine/egress/names":      {module + "policy", "golang.org/x/net/dns/dnsmessage"},
 	"confine/egress/front":      {module + "confine/egress/http1", "confine/egress/packet", module + "policy"},
 	"confine/egress/packet":     {}, // and neither os nor syscall: see pure
 	"confine/egress/http1":      {}, // and neither os nor syscall: see pure

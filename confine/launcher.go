@@ -53,13 +53,23 @@ type Launcher struct {
 	CertainReads bool
 
 	// Observe, if it is not nil, is called for what the program does with files, programs and sockets,
-	// whether it was granted or refused; the network's part is the gateway's. CertainReads goes with it.
+	// whether it was granted or refused, and for what it asks of the network. CertainReads goes with it.
 	// One call comes after the other, each before the program's own call has returned. Equal observations
 	// are counted: see Process.ObserveAfresh. Observe must return soon, and call no method of the process.
 	//
 	// An observation is a record, and never a permission: the program can change the arguments of a
 	// call that only reads or executes after they were looked at.
 	Observe func(policy.Observation)
+
+	// ClosedNetwork gives the program a network in which nothing is looked up, dialled or sent, whatever the
+	// rules of the profile grant: each name has an address, each connection is accepted, read for a moment
+	// and reset. Observe gets what was asked for. Where that cannot be, the program has no network at all, and a
+	// note of the plan says so.
+	ClosedNetwork bool
+
+	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program
+	// connects to it by its name: see egress.Options. Where connections cannot be held for that, there is a gap.
+	AskHost func(ctx context.Context, host string, port int) bool
 
 	// Kept are the files in which the jail's supervisor keeps the user's files before the program
 	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.
@@ -93,14 +103,20 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	return l.compileOn(p, f)
 }
 
-func (l Launcher) watch() spec.Watch {
+func (l Launcher) watching() (w planpkg.Watching) {
 	switch {
 	case l.Observe != nil:
-		return spec.WatchAll
+		w.Calls = spec.WatchAll
 	case l.CertainReads:
-		return spec.WatchReads
+		w.Calls = spec.WatchReads
 	}
-	return spec.WatchNothing
+	switch {
+	case l.ClosedNetwork:
+		w.Network = planpkg.NetworkClosed
+	case l.AskHost != nil:
+		w.Network = planpkg.NetworkAsked
+	}
+	return w
 }
 
 func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
@@ -113,7 +129,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	plan := planpkg.CompileWatched(p, f, l.watch())
+	plan := planpkg.CompileWatched(p, f, l.watching())
 	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
@@ -200,7 +216,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	if p.Spec.Watch != l.watch() {
+	if w := l.watching(); p.Spec.Watch != w.Calls || p.Network != w.Network {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l)

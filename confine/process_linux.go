@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"context"
 	"os"
 	"path"
 	"slices"
@@ -46,6 +47,8 @@ type Process struct {
 	keeping    requests                 // of KeepOpen
 	watching   requests                 // of ObserveAfresh
 	observe    func(policy.Observation) // Launcher.Observe
+	observing  sync.Mutex               // one call of observe comes after the other
+	askHost    func(ctx context.Context, host string, port int) bool
 	closeDone  sync.Once
 	inCgroup   bool // it has a cgroup, which this process removes
 

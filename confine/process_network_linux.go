@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -74,6 +75,14 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 		}
 	}
 	options.StartTLS = gateway.ProxyTLS(profile)
+	options.Closed, options.Ask = p.plan.Network == plan.NetworkClosed, p.askHost
+	if p.observe != nil {
+		options.Observe = func(o policy.Observation) {
+			p.observing.Lock()
+			defer p.observing.Unlock()
+			p.observe(o)
+		}
+	}
 	p.gateway = egress.New(options)
 	return nil
 }

@@ -97,6 +97,8 @@ func (p *Process) reportObservation(m spec.Event) {
 		}
 	}
 	o.Discarded = !o.Refused && writes(m.Detail) && p.discards(m.Target)
+	p.observing.Lock()
+	defer p.observing.Unlock()
 	p.observe(o)
 }
 

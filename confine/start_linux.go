@@ -61,7 +61,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	p.process.interceptor = interceptor
-	p.process.plan, p.process.observe = plan, l.Observe
+	p.process.plan, p.process.observe, p.process.askHost = plan, l.Observe, l.AskHost
 	request := startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}
 	if l.BeforeExec != nil {
 		request.beforeExec = func() error { return l.BeforeExec(ctx) }

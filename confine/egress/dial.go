@@ -28,6 +28,7 @@ func (r *refusal) Error() string { return reasonTexts[r.why] + ": " + r.detail }
 
 // dialer connects to granted hosts.
 type dialer struct {
+	closed   bool // it dials nothing
 	rules    *ruleSet
 	lookups  *lookupCache
 	failures *failureLog
@@ -145,6 +146,9 @@ func (v *dialer) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net
 }
 
 func (v *dialer) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
+	if v.closed {
+		return nil, errClosed
+	}
 	n := net.Dialer{ControlContext: v.rules.checkSocket}
 	return n.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
 }

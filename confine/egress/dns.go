@@ -11,13 +11,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/time/rate"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
+	"github.com/mcp-jail/mcp-jail/confine/egress/names"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
-	answerTTL  = 30   // seconds
-	answerSize = 1232 // bytes that answers may have over UDP (EDNS)
-
 	// A wildcard grants every name below it, and a query tells the domain's owner the name.
 	// So these names could carry data out. These limits bound their length and rate.
 	maxBelowWildcard = 100
@@ -28,29 +27,32 @@ const (
 // nameServer resolves names for the jail.
 type nameServer struct {
 	dialer   *dialer
-	fakeIPs  *fakeIPPool
+	fakeIPs  *names.Pool
 	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	denials  *denialLog
+	observed *learning.Observations
 	sent     *byteCount
 	life     *lifetime
+	closed   bool // each name has an address, and nothing is looked up
+	asks     bool // so has each name that no rule is about
 }
 
 // Answer answers one DNS message. It returns nil for a message that gets no answer. It may
 // take seconds. A name that is not granted does not exist; Answer records the refusal.
 func (g *Gateway) Answer(message []byte) []byte {
-	q, err := parseQuery(message)
+	q, err := names.ParseQuery(message)
 	switch {
-	case err != nil && err != errQuestion || q.Response:
+	case err != nil && err != names.ErrQuestion || q.Response:
 		return nil
 	case q.OpCode != 0:
-		return query{Header: q.Header}.answer(dnsmessage.RCodeNotImplemented, nil)
+		return names.Query{Header: q.Header}.Answer(dnsmessage.RCodeNotImplemented, nil)
 	case err != nil:
-		return q.answer(dnsmessage.RCodeFormatError, nil)
+		return q.Answer(dnsmessage.RCodeFormatError, nil)
 	case q.Class != dnsmessage.ClassINET:
-		return q.answer(dnsmessage.RCodeRefused, nil)
+		return q.Answer(dnsmessage.RCodeRefused, nil)
 	}
 	body, code := g.names.resolve(q.Question)
-	return q.answer(code, body)
+	return q.Answer(code, body)
 }
 
 // resolve answers a question. A granted name has one IPv4 address and no other record. It
@@ -72,7 +74,8 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 	if err != nil {
 		host = strconv.Quote(name) // it may hold any byte
 	}
-	if len(ports) == 0 {
+	unasked := err == nil && len(ports) == 0 && (n.closed || n.asks) && !isAddress(host)
+	if len(ports) == 0 && !unasked {
 		n.denials.denyName(host, policy.DeniedNotGranted, "")
 		return nil, dnsmessage.RCodeNameError
 	}
@@ -86,18 +89,29 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 		}
 		return nil, dnsmessage.RCodeNameError
 	case isNotFound(err):
+		n.observed.Record(opResolve, host, policy.Observation{Absent: true})
 		return nil, dnsmessage.RCodeNameError
 	case err != nil:
 		return nil, dnsmessage.RCodeServerFailure
 	}
+	n.observed.Record(opResolve, host, policy.Observation{})
 	if q.Type != dnsmessage.TypeA {
 		return nil, dnsmessage.RCodeSuccess
 	}
 	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
 }
 
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// assignAddress returns the address of a name. A name that is granted on no port is not looked up.
 func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
-	if !n.fakeIPs.has(host) && !n.dialer.lookups.has(host) {
+	if len(ports) == 0 && (n.closed || n.asks) {
+		return n.assign(host, nil)
+	}
+	if !n.fakeIPs.Has(host) && !n.dialer.lookups.has(host) {
 		if err := n.limitNewName(host); err != nil {
 			return netip.Addr{}, err
 		}
@@ -117,9 +131,13 @@ func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error)
 	} else if !proxied {
 		return netip.Addr{}, err
 	}
-	addr, ok := n.fakeIPs.assign(host, allowed)
+	return n.assign(host, allowed)
+}
+
+func (n *nameServer) assign(host string, real []netip.Addr) (netip.Addr, error) {
+	addr, ok := n.fakeIPs.Assign(host, real)
 	if !ok {
-		return addr, &refusal{policy.DeniedLimit, fmt.Sprintf("%d names are in use", n.fakeIPs.max)}
+		return addr, &refusal{policy.DeniedLimit, fmt.Sprintf("%d names are in use", n.fakeIPs.Max)}
 	}
 	return addr, nil
 }
@@ -139,7 +157,7 @@ func (n *nameServer) usesProxy(host string, ports []int) bool {
 // characters count as bytes that are sent.
 func (n *nameServer) limitNewName(host string) error {
 	below := len(host)
-	for _, r := range n.dialer.rules.all {
+	for _, r := range n.dialer.rules.all() {
 		switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
 		case !r.Allow:
 		case !wild && r.Host == host:
@@ -188,7 +206,7 @@ func (n *nameServer) resolveReverse(kind dnsmessage.Type, name string) (dnsmessa
 		b[3-i] = byte(n)
 	}
 	addr := netip.AddrFrom4(b)
-	host, ok := n.fakeIPs.host(addr)
+	host, ok := n.fakeIPs.Host(addr)
 	if isLocalhost(addr) {
 		host, ok = "localhost", true
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/names"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -178,7 +179,7 @@ func TestMalformedQueries(t *testing.T) {
 		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
 	}))
 	var m dnsmessage.Message
-	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != answerSize {
+	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != names.AnswerSize {
 		t.Errorf("EDNS: %+v, %v", m, err)
 	}
 }
@@ -286,7 +287,7 @@ func FuzzAnswer(f *testing.F) {
 		if err := m.Unpack(answer); err != nil {
 			t.Fatalf("%x: %v", answer, err)
 		}
-		if !m.Response || query[0] != answer[0] || query[1] != answer[1] || len(m.Questions) > 1 || len(answer) > answerSize {
+		if !m.Response || query[0] != answer[0] || query[1] != answer[1] || len(m.Questions) > 1 || len(answer) > names.AnswerSize {
 			t.Errorf("%x: %+v", query, m)
 		}
 		for host := range up.asked {

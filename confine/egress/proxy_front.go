@@ -77,7 +77,7 @@ func (g *Gateway) connect(c *front.Client) {
 		g.denials.record(opConnect, strconv.Quote(policy.Abbreviate(c.Host)), 0, policy.DeniedNotGranted, err.Error())
 		c.Answer(&front.Error{Text: err.Error()})
 		return
-	case !d.granted():
+	case !d.granted() && !g.consents(&d):
 		g.denials.deny(&d, d.why, d.detail)
 		c.Answer(&front.Error{Text: d.ungranted()})
 		return
@@ -157,9 +157,9 @@ func (g *Gateway) checkRequest(d *destination, r *http1.ProxyRequest) ([]byte, e
 	return r.Head(err != nil || name != d.host), nil
 }
 
-func (d *destination) endpoint() string {
-	return net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))
-}
+func (d *destination) endpoint() string { return endpoint(d.host, int(d.to.Port())) }
+
+func endpoint(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
 // ungranted returns the text for a destination that is not granted.
 func (d *destination) ungranted() string {

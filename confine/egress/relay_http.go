@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
+	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -27,6 +28,7 @@ func (r *relay) relayRequests() error {
 		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.Hosts); why != "" {
 			return &refusal{why, detail}
 		}
+		r.observeRequest(head)
 		if _, err := r.Write(head); err != nil {
 			return err
 		}
@@ -50,6 +52,13 @@ func (r *relay) relayRequests() error {
 		if r.single {
 			return r.awaitEnd(b)
 		}
+	}
+}
+
+// observeRequest records the request whose request line b begins with.
+func (r *relay) observeRequest(b []byte) {
+	if request := learning.RequestIn(b); request != "" {
+		r.g.observed.Record(opRequest, r.d.endpoint(), policy.Observation{Scheme: r.protocol.scheme(), Request: request})
 	}
 }
 

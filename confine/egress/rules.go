@@ -6,16 +6,37 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ruleSet decides by the rules of one jail. It does not change.
+// ruleSet decides by the rules of one jail. Only answers of Options.Ask add rules.
 type ruleSet struct {
-	all     []policy.NetRule
-	ports   []uint16
+	list    atomic.Pointer[ruleList]
+	adding  sync.Mutex
 	isLocal func(netip.Addr) (bool, error)
+}
+
+// ruleList does not change.
+type ruleList struct {
+	all   []policy.NetRule
+	ports []uint16
+}
+
+func (s *ruleSet) set(rules []policy.NetRule) { s.list.Store(&ruleList{rules, Ports(rules)}) }
+
+func (s *ruleSet) all() []policy.NetRule { return s.list.Load().all }
+
+// grant adds a rule, once.
+func (s *ruleSet) grant(r policy.NetRule) {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if all := s.all(); !slices.ContainsFunc(all, func(old policy.NetRule) bool { return old.Host == r.Host && old.Port == r.Port && old.Where == r.Where }) {
+		s.set(append(slices.Clone(all), r))
+	}
 }
 
 // Ports returns the TCP ports on which a jail needs a listener: the ports of the rules that
@@ -40,7 +61,7 @@ func Ports(rules []policy.NetRule) []uint16 {
 // "localhost" unless a rule names the address.
 func (s *ruleSet) addressName(addr netip.Addr, port int) string {
 	name := addr.String()
-	if isLocalhost(addr) && !slices.ContainsFunc(s.all, func(r policy.NetRule) bool {
+	if isLocalhost(addr) && !slices.ContainsFunc(s.all(), func(r policy.NetRule) bool {
 		return r.Host == name && r.Covers(name, port)
 	}) {
 		return "localhost"
@@ -53,9 +74,9 @@ func isLocalhost(a netip.Addr) bool {
 }
 
 func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
-	rule, ok := policy.MatchNet(s.all, host, scheme, port, "", "")
+	rule, ok := policy.MatchNet(s.all(), host, scheme, port, "", "")
 	switch {
-	case policy.AnyNeedsInterception(s.all, host, scheme, port):
+	case policy.AnyNeedsInterception(s.all(), host, scheme, port):
 		return verdictIntercept, rule
 	case ok:
 		return verdictPass, rule
@@ -68,11 +89,11 @@ func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok boo
 	if err != nil {
 		return "cannot be compared with this host's own: " + err.Error(), false
 	}
-	return policy.CheckAddress(s.all, addr, port, own)
+	return policy.CheckAddress(s.all(), addr, port, own)
 }
 
 func (s *ruleSet) grantedPorts(host string) (ports []int) {
-	for _, port := range s.ports {
+	for _, port := range s.list.Load().ports {
 		for _, p := range protocols {
 			if v, _ := s.evaluate(host, p.scheme(), int(port)); v == verdictPass || v == verdictIntercept && p != protoOther {
 				ports = append(ports, int(port))
@@ -180,7 +201,7 @@ type destination struct {
 func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
 	to = netip.AddrPortFrom(addr, to.Port())
-	if host, ok := g.names.fakeIPs.host(addr); ok {
+	if host, ok := g.names.fakeIPs.Host(addr); ok {
 		return g.rules.decideName(host, to)
 	}
 	return g.rules.decideAddress(to)

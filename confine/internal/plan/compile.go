@@ -18,13 +18,24 @@ import (
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts) *Plan {
-	return CompileWatched(p, f, spec.WatchNothing)
+	return CompileWatched(p, f, Watching{})
+}
+
+// Watching is what a launcher wants to know of a server, beyond what a session needs.
+type Watching struct {
+	Calls   spec.Watch
+	Network Network
 }
 
 // CompileWatched is Compile for a server that is watched. If its calls cannot be, that is a gap.
-func CompileWatched(p *policy.Profile, f features.Facts, watch spec.Watch) *Plan {
+func CompileWatched(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	p, notes := withoutWrites(p, f)
-	c := compiler{p: ownProfile(p, f), f: f, watch: watch, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
+	p, own, note := learning(watching.Network, p, f)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Calls, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
+	c.asked(watching.Network)
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -291,6 +302,7 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // other differences that the server sees
+	Network  Network
 	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
 	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.

@@ -71,12 +71,17 @@ func withoutWrites(p *policy.Profile, f features.Facts) (own *policy.Profile, no
 		notes = append(notes, "the server may not write to "+e.Path+": what it writes there could not be thrown away at the end ("+can.Detail+")")
 	}
 	if own != p {
-		own.Env = slices.Clone(p.Env)
-		for i, v := range own.Env {
-			if v.Name == policy.StatementVar {
-				own.Env[i].Value = string(statement.New(own).Encode())
-			}
-		}
+		restate(own)
 	}
 	return own, notes
+}
+
+// restate has a changed profile tell the server what holds now.
+func restate(p *policy.Profile) {
+	p.Env = slices.Clone(p.Env)
+	for i, v := range p.Env {
+		if v.Name == policy.StatementVar {
+			p.Env[i].Value = string(statement.New(p).Encode())
+		}
+	}
 }

@@ -26,7 +26,7 @@ func TestPlanWatch(t *testing.T) {
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Rights == 0 })
 		off := Compile(p, f)
 		for _, watch := range []spec.Watch{spec.WatchReads, spec.WatchAll} {
-			on := CompileWatched(p, f, watch)
+			on := CompileWatched(p, f, Watching{Calls: watch})
 			if off.Spec.Watch != spec.WatchNothing || on.Spec.Watch != watch || !off.CanWatch() || !on.CanWatch() {
 				t.Errorf("%s: %v and %v", name, off.Spec.Watch, on.Spec.Watch)
 			}
@@ -39,7 +39,7 @@ func TestPlanWatch(t *testing.T) {
 			}
 			without := f
 			without.SeccompNotify = features.Unavailable("left out", "")
-			if plan := CompileWatched(p, without, watch); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.Watch != spec.WatchNothing {
+			if plan := CompileWatched(p, without, Watching{Calls: watch}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.Watch != spec.WatchNothing {
 				t.Errorf("%s, %d, without a supervisor: %+v", name, watch, plan.Gaps)
 			}
 			if slices.ContainsFunc(Compile(p, without).Gaps, isWatch) {
@@ -48,7 +48,7 @@ func TestPlanWatch(t *testing.T) {
 		}
 	}
 	for _, watch := range []spec.Watch{spec.WatchNothing, spec.WatchReads, spec.WatchAll} {
-		if plan := CompileWatched(plantest.Profile(), plantest.Mac(), watch); slices.ContainsFunc(plan.Gaps, isWatch) != (watch != spec.WatchNothing) || plan.CanWatch() {
+		if plan := CompileWatched(plantest.Profile(), plantest.Mac(), Watching{Calls: watch}); slices.ContainsFunc(plan.Gaps, isWatch) != (watch != spec.WatchNothing) || plan.CanWatch() {
 			t.Errorf("on macOS, %d: %+v", watch, plan.Gaps)
 		}
 	}

@@ -1,4 +1,4 @@
-package egress
+package names
 
 import (
 	"errors"
@@ -6,26 +6,32 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// errQuestion rejects a DNS message that does not hold exactly one readable question.
-var errQuestion = errors.New("not a DNS message with one question")
+// AnswerSize is how many bytes answers may have over UDP (EDNS).
+const AnswerSize = 1232
 
-// query is a DNS message that asks a question (RFC 1035 4.1).
-type query struct {
+const answerTTL = 30 // seconds
+
+// ErrQuestion rejects a DNS message that does not hold exactly one readable question.
+var ErrQuestion = errors.New("not a DNS message with one question")
+
+// Query is a DNS message that asks a question (RFC 1035 4.1).
+type Query struct {
 	dnsmessage.Header
 	dnsmessage.Question
 	edns bool // it has an OPT record, so its answer needs one too
 }
 
-func parseQuery(b []byte) (q query, err error) {
+// ParseQuery reads a message. With ErrQuestion, the header is set.
+func ParseQuery(b []byte) (q Query, err error) {
 	var p dnsmessage.Parser
 	if q.Header, err = p.Start(b); err != nil {
 		return q, err
 	}
 	if q.Question, err = p.Question(); err != nil || !isSpelledOut(b) {
-		return query{Header: q.Header}, errQuestion
+		return Query{Header: q.Header}, ErrQuestion
 	}
 	if _, err := p.Question(); err != dnsmessage.ErrSectionDone {
-		return query{Header: q.Header}, errQuestion
+		return Query{Header: q.Header}, ErrQuestion
 	}
 	q.edns = hasOPT(&p)
 	return q, nil
@@ -61,8 +67,8 @@ func hasOPT(p *dnsmessage.Parser) bool {
 	}
 }
 
-// answer returns the packed answer to q. body is its only record, or nil for none.
-func (q query) answer(code dnsmessage.RCode, body dnsmessage.ResourceBody) []byte {
+// Answer returns the packed answer to q. body is its only record, or nil for none.
+func (q Query) Answer(code dnsmessage.RCode, body dnsmessage.ResourceBody) []byte {
 	m := dnsmessage.Message{Header: dnsmessage.Header{
 		ID: q.ID, Response: true, OpCode: q.OpCode, RecursionDesired: q.RecursionDesired, RecursionAvailable: true, RCode: code,
 	}}
@@ -75,7 +81,7 @@ func (q query) answer(code dnsmessage.RCode, body dnsmessage.ResourceBody) []byt
 	}
 	if q.edns {
 		var h dnsmessage.ResourceHeader
-		h.SetEDNS0(answerSize, dnsmessage.RCodeSuccess, false)
+		h.SetEDNS0(AnswerSize, dnsmessage.RCodeSuccess, false)
 		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
 	}
 	b, err := m.Pack()

@@ -1,4 +1,4 @@
-package egress
+package names
 
 import (
 	"net/netip"
@@ -8,32 +8,32 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// fakeIPPool assigns an address to each name that a jail has resolved. Each name has one
+// Pool assigns an address to each name that a jail has resolved. Each name has one
 // address, and no two names share one. A name keeps its address while it is in use, so the
 // address of a connection identifies the name, whatever the name resolves to by then.
 //
 // The address is the name's real IPv4 address where possible, because some programs refuse
 // to connect to an address that looks like their own host. Otherwise the pool allocates an
 // address of 127.64.0.0/10.
-type fakeIPPool struct {
+type Pool struct {
 	mu      sync.Mutex
-	byHost  map[string]*fakeIP
-	byAddr  map[netip.Addr]*fakeIP
+	byHost  map[string]*entry
+	byAddr  map[netip.Addr]*entry
 	inRules map[netip.Addr]bool // addresses that rules name
 	last    uint32              // offset in 127.64.0.0/10 of the last allocated address
-	max     int
+	Max     int                 // names with an address at once
 }
 
-type fakeIP struct {
+type entry struct {
 	host string
 	addr netip.Addr
 	used time.Time
 }
 
 const (
-	fakeIPBits  = 22               // bits of an offset in 127.64.0.0/10
+	poolBits    = 22               // bits of an offset in 127.64.0.0/10
 	minNameIdle = 10 * time.Minute // unused for this long, a name may be evicted
-	fakeIPBase  = 127<<24 | 64<<16 // 127.64.0.0
+	poolBase    = 127<<24 | 64<<16 // 127.64.0.0
 )
 
 // reservedPrefixes are addresses with a meaning of their own in the jail. No name gets one.
@@ -44,8 +44,9 @@ var reservedPrefixes = [...]netip.Prefix{
 	netip.MustParsePrefix("224.0.0.0/3"),
 }
 
-func newFakeIPPool(rules []policy.NetRule, max int) *fakeIPPool {
-	n := &fakeIPPool{byHost: map[string]*fakeIP{}, byAddr: map[netip.Addr]*fakeIP{}, inRules: map[netip.Addr]bool{}, max: max}
+// NewPool returns a pool for at most max names. No name gets an address that a rule names.
+func NewPool(rules []policy.NetRule, max int) *Pool {
+	n := &Pool{byHost: map[string]*entry{}, byAddr: map[netip.Addr]*entry{}, inRules: map[netip.Addr]bool{}, Max: max}
 	for _, r := range rules {
 		if a, err := netip.ParseAddr(r.Host); err == nil {
 			n.inRules[a] = true
@@ -54,9 +55,9 @@ func newFakeIPPool(rules []policy.NetRule, max int) *fakeIPPool {
 	return n
 }
 
-// assign returns the address of a name. A new name gets one of real, or an allocated one.
+// Assign returns the address of a name. A new name gets one of real, or an allocated one.
 // ok is false if too many names are in use.
-func (n *fakeIPPool) assign(host string, real []netip.Addr) (addr netip.Addr, ok bool) {
+func (n *Pool) Assign(host string, real []netip.Addr) (addr netip.Addr, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
@@ -64,10 +65,10 @@ func (n *fakeIPPool) assign(host string, real []netip.Addr) (addr netip.Addr, ok
 		e.used = now
 		return e.addr, true
 	}
-	if len(n.byHost) >= n.max && !n.evict(now) {
+	if len(n.byHost) >= n.Max && !n.evict(now) {
 		return netip.Addr{}, false
 	}
-	e := &fakeIP{host: host, used: now}
+	e := &entry{host: host, used: now}
 	for _, a := range real {
 		if n.isFree(a) {
 			e.addr = a
@@ -81,7 +82,7 @@ func (n *fakeIPPool) assign(host string, real []netip.Addr) (addr netip.Addr, ok
 	return e.addr, true
 }
 
-func (n *fakeIPPool) isFree(a netip.Addr) bool {
+func (n *Pool) isFree(a netip.Addr) bool {
 	if !a.Is4() || n.inRules[a] || n.byAddr[a] != nil {
 		return false
 	}
@@ -95,10 +96,10 @@ func (n *fakeIPPool) isFree(a netip.Addr) bool {
 
 // allocate returns an address of 127.64.0.0/10 that no name has. There are more of these
 // addresses than names, so the loop ends.
-func (n *fakeIPPool) allocate() netip.Addr {
+func (n *Pool) allocate() netip.Addr {
 	for {
-		n.last = n.last%(1<<fakeIPBits-2) + 1
-		v := fakeIPBase + n.last
+		n.last = n.last%(1<<poolBits-2) + 1
+		v := poolBase + n.last
 		a := netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 		if n.byAddr[a] == nil && !n.inRules[a] {
 			return a
@@ -106,8 +107,8 @@ func (n *fakeIPPool) allocate() netip.Addr {
 	}
 }
 
-func (n *fakeIPPool) evict(now time.Time) bool {
-	var oldest *fakeIP
+func (n *Pool) evict(now time.Time) bool {
+	var oldest *entry
 	for _, e := range n.byHost {
 		if oldest == nil || e.used.Before(oldest.used) {
 			oldest = e
@@ -121,7 +122,8 @@ func (n *fakeIPPool) evict(now time.Time) bool {
 	return true
 }
 
-func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
+// Host returns the name that has an address.
+func (n *Pool) Host(a netip.Addr) (string, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e := n.byAddr[a]
@@ -132,7 +134,8 @@ func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
 	return e.host, true
 }
 
-func (n *fakeIPPool) has(host string) bool {
+// Has reports whether a name has an address.
+func (n *Pool) Has(host string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byHost[host] != nil
