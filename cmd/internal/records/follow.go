@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"cmp"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,6 @@ type Follower struct {
 	only    string // the server to follow; "" is every one
 	servers map[string]*followed
 	watch   *watch
-	begun   bool // the first look is over
 }
 
 // followed is the file of refusals of one server.
@@ -46,7 +44,6 @@ const maxRest = 1 << 20
 func Follow(host hostfs.Host, server string) *Follower {
 	f := &Follower{host: host, only: server, servers: map[string]*followed{}, watch: newWatch()}
 	f.Read()
-	f.begun = true
 	return f
 }
 
@@ -125,8 +122,6 @@ func (f *Follower) readServer(servers *private.Dir, name string) (all []diagnost
 		return nil // a session is about to make it
 	}
 	switch {
-	case s.file == nil && !f.begun:
-		now.Seek(0, io.SeekEnd)
 	case s.file == nil:
 	case sameFile(s.file, now):
 		now.Close()
