@@ -105,8 +105,14 @@ func TestFlood(t *testing.T) {
 		in.Variables.Withheld = append(in.Variables.Withheld, fmt.Sprint("W", i))
 	}
 	in.Variables.Mentioned = in.Variables.Withheld
-	for _, able := range []bool{false, true} {
+	for round := range 3 {
+		able := round == 1
 		in.Stateless.Able = able
+		for i := range in.Observations {
+			if round == 2 { // no time tells which was first
+				in.Observations[i].Time = time.Time{}
+			}
+		}
 		r := Learn(in)
 		text := string(r.TOML())
 		other := in

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -120,5 +121,23 @@ func TestKept(t *testing.T) {
 		if got := r.Leaves(in.Observations[i]); got != want {
 			t.Errorf("%s %s: %q, not %q", in.Observations[i].Operation, in.Observations[i].Target, got, want)
 		}
+	}
+}
+
+// TestWritten: the path of a rule leads to the path that was observed, whatever it begins with.
+func TestWritten(t *testing.T) {
+	for p, want := range map[string]string{
+		"/home/u/proj/~x": "./~x", "/home/u/proj/$HOME/x": "./$HOME/x", "/home/u/proj/a b": "a b", "/home/u/~x": "~/~x", "/srv/data/é": "/srv/data/é", "/home/u2/x": "/home/u2/x",
+	} {
+		h := newHost()
+		h["/home/u/proj/$HOME"] = aFile{mode: fs.ModeDir | 0o755}
+		h["/home/u2"] = aFile{mode: fs.ModeDir | 0o755}
+		h[p] = aFile{mode: 0o644}
+		in := h.input(t, policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: p})
+		r := Learn(in)
+		if rules := r.Rules(); len(rules) != 1 || rules[0].Fs.Path != want {
+			t.Errorf("%s:\n%s", p, r.TOML())
+		}
+		h.check(t, in, r)
 	}
 }
