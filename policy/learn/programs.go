@@ -255,12 +255,12 @@ var subcommands = map[string][]string{
 }
 
 var (
-	plainWord = lazy.Regexp(`^-{0,2}[A-Za-z][A-Za-z_-]{0,31}$`)
+	plainWord = lazy.Regexp(`^(-[A-Za-z]{1,3}|--[a-z][a-z-]{0,31}|[a-z][a-z_-]{0,31})$`)
 	plainFile = lazy.Regexp(`^[A-Za-z0-9_./@+-]{1,200}$`)
 )
 
 // isPlainWord reports whether a word is an option or a subcommand. No other word of a server comes into
-// a rule: it may be a secret, or different each time.
+// a rule: it may be a secret, as in mysql -pPASSWORD, or different each time.
 func isPlainWord(w string) bool { return plainWord().MatchString(w) }
 
 func isPlainFile(w string) bool { return w[:min(len(w), 1)] != "-" && plainFile().MatchString(w) }

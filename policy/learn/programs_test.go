@@ -24,6 +24,8 @@ func TestArguments(t *testing.T) {
 		{"uname", "uname -a", "-a"},
 		{"uname", "uname -a | uname -r | uname", " | -a | -r"},
 		{"ls", "ls src", "any"},
+		{"mysql", "mysql -phunter", "any"},
+		{"docker", "docker --token=x ps", "* ps **"},
 		{"curl", "curl -H Authorization:x", "any"},
 		{"rg", "rg -a | rg -b | rg -c | rg -d | rg -e", "any"},
 		{"sh", "sh -c ls", "-c ls"},
