@@ -81,8 +81,8 @@
 //   - [Process.Denials] holds the calls that the supervisor refused or saw refused, the
 //     connections and names that the gateway refused, and the limits that were reached. It has
 //     a refused open only if the filter passes that open to the supervisor. It passes every
-//     open if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray), and
-//     otherwise only opens that write or create.
+//     open if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray) or the
+//     launcher asks for it ([Launcher.CertainReads]), and otherwise only opens that write or create.
 //   - A file that the host replaces by a rename loses its mask. It stays unwritable.
 //   - Before ABI 9, sockets in a granted directory can be connected to. Files can be reached
 //     by their other hard links.

@@ -24,10 +24,10 @@ import (
 // descriptor, and maps of it, count as its open, and a descriptor that came by a socket or from the
 // start is none. openat2 and io_uring do not exist in a jail, and open_by_handle_at is refused.
 
-// passRead hands an open that only reads to a worker, which looks at it and lets it continue. A
-// filesystem that hangs holds up a worker then, and not the receiver.
+// passRead looks at an open that only reads, and lets it continue. If that could wait for a
+// filesystem, a worker does it: one that hangs holds up a worker then, and not the receiver.
 func (m *Mediator) passRead(r *Request) {
-	if m.args.read(r) != 0 { // the kernel finds the same fault
+	if m.args.read(r) != 0 || m.watchCached(r) { // the kernel finds the same fault
 		r.close()
 		m.Listener.Continue(r.N.Id)
 		return
@@ -36,9 +36,47 @@ func (m *Mediator) passRead(r *Request) {
 	m.pass(r)
 }
 
-// watchRead looks at an open that only reads.
+// resolveCached is RESOLVE_CACHED of openat2(2), since Linux 5.12.
+const resolveCached = 0x20
+
+// watchCached looks at an open that only reads, of a name that the kernel finds without asking a
+// filesystem. It returns false if a worker must look: the name is nowhere, or leads through a link
+// of /proc, or is not in the kernel's cache.
+func (m *Mediator) watchCached(r *Request) bool {
+	base := r.bases[0]
+	if base < 0 {
+		base = unix.AT_FDCWD // the name is absolute
+	}
+	fd, err := unix.Openat2(base, r.names[0], &unix.OpenHow{
+		Flags:   uint64(unix.O_PATH | unix.O_CLOEXEC | r.openFlags()&unix.O_NOFOLLOW),
+		Resolve: unix.RESOLVE_NO_MAGICLINKS | resolveCached,
+	})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Statx_t
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st) != nil {
+		return false
+	}
+	full, errno := m.judge.pathOfFD(fd)
+	if errno != 0 || !path.IsAbs(full) || strings.HasSuffix(full, " (deleted)") {
+		return false
+	}
+	if mode := uint32(st.Mode); mode&unix.S_IFMT != unix.S_IFLNK { // with O_NOFOLLOW, the open of a link fails
+		m.watchFound(r, full, mode, 0)
+	}
+	return true
+}
+
+// watchRead looks at an open that only reads, as a worker.
 func (m *Mediator) watchRead(r *Request, w *resolver) {
 	full, mode, errno := m.target(r, w)
+	m.watchFound(r, full, mode, errno)
+}
+
+// watchFound reports an open of a path that target found.
+func (m *Mediator) watchFound(r *Request, full string, mode uint32, errno syscall.Errno) {
 	switch {
 	case full == "" || isOwn(full):
 		return
