@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateful"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -30,6 +31,10 @@ type CallObserver = session.CallObserver
 
 // DenialAsker is a Process whose jail refuses without telling.
 type DenialAsker = session.DenialAsker
+
+// CertainReads reports whether the session wants a start whose jail records refused reads
+// (confine.Launcher.CertainReads): that of the call after a failure whose cause is only possible.
+func CertainReads(ctx context.Context) bool { return certain.Reads(ctx) }
 
 // DiagnosedError is the error of a Launcher that knows what to tell the client.
 type DiagnosedError = session.DiagnosedError
@@ -59,6 +64,7 @@ func GapFailure(server string, line []string, e *confine.GapError) diagnostics.D
 // Jail returns a Launcher that starts jails.
 func Jail(l confine.Launcher) Launcher {
 	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+		l.CertainReads = l.CertainReads || CertainReads(ctx)
 		proc, err := l.Start(ctx, p, stdio)
 		if err != nil {
 			return nil, err // not a Process that holds a nil pointer

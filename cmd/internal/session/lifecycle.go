@@ -58,9 +58,10 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 }
 
 // start starts a process of the session by launch. It keeps what the process changes, if the policy
-// has undo.
+// has undo. A jail that the session asks for records refused reads.
 func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *policy.Profile, launch func(confine.Launcher, *policy.Profile) (*confine.Process, error)) (lifecycle.Process, error) {
 	t := f.Target()
+	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().Package.Check(ctx)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -79,6 +80,7 @@ func (s *Server) denials(since time.Time) []policy.Denial {
 	}
 	slices.SortStableFunc(out, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
 	s.Client.usual.classify(out, s.FirstCall.at.Load())
+	certain.Classify(s.CertainReads, out, s.FirstCall.at.Load())
 	return out
 }
 

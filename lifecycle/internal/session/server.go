@@ -34,7 +34,6 @@ type Server struct {
 	FirstCall      onceTime                 // when the first call was sent
 	LoginSaid      chan struct{}            // gets a value when stderr may say that the server waits for a login
 	Quiet          atomic.Bool              // no request waits for the process: its failures are not announced
-	Stateless      bool                     // other processes run beside it: see diagnostics.Evidence
 	Unset          []string                 // variables that are granted and not set
 	Statement      []byte                   // what messages tell the server about its policy; nil: nothing
 	RootsMode      string                   // RootsOff, RootsNarrow or RootsAdvertise
@@ -46,6 +45,10 @@ type Server struct {
 	seen           refusals.Seen
 	asking         atomic.Bool // see askLater
 	unasked        time.Time   // the refusals since then were not asked for; the goroutine that reads the server uses it
+
+	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
+	// refused reads (package certain).
+	Stateless, CertainReads bool
 }
 
 func (s *Server) Init(c *Client, p *policy.Profile) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -58,13 +59,14 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // AnnotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to
 // tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
 // result it also adds a text block if we can say something about the failure. To an error it adds
-// the diagnosis, in data, and its sentence, in message. It adds nothing else.
-func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+// the diagnosis, in data, and its sentence, in message. It adds nothing else. It returns how sure the
+// diagnosis of a failed call is, and "" for a call that did not fail.
+func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) (sure diagnostics.Attribution) {
 	failed := e.IsError || e.Error.Present()
 	if !failed {
 		s.Client.usual.learnPorts(s.unanswered(c.Start, c.Start))
-		if len(s.denials(c.Start)) == 0 {
-			return
+		if len(certain.Without(s.CertainReads, s.denials(c.Start))) == 0 {
+			return ""
 		}
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
@@ -76,15 +78,16 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	if failed {
 		ev.Text = FailureText(f, e)
 	} else {
-		ev.Unanswered = nil
+		ev.Unanswered, ev.Denials = nil, certain.Without(s.CertainReads, ev.Denials)
 	}
 	d := diagnostics.Diagnose(ev)
 	if failed {
 		s.askLater(&ev, &d, c.Start)
+		sure = d.Attribution
 	}
 	if d.Silent() {
 		s.recordDiagnosis(d)
-		return
+		return sure
 	}
 	switch usual := !slices.ContainsFunc(ev.Denials, func(d policy.Denial) bool { return !d.Background }); {
 	case d.Cause == "":
@@ -98,7 +101,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 	if e.Error.Present() {
 		addDiagnosisToError(f, e, d)
-		return
+		return sure
 	}
 	if meta := d.ResultMeta(); len(meta) > 0 {
 		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
@@ -110,6 +113,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
 		}
 	}
+	return sure
 }
 
 // AnnotateError adds the diagnosis of an error to the server's answer to any other request, if

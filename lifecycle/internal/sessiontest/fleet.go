@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -34,6 +35,7 @@ type Fleet struct {
 	Mu    sync.Mutex
 	Procs []*fakeProcess
 	Tools []string // of the processes, in the order of their start
+	sure  []bool   // certain.Reads of their starts
 	where []string // their working directories, which are only told
 }
 
@@ -71,7 +73,7 @@ func (f *Fleet) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdi
 	proc := &fakeProcess{server: started, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool]}}
 	f.Procs = append(f.Procs, proc)
 	f.Tools = append(f.Tools, p.Tool)
-	f.where = append(f.where, p.Dir)
+	f.where, f.sure = append(f.where, p.Dir), append(f.sure, certain.Reads(ctx))
 	go func() {
 		started.Wait()
 		close(proc.done)
@@ -101,6 +103,19 @@ func (f *Fleet) Dirs(tool string) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// Certain reports for each process of a tool, in the order of their start, whether its jail was to
+// record refused reads.
+func (f *Fleet) Certain(tool string) (sure []bool) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for i, t := range f.Tools {
+		if t == tool {
+			sure = append(sure, f.sure[i])
+		}
+	}
+	return sure
 }
 
 // Of returns the processes of a tool.

@@ -68,7 +68,7 @@ func shop() {
 	}
 }
 
-const AllTools = "echo,ask,never,crash,progress,forge,forge-log,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,mute,last"
+const AllTools = "echo,ask,never,crash,progress,forge,forge-log,twice,ambiguous,fail,vague,late,big,size,deaf,input,withdraw,behind,mute,last"
 
 func (s *shopkeeper) read() (m shopMessage, ok bool) {
 	line, err := s.in.ReadBytes('\n')
@@ -309,6 +309,12 @@ func (s *shopkeeper) call(m shopMessage) {
 		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
 	case "fail":
 		answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}`)
+	case "vague": // names nothing, unless its arguments are text
+		if len(call.Arguments) == 0 || call.Arguments[0] != '"' {
+			answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"Error: EACCES: permission denied"}]}`)
+			return
+		}
+		answerWith(m.ID, text("well"))
 	case "late": // answers when the call is cancelled
 		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"working","id":%s}}`, m.ID)
 		s.read()

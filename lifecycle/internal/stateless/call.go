@@ -85,7 +85,9 @@ func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientReques
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	w.addExit(&ev)
 	if !session.IsClosed(rq.done) {
-		dp.fail(rq, w.server.DiagnoseCall(rq.call(), ev))
+		d := w.server.DiagnoseCall(rq.call(), ev)
+		dp.session.pool.noteOutcome(w, d.Attribution)
+		dp.fail(rq, d)
 	}
 	return false
 }
@@ -121,5 +123,7 @@ func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Du
 	w.queue.TryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
-	return w.server.DiagnoseCall(rq.call(), ev)
+	d := w.server.DiagnoseCall(rq.call(), ev)
+	dp.session.pool.noteOutcome(w, d.Attribution)
+	return d
 }

@@ -81,7 +81,7 @@ func (dv *discovery) start(ctx context.Context, info *clientInfo) (*worker, *mcp
 	if why != nil {
 		return nil, nil, why
 	}
-	w, why := dv.session.pool.startWorker(ctx, "", t, info, false)
+	w, why := dv.session.pool.startWorker(ctx, "", t, info, startOptions{})
 	if why != nil {
 		return nil, nil, why
 	}

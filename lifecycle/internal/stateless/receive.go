@@ -191,7 +191,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	call := rq.call()
 	if rq.method == "tools/call" {
-		w.server.AnnotateResult(f, e, call)
+		w.session.pool.noteOutcome(w, w.server.AnnotateResult(f, e, call))
 	} else {
 		w.server.AnnotateError(f, e, call)
 	}

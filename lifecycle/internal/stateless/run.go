@@ -104,7 +104,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	s.dispatcher.session, s.dispatcher.client, s.dispatcher.exiting = s, s.client, make(chan struct{}, o.MaxCalls)
 	s.dispatcher.table.init(s.client, o.MaxCalls)
 	s.serverRequests.session, s.serverRequests.client, s.serverRequests.open = s, s.client, map[int64]*serverRequest{}
-	s.pool.session, s.pool.client, s.pool.tools = s, s.client, map[string]*warmTool{}
+	s.pool.session, s.pool.client, s.pool.tools, s.pool.doubtful = s, s.client, map[string]*warmTool{}, map[string]bool{}
 	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	s.discovery.session, s.discovery.client = s, s.client
 	s.discovery.cache.session, s.discovery.cache.tools, s.discovery.cache.taskTools = s, map[string]bool{}, map[string]bool{}

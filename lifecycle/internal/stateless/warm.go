@@ -29,6 +29,7 @@ type pool struct {
 	logLevel      []byte             // params of the last logging/setLevel
 	pastDenials   []policy.Denial    // of workers that are gone
 	pastRemedies  []diagnostics.Hint // for pastDenials
+	doubtful      map[string]bool    // tools: see noteOutcome
 
 	// Of warm workers, also under mu:
 	ready       []*worker
@@ -46,6 +47,36 @@ type warmTool struct {
 	notUntil time.Time // after a failure
 	used     time.Time
 	resolved Tool // by the last call, for the next worker
+}
+
+// noteOutcome notes how a call of a tool ended: sure is how sure the diagnosis of its failure is, or
+// "". After a failure whose cause is only possible, the next process for a call of the tool is started
+// so that its jail records refused reads, until such a process was of use: the call went well, or the
+// cause is no longer only possible.
+func (p *pool) noteOutcome(w *worker, sure diagnostics.Attribution) {
+	doubt := sure == diagnostics.Possible
+	if w.tool == "" || !doubt && !w.server.CertainReads || doubt && !canBeCertain(w) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if doubt {
+		p.doubtful[w.tool] = true
+	} else {
+		delete(p.doubtful, w.tool)
+	}
+}
+
+// canBeCertain reports whether the jail of another worker can record refused reads.
+func canBeCertain(w *worker) bool {
+	plan := w.proc.Plan()
+	return plan == nil || plan.CanWatch()
+}
+
+func (p *pool) isDoubtful(tool string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doubtful[tool]
 }
 
 func (p *pool) registerTools(tools []string) {
@@ -220,7 +251,7 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	if err != nil || info == nil {
 		return nil
 	}
-	w, d := p.startWorker(ctx, tool, t, info, true)
+	w, d := p.startWorker(ctx, tool, t, info, startOptions{warm: true})
 	if d != nil {
 		return nil
 	}

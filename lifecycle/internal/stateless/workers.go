@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -97,7 +98,8 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 	if d != nil {
 		return nil, d
 	}
-	if warm {
+	certain := p.isDoubtful(rq.tool)
+	if warm && !certain { // no warm worker records refused reads
 		if w := p.takeWarm(rq.tool, info, t); w != nil {
 			return w, nil
 		}
@@ -108,7 +110,7 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 		p.startingCalls.Add(-1)
 		p.session.wake()
 	}()
-	w, d := p.startWorker(ctx, rq.tool, t, info, false)
+	w, d := p.startWorker(ctx, rq.tool, t, info, startOptions{certain: certain})
 	if d != nil {
 		return nil, d
 	}
@@ -119,13 +121,22 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 	return w, nil
 }
 
+// startOptions tell why a worker is started.
+type startOptions struct {
+	warm    bool // there is no call for it yet
+	certain bool // its jail is to record refused reads
+}
+
 // startWorker starts a worker. If that fails, d is the answer for the client.
-func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
-	w = &worker{session: p.session, client: p.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
+func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, o startOptions) (w *worker, d *diagnostics.Diagnosis) {
+	if o.certain {
+		ctx = certain.WithReads(ctx)
+	}
+	w = &worker{session: p.session, client: p.client, tool: tool, info: info, warm: o.warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
 	w.server.Init(p.client, t.Profile)
 	w.freed.L = &w.mu
-	w.server.Stateless, w.server.Unset = true, t.Unset
-	w.server.Quiet.Store(warm)
+	w.server.Stateless, w.server.CertainReads, w.server.Unset = true, o.certain, t.Unset
+	w.server.Quiet.Store(o.warm)
 	for _, line := range t.Warnings {
 		p.client.Warn(line)
 	}
