@@ -66,7 +66,7 @@ func begin() {
 	need("no new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	// The go command wants a list of what the tests read in a directory of its own. Without one it keeps no
 	// result of them.
-	run(program, slices.DeleteFunc(os.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile=") }), attributes)
+	run(program, append([]string{program}, slices.DeleteFunc(os.Args[2:], func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile=") })...), attributes)
 }
 
 // raiseLoopback brings up the only network of the namespace.
