@@ -26,6 +26,7 @@ type Policy struct {
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
+	DiscardHome        bool          // the private HOME is a copy, which is thrown away with the process; no key sets it
 	GPU                bool          // the device nodes and libraries of this host's GPUs
 	Packages           Packages
 	Undo               Undo

@@ -38,11 +38,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		return refuse(c, nil, flags.Server, err)
 	}
 	defer closeLog()
-	for i, f := range flags.Config {
-		if !strings.HasPrefix(f, "~/") { // the client may have another working directory
-			flags.Config[i], _ = filepath.Abs(f)
-		}
-	}
+	prepareFlags(flags)
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	// The first start of a package fetches it, and then the policy has its paths.
 	var waived []string
@@ -62,6 +58,11 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if e := log.Info(); e.Enabled() {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
+	watching, err := followed.Watch(&launcher)
+	if err != nil {
+		return refuse(c, t, flags.Server, err)
+	}
+	defer watching.Close()
 	record := session.NewRecorder(t)
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
@@ -79,6 +80,16 @@ func run(args []string, c terminal.Console) confine.Exit {
 		log.Error().Err(err).Msg("start failed")
 	}
 	return exit
+}
+
+// prepareFlags makes the names of files absolute: the client may have another working directory.
+func prepareFlags(flags *cmdline.RunFlags) {
+	for i, f := range flags.Config {
+		if !strings.HasPrefix(f, "~/") {
+			flags.Config[i], _ = filepath.Abs(f)
+		}
+	}
+	flags.Watch = &flags.WatchFlags
 }
 
 // tellTyping tells a person who started a session in a terminal what it waits for.

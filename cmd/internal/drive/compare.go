@@ -29,10 +29,9 @@ func (e Expected) Compare(got *Played) (all []Difference) {
 		if i >= len(got.Answers) {
 			d.Was, d.Is = brief(was), "no answer"
 			if got.Broken != nil {
-				d.Is += ": " + show.Line(got.Broken.Error())
+				d.Is += ": " + got.Broken.Error()
 			}
-			all = append(all, d)
-			continue
+			return append(all, d) // nor to the others
 		}
 		again := was
 		if e.Again != nil && i < len(e.Again.Answers) {

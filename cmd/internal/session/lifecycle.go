@@ -83,7 +83,7 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 		process.Kill()
 		return nil, err
 	}
-	return process, nil
+	return f.watched(process), nil
 }
 
 func warningLines(t *Target) (lines []string) {

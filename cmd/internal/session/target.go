@@ -27,6 +27,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -54,6 +55,7 @@ type Target struct {
 	given       []string                  // the command before a program of a package replaced it
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
+	watch       watch.Session             // how the session is watched; nil: not at all
 	others      *writers                  // see writers
 }
 
@@ -68,6 +70,9 @@ func (t *Target) WarningTexts() []string {
 	}
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, show.Line(w))
+	}
+	if !t.isTool {
+		out = append(t.watch.Open(t.Policy.Server), out...)
 	}
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
@@ -161,7 +166,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	case err != nil:
 		return nil, &exit.HostError{Err: err}
 	}
-	t := &Target{Host: host}
+	t := &Target{Host: host, watch: watch.Session{WatchFlags: common.Watch}}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
@@ -189,7 +194,9 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
 		}
 		if err = t.layPreset(flags.Preset); err == nil {
-			t.Policy, err = config.FromCommandLine(t.commandLine)
+			if t.Policy, err = config.FromCommandLine(t.commandLine); err == nil {
+				err = t.watch.Change(t.Policy)
+			}
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
@@ -251,6 +258,9 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 			return nil, err
 		}
 		p.Waive = append(p.Waive, axes...)
+		if err := t.watch.Change(p); err != nil {
+			return nil, err
+		}
 		if t.Policy != nil {
 			p.Noted = t.Policy.Noted
 		}

@@ -17,12 +17,13 @@ import (
 
 // allowedFlags are the flags of run that such an entry may have. status and plan show what they
 // grant.
-var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "gpu", "startup-timeout", "name", "log-level"}
+var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "gpu", "startup-timeout", "name", "discard", "log-level"}
 
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{
-	"config":   "names a configuration of its own with --config: the project decides what its server may do",
-	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
+	"config": "names a configuration of its own with --config: the project decides what its server may do",
+	"waive":  "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
+	"access": "has --access: the project decides what its server may do", "learn": "has --learn: the project lets its server read nearly all of your files (mcp-jail learn --wrap does that for you)",
 	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
 
@@ -88,8 +89,7 @@ func (j judge) flags(e Entry, line clients.Wrapped) (*cmdline.RunFlags, clients.
 		return nil, RefusedFlags
 	}
 	for _, flag := range flags.Flags() {
-		set := flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil
-		if set && !slices.Contains(allowedFlags, flag.Name) && !(flag.Name == "waive" && j.file.Accepted[e.Key()]) {
+		if (flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil) && !slices.Contains(allowedFlags, flag.Name) && !(flag.Name == "waive" && j.file.Accepted[e.Key()]) {
 			return nil, forbiddenFlags[flag.Name]
 		}
 	}

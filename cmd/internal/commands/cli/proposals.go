@@ -77,7 +77,7 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch f.Name {
-	case "config", "read", "write", "execute", "deny", "log-file":
+	case "config", "read", "write", "execute", "deny", "log-file", "access", "drive":
 		return nil
 	case "workspace", "project":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)

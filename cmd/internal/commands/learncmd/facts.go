@@ -1,0 +1,150 @@
+package learncmd
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/learn"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// load resolves the server as its client starts it. It comes after the first round, which has installed the
+// package of the server.
+func (l *lesson) load() (err error) {
+	if err := os.Chdir(l.t.Dir); err != nil { // a relative path of the entry is meant from there
+		return err
+	}
+	if l.server, err = session.FromRun(l.t.Argv); err != nil {
+		return err
+	}
+	l.trial, err = newTrial(l.t.Argv)
+	return err
+}
+
+// input returns what a policy is concluded from.
+func (l *lesson) input() (in learn.Input, err error) {
+	bare, err := session.Bare(l.server)
+	if err != nil {
+		return in, err
+	}
+	host, command := &l.server.Host, session.Given(l.server)
+	in = learn.Input{
+		Server: l.t.Stored, Command: command[0], Arguments: command[1:],
+		Home: host.Home, Bare: bare, Learning: l.server.Profile, Observations: l.seen,
+		Facts: learn.Facts{
+			Kind:      l.kind,
+			Sensitive: func(p string) string { return resolve.Sensitive(host, l.server.Policy, p) },
+			Guarded:   func(p string, write bool) string { return resolve.Guarded(host, p, write) },
+			Program:   program,
+		},
+		Variables: learn.Variables{Granted: l.granted(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
+	}
+	return in, nil
+}
+
+func (l *lesson) kind(path string) policy.Kind {
+	info, err := l.server.Host.Lstat(path)
+	switch {
+	case err != nil:
+		return 0
+	case info.Mode.IsDir():
+		return policy.KindDir
+	case info.Mode.IsRegular():
+		return policy.KindFile
+	}
+	return policy.KindSpecial
+}
+
+func program(name string) string {
+	file, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		return real
+	}
+	return file
+}
+
+// granted returns the variables that the user hands over by name: those of --env, and those of the entry.
+func (l *lesson) granted() (names []string) {
+	names = slices.Clone(l.env)
+	for _, r := range l.server.Policy.Env {
+		if r.Read {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// Bounds of the search for the names of variables in a program.
+const (
+	maxSources     = 2000
+	maxSourceBytes = 16 << 20
+	maxSourceFile  = 1 << 20
+)
+
+// mentioned returns the variables that the server's own files read: not those of the packages that it uses,
+// which are many.
+func mentioned(p *policy.Profile) (names []string) {
+	files, bytes := 0, 0
+	for _, part := range p.Parts {
+		filepath.WalkDir(part.Path, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case files >= maxSources || bytes >= maxSourceBytes:
+				return fs.SkipAll
+			case d.IsDir():
+				if path != part.Path && (d.Name() == "node_modules" || d.Name() == "site-packages") {
+					return fs.SkipDir
+				}
+				if !part.Work {
+					return fs.SkipDir
+				}
+				return nil
+			case !d.Type().IsRegular() || !slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py"}, strings.ToLower(filepath.Ext(path))):
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil || info.Size() > maxSourceFile {
+				return nil
+			}
+			source, err := os.ReadFile(path)
+			if err == nil {
+				files, bytes = files+1, bytes+len(source)
+				names = append(names, learn.Mentions(source)...)
+			}
+			return nil
+		})
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// findPlace returns where the arguments of a probe come from: the directory that the command line of the
+// server names, or else its workspace.
+func (l *lesson) findPlace() drive.Place {
+	at := drive.Place{Workspace: l.t.Dir, Hosts: l.hosts()}
+	for _, word := range l.t.Argv[1:] {
+		if info, err := os.Stat(word); err == nil && info.IsDir() && filepath.IsAbs(word) {
+			at.Workspace = word
+			break
+		}
+	}
+	names, _ := os.ReadDir(at.Workspace)
+	for _, e := range names {
+		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			at.File = e.Name()
+			break
+		}
+	}
+	return at
+}

@@ -1,0 +1,219 @@
+package learncmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/learn"
+)
+
+// A lesson is the work of one learn.
+type lesson struct {
+	*learnCmd
+	c    terminal.Console
+	t    *asclient.Target
+	host hostfs.Host
+
+	server *session.Target // as its client starts it
+	trial  *trial
+	place  drive.Place
+
+	seen     []policy.Observation // of all rounds that learn
+	left     int                  // observations that no file has, because there were too many
+	expected drive.Expected
+	skipped  []drive.Skipped
+	about    string // what the server calls itself
+
+	result      *learn.Result
+	verified    bool // the policy was tried, and has these differences
+	differences []drive.Difference
+	smallest    bool   // each rule was tried to be left out
+	dropped     int    // rules that were left out
+	cut         string // why the lesson ended early; "" if it did not
+	rounds      int
+}
+
+func (l *lesson) close() {
+	if l.trial != nil {
+		l.trial.close()
+	}
+	if l.server != nil {
+		l.server.Close()
+	}
+}
+
+// learn has all rounds. With an error, l.result has what was learned before, or is nil.
+func (l *lesson) learn(ctx context.Context) error {
+	l.c.Notef("%s reads all of your files but sensitive ones in this jail; what it writes is thrown away; no host is reached, names and ports are noted", l.name())
+	first, err := l.play(ctx, "watching", l.argv(cmdline.LearnFiles))
+	if err != nil {
+		return err
+	}
+	l.expected.First, l.skipped, l.about = first, first.Skipped, first.Server
+	if err := l.load(); err != nil {
+		return err
+	}
+	if err := l.conclude(); err != nil {
+		return err
+	}
+	if l.expected.Again, err = l.play(ctx, "once more, to see what changes from one session to the next", l.argv(cmdline.LearnFiles)); err != nil {
+		return err
+	}
+	if hosts := l.hosts(); len(hosts) > 0 {
+		if err := l.learnHosts(ctx, hosts); err != nil {
+			return err
+		}
+	}
+	if err := l.conclude(); err != nil {
+		return err
+	}
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	return l.shrink(ctx)
+}
+
+// learnHosts is the lesson in which hosts are reached. The server reads what the first lesson has learned.
+func (l *lesson) learnHosts(ctx context.Context, hosts []string) error {
+	l.c.Notef("now %s reaches %s, and reads only what was learned", l.name(), show.Line(strings.Join(hosts, ", ")))
+	argv, err := l.trial.argv(l.result, hosts...)
+	if err != nil {
+		return err
+	}
+	if l.expected.First, err = l.play(ctx, "watching", argv); err != nil {
+		return err
+	}
+	l.expected.Again, err = l.play(ctx, "once more", argv)
+	return err
+}
+
+func (l *lesson) name() string {
+	if l.Server != "" {
+		return show.Name(l.Server)
+	}
+	return show.Name(l.t.Stored)
+}
+
+// argv returns the arguments of mcp-jail for a round with the server as its client starts it.
+func (l *lesson) argv(learns ...string) []string {
+	return slices.Concat(l.t.Argv[:1], watchFlags(learns...), l.t.Argv[1:])
+}
+
+func watchFlags(learns ...string) (flags []string) {
+	for _, v := range learns {
+		flags = append(flags, "--learn", v)
+	}
+	return append(flags, "--discard", "true")
+}
+
+// play is one round. What the server was observed to do is kept.
+func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.Played, error) {
+	l.rounds++
+	shown := time.AfterFunc(time.Second, func() { l.c.Sayf("round %d: %s ...", l.rounds, what) })
+	defer shown.Stop()
+	t := *l.t
+	t.Argv = argv
+	s, err := asclient.Start(ctx, l.c, &t, l.verbose)
+	if err != nil {
+		return nil, err
+	}
+	s.Hold()
+	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place}
+	if l.expected.First != nil && l.requests == nil { // the same requests in each round
+		player.Requests = requestsOf(l.expected.First)
+	} else if l.requests == nil {
+		player.Place = l.findPlace()
+	}
+	played, err := player.Play(ctx, s.Out, s.In)
+	s.End()
+	o, watched := observed.OfProcess(l.host, l.t.Stored, s.PID())
+	l.seen = append(l.seen, o.Observations...)
+	l.left += o.Left
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err == nil && !watched {
+		err = errors.New("nothing was observed: the session has no record of it")
+	}
+	if err != nil {
+		held, _ := s.Lines()
+		return nil, failure(err, held)
+	}
+	return played, nil
+}
+
+// failure adds to an error what mcp-jail run said.
+func failure(err error, said []string) error {
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the server ended")
+	}
+	said = slices.DeleteFunc(slices.Clone(said), func(line string) bool { return strings.HasPrefix(line, "warning: ") })
+	if len(said) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\n  %s", err, strings.Join(said, "\n  "))
+}
+
+// requestsOf returns the requests of a session, without the lists, which each session begins with.
+func requestsOf(p *drive.Played) []drive.Request {
+	requests := []drive.Request{}
+	for _, a := range p.Answers {
+		if a.Request.Tool != "" {
+			requests = append(requests, a.Request)
+		}
+	}
+	return requests
+}
+
+// verify starts the server under the policy, and compares its answers.
+func (l *lesson) verify(ctx context.Context) error {
+	different, err := l.compare(ctx, "under the learned policy", l.result)
+	if err != nil {
+		return err
+	}
+	l.verified, l.differences = true, different
+	return nil
+}
+
+// compare has a round under a policy, and returns the answers that are other ones.
+func (l *lesson) compare(ctx context.Context, what string, r *learn.Result) ([]drive.Difference, error) {
+	argv, err := l.trial.argv(r, l.hosts()...)
+	if err != nil {
+		return nil, err
+	}
+	seen := len(l.seen)
+	played, err := l.play(ctx, what, argv)
+	l.seen = l.seen[:min(seen, len(l.seen))] // what it tries under its policy it has tried before
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil: // it does not even start
+		played = &drive.Played{Broken: err}
+	}
+	return l.expected.Compare(played), nil
+}
+
+// conclude makes the policy of what was observed so far.
+func (l *lesson) conclude() error {
+	in, err := l.input()
+	if err != nil {
+		return err
+	}
+	l.result = learn.Learn(in)
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package watch changes the policy of a session that is watched (run --learn), whose changes are thrown away
+// (--discard), or that has the grants of a file (--access). mcp-jail learn starts such sessions.
+package watch
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// Session says how a session is watched. The zero value changes nothing.
+type Session struct{ *cmdline.WatchFlags }
+
+const learnFlag = "--learn"
+
+// Change gives a policy what a watched session has (run --learn), and takes away what a session has whose
+// changes are thrown away (run --discard). It changes nothing if the session is neither.
+//
+// A session that learns is in a jail all the same. It reads nearly everything and reaches nothing, or it
+// reaches hosts that the user named and reads what its policy grants: never both.
+func (w Session) Change(p *policy.Policy) error {
+	if w.WatchFlags == nil {
+		return nil
+	}
+	if w.Access != "" {
+		if err := w.replaceAccess(p); err != nil {
+			return err
+		}
+	}
+	if w.Learns() {
+		if err := w.widen(p); err != nil {
+			return err
+		}
+	}
+	if w.Discards() {
+		p.Undo, p.DiscardHome = policy.Undo{}, true
+		p.Fs = slices.Clone(p.Fs)
+		for i := range p.Fs {
+			p.Fs[i].Discard = p.Fs[i].Rights()&policy.Write != 0
+		}
+	}
+	return nil
+}
+
+// replaceAccess gives a policy the grants of another one, which is in a file.
+func (w Session) replaceAccess(p *policy.Policy) error {
+	text, err := os.ReadFile(w.Access)
+	if err != nil {
+		return exit.UsageErrorf("--access: %s", err)
+	}
+	from, err := config.Decode(text, w.Access)
+	if err != nil {
+		return err
+	}
+	names := from.ServerNames()
+	if len(names) != 1 {
+		return exit.UsageErrorf("--access %s: it must have one server, and has %d", w.Access, len(names))
+	}
+	other, err := from.Policy(names[0], p.Tool)
+	if err != nil {
+		return err
+	}
+	p.Default, p.Fs, p.Net, p.Inbound, p.Env, p.Commands = other.Default, other.Fs, other.Net, other.Inbound, other.Env, other.Commands
+	p.Sensitive = slices.Concat(p.Sensitive, other.Sensitive)
+	return nil
+}
+
+func (w Session) widen(p *policy.Policy) error {
+	hosts := w.Hosts()
+	if len(hosts) < len(w.Learn) && len(w.Learn) > 1 {
+		return exit.UsageErrorf("%s none and %s policy stand alone: it is given %d times", learnFlag, learnFlag, len(w.Learn))
+	}
+	p.Undo = policy.Undo{}
+	if w.OpensReads() {
+		p.Net, p.Inbound, p.Commands = []policy.NetRule{}, nil, nil
+		p.Fs = append(openReads(), p.Fs...)
+	}
+	for _, given := range hosts {
+		host, port, err := policy.ParseHostPort(given)
+		if err != nil {
+			return exit.UsageErrorf("%s: %s", show.Flag(learnFlag, given), err)
+		}
+		p.Net = append(slices.Clip(p.Net), policy.NetRule{Host: host, Port: port, Allow: true, Where: show.Flag(learnFlag, given)})
+	}
+	return nil
+}
+
+// openReads returns the rules of a session that learns: everything can be read and started but for sensitive
+// paths, and what is written in the user's home directory is written to a copy.
+func openReads() []policy.FsRule {
+	return []policy.FsRule{
+		{Path: "/", Read: true, Execute: true, Where: learnFlag},
+		{Path: "~", Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag},
+	}
+}
+
+// Open returns lines that say what a watched session may do.
+func (w Session) Open(server string) (lines []string) {
+	if w.Learns() {
+		open := "it has what its policy grants"
+		if w.OpensReads() {
+			open = "it reads all but sensitive paths, what it writes outside of its workspace and HOME is thrown away, and no host is reached: names and ports are noted"
+		}
+		if hosts := w.Hosts(); len(hosts) > 0 {
+			open += ", and reaches " + show.Line(strings.Join(hosts, ", "))
+		}
+		lines = append(lines, "server "+show.TOML(server)+" is watched to learn its policy ("+learnFlag+"): "+open)
+	}
+	if w.Discards() {
+		lines = append(lines, "what server "+show.TOML(server)+" writes is thrown away at its end (--discard)")
+	}
+	return lines
+}
