@@ -145,9 +145,6 @@ func (l *learner) place(all needs, moved map[string]bool, u *use) {
 		return
 	}
 	all.add(at, dir, right, u)
-	if right == policy.Read && isLibrary(u.path) {
-		all.add(at, dir, policy.Execute, u) // without it, some jails map no code from there
-	}
 }
 
 // outermost returns the shortest of the paths that at is or lies in, or "".
@@ -158,11 +155,6 @@ func outermost(paths map[string]bool, at string) string {
 		}
 	}
 	return ""
-}
-
-func isLibrary(p string) bool {
-	base := path.Base(p)
-	return strings.HasSuffix(base, ".so") || strings.HasSuffix(base, ".node") || strings.HasSuffix(base, ".dylib") || strings.Contains(base, ".so.")
 }
 
 // dropAbsent forgets what was looked for in vain below a path that has a rule to read: it will be

@@ -168,3 +168,33 @@ func FuzzNames(f *testing.F) {
 		}
 	})
 }
+
+// TestToolNames: a tool whose name cannot be written keeps the server stateful, and any other has its
+// table.
+func TestToolNames(t *testing.T) {
+	for _, n := range hostileNames {
+		h := newHost()
+		in := h.input(t, policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/home/u/proj/README.md", Tool: n})
+		in.Stateless.Able = true
+		r := Learn(in)
+		plain := utf8.ValidString(n) && len(n) <= 128 && n != config.AnyTool && !strings.ContainsFunc(n, show.IsHidden)
+		if r.Stateful == plain {
+			t.Errorf("%q: stateful %t", n, r.Stateful)
+		}
+		h.check(t, in, r)
+	}
+}
+
+// TestManySensitivePaths: of many sensitive paths the first are named, and the others counted.
+func TestManySensitivePaths(t *testing.T) {
+	h := newHost()
+	in := h.input(t)
+	for i := range 30 {
+		in.Observations = append(in.Observations, policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: fmt.Sprintf("/home/u/key%d", i)})
+	}
+	in.Facts.Sensitive = func(p string) string { return p }
+	text := string(Learn(in).TOML())
+	if n := strings.Count(text, "# Not granted, sensitive: "); n != maxLeft || !strings.Contains(text, "# Not granted: 24 more sensitive paths.") {
+		t.Errorf("%d are named:\n%s", n, text)
+	}
+}

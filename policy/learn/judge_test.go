@@ -106,9 +106,13 @@ func TestMentions(t *testing.T) {
 	source := `const a = process.env.API_KEY || process.env["SECOND"], b = process?.env?.THIRD;
 const {x} = process.env; process.env[name]; const c = process.env['FOURTH'] + preprocess.env.NOT + process.environment.NOT
 token = os.environ["FIFTH"] ; os.environ.get('SIXTH', ""); os.getenv( "SEVENTH"); os.Getenv("EIGHTH"); v, ok := os.LookupEnv("NINTH")
-Deno.env.get("TENTH"); os.getenv(name); os.environ[f"X"]; os.getenv("has space"); process.env.API_KEY`
-	if got, want := strings.Join(Mentions([]byte(source)), " "), "API_KEY EIGHTH FIFTH FOURTH NINTH SECOND SEVENTH SIXTH TENTH THIRD"; got != want {
+Deno.env.get("TENTH"); const { E11, E12: e, E13 = "x,y", ...rest } = process.env; const {NOT1} = process.env.X1; ({ NOT2 } = other); environ["E14"]; getenv('E15')
+ os.getenv(name); os.environ[f"X"]; os.getenv("has space"); process.env.API_KEY`
+	if got, want := strings.Join(Mentions([]byte(source)), " "), "API_KEY E11 E12 E13 E14 E15 EIGHTH FIFTH FOURTH NINTH SECOND SEVENTH SIXTH TENTH THIRD X1 x"; got != want {
 		t.Errorf("%s\nnot %s", got, want)
+	}
+	if got := Mentions([]byte("process.env." + strings.Repeat("X", 200))); got != nil {
+		t.Errorf("%s is too long", got)
 	}
 	flood := []byte{}
 	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZ" {
