@@ -143,26 +143,31 @@ func TestWatchedReads(t *testing.T) {
 	for _, c := range reads(dir) {
 		c.watch(t, confine.Launcher{}, p, dir)
 		c.watch(t, confine.Launcher{CertainReads: true}, p, dir)
-		if got := deniedIn(jailtestDenials(t, p, c.try), dir); got != "" {
+		if got := deniedIn(deniedUnwatched(t, p, c.try), dir); got != "" {
 			t.Errorf("%v, not watched: %s", c.try, got)
 		}
 	}
 }
 
-func jailtestDenials(t *testing.T, p *policy.Profile, try attacker.Attempt) []policy.Denial {
+func deniedUnwatched(t *testing.T, p *policy.Profile, try attacker.Attempt) []policy.Denial {
 	t.Helper()
 	s := jailtest.Begin(t, p, try)
 	s.Finish()
 	return s.Denials()
 }
 
-// TestWatchedChanges: what is written, made, moved and removed is observed, granted or refused.
+// TestWatchedChanges: what is written, made, moved and removed is observed, granted or refused. A jail
+// that is not watched records the same refusals.
 func TestWatchedChanges(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	for _, c := range changes {
 		dir, p := watchTree(t)
 		c.in(dir).watch(t, confine.Launcher{}, p, dir)
+		dir, p = watchTree(t)
+		if got := deniedIn(deniedUnwatched(t, p, c.in(dir).try), dir); got != c.denied {
+			t.Errorf("%v, not watched: %q, want %q", c.try, got, c.denied)
+		}
 	}
 }
 
@@ -189,6 +194,10 @@ var changes = []watched{
 	{attacker.Try("create", "DIR/ro/new"), "EROFS", "create ./ro/new refused", "create ./ro/new"},
 	{attacker.Try("mkdir", "DIR/ro/new"), "EROFS", "mkdir ./ro/new dir refused", "mkdir ./ro/new"},
 	{attacker.Try("create", "DIR/ws/.envrc"), "EACCES", "create ./ws/.envrc refused", "create ./ws/.envrc"},
+	{attacker.Try("create", "DIR/ws/shut/new"), "EACCES", "create ./ws/shut/new refused", "create ./ws/shut/new"},
+	{attacker.Try("write", "DIR/ws/shut/key"), "EACCES", "write ./ws/shut/key refused", "write ./ws/shut/key"},
+	{attacker.Try("mkdir", "DIR/ws/shut/new"), "EACCES", "mkdir ./ws/shut/new dir refused", "mkdir ./ws/shut/new"},
+	{attacker.Try("unlink", "DIR/ws/shut/key"), "EACCES", "remove ./ws/shut/key refused", "remove ./ws/shut/key"},
 	{attacker.Try("create", "DIR/out/new"), "ENOENT", "create ./out/new absent refused", "create ./out/new"},
 	{attacker.Try("create", "DIR/none/new"), "ENOENT", "create ./none/new absent", ""},
 }

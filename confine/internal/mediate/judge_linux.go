@@ -82,7 +82,7 @@ func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno sys
 	if errno == 0 {
 		return 0
 	}
-	if full, e := j.pathAt(at); e == 0 {
+	if full, e := j.recordedAt(at); e == 0 {
 		return j.recordRefusal(r, op, full, errno)
 	}
 	return errno

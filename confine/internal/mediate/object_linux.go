@@ -30,8 +30,8 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	m.names.RLock()
 	defer m.names.RUnlock()
 	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, step.ErrnoOrEIO(err)
+	if err != nil { // a hidden directory lets nobody pass
+		return nil, m.judge.recordRefusalAt(r, opOfOpen(flags), at, step.ErrnoOrEIO(err))
 	}
 	o, errno := newObject(fd)
 	if errno == 0 {
@@ -48,6 +48,17 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 		return nil, errno
 	}
 	return o, 0
+}
+
+// opOfOpen returns the operation of an open of which the object is not known.
+func opOfOpen(flags int) policy.Op {
+	switch {
+	case flags&unix.O_CREAT != 0:
+		return policy.OpCreate
+	case flags&seccomp.WritesOrCreates != 0:
+		return policy.OpWrite
+	}
+	return policy.OpRead
 }
 
 func newObject(fd int) (*object, syscall.Errno) {

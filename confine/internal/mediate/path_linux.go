@@ -55,13 +55,7 @@ func (p *pathRef) path() (string, syscall.Errno) {
 			return string(b[:n-1]), 0
 		}
 	}
-	full, errno := pathOf(p.dir) // works for a removed directory and for one that may not be entered
-	// A mask is a removed directory too, which is still at its path.
-	var st unix.Stat_t
-	if at, removed := strings.CutSuffix(full, " (deleted)"); removed && unix.Fstat(p.dir, &st) == nil && st.Nlink == 0 {
-		return at, errno
-	}
-	return full, errno
+	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
 }
 
 func pathOf(fd int) (string, syscall.Errno) {
@@ -306,6 +300,16 @@ func (j *judge) pathAt(at *pathRef) (string, syscall.Errno) {
 		return "", errno
 	}
 	return j.canonicalPath(full, -1), 0
+}
+
+// recordedAt is pathAt for a record. The directory of a mask is removed, and still at its path.
+func (j *judge) recordedAt(at *pathRef) (string, syscall.Errno) {
+	full, errno := j.pathAt(at)
+	var st unix.Stat_t
+	if dir, removed := strings.CutSuffix(path.Dir(full), " (deleted)"); errno == 0 && removed && unix.Fstat(at.dir, &st) == nil && st.Nlink == 0 {
+		return path.Join(dir, at.name), 0
+	}
+	return full, errno
 }
 
 // pathOfFD returns the path of an open object in the spelling of the profile.

@@ -128,7 +128,7 @@ func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, er
 		var st unix.Stat_t
 		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			full, errno = m.judge.pathAt(&at)
+			full, errno = m.judge.recordedAt(&at)
 			if errno == 0 && err != nil {
 				errno = err.(syscall.Errno)
 			}
