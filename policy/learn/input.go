@@ -25,6 +25,8 @@ type Input struct {
 	Facts        Facts
 	Stateless    Stateless
 	Variables    Variables
+
+	widths map[string]string // the answers of wide
 }
 
 // Facts answer what Learn asks of the host. Paths are canonical. All functions are required.

@@ -66,6 +66,20 @@ var cacheDirs = []string{".cache", ".npm", "Library/Caches"}
 
 // wide returns why no rule grants a directory for the sake of paths in it, or "".
 func (in *Input) wide(dir string) string {
+	why, known := in.widths[dir]
+	if !known {
+		if why = in.whyWide(dir); why == "" && !in.inWorkspace(dir) && in.Facts.Guarded(dir, false) != "" {
+			why = "mcp-jail's own files" // also where Home is a link to a directory around them
+		}
+		if in.widths == nil {
+			in.widths = map[string]string{}
+		}
+		in.widths[dir] = why
+	}
+	return why
+}
+
+func (in *Input) whyWide(dir string) string {
 	ws := in.workspace()
 	switch {
 	case dir == "/":

@@ -124,6 +124,18 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestLinkedHome: a home directory that is named by a link is not granted under its own name.
+func TestLinkedHome(t *testing.T) {
+	h := newHost()
+	in := h.input(t, seen("start list /home/u\nstart list /home/u/.config\nstart list /home/u/notes")...)
+	in.Home, in.Learning = "/users/u", nil
+	for i, want := range []Reason{Wide, Wide, ""} {
+		if got := Learn(in).Leaves(in.Observations[i]); got != want {
+			t.Errorf("%s: %q, not %q", in.Observations[i].Target, got, want)
+		}
+	}
+}
+
 // TestWritten: the path of a rule leads to the path that was observed, whatever it begins with.
 func TestWritten(t *testing.T) {
 	for p, want := range map[string]string{
