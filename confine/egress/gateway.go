@@ -106,8 +106,8 @@ type Target struct {
 	ReportStep int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
-	// Observe records a request that is sent on, by its request line.
-	Observe func(requestLine string)
+	// Observe records a request by its request line: it is sent on, or refused. It may be nil.
+	Observe func(requestLine string, refused bool)
 	// Tell reports a secret in a request that is sent on. It may be nil.
 	Tell func(Leak)
 	// Done is closed when the Gateway ends. The Interceptor must then end the connection.

@@ -292,7 +292,7 @@ func (r *relay) intercept() error {
 			return ok
 		},
 		Deny:    func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
-		Observe: func(request string) { r.observeRequest([]byte(request)) },
+		Observe: r.requestObserver(),
 		Tell:    r.g.o.Tell,
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)

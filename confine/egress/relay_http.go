@@ -28,7 +28,7 @@ func (r *relay) relayRequests() error {
 		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.Hosts); why != "" {
 			return &refusal{why, detail}
 		}
-		r.observeRequest(head)
+		r.observeRequest(head, false)
 		if _, err := r.Write(head); err != nil {
 			return err
 		}
@@ -55,10 +55,18 @@ func (r *relay) relayRequests() error {
 	}
 }
 
+// requestObserver returns Target.Observe.
+func (r *relay) requestObserver() func(requestLine string, refused bool) {
+	if r.g.o.Observe == nil {
+		return nil
+	}
+	return func(line string, refused bool) { r.observeRequest([]byte(line), refused) }
+}
+
 // observeRequest records the request whose request line b begins with.
-func (r *relay) observeRequest(b []byte) {
+func (r *relay) observeRequest(b []byte, refused bool) {
 	if request := learning.RequestIn(b); request != "" {
-		r.g.observed.Record(opRequest, r.d.endpoint(), policy.Observation{Scheme: r.protocol.scheme(), Request: request})
+		r.g.observed.Record(opRequest, r.d.endpoint(), policy.Observation{Scheme: r.protocol.scheme(), Request: request, Refused: refused})
 	}
 }
 

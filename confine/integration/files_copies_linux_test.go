@@ -301,3 +301,43 @@ func TestHostNSCopies(t *testing.T) {
 		t.Errorf("%q", plan.Notes)
 	}
 }
+
+// TestCopiesInRoot: the jail of a session that learns. Everything can be read and executed but what is
+// sensitive, the home directory is a copy, the private HOME in it is real, or is a copy too.
+func TestCopiesInRoot(t *testing.T) {
+	needsCopies(t)
+	for _, ephemeral := range []bool{false, true} {
+		u := plantUser(t)
+		p := copiesProfile(t, u)
+		root := jailtest.Entry(t, jailtest.Grant{Path: "/", Rights: r | x})
+		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return !policy.Within(e.Path, u) })
+		p.Entries, p.Links = append(p.Entries, root), nil
+		for i := range p.Entries {
+			if p.Entries[i].Origin == policy.OriginHome {
+				p.Entries[i].Ephemeral = ephemeral
+			}
+		}
+		jailtest.SortEntries(p)
+		host := everything(t, filepath.Dir(u))
+		s := jailtest.BeginBy(t, confine.Launcher{}, p, tries(u, "rewrite U/x", "read U/x", "create U/new", "read U/.ssh/id", "rewrite U/work/a", "rewrite U/bin/tool", "create U/work/.mcp.json", "rewrite U/../beside", "create /etc/new", "read /etc/passwd", "list /tmp", "create /tmp/new")...)
+		s.Finish()
+		var got []string
+		for _, o := range jailtest.Outcomes(t, make([]attacker.Attempt, 12), s.Out.Bytes(), "in the root") {
+			outcome, _, _ := strings.Cut(o, " ")
+			got = append(got, outcome)
+		}
+		if want := "[ok ok ok EACCES ok EROFS EACCES EROFS EROFS ok ok ok]"; fmt.Sprint(got) != want {
+			t.Errorf("ephemeral %v: %s, want %s", ephemeral, got, want)
+		}
+		if now := everything(t, filepath.Dir(u)); now != host {
+			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
+		}
+		if notes := readOnlyNotes(s.Plan(), u); notes != nil {
+			t.Errorf("%q", notes)
+		}
+		jailtest.Expect(t, "the private HOME", jailtest.Attempt(t, p, "create", u+"/state/own/home/new"), "ok")
+		if _, err := os.Stat(u + "/state/own/home/new"); (err == nil) == ephemeral {
+			t.Errorf("the private HOME, ephemeral %v: %v", ephemeral, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -99,8 +100,9 @@ type gate struct {
 	step     int64
 	open     atomic.Int32
 
-	mu      sync.Mutex
-	denials []policy.Denial
+	mu       sync.Mutex
+	denials  []policy.Denial
+	observed []string // nil: nothing is observed
 }
 
 func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
@@ -129,8 +131,17 @@ func (g *gate) serve(c *net.TCPConn) {
 	defer g.open.Add(-1)
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
+	var observe func(string, bool)
+	if g.observed != nil {
+		observe = func(line string, refused bool) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.observed = append(g.observed, fmt.Sprint(line, " ", refused))
+		}
+	}
 	g.program.Serve(c, head[:n], egress.Target{
-		Name: host, Port: 443, TLS: true, ReportStep: g.step,
+		Observe: observe,
+		Name:    host, Port: 443, TLS: true, ReportStep: g.step,
 		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
 		Deny: func(why policy.DenialReason, detail string) {
 			g.mu.Lock()
