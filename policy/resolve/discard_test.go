@@ -18,12 +18,14 @@ func discarding(path string) policy.FsRule {
 // TestDiscard tests which entries are copies, and that what a server writes to a copy counts nowhere as
 // written.
 func TestDiscard(t *testing.T) {
-	h := newFake(aSystem, "f /home/u/.ssh/id", "d /home/u/proj/.git/hooks", "x /home/u/bin/tool", "l /home/u/notes /home/u/other", "f /home/u/other/f", "f /home/u/proj/sub/f")
+	h := newFake(aSystem, "f /home/u/.ssh/id", "d /home/u/proj/.git/hooks", "x /home/u/bin/tool", "l /home/u/notes /home/u/other", "f /home/u/other/f", "f /home/u/proj/sub/f", "f /home/u/kept", "f /home/u/proj/sub/same")
 	readOnly := discarding("~/other")
 	readOnly.Create, readOnly.Update, readOnly.Delete = false, false, false
 	real := discarding("sub")
 	real.Discard = false
-	p, err := resolveRules(h, []policy.FsRule{discarding("~"), discarding("."), real, readOnly, discarding("~/later/"), {Path: "~/notes/f", Read: true, Where: "f:1"}})
+	kept, same := discarding("~/kept"), discarding("sub/same")
+	kept.Discard, same.Discard = false, false
+	p, err := resolveRules(h, []policy.FsRule{discarding("~"), discarding("."), real, kept, same, readOnly, discarding("~/later/"), {Path: "~/notes/f", Read: true, Where: "f:1"}})
 	if err != nil {
 		t.Fatal(err) // the link ~/notes is none that a server could replace
 	}
@@ -38,6 +40,14 @@ func TestDiscard(t *testing.T) {
 		if e, _ := p.Find(c.path); e.Path != c.path || e.Rights != c.rights || e.Ephemeral != c.copied || e.Make {
 			t.Errorf("%s: %+v", c.path, e)
 		}
+	}
+	// A file that is really granted keeps a mount of its own in a copy.
+	minimal := map[string]bool{}
+	for _, e := range p.MinimalEntries() {
+		minimal[e.Path] = true
+	}
+	if !minimal["/home/u/kept"] || minimal["/home/u/proj/sub/same"] {
+		t.Errorf("the minimal entries are %v", minimal)
 	}
 	if e, _ := p.Find("/home/u/later"); e.Path != "/home/u" {
 		t.Errorf("a start would make %+v", e)
