@@ -129,7 +129,10 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	plan := planpkg.CompileWatched(p, f, l.watching())
+	plan := planpkg.Compile(p, f)
+	if watching := l.watching(); watching != (planpkg.Watching{}) {
+		plan = planpkg.CompileWatched(p, f, watching)
+	}
 	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
