@@ -63,14 +63,14 @@ func difference(was, again, is Answer) (string, string) {
 func tree(a Answer) (v any) {
 	raw := a.Result
 	if a.Error != nil {
-		raw, _ = json.Marshal([]any{a.Error.Code, a.Error.Message, a.Error.Data})
+		raw, _ = json.Marshal(map[string]any{"code": a.Error.Code, "message": a.Error.Message, "data": a.Error.Data})
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
 		return string(raw)
 	}
-	return v
+	return withoutAdded(v)
 }
 
 // unlike returns the first place where c differs from a, other than b does: its path, and what a and c have

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 )
 
 func answered(texts ...string) *Played {
@@ -48,6 +50,10 @@ func TestCompare(t *testing.T) {
 		{"a number that changes", `{"a":1}`, `{"a":2}`, `{"a":3}`, true},
 		{"a number that is none", `{"a":1}`, `{"a":2}`, `{"a":"x"}`, false},
 		{"another type", `{"a":{"b":1}}`, `{"a":{"b":1}}`, `{"a":[1]}`, false},
+		{"what mcp-jail adds", `{"content":[],"_meta":{"dev.mcp-jail/denials":[1]}}`, `{"content":[],"_meta":{"dev.mcp-jail/denials":[1]}}`, `{"content":[]}`, true},
+		{"beside what mcp-jail adds", `{"content":[],"_meta":{"x":1}}`, `{"content":[],"_meta":{"x":1}}`, `{"content":[],"_meta":{"x":2,"dev.mcp-jail/denials":[1]}}`, false},
+		{"a hint of mcp-jail", `{"isError":true,"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"},{"type":"text","text":"\n[mcp-jail] Cause: y"}]}`, true},
+		{"before a hint of mcp-jail", `{"isError":true,"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"z"},{"type":"text","text":"\n[mcp-jail] Cause: y"}]}`, false},
 		{"objects in another order, with times", `{"a":[{"n":"x","t":"10:00:00"},{"n":"y","t":"10:00:01"}]}`, `{"a":[{"n":"x","t":"10:00:02"},{"n":"y","t":"10:00:03"}]}`, `{"a":[{"n":"y","t":"09:00:04"},{"n":"x","t":"10:00:05"}]}`, true},
 	} {
 		e := Expected{answered(c.was), answered(c.again)}
@@ -65,5 +71,30 @@ func TestCompare(t *testing.T) {
 	}
 	if got := e.Compare(answered("a", "c\x1b[2J")); len(got) != 1 || !strings.Contains(got[0].Is, "content") || strings.Contains(got[0].Is, "\x1b") {
 		t.Errorf("what differs: %+v", got)
+	}
+}
+
+// TestCompareErrors tests that an error is the same without what mcp-jail adds to it, and only then.
+func TestCompareErrors(t *testing.T) {
+	failed := func(message, data string) *Played {
+		return &Played{Answers: []Answer{{Request: Request{Method: "m"}, Error: &handshake.ServerError{Code: -1, Message: message, Data: json.RawMessage(data)}}}}
+	}
+	e := Expected{failed("no", "null"), failed("no", "null")}
+	for name, c := range map[string]struct {
+		is   *Played
+		same bool
+	}{
+		"a note":              {failed("no [mcp-jail] Cause: y.", `{"dev.mcp-jail/diagnosis":{"cause":"y"}}`), true},
+		"another text":        {failed("so [mcp-jail] Cause: y.", `{"dev.mcp-jail/diagnosis":{"cause":"y"}}`), false},
+		"other data":          {failed("no", `{"a":1,"dev.mcp-jail/diagnosis":{"cause":"y"}}`), false},
+		"data that are moved": {failed("no", `{"dev.mcp-jail/server":7,"dev.mcp-jail/diagnosis":{}}`), false},
+	} {
+		if got := e.Compare(c.is); (len(got) == 0) != c.same {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	e = Expected{failed("no", "7"), failed("no", "7")}
+	if got := e.Compare(failed("no", `{"dev.mcp-jail/server":7,"dev.mcp-jail/diagnosis":{}}`)); len(got) > 0 {
+		t.Errorf("data that are moved: %+v", got)
 	}
 }

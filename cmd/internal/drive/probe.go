@@ -39,6 +39,8 @@ func Probe(pages [][]byte, place Place) (requests []Request, skipped []Skipped) 
 	requests = []Request{}
 	for _, t := range toolsOf(pages) {
 		switch {
+		case t.Name == "":
+			skipped = append(skipped, Skipped{t.Name, "it has no name"})
 		case len(requests) >= maxRequests:
 			skipped = append(skipped, Skipped{t.Name, "there are too many tools"})
 		case t.Annotations.ReadOnly == nil:
