@@ -116,6 +116,7 @@ type WatchFlags struct {
 const (
 	LearnFiles  = "none"   // it may read nearly everything, and reaches no host
 	LearnPolicy = "policy" // it has what its policy grants
+	LearnAsk    = "ask"    // the same, and the hosts that the user accepts when it asks for them
 )
 
 // Learns reports whether the session watches the server to learn its policy.
@@ -129,13 +130,16 @@ func (f *WatchFlags) OpensReads() bool { return f.Learns() && slices.Contains(f.
 
 // Hosts returns the hosts that may be reached while the server is watched.
 func (f *WatchFlags) Hosts() []string {
-	return slices.DeleteFunc(slices.Clone(f.Learn), func(h string) bool { return h == LearnFiles || h == LearnPolicy })
+	return slices.DeleteFunc(slices.Clone(f.Learn), func(h string) bool { return h == LearnFiles || h == LearnPolicy || h == LearnAsk })
 }
+
+// AsksHosts reports whether the user is asked about each host.
+func (f *WatchFlags) AsksHosts() bool { return f.Learns() && slices.Contains(f.Learn, LearnAsk) }
 
 // Flags returns the flags, which set the fields of f.
 func (f *WatchFlags) Flags() []Flag {
 	return []Flag{
-		{Name: "learn", Value: "none|policy|HOST", Many: &f.Learn, Usage: "Watch what the server does, for mcp-jail learn. none: it may read all but sensitive paths, what it writes outside of the workspace and its HOME is thrown away, and no host is reached. policy: it has what its policy grants. HOST[:PORT] (repeatable): the same, and these hosts."},
+		{Name: "learn", Value: "none|policy|ask|HOST", Many: &f.Learn, Usage: "Watch what the server does, for mcp-jail learn. none: it may read all but sensitive paths, what it writes outside of the workspace and its HOME is thrown away, and no host is reached. policy: it has what its policy grants. ask: the same, and the hosts that you accept on the terminal. HOST[:PORT] (repeatable): the same, and these hosts."},
 		{Name: "discard", Value: "true", One: &f.Discard, Words: []string{"true", "false"}, Usage: "true: the server writes to copies of the workspace, of other granted directories and of its HOME, which are thrown away at its end. Default: false."},
 		{Name: "access", Value: "FILE", One: &f.Access, Usage: "The server gets the grants of this file in place of its own, for mcp-jail learn: a configuration with one server."},
 	}

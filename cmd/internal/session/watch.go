@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,7 +29,32 @@ func (f *Followed) Watch(launcher *confine.Launcher) (io.Closer, error) {
 	}
 	f.watcher = w
 	launcher.Observe = w.Add
-	return w, nil
+	if !t.watch.AsksHosts() {
+		return w, nil
+	}
+	asker, err := watch.NewAsker(t.Policy.Server)
+	if err != nil {
+		w.Close()
+		return nil, &exit.HostError{Err: err}
+	}
+	launcher.AskHost = asker.Ask
+	return closers{w, asker}, nil
+}
+
+type closers []io.Closer
+
+// Close closes all.
+func (c closers) Close() (err error) {
+	for _, one := range c {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
+
+// closesNetwork reports whether a process of a session gets a network that is closed, and in which what it
+// asks for is noted.
+func (f *Followed) closesNetwork(p *policy.Profile) bool {
+	return f.watcher != nil && len(p.Net) == 0 && !f.Target().watch.AsksHosts()
 }
 
 // watched returns a process that tells which call it serves, if the session is watched.

@@ -74,7 +74,7 @@ func (w Session) replaceAccess(p *policy.Policy) error {
 func (w Session) widen(p *policy.Policy) error {
 	hosts := w.Hosts()
 	if len(hosts) < len(w.Learn) && len(w.Learn) > 1 {
-		return exit.UsageErrorf("%s none and %s policy stand alone: it is given %d times", learnFlag, learnFlag, len(w.Learn))
+		return exit.UsageErrorf("%s none, policy and ask stand alone: it is given %d times", learnFlag, len(w.Learn))
 	}
 	p.Undo = policy.Undo{}
 	if w.OpensReads() {
@@ -92,12 +92,14 @@ func (w Session) widen(p *policy.Policy) error {
 }
 
 // openReads returns the rules of a session that learns: everything can be read and started but for sensitive
-// paths, and what is written in the user's home directory is written to a copy.
+// paths, places of other users and places for a while; and what is written in the user's home directory is
+// written to a copy.
 func openReads() []policy.FsRule {
-	return []policy.FsRule{
-		{Path: "/", Read: true, Execute: true, Where: learnFlag},
-		{Path: "~", Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag},
+	rules := []policy.FsRule{{Path: "/", Read: true, Execute: true, Where: learnFlag}}
+	for _, dir := range []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/boot"} {
+		rules = append(rules, policy.FsRule{Path: dir, Optional: true, Where: learnFlag})
 	}
+	return append(rules, policy.FsRule{Path: "~", Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag})
 }
 
 // Open returns lines that say what a watched session may do.
@@ -106,6 +108,9 @@ func (w Session) Open(server string) (lines []string) {
 		open := "it has what its policy grants"
 		if w.OpensReads() {
 			open = "it reads all but sensitive paths, what it writes outside of its workspace and HOME is thrown away, and no host is reached: names and ports are noted"
+		}
+		if w.AsksHosts() {
+			open += ", and you are asked about each host"
 		}
 		if hosts := w.Hosts(); len(hosts) > 0 {
 			open += ", and reaches " + show.Line(strings.Join(hosts, ", "))

@@ -37,16 +37,47 @@ func (l *lesson) input() (in learn.Input, err error) {
 	host, command := &l.server.Host, session.Given(l.server)
 	in = learn.Input{
 		Server: l.t.Stored, Command: command[0], Arguments: command[1:],
-		Home: host.Home, Bare: bare, Learning: l.server.Profile, Observations: l.seen,
+		Home: canonical(host.Home), Bare: bare, Learning: l.server.Profile, Observations: l.seen,
 		Facts: learn.Facts{
 			Kind:      l.kind,
-			Sensitive: func(p string) string { return resolve.Sensitive(host, l.server.Policy, p) },
-			Guarded:   func(p string, write bool) string { return resolve.Guarded(host, p, write) },
+			Sensitive: remembered(func(p string) string { return resolve.Sensitive(host, l.server.Policy, p) }),
+			Guarded:   l.guarded(),
 			Program:   program,
 		},
 		Variables: learn.Variables{Granted: l.granted(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
 	}
 	return in, nil
+}
+
+func canonical(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// remembered returns a function that asks f for each path once.
+func remembered(f func(string) string) func(string) string {
+	answers := map[string]string{}
+	return func(p string) string {
+		answer, ok := answers[p]
+		if !ok {
+			answer = f(p)
+			answers[p] = answer
+		}
+		return answer
+	}
+}
+
+func (l *lesson) guarded() func(string, bool) string {
+	read := remembered(func(p string) string { return resolve.Guarded(&l.server.Host, p, false) })
+	write := remembered(func(p string) string { return resolve.Guarded(&l.server.Host, p, true) })
+	return func(p string, writes bool) string {
+		if writes {
+			return write(p)
+		}
+		return read(p)
+	}
 }
 
 func (l *lesson) kind(path string) policy.Kind {
@@ -67,10 +98,7 @@ func program(name string) string {
 	if err != nil {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		return real
-	}
-	return file
+	return canonical(file)
 }
 
 // granted returns the variables that the user hands over by name: those of --env, and those of the entry.
@@ -132,7 +160,7 @@ func mentioned(p *policy.Profile) (names []string) {
 // findPlace returns where the arguments of a probe come from: the directory that the command line of the
 // server names, or else its workspace.
 func (l *lesson) findPlace() drive.Place {
-	at := drive.Place{Workspace: l.t.Dir, Hosts: l.hosts()}
+	at := drive.Place{Workspace: l.t.Dir, Hosts: l.hosts}
 	for _, word := range l.t.Argv[1:] {
 		if info, err := os.Stat(word); err == nil && info.IsDir() && filepath.IsAbs(word) {
 			at.Workspace = word

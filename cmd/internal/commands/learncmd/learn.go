@@ -17,6 +17,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,7 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 	cli.AddFlags(cmd,
 		cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."},
 		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.driveBy, Usage: `Send the MCP requests of a file, one a line, such as {"method": "tools/call", "params": {"name": "TOOL", "arguments": {}}}.`},
-		cmdline.Flag{Name: "net", Value: "none|HOST", Many: &k.net, Usage: "none (default): no host is reached. HOST[:PORT]: this host is, in a second lesson. Repeatable."},
+		cmdline.Flag{Name: "net", Value: "none|ask|HOST", Many: &k.net, Usage: "none (default): no host is reached. HOST[:PORT] (repeatable): this host is, in a second lesson. ask: there you are asked about each host."},
 		cmdline.Flag{Name: "env", Value: "NAME", Many: &k.env, Usage: "Hand this variable of yours to the server. Repeatable."},
 		cmdline.Flag{Name: "workspace", Value: "DIR", One: &k.flags.Workspace, Usage: "The workspace of a command after --. Default: the working directory."},
 		cmdline.Flag{Name: "name", Value: "NAME", One: &k.flags.Name, Usage: "The name of a server that is given after --. Default: derived from the command."},
@@ -174,8 +175,8 @@ func (k *learnCmd) check() error {
 		return exit.UsageErrorf("--workspace and --name are for a command after --; a server of a client has what its entry says")
 	}
 	for _, h := range k.net {
-		if h == cmdline.LearnFiles && len(k.net) > 1 {
-			return exit.UsageErrorf("--net none stands alone, and --net is given %d times", len(k.net))
+		if (h == cmdline.LearnFiles || h == cmdline.LearnAsk) && len(k.net) > 1 {
+			return exit.UsageErrorf("--net %s stands alone, and --net is given %d times", h, len(k.net))
 		}
 	}
 	if k.driveBy == "" {
@@ -192,13 +193,8 @@ func (k *learnCmd) check() error {
 	return nil
 }
 
-// hosts returns the hosts that may be reached in the second lesson.
-func (k *learnCmd) hosts() []string {
-	if len(k.net) == 1 && k.net[0] == cmdline.LearnFiles {
-		return nil
-	}
-	return k.net
-}
+// asks reports whether the user is asked about hosts.
+func (k *learnCmd) asks() bool { return slices.Contains(k.net, cmdline.LearnAsk) }
 
 // choose finds the server of a client or of the configuration, or takes the command after --.
 func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {

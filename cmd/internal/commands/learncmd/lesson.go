@@ -35,6 +35,7 @@ type lesson struct {
 
 	seen     []policy.Observation // of all rounds that learn
 	left     int                  // observations that no file has, because there were too many
+	hosts    []string             // that are reached; nil: the network is closed
 	expected drive.Expected
 	skipped  []drive.Skipped
 	about    string // what the server calls itself
@@ -74,10 +75,8 @@ func (l *lesson) learn(ctx context.Context) error {
 	if l.expected.Again, err = l.play(ctx, "once more, to see what changes from one session to the next", l.argv(cmdline.LearnFiles)); err != nil {
 		return err
 	}
-	if hosts := l.hosts(); len(hosts) > 0 {
-		if err := l.learnHosts(ctx, hosts); err != nil {
-			return err
-		}
+	if err := l.learnHosts(ctx); err != nil {
+		return err
 	}
 	if err := l.conclude(); err != nil {
 		return err
@@ -88,18 +87,45 @@ func (l *lesson) learn(ctx context.Context) error {
 	return l.shrink(ctx)
 }
 
-// learnHosts is the lesson in which hosts are reached. The server reads what the first lesson has learned.
-func (l *lesson) learnHosts(ctx context.Context, hosts []string) error {
-	l.c.Notef("now %s reaches %s, and reads only what was learned", l.name(), show.Line(strings.Join(hosts, ", ")))
-	argv, err := l.trial.argv(l.result, hosts...)
+// learnHosts is the lesson in which hosts are reached, if there are any. The server reads what the first
+// lesson has learned.
+func (l *lesson) learnHosts(ctx context.Context) (err error) {
+	what, reaches := "watching", l.net
+	switch {
+	case l.asks():
+		l.c.Notef("now %s reaches the hosts that you accept, and reads only what was learned", l.name())
+	case len(l.net) == 0 || l.net[0] == cmdline.LearnFiles:
+		return nil
+	default:
+		l.hosts = l.net
+		l.c.Notef("now %s reaches %s, and reads only what was learned", l.name(), show.Line(strings.Join(l.hosts, ", ")))
+	}
+	argv, err := l.trial.argv(l.result, reaches...)
 	if err != nil {
 		return err
 	}
-	if l.expected.First, err = l.play(ctx, "watching", argv); err != nil {
+	seen := len(l.seen)
+	if l.expected.First, err = l.play(ctx, what, argv); err != nil {
 		return err
+	}
+	if l.asks() {
+		l.hosts = reached(l.seen[seen:])
+		if argv, err = l.trial.argv(l.result, l.hosts...); err != nil {
+			return err
+		}
 	}
 	l.expected.Again, err = l.play(ctx, "once more", argv)
 	return err
+}
+
+// reached returns the hosts and ports to which connections were not refused.
+func reached(all []policy.Observation) (hosts []string) {
+	for _, o := range all {
+		if o.Axis == policy.AxisNet && o.Operation == "connect" && !o.Refused && !slices.Contains(hosts, o.Target) {
+			hosts = append(hosts, o.Target)
+		}
+	}
+	return hosts
 }
 
 func (l *lesson) name() string {
@@ -192,7 +218,7 @@ func (l *lesson) verify(ctx context.Context) error {
 
 // compare has a round under a policy, and returns the answers that are other ones.
 func (l *lesson) compare(ctx context.Context, what string, r *learn.Result) ([]drive.Difference, error) {
-	argv, err := l.trial.argv(r, l.hosts()...)
+	argv, err := l.trial.argv(r, l.hosts...)
 	if err != nil {
 		return nil, err
 	}
