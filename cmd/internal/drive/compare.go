@@ -204,8 +204,14 @@ var passing = lazy.Regexp(strings.Join([]string{
 	`\b1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b`,                                                // seconds or milliseconds since 1970
 }, "|"))
 
-// steady returns a text without times and ids.
-func steady(text string) string { return passing().ReplaceAllString(text, "\x00") }
+// refusing are the words for a path that cannot be had. Which of them a server gets is up to the rule around
+// the path: a sensitive path is hidden in a wider grant, and does not exist without one.
+var refusing = lazy.Regexp(`(?i)\[errno (?:1|2|13|30)\]|\b(?:ENOENT|EACCES|EPERM|EROFS)\b|no such file or directory|permission denied|operation not permitted|read-only file system|\(os error (?:1|2|13|30)\)`)
+
+// steady returns a text without times and ids, and with one word for all refusals.
+func steady(text string) string {
+	return refusing().ReplaceAllString(passing().ReplaceAllString(text, "\x00"), "\x01")
+}
 
 // sameText reports whether c says the same as a, given that b said the same: as they are, without times and
 // ids, with their lines in another order, or with other words only where a and b have other words.

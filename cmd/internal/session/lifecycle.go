@@ -62,6 +62,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *policy.Profile, launch func(confine.Launcher, *policy.Profile) (*confine.Process, error)) (lifecycle.Process, error) {
 	t := f.Target()
 	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
+	launcher.ClosedNetwork = f.closesNetwork(p)
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().Package.Check(ctx)
 		if err != nil {

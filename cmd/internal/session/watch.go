@@ -72,8 +72,8 @@ type watchedProcess struct {
 
 // CallBegins implements lifecycle.CallObserver: what the process does from here on belongs to a call.
 func (p *watchedProcess) CallBegins(tool string, _ bool) {
+	p.ObserveAfresh() // when it returns, what came before the call is noted
 	p.to.CallBegins(tool)
-	p.ObserveAfresh()
 }
 
 // FromRun resolves the server of a command line of mcp-jail run, whose words begin with run.
