@@ -145,6 +145,10 @@ func (l *learner) place(all needs, moved map[string]bool, u *use) {
 		return
 	}
 	all.add(at, dir, right, u)
+	// A file that stays is there in the next session, which opens or replaces it.
+	if u.op == policy.OpCreate && l.uses[key{policy.AxisFs, policy.OpRemove.String(), u.path}] == nil {
+		all.add(at, dir, policy.Update, u)
+	}
 }
 
 // outermost returns the shortest of the paths that at is or lies in, or "".
