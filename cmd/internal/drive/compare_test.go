@@ -40,7 +40,6 @@ func TestCompare(t *testing.T) {
 		{"another word for a refusal", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 2] No such file or directory: '/x'", true},
 		{"a refusal of another path", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 2] No such file or directory: '/y'", false},
 		{"a refusal in place of a result", "12 bytes", "12 bytes", "error: EACCES", false},
-		{"what mcp-jail adds", `{"content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"},{"type":"text","text":"[mcp-jail] Cause: y"}],"_meta":{"dev.mcp-jail/denials":[{}]}}`, true},
 		{"lines in another order", "a\nb\nc", "a\nb\nc", "c\na\nb", true},
 		{"a line less", "a\nb\nc", "a\nb\nc", "a\nb", false},
 		{"a failure", `{"content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"}]}`, false},
