@@ -71,8 +71,17 @@ func (l *learner) addPrograms() {
 	l.rules = append(l.rules, rules...)
 }
 
+// isOwn reports whether a program is a file of the server's own package. That lies with the packages that
+// mcp-jail has installed, which are hidden from servers but for their own one.
+func (l *learner) isOwn(p *program) bool {
+	return slices.ContainsFunc(l.Bare.Parts, func(part policy.Part) bool {
+		return p.path != part.Path && policy.Within(p.path, part.Path) && (part.Work || l.Facts.Guarded(part.Path, false) != "")
+	})
+}
+
 func (l *learner) whyNoProgram(p *program) (Reason, string) {
-	if named := l.Facts.Sensitive(p.path); named != "" {
+	own := l.isOwn(p)
+	if named := l.Facts.Sensitive(p.path); named != "" && !own {
 		return Sensitive, named
 	}
 	switch inWorkspace := l.inWorkspace(p.path); {
@@ -82,7 +91,7 @@ func (l *learner) whyNoProgram(p *program) (Reason, string) {
 		return Absent, ""
 	case !inWorkspace && isOwnPlace(p.path):
 		return System, ""
-	case l.Facts.Guarded(p.path, false) != "" && !policy.Within(p.path, l.Bare.Home):
+	case !own && l.Facts.Guarded(p.path, false) != "" && !policy.Within(p.path, l.Bare.Home):
 		return Protected, l.Facts.Guarded(p.path, false)
 	case l.Facts.Kind(p.path) != policy.KindFile:
 		return Absent, ""
@@ -106,9 +115,14 @@ func (l *learner) commandRule(p *program) Rule {
 			break
 		}
 	}
+	if written == p.path {
+		written = l.short(p.path)
+	}
 	r := newRule(policy.AxisProcess, written, &p.tally)
 	r.Command = &policy.CommandRule{Name: written}
-	r.Command.Args, r.Note = p.arguments(written)
+	if r.Command.Args, r.Note = p.arguments(written); l.isOwn(p) {
+		r.Command.Args, r.Note = nil, "of its own package, in this version"
+	}
 	if lists := r.Command.Args; len(lists) > maxLists {
 		r.Command.Args, r.Note = lists[:maxLists], "with more subcommands than these"
 		l.left.add(key{policy.AxisFs, policy.OpExec.String(), p.path}, Capped, r.Note, &p.tally)

@@ -3,6 +3,8 @@ package learn
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestArguments: which arguments a rule has after some starts of a program. Starts are separated by
@@ -60,5 +62,22 @@ func TestArguments(t *testing.T) {
 		if isPlainLine(line) != want {
 			t.Errorf("%q is plain: %t", line, !want)
 		}
+	}
+}
+
+// TestOwnPrograms: a program of the server's own package has a rule, though packages are hidden from servers.
+// One of another package has none.
+func TestOwnPrograms(t *testing.T) {
+	const packages = "/home/u/.local/share/mcp-jail/packages/npm/"
+	h := newHost(packages+"a/1/tree/node_modules/a/dist/tool*", packages+"b/1/tree/tool*")
+	in := h.input(t, seen("start execute "+packages+"a/1/tree/node_modules/a/dist/tool --x\nstart execute "+packages+"b/1/tree/tool")...)
+	in.Bare.Parts = append(in.Bare.Parts, policy.Part{Path: packages + "a/1/tree"})
+	r := Learn(in)
+	rules := r.Rules()
+	if len(rules) != 1 || rules[0].Command.Name != "~"+strings.TrimPrefix(packages, "/home/u")+"a/1/tree/node_modules/a/dist/tool" || rules[0].Command.Args != nil {
+		t.Errorf("%s", r.TOML())
+	}
+	if got, want := r.Verdict(), "starts tool; wanted ~/.local/share/mcp-jail (refused)"; got != want {
+		t.Errorf("%q, not %q", got, want)
 	}
 }

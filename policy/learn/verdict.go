@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func (r *Result) Verdict() string {
 				hosts = append(hosts, rule.Net.Host)
 			}
 		case rule.Command != nil:
-			programs = append(programs, name(rule.Command.Name))
+			programs = append(programs, name(path.Base(rule.Command.Name)))
 		case rule.Env != nil:
 			variables = append(variables, name(rule.Env.Name))
 		}

@@ -249,8 +249,10 @@ func sameText(a, b, c string) bool {
 	return true
 }
 
-// brief says what an answer is.
-func brief(a Answer) string {
+func brief(a Answer) string { return a.Brief() }
+
+// Brief says in short what an answer is.
+func (a Answer) Brief() string {
 	switch {
 	case a.Error != nil:
 		return "an error: " + short(a.Error.Message)

@@ -55,6 +55,7 @@ func (p *clientPeek) hear(line string) {
 const (
 	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode, newer Codex
 	patienceShort = 8 * time.Second  // 10 s: older Codex, Crush, qwen mcp list
+	patienceOwn   = time.Hour        // mcp-jail call and learn, which have a time limit of their own
 )
 
 func (p *clientPeek) impatient() bool {
@@ -62,6 +63,9 @@ func (p *clientPeek) impatient() bool {
 }
 
 func (p *clientPeek) patience() time.Duration {
+	if strings.HasPrefix(p.name, "mcp-jail ") {
+		return patienceOwn
+	}
 	for _, name := range []string{"codex", "crush", "qwen"} {
 		if strings.Contains(p.name, name) && !p.newer {
 			return patienceShort

@@ -20,6 +20,7 @@ func TestPatience(t *testing.T) {
 		{"codex-mcp-client", "nightly", patienceShort},
 		{"crush", "0.169.0", patienceShort},
 		{"qwen-cli-mcp-client-x", "1.0.0", patienceShort},
+		{"mcp-jail learn", "1.0.0", patienceOwn},
 	} {
 		p := newClientPeek(nil)
 		p.hear(`{"method":"initialize","params":{"clientInfo":{"name":"` + strings.ToUpper(tt.name[:1]) + tt.name[1:] + `","version":"` + tt.version + `"}}}`)

@@ -1,7 +1,6 @@
 package learncmd
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,51 +109,6 @@ func (l *lesson) granted() (names []string) {
 		}
 	}
 	return names
-}
-
-// Bounds of the search for the names of variables in a program.
-const (
-	maxSources     = 2000
-	maxSourceBytes = 16 << 20
-	maxSourceFile  = 1 << 20
-)
-
-// mentioned returns the variables that the server's own files read: not those of the packages that it uses,
-// which are many.
-func mentioned(p *policy.Profile) (names []string) {
-	files, bytes := 0, 0
-	for _, part := range p.Parts {
-		filepath.WalkDir(part.Path, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil
-			case files >= maxSources || bytes >= maxSourceBytes:
-				return fs.SkipAll
-			case d.IsDir():
-				if path != part.Path && (d.Name() == "node_modules" || d.Name() == "site-packages") {
-					return fs.SkipDir
-				}
-				if !part.Work {
-					return fs.SkipDir
-				}
-				return nil
-			case !d.Type().IsRegular() || !slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py"}, strings.ToLower(filepath.Ext(path))):
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil || info.Size() > maxSourceFile {
-				return nil
-			}
-			source, err := os.ReadFile(path)
-			if err == nil {
-				files, bytes = files+1, bytes+len(source)
-				names = append(names, learn.Mentions(source)...)
-			}
-			return nil
-		})
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // findPlace returns where the arguments of a probe come from: the directory that the command line of the

@@ -6,10 +6,10 @@
 // with the same files.
 //
 //   - lesson.go has the rounds: watched with open reads, the same again, with hosts, and under the policy.
-//   - facts.go asks this host what package learn needs to conclude a policy.
+//   - facts.go asks this host what package learn needs to conclude a policy, variables.go the server's own files.
 //   - trial.go writes the policy as a configuration for a round.
 //   - smallest.go leaves out each rule without which the answers are the same.
-//   - report.go writes what came of it.
+//   - report.go writes what came of it, calls.go what no call told of.
 package learncmd
 
 import (

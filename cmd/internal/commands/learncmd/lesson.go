@@ -168,7 +168,7 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	played, err := player.Play(ctx, s.Out, s.In)
 	s.End()
 	o, watched := observed.OfProcess(l.host, l.t.Stored, s.PID())
-	l.seen = append(l.seen, o.Observations...)
+	l.see(o.Observations)
 	l.left += o.Left
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -181,6 +181,23 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 		return nil, failure(err, held)
 	}
 	return played, nil
+}
+
+// see keeps what earlier rounds have not seen: they ask the same, and a comment says how often it was done in
+// one of them.
+func (l *lesson) see(all []policy.Observation) {
+	key := func(o policy.Observation) string {
+		return fmt.Sprintf("%s %s %q %q %q %s %s %t", o.Axis, o.Operation, o.Target, o.Tool, o.Arguments, o.Scheme, o.Request, o.Absent)
+	}
+	before := map[string]bool{}
+	for _, o := range l.seen {
+		before[key(o)] = true
+	}
+	for _, o := range all {
+		if !before[key(o)] {
+			l.seen = append(l.seen, o)
+		}
+	}
 }
 
 // failure adds to an error what mcp-jail run said.

@@ -85,7 +85,7 @@ func (l *lesson) notes(failed error) {
 		for _, d := range l.differences {
 			l.c.Notef("  %s: %s\n    now: %s", d.Request, d.Was, d.Is)
 		}
-	case l.smallest:
+	case l.smallest && l.dropped > 0:
 		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, for the answers are the same without", cli.Plural(len(l.expected.First.Answers), "request"), are(l.dropped, "rule"))
 	default:
 		l.c.Notef("verified: under this policy the server gives the same answers to %s", cli.Plural(len(l.expected.First.Answers), "request"))
@@ -93,9 +93,7 @@ func (l *lesson) notes(failed error) {
 			note("whether each rule is needed was not tried to the end: %s", l.cut)
 		}
 	}
-	for _, s := range l.skipped {
-		note("%s was not called: %s", show.Name(s.Tool), s.Why)
-	}
+	l.noteCalls(note)
 	if l.left > 0 {
 		note("%s beyond what is kept were left out", cli.Plural(l.left, "observation"))
 	}

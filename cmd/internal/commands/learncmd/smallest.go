@@ -3,33 +3,38 @@ package learncmd
 import (
 	"context"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// shrink leaves out each rule without which the server gives the same answers. It tries many at once, and
-// then halves of those that are needed. Rules about hosts stay: with a closed network, nothing tells whether
-// they are needed.
+// shrink leaves out each rule without which the server gives the same answers. Of rules that the start alone
+// has used many are often not needed: it tries them together, and then halves of those that are. A rule that a
+// call has used it tries by itself. Rules about hosts stay: with a closed network, nothing tells whether they
+// are needed.
 func (l *lesson) shrink(ctx context.Context) error {
 	if len(l.differences) > 0 {
 		return nil
 	}
-	var ids []string
+	var ofStart, ofCalls []string
 	for _, r := range l.result.Rules() {
-		if r.Axis != policy.AxisNet {
-			ids = append(ids, r.ID)
+		switch _, atStart := r.Tools[""]; {
+		case r.Axis == policy.AxisNet:
+		case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
+			ofStart = append(ofStart, r.ID)
+		default:
+			ofCalls = append(ofCalls, r.ID)
 		}
 	}
-	before := len(ids)
-	if err := l.leaveOut(ctx, ids); err != nil {
+	before := len(l.result.Rules())
+	for _, id := range ofCalls {
+		if err := l.leaveOut(ctx, []string{id}); err != nil {
+			return err
+		}
+	}
+	if err := l.leaveOut(ctx, ofStart); err != nil {
 		return err
 	}
-	l.smallest = true
-	l.dropped = before
-	for _, r := range l.result.Rules() {
-		if r.Axis != policy.AxisNet {
-			l.dropped--
-		}
-	}
+	l.smallest, l.dropped = true, before-len(l.result.Rules())
 	return nil
 }
 
@@ -38,8 +43,12 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	what := "without some rules, to see whether they are needed"
+	if len(ids) == 1 {
+		what = "without " + show.Line(ids[0]) + ", to see whether it is needed"
+	}
 	without := l.result.Without(ids...)
-	different, err := l.compare(ctx, "without some rules, to see whether they are needed", without)
+	different, err := l.compare(ctx, what, without)
 	if err != nil {
 		return err
 	}
@@ -48,6 +57,9 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 		return nil
 	}
 	if len(ids) == 1 {
+		if d := different[0]; l.verbose {
+			l.c.Notef("%s is needed: without it %s is not the same: %s\n  now: %s", show.Line(ids[0]), d.Request, d.Was, d.Is)
+		}
 		return nil
 	}
 	half := len(ids) / 2
