@@ -15,6 +15,7 @@ package learncmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -152,6 +153,9 @@ func (k *learnCmd) Run(c terminal.Console) error {
 		if by != nil {
 			c.Errorf("interrupted before anything was learned")
 			return cli.Interrupted(by.Signal)
+		}
+		if l.cut != "" {
+			return fmt.Errorf("nothing was learned: %s", l.cut)
 		}
 		return err
 	}

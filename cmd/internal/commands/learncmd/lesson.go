@@ -62,6 +62,9 @@ func (l *lesson) close() {
 func (l *lesson) learn(ctx context.Context) error {
 	l.c.Notef("%s reads all of your files but sensitive ones in this jail; what it writes is thrown away; no host is reached, names and ports are noted", l.name())
 	first, err := l.play(ctx, "watching", l.argv(cmdline.LearnFiles))
+	if ctx.Err() != nil && len(l.seen) > 0 {
+		return errors.Join(err, l.load(), l.conclude())
+	}
 	if err != nil {
 		return err
 	}
@@ -253,6 +256,9 @@ func (l *lesson) compare(ctx context.Context, what string, r *learn.Result) ([]d
 
 // conclude makes the policy of what was observed so far.
 func (l *lesson) conclude() error {
+	if l.server == nil {
+		return nil // it cannot be resolved: load has said so
+	}
 	in, err := l.input()
 	if err != nil {
 		return err
