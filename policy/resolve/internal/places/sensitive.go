@@ -31,11 +31,27 @@ var sensitivePaths = []string{
 	"**/.env", "**/.env.*",
 }
 
+// linuxSensitive are those of Linux: what is kept by the programs that macSensitive has for macOS, and by those
+// that keep secrets in files of the home directory.
+var linuxSensitive = []string{
+	// Keys, tokens and passwords.
+	"~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.vault-token", "~/.gem/credentials", "~/.subversion/auth", "~/.databrickscfg", "~/.oci", "~/.fly", "~/.kaggle", "~/.m2/settings-security.xml", "~/.composer/auth.json", "~/.config/composer/auth.json",
+	"~/.cache/huggingface/token", "~/.cache/huggingface/stored_tokens", "~/.config/containers/auth.json", "~/.config/helm/registry", "~/.config/rclone", "~/.config/hub", "~/.config/glab-cli", "~/.config/github-copilot", "~/.config/sops", "~/.config/age", "~/.config/doctl", "~/.config/stripe", "~/.config/ngrok", "~/.config/netlify", "~/.config/configstore", "~/.config/filezilla", "~/.config/pypoetry/auth.toml",
+	"~/.local/share/kwalletd", "~/.local/share/com.vercel.cli", "~/.config/1Password", "~/.config/Bitwarden*", "~/.config/KeePassXC", "~/.electrum", "~/.bitcoin", "~/.ethereum", "~/.config/solana", "~/.Xauthority", "~/.ICEauthority",
+	// Logins of assistants and editors, and those configurations of theirs that have the tokens of other servers.
+	"~/.claude.json", "~/.claude/.credentials.json", "~/.config/Claude", "~/.codex/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "~/.cursor/mcp.json", "~/.local/share/opencode/auth.json",
+	"~/.config/Code/User/globalStorage", "~/.config/Code - Insiders/User/globalStorage", "~/.config/VSCodium/User/globalStorage", "~/.config/Cursor/User/globalStorage", "~/.config/Windsurf/User/globalStorage",
+	// Messengers and mail.
+	"~/.config/Signal", "~/.config/Slack", "~/.config/discord*", "~/.config/Element", "~/.config/Microsoft", "~/.local/share/TelegramDesktop", "~/.purple", "~/.config/evolution", "~/.local/share/evolution", "~/.config/geary", "~/.msmtprc", "~/.mbsyncrc", "~/.fetchmailrc",
+	// What editors and pagers remember of the files that they showed.
+	"~/.viminfo", "~/.lesshst", "~/.local/state/nvim/shada",
+}
+
 func builtinSensitive(os string) []string {
 	if os == "darwin" {
 		return append(slices.Clone(sensitivePaths), macSensitive...)
 	}
-	return sensitivePaths
+	return append(slices.Clone(sensitivePaths), linuxSensitive...)
 }
 
 // sampleEnv are the .env names that are meant to be published.
