@@ -228,8 +228,8 @@ func sameText(a, b, c string) bool {
 		slices.Sort(l)
 		return l
 	}
-	if la := lines(a); slices.Equal(la, lines(c)) {
-		return true
+	if la := lines(a); slices.Equal(la, lines(c)) || slices.Equal(la, lines(b)) {
+		return slices.Equal(la, lines(c))
 	}
 	if a == b {
 		return false

@@ -41,6 +41,8 @@ func TestCompare(t *testing.T) {
 		{"a refusal of another path", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 13] Permission denied: '/x'", "error: [Errno 2] No such file or directory: '/y'", false},
 		{"a refusal in place of a result", "12 bytes", "12 bytes", "error: EACCES", false},
 		{"lines in another order", "a\nb\nc", "a\nb\nc", "c\na\nb", true},
+		{"lines in any order", "a\nb\nc", "c\nb\na", "b\na\nc", true},
+		{"lines in any order, and another one", "a\nb\nc", "c\na\nb", "b\na\nd", false},
 		{"a line less", "a\nb\nc", "a\nb\nc", "a\nb", false},
 		{"a failure", `{"content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"}]}`, `{"isError":true,"content":[{"type":"text","text":"x"}]}`, false},
 		{"fails by turns", "x", `{"isError":true,"content":[]}`, `{"isError":true,"content":[]}`, true},
@@ -99,5 +101,30 @@ func TestCompareErrors(t *testing.T) {
 	e = Expected{failed("no", "7"), failed("no", "7")}
 	if got := e.Compare(failed("no", `{"dev.mcp-jail/server":7,"dev.mcp-jail/diagnosis":{}}`)); len(got) > 0 {
 		t.Errorf("data that are moved: %+v", got)
+	}
+}
+
+// TestUnsteady tests which answers may be anything in a third session.
+func TestUnsteady(t *testing.T) {
+	for _, c := range []struct {
+		name, was, again string
+		unsteady         bool
+	}{
+		{"the same", "a b", "a b", false},
+		{"a time", "at 2026-11-26T21:00:00Z ok", "at 2026-11-26T21:00:01Z ok", false},
+		{"a word that changes", "id 7f3a ok", "id 99aa ok", false},
+		{"one word, which changes", "7f3a", "99aa", true},
+		{"another text", "a b c", "d e", true},
+		{"an empty one", "", "", false},
+		{"lines in another order", "a\nb", "b\na", false},
+		{"a list of another length", `{"a":[1,2]}`, `{"a":[1]}`, true},
+		{"a list in another order", `{"a":["x","y"]}`, `{"a":["y","x"]}`, false},
+		{"a member of a list", `{"a":["x",{"b":"y"}]}`, `{"a":["x",{"b":"z"}]}`, true},
+		{"fails by turns", "x", `{"isError":true,"content":[{"type":"text","text":"x"}]}`, true},
+	} {
+		e := Expected{answered(c.was), answered(c.again)}
+		if got := e.Unsteady(); (len(got) > 0) != c.unsteady {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package learncmd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -11,15 +13,25 @@ import (
 // noMethod is the code of JSON-RPC for a method that a server does not have.
 const noMethod = -32601
 
-// noteCalls names what the policy does not tell of: calls that failed while the server was watched, and tools
-// that were not called, by the reason.
+// maxNoted is how many answers, or names of tools, a note has. A server can have any number of them.
+const maxNoted = 12
+
+// noteCalls names what the policy does not tell of: calls that failed while the server was watched, answers that are
+// other ones each time, and tools that were not called, by the reason.
 func (l *lesson) noteCalls(note func(format string, args ...any)) {
 	if l.expected.First != nil {
-		for _, a := range l.expected.First.Answers {
-			if a.Failed() && !(a.Error != nil && a.Error.Code == noMethod) {
-				note("%s failed while the server was watched, so what it needs beyond that was not learned: %s", a.Request, a.Brief())
-			}
+		failed := slices.DeleteFunc(slices.Clone(l.expected.First.Answers), func(a drive.Answer) bool {
+			return !a.Failed() || a.Error != nil && a.Error.Code == noMethod
+		})
+		for _, a := range failed[:min(len(failed), maxNoted)] {
+			note("%s failed while the server was watched, so what it needs beyond that was not learned: %s", a.Request, a.Brief())
 		}
+		if more := len(failed) - maxNoted; more > 0 {
+			note("so did %s", cli.Plural(more, "other call"))
+		}
+	}
+	if names := l.unsteady(); len(names) > 0 {
+		note("not compared, because it is another one in each session: the answer of %s, or a part of it. So whether the policy suffices is not known there", listed(names))
 	}
 	left := slices.Clone(l.skipped)
 	for len(left) > 0 {
@@ -33,7 +45,26 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 		if len(names) == 1 {
 			note("%s was not called: %s", names[0], why)
 		} else {
-			note("%d tools were not called. Of each: %s. They are %s", len(names), why, strings.Join(names, ", "))
+			note("%d tools were not called. Of each: %s. They are %s", len(names), why, listed(names))
 		}
 	}
+}
+
+// unsteady returns the names of the requests whose answers were not compared in full.
+func (l *lesson) unsteady() (names []string) {
+	if l.expected.First == nil {
+		return nil
+	}
+	for _, r := range l.expected.Unsteady() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// listed writes the first of some names.
+func listed(names []string) string {
+	if more := len(names) - maxNoted; more > 0 {
+		names = append(slices.Clone(names[:maxNoted]), fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }

@@ -20,6 +20,7 @@ type document struct {
 	Smallest    bool         `json:"smallest"`
 	Differences []difference `json:"differences"`
 	NotCalled   []notCalled  `json:"not_called"`
+	NotCompared []string     `json:"not_compared,omitempty"` // answers of which a part is another one each time
 	Rounds      int          `json:"rounds"`
 	Cut         string       `json:"cut,omitempty"`
 	Failure     string       `json:"failure,omitempty"`
@@ -47,7 +48,7 @@ func (l *lesson) report(failed error) error {
 	if l.format == "json" {
 		d := document{
 			Server: l.t.Stored, About: strings.TrimSpace(l.about), Verdict: l.result.Verdict(), TOML: string(l.result.TOML()), Verified: l.verified && len(l.differences) == 0,
-			Smallest: l.smallest, Differences: []difference{}, NotCalled: []notCalled{}, Rounds: l.rounds, Cut: l.cut, LeftOut: l.left, Status: status,
+			Smallest: l.smallest, Differences: []difference{}, NotCalled: []notCalled{}, NotCompared: l.unsteady(), Rounds: l.rounds, Cut: l.cut, LeftOut: l.left, Status: status,
 		}
 		for _, x := range l.differences {
 			d.Differences = append(d.Differences, difference{x.Request.String(), x.Was, x.Is})
@@ -82,13 +83,16 @@ func (l *lesson) notes(failed error) {
 		note("the policy was not verified: %s", show.Line(failed.Error()))
 	case len(l.differences) > 0:
 		note("under this policy %s not the same:", are(len(l.differences), "answer"))
-		for _, d := range l.differences {
+		for _, d := range l.differences[:min(len(l.differences), maxNoted)] {
 			l.c.Notef("  %s: %s\n    now: %s", d.Request, d.Was, d.Is)
 		}
+		if more := len(l.differences) - maxNoted; more > 0 {
+			l.c.Notef("  and %d more", more)
+		}
 	case l.smallest && l.dropped > 0:
-		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, for the answers are the same without", cli.Plural(len(l.expected.First.Answers), "request"), are(l.dropped, "rule"))
+		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, for the answers are the same without", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"), are(l.dropped, "rule"))
 	default:
-		l.c.Notef("verified: under this policy the server gives the same answers to %s", cli.Plural(len(l.expected.First.Answers), "request"))
+		l.c.Notef("verified: under this policy the server gives the same answers to %s", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"))
 		if l.cut != "" {
 			note("whether each rule is needed was not tried to the end: %s", l.cut)
 		}
