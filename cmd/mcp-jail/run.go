@@ -58,12 +58,12 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if e := log.Info(); e.Enabled() {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
-	watching, err := followed.Watch(&launcher)
+	record := session.NewRecorder(t)
+	watching, err := followed.Watch(&launcher, record.Refused)
 	if err != nil {
 		return refuse(c, t, flags.Server, err)
 	}
 	defer watching.Close()
-	record := session.NewRecorder(t)
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)

@@ -15,6 +15,8 @@ type Flag struct {
 	Value string // stands for the value in help texts, such as PATH
 	Usage string
 	Words []string // the values that are accepted; nil for all
+	// Flags means that the value may be flags in one word, such as "--read src --net api.github.com".
+	Flags bool
 
 	One  *string
 	Many *[]string
@@ -57,7 +59,7 @@ func Parse(args []string, flags []Flag) (words []string, err error) {
 		}
 		if !given {
 			i++
-			if err := CheckValue(flags[known].Name, args[i:]); err != nil {
+			if err := flags[known].check(args[i:]); err != nil {
 				return nil, err
 			}
 			value = args[i]
@@ -67,6 +69,14 @@ func Parse(args []string, flags []Flag) (words []string, err error) {
 		}
 	}
 	return words, nil
+}
+
+// check returns an error if the arguments after the flag do not begin with its value.
+func (f Flag) check(after []string) error {
+	if f.Flags && len(after) > 0 && strings.HasPrefix(after[0], "--") && strings.Contains(after[0], " ") {
+		return nil
+	}
+	return CheckValue(f.Name, after)
 }
 
 // isFlag reports whether an argument is a flag, not a value. A single dash is a value.

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -43,7 +44,8 @@ type Head struct {
 	Began   time.Time `json:"began"`
 	Learns  bool      `json:"learns,omitempty"` // false: a session of run --try
 	Hosts   []string  `json:"hosts,omitempty"`  // that could be reached in a session that learns
-	Policy  string    `json:"policy,omitempty"` // that is tried, as it was given
+	Policy  string    `json:"policy,omitempty"` // that is tried, as it is shown
+	Digest  string    `json:"digest,omitempty"` // of the policy that is tried
 	// Unseen are remarks about what could not be observed on this host.
 	Unseen []string `json:"unseen,omitempty"`
 }
@@ -53,6 +55,10 @@ type line struct {
 	*policy.Observation
 	// Left is how many observations are not in the file, because there were too many.
 	Left int `json:"left,omitempty"`
+	// Refusal is what a policy that is tried would have refused.
+	Refusal *diagnostics.Refusal `json:"refusal,omitempty"`
+	// Unjudged is why that policy could not be asked about something.
+	Unjudged string `json:"unjudged,omitempty"`
 }
 
 // Session is what one session observed.
@@ -60,6 +66,8 @@ type Session struct {
 	Head
 	Observations []policy.Observation
 	Left         int
+	Refusals     []diagnostics.Refusal // of a policy that is tried
+	Unjudged     []string              // reasons why it could not be asked
 }
 
 // Writer keeps the observations of a session that runs. Its methods may be called by several goroutines.
@@ -133,8 +141,8 @@ func (w *Writer) CallBegins(tool string) {
 	w.tool = tool
 }
 
-// Add keeps an observation. One that is there already, for the same tool, is not kept again.
-func (w *Writer) Add(o policy.Observation) {
+// Observe keeps an observation. One that is there already, for the same tool, is not kept again.
+func (w *Writer) Observe(o policy.Observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o.Tool == "" {
@@ -149,7 +157,43 @@ func (w *Writer) Add(o policy.Observation) {
 		return
 	}
 	w.seen[key] = true
-	w.put(line{Observation: &o})
+	w.add(line{Observation: &o})
+}
+
+var errFull = errors.New("the file of what was observed is full")
+
+// AddRefusal keeps what a policy that is tried would have refused.
+func (w *Writer) AddRefusal(r diagnostics.Refusal) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.written+w.pending.Len() >= maxBytes {
+		return errFull
+	}
+	r.Line, r.Declare, r.Stderr = nil, nil, nil
+	w.add(line{Refusal: &r})
+	return nil
+}
+
+// Unjudged keeps why a policy that is tried could not be asked about something, each reason once.
+func (w *Writer) Unjudged(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key := "\x00" + why; !w.closed && !w.seen[key] && len(w.seen) < maxKinds {
+		w.seen[key] = true
+		w.add(line{Unjudged: why})
+	}
+}
+
+// Leave says that n observations are not in the file.
+func (w *Writer) Leave(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left += n
+}
+
+// add adds a line, which is written soon. The caller holds w.mu.
+func (w *Writer) add(l line) {
+	w.put(l)
 	if w.timer == nil {
 		w.timer = time.AfterFunc(flushEvery, func() {
 			w.mu.Lock()
@@ -259,6 +303,12 @@ func read(b []byte) (s Session, ok bool) {
 		l := line{Observation: &policy.Observation{}}
 		if json.Unmarshal(lines.Bytes(), &l) != nil {
 			continue
+		}
+		if l.Refusal != nil {
+			s.Refusals = append(s.Refusals, *l.Refusal)
+		}
+		if l.Unjudged != "" {
+			s.Unjudged = append(s.Unjudged, l.Unjudged)
 		}
 		if s.Left += l.Left; l.Operation != "" {
 			s.Observations = append(s.Observations, *l.Observation)

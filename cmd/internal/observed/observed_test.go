@@ -29,15 +29,15 @@ func TestWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Add(read1("/a"))
-	w.Add(read1("/a"))
+	w.Observe(read1("/a"))
+	w.Observe(read1("/a"))
 	w.CallBegins("t")
-	w.Add(read1("/a"))
-	w.Add(read1("/b\n\xff"))
+	w.Observe(read1("/a"))
+	w.Observe(read1("/b\n\xff"))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.Add(read1("/late"))
+	w.Observe(read1("/late"))
 	s, ok := OfProcess(host, "s", os.Getpid())
 	if !ok || !s.Learns || len(s.Hosts) != 1 || len(s.Observations) != 3 {
 		t.Fatalf("%t, %+v", ok, s)
@@ -64,7 +64,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range maxKinds + 7 {
-		w.Add(read1(fmt.Sprint("/", i)))
+		w.Observe(read1(fmt.Sprint("/", i)))
 	}
 	w.Close()
 	if s, _ := OfProcess(host, "s", os.Getpid()); len(s.Observations) != maxKinds || s.Left != 7 {
@@ -79,7 +79,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Add(read1("/a"))
+	w.Observe(read1("/a"))
 	w.Close()
 	dir := filepath.Join(host.StateDir, below("s"))
 	names, _ := os.ReadDir(dir)

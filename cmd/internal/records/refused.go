@@ -26,7 +26,9 @@ func (k *Recorder) Refused(all []diagnostics.Refusal) {
 	}
 	var lines []byte
 	for _, r := range all {
-		r.Project, r.File = k.Project, k.File
+		if r.Project = k.Project; r.Tried == "" {
+			r.File = k.File
+		}
 		line, err := r.Encode()
 		if err != nil {
 			k.refusedErr = err

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
@@ -63,6 +64,10 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	t := f.Target()
 	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
 	launcher.ClosedNetwork = f.closesNetwork(p)
+	watcher := f.watch(p)
+	if watcher != nil {
+		launcher.Observe = watcher.Observe
+	}
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().Package.Check(ctx)
 		if err != nil {
@@ -73,18 +78,27 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	start := func(l confine.Launcher) (*confine.Process, error) {
 		return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
 	}
+	started, err := f.keep(p, launcher, start)
+	if err != nil || watcher == nil {
+		return started, err
+	}
+	return watch.Calls(started, watcher), nil
+}
+
+// keep starts a process, and keeps what it changes if its policy has undo.
+func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
 	if p.Undo.On() {
 		return f.keeping.start(p, launcher, start)
 	}
-	process, err := start(launcher)
+	started, err := start(launcher)
 	if err != nil {
 		return nil, err
 	}
 	if err := confine.Undumpable(); err != nil {
-		process.Kill()
+		started.Kill()
 		return nil, err
 	}
-	return f.watched(process), nil
+	return started, nil
 }
 
 func warningLines(t *Target) (lines []string) {

@@ -66,9 +66,14 @@ func (w Session) replaceAccess(p *policy.Policy) error {
 	if err != nil {
 		return err
 	}
+	Replace(p, other)
+	return nil
+}
+
+// Replace gives a policy the grants of another one.
+func Replace(p, other *policy.Policy) {
 	p.Default, p.Fs, p.Net, p.Inbound, p.Env, p.Commands = other.Default, other.Fs, other.Net, other.Inbound, other.Env, other.Commands
 	p.Sensitive = slices.Concat(p.Sensitive, other.Sensitive)
-	return nil
 }
 
 func (w Session) widen(p *policy.Policy) error {

@@ -41,6 +41,8 @@ type Record struct {
 	Incomplete string      `json:"incomplete,omitempty"`
 	// Failed is the last earlier session with a failure, where this one has none.
 	Failed *Record `json:"failed,omitempty"`
+	// Tried is what a policy that is tried would have refused (run --try), in all sessions with it.
+	Tried []Refusal `json:"tried,omitempty"`
 }
 
 // LostRecord is a session without a record.

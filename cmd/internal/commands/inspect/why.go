@@ -93,6 +93,8 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	tried, isTried := findTrial(host, s.Server, record.Time)
+	record.Tried = tried.refusals
 	if w.format == "json" {
 		b, err := record.Encode()
 		if err != nil {
@@ -102,6 +104,9 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	c.PrintText(record.Text(clientLists(host, s.Server)...))
+	if isTried {
+		c.PrintText(tried.text())
+	}
 	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}

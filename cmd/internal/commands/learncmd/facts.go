@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
@@ -20,7 +23,7 @@ func (l *lesson) load() (err error) {
 	if err := os.Chdir(l.t.Dir); err != nil { // a relative path of the entry is meant from there
 		return err
 	}
-	if l.server, err = session.FromRun(l.t.Argv); err != nil {
+	if l.server, err = fromRun(l.t.Argv); err != nil {
 		return err
 	}
 	l.trial, err = newTrial(l.t.Argv)
@@ -29,7 +32,7 @@ func (l *lesson) load() (err error) {
 
 // input returns what a policy is concluded from.
 func (l *lesson) input() (in learn.Input, err error) {
-	bare, err := session.Bare(l.server)
+	bare, err := bareProfile(l.server)
 	if err != nil {
 		return in, err
 	}
@@ -129,4 +132,22 @@ func (l *lesson) findPlace() drive.Place {
 		}
 	}
 	return at
+}
+
+// fromRun resolves the server of a command line of mcp-jail run, whose words begin with run.
+func fromRun(argv []string) (*session.Target, error) {
+	args, server := cmdline.Split(programs.Main, argv)
+	flags, err := cmdline.ParseRun(args)
+	if err != nil {
+		return nil, exit.UsageErrorf("%s", err)
+	}
+	return session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+}
+
+// bareProfile returns the profile of the server with an access table that grants nothing, and no other program.
+func bareProfile(t *session.Target) (*policy.Profile, error) {
+	p := *t.Policy
+	p.Default, p.Fs, p.Net, p.Inbound, p.Env, p.Commands = false, []policy.FsRule{}, []policy.NetRule{}, nil, nil, []policy.CommandRule{}
+	bare, _, err := resolve.Resolve(&p, t.Host)
+	return bare, err
 }

@@ -1,0 +1,160 @@
+// Package tried judges a session by a policy that is not in force (mcp-jail run --try). The server keeps
+// what its own policy grants. What the other policy would have refused is written down, for mcp-jail why.
+//
+//   - [Load] reads the policy that is tried.
+//   - [Begin] begins to judge a session. A [Process] of it gets what the jail observes.
+package tried
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// Digest returns a text that is another one if the policy is.
+func (p *Policy) Digest() string {
+	if p.Config != nil {
+		return p.Config.Digest(p.Server)
+	}
+	return strings.Join(p.Flags.Words(), " ")
+}
+
+// Grants returns a policy with the grants for a tool; "" is the server. Flags go into the place of those of
+// the command line o, and their preset goes to layPreset.
+func (p *Policy) Grants(tool string, o *config.CommandLineOptions, layPreset func(name string) error) (*policy.Policy, error) {
+	if p.Config != nil {
+		return p.Config.Policy(p.Server, tool)
+	}
+	f := p.Flags
+	o.Read, o.Write, o.Execute, o.Deny, o.Net, o.Inbound, o.Env = f.Read, f.Write, f.Execute, f.Deny, f.Net, f.Inbound, f.Env
+	o.Preset, o.Below = "", nil
+	if err := layPreset(f.Preset); err != nil {
+		return nil, err
+	}
+	return config.FromCommandLine(*o)
+}
+
+const maxFile = 1 << 20 // bytes of a policy that is tried
+
+// Policy is a policy that is tried. It is a table of File, or Flags.
+type Policy struct {
+	Name   string // as it is shown
+	File   string // "" for flags
+	Config *config.Config
+	Server string // of Config
+	Flags  *cmdline.PolicyFlags
+}
+
+// Load reads the policy that the value of --try names.
+func Load(given, home string) (*Policy, error) {
+	if strings.HasPrefix(given, "--") {
+		flags, err := parse(given)
+		if err != nil {
+			return nil, exit.UsageErrorf("--try: %s", show.Line(err.Error()))
+		}
+		return &Policy{Name: show.Quote(given), Flags: flags}, nil
+	}
+	file := given
+	if rest, ok := strings.CutPrefix(given, "~/"); ok {
+		file = filepath.Join(home, rest)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, exit.UsageErrorf("--try: %s", err)
+	}
+	text, err := read(file)
+	if err != nil {
+		return nil, exit.UsageErrorf("--try: %s", show.Line(err.Error()))
+	}
+	cfg, err := config.Decode(text, file)
+	if err != nil {
+		return nil, err
+	}
+	names := cfg.ServerNames()
+	if len(names) != 1 {
+		return nil, exit.UsageErrorf("--try %s: it must have the table of one server, and has %d", show.Line(given), len(names))
+	}
+	return &Policy{Name: show.Line(given), File: file, Config: cfg, Server: names[0]}, nil
+}
+
+// read reads a file, but no pipe, for which it would wait.
+func read(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is too long for a policy", file)
+	}
+	return text, err
+}
+
+// parse reads flags that are in one word.
+func parse(word string) (*cmdline.PolicyFlags, error) {
+	words, err := split(word)
+	if err != nil {
+		return nil, err
+	}
+	run, err := cmdline.ParseRun(append([]string{"run"}, words...))
+	if err != nil {
+		return nil, err
+	}
+	granting := map[string]bool{"preset": true, "read": true, "write": true, "execute": true, "deny": true, "net": true, "inbound": true, "env": true}
+	for _, f := range run.Flags() {
+		if set := f.One != nil && *f.One != "" || f.Many != nil && *f.Many != nil; set && !granting[f.Name] {
+			return nil, fmt.Errorf("--%s cannot be tried: only flags that grant files, programs, hosts and variables can", f.Name)
+		}
+	}
+	if run.Server != "" {
+		return nil, fmt.Errorf("unexpected argument %s", run.Server)
+	}
+	return &run.PolicyFlags, nil
+}
+
+// split splits a word at its spaces. A value that has spaces stands in quotes.
+func split(word string) (words []string, err error) {
+	var text strings.Builder
+	quote, begun := rune(0), false
+	for _, c := range word {
+		switch {
+		case quote == 0 && c == ' ':
+			if begun {
+				words = append(words, text.String())
+			}
+			text.Reset()
+			begun = false
+			continue
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		default:
+			text.WriteRune(c)
+		}
+		begun = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote is not closed in %s", word)
+	}
+	if begun {
+		words = append(words, text.String())
+	}
+	return words, nil
+}
