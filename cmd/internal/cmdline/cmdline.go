@@ -91,8 +91,8 @@ func MissingDashes(args []string, server Server) string {
 	case server.Given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.Argv)
 	}
-	if args[0] == "install" {
-		return missingInstallDashes(args)
+	if slices.Contains([]string{"install", "learn", "shell"}, args[0]) {
+		return dashesBeforeLauncher(args)
 	}
 	if args[0] != "run" && args[0] != "plan" {
 		misspelt := func(name string) bool { return config.Suggest(args[0], []string{name}) != "" && !IsInPath(args[0]) }
@@ -115,7 +115,7 @@ func MissingDashes(args []string, server Server) string {
 	return ""
 }
 
-func missingInstallDashes(args []string) string {
+func dashesBeforeLauncher(args []string) string {
 	for i, a := range args[1:] {
 		if slices.Contains([]string{"npx", "npm", "bunx", "pnpm", "yarn", "uvx", "uv", "pipx"}, a) && len(args) > i+2 {
 			return dashesBefore(args[:i+1], args[i+1:])

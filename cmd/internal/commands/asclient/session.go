@@ -36,8 +36,9 @@ type Session struct {
 	verbose bool
 
 	mu   sync.Mutex
-	held bool     // lines of mcp-jail's own are kept for later
-	own  []string // lines of mcp-jail's own, without their prefix, that are not shown yet
+	held bool                   // lines of mcp-jail's own are kept for later
+	pass func(line string) bool // those that are not; nil unless held
+	own  []string               // lines of mcp-jail's own, without their prefix, that are not shown yet
 	// Those that were shown.
 	shown []string
 }
@@ -120,6 +121,8 @@ func (s *Session) take(line, own string, isOwn bool) {
 	defer s.mu.Unlock()
 	switch {
 	case line == "":
+	case isOwn && s.held && s.pass(own):
+		s.console.Notef("%s%s", OwnPrefix, own)
 	case isOwn && s.held && len(s.own) < maxLines:
 		s.own = append(s.own, own)
 	case isOwn && s.held:
@@ -134,9 +137,12 @@ func (s *Session) take(line, own string, isOwn bool) {
 }
 
 // Hold keeps lines of mcp-jail's own until the result was shown.
-func (s *Session) Hold() {
+func (s *Session) Hold() { s.HoldBut(func(string) bool { return false }) }
+
+// HoldBut is Hold, but for lines that pass: those are shown at once.
+func (s *Session) HoldBut(pass func(line string) bool) {
 	s.mu.Lock()
-	s.held = true
+	s.held, s.pass = true, pass
 	s.mu.Unlock()
 }
 

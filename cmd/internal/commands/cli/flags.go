@@ -53,7 +53,7 @@ func (f durationFlag) Type() string { return "60s" }
 func (f durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("invalid argument for flag --timeout: %s; write it like 60s or 2m", strings.TrimPrefix(err.Error(), "time: "))
+		return fmt.Errorf("%s; write it like 60s or 2m", strings.TrimPrefix(err.Error(), "time: "))
 	}
 	*f.value = d
 	return nil
@@ -77,6 +77,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return cmdline.CheckValue(missing.GetSpecifiedName(), nil)
 	case errors.As(err, &invalid) && errors.Is(err, strconv.ErrSyntax):
 		return fmt.Errorf("--%s must be true or false but got %q", invalid.GetFlag().Name, invalid.GetValue())
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == durationFlag{}.Type():
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
 	case errors.As(err, &invalid):
 		return invalid.Unwrap()
 	}

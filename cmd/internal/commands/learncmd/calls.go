@@ -45,7 +45,7 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 		if len(names) == 1 {
 			note("%s was not called: %s", names[0], why)
 		} else {
-			note("%d tools were not called. Of each: %s. They are %s", len(names), why, listed(names))
+			note("%d tools were not called. The reason of each: %s. They are %s", len(names), why, listed(names))
 		}
 	}
 }

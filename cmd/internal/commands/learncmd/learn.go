@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -113,6 +115,9 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err := k.check(); err != nil {
 		return err
 	}
+	if k.asks() && !c.ErrIsTerminal() {
+		return exit.UsageErrorf("--net ask has questions, and there is no terminal to ask them on: name the hosts, such as  --net api.example.org")
+	}
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	t, err := k.choose(c)
@@ -173,6 +178,8 @@ func (k *learnCmd) check() error {
 		return exit.UsageErrorf("--budget %s: it must be positive, such as 30s or 2m", k.budget)
 	case k.Server != "" && k.command.Given:
 		return exit.UsageErrorf("both a server (%s) and a command after -- are given; use one", show.Name(k.Server))
+	case k.command.Given && len(k.command.Argv) == 0:
+		return exit.UsageErrorf("the command after -- is missing, such as  mcp-jail learn -- npx -y PACKAGE")
 	case k.probe && k.driveBy != "":
 		return exit.UsageErrorf("--probe makes the requests, and --drive has them in a file: use one")
 	case !k.command.Given && (k.flags.Workspace != "" || k.flags.Name != ""):
@@ -180,7 +187,13 @@ func (k *learnCmd) check() error {
 	}
 	for _, h := range k.net {
 		if (h == cmdline.LearnFiles || h == cmdline.LearnAsk) && len(k.net) > 1 {
-			return exit.UsageErrorf("--net %s stands alone, and --net is given %d times", h, len(k.net))
+			return exit.UsageErrorf("--net %s must be the only --net, and --net is given %d times", h, len(k.net))
+		}
+		if h == cmdline.LearnPolicy {
+			return exit.UsageErrorf("--net %s: name a host, such as api.example.org", h)
+		}
+		if _, _, err := policy.ParseHostPort(h); err != nil {
+			return exit.UsageErrorf("--net: %s", err)
 		}
 	}
 	if k.driveBy == "" {
@@ -204,7 +217,8 @@ func (k *learnCmd) asks() bool { return slices.Contains(k.net, cmdline.LearnAsk)
 func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 	if !k.command.Given {
 		k.Verb = "learn"
-		return k.Choose(c)
+		t, err := k.Choose(c)
+		return t, k.unknown(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -217,4 +231,20 @@ func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 	argv := append([]string{"run"}, k.flags.Words()...)
 	argv = append(append(argv, "--"), k.command.Argv...)
 	return &asclient.Target{Argv: argv, Dir: dir, Stored: k.flags.Name}, nil
+}
+
+// unknown adds to an error about a name what the user may have meant: a program or a package.
+func (k *learnCmd) unknown(err error) error {
+	var usage *exit.UsageError
+	if !errors.As(err, &usage) {
+		return err
+	}
+	meant := []string{"npx", "-y", k.Server}
+	switch {
+	case cmdline.IsInPath(k.Server):
+		meant = []string{k.Server}
+	case !strings.ContainsAny(k.Server, "@/"):
+		return err
+	}
+	return exit.UsageErrorf("%s\n  if it is no name but a program or a package: %s", err, show.Typed("mcp-jail learn --", meant...))
 }

@@ -60,7 +60,7 @@ func (l *lesson) close() {
 
 // learn has all rounds. With an error, l.result has what was learned before, or is nil.
 func (l *lesson) learn(ctx context.Context) error {
-	l.c.Notef("%s reads all of your files but sensitive ones in this jail; what it writes is thrown away; no host is reached, names and ports are noted", l.name())
+	l.c.Notef("%s starts in a jail in which it reads all of your files but sensitive ones. What it writes is thrown away. It reaches no host: names and ports are noted", l.name())
 	first, err := l.play(ctx, "watching", l.argv(cmdline.LearnFiles))
 	if ctx.Err() != nil && len(l.seen) > 0 {
 		return errors.Join(err, l.load(), l.conclude())
@@ -161,7 +161,7 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	if err != nil {
 		return nil, err
 	}
-	s.Hold()
+	s.HoldBut(isProgress)
 	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place}
 	if l.expected.First != nil && l.requests == nil { // the same requests in each round
 		player.Requests = requestsOf(l.expected.First)
@@ -203,14 +203,29 @@ func (l *lesson) see(all []policy.Observation) {
 	}
 }
 
-// failure adds to an error what mcp-jail run said.
+// isProgress reports whether a line of mcp-jail run says only that something takes time.
+func isProgress(line string) bool {
+	return strings.HasPrefix(line, "fetching ") || strings.HasSuffix(line, ": fetching it once") || strings.HasPrefix(line, "waiting for the first answer ")
+}
+
+// forClients begin the lines of mcp-jail run that are about the file of a client, in which a server that is
+// watched may not be.
+var forClients = []string{"  in the client's file: ", "  flags to add: ", "  the client's whole new command line: "}
+
+// failure returns what mcp-jail run said of a failed start, and else the error and what it said.
 func failure(err error, said []string) error {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the server ended")
 	}
-	said = slices.DeleteFunc(slices.Clone(said), func(line string) bool { return strings.HasPrefix(line, "warning: ") })
-	if len(said) == 0 {
+	said = slices.DeleteFunc(slices.Clone(said), func(line string) bool {
+		return strings.HasPrefix(line, "warning: ") || slices.ContainsFunc(forClients, func(begin string) bool { return strings.HasPrefix(line, begin) })
+	})
+	var answered *handshake.ServerError
+	switch {
+	case len(said) == 0:
 		return err
+	case errors.As(err, &answered) && strings.HasPrefix(answered.Message, asclient.OwnPrefix): // the same in one line
+		return errors.New(strings.Join(said, "\n"))
 	}
 	return fmt.Errorf("%w\n  %s", err, strings.Join(said, "\n  "))
 }

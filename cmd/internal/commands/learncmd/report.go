@@ -62,9 +62,16 @@ func (l *lesson) report(failed error) error {
 		cli.PrintJSON(l.c, d)
 		return exit.ReportedStatus(status)
 	}
+	if status != exit.OK {
+		l.c.Printf("# Not verified: the server is not known to give the same answers under this policy.\n")
+	}
 	l.c.Printf("%s", l.result.TOML())
 	l.c.Notef("")
-	l.c.Notef("%s %s", l.name(), l.result.Verdict())
+	soFar := ""
+	if !l.verified {
+		soFar = "so far as it was watched, "
+	}
+	l.c.Notef("%s%s %s", soFar, l.name(), l.result.Verdict())
 	l.notes(failed)
 	if status == exit.OK {
 		return nil
@@ -80,7 +87,11 @@ func (l *lesson) notes(failed error) {
 	case !l.verified && l.cut != "":
 		note("the policy was not verified: %s", l.cut)
 	case !l.verified && failed != nil:
-		note("the policy was not verified: %s", show.Line(failed.Error()))
+		said, more, _ := strings.Cut(failed.Error(), "\n")
+		note("the policy was not verified: %s", show.Line(said))
+		if more != "" {
+			l.c.Notef("%s", more)
+		}
 	case len(l.differences) > 0:
 		note("under this policy %s not the same:", are(len(l.differences), "answer"))
 		for _, d := range l.differences[:min(len(l.differences), maxNoted)] {
@@ -90,7 +101,7 @@ func (l *lesson) notes(failed error) {
 			l.c.Notef("  and %d more", more)
 		}
 	case l.smallest && l.dropped > 0:
-		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, for the answers are the same without", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"), are(l.dropped, "rule"))
+		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, because the answers are the same without", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"), are(l.dropped, "rule"))
 	default:
 		l.c.Notef("verified: under this policy the server gives the same answers to %s", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"))
 		if l.cut != "" {
