@@ -50,6 +50,7 @@ type learner struct {
 	hosts  map[link]*tally
 	named  map[string]*tally // names that were looked up
 	left   leftOut
+	places []place
 	rules  []Rule
 }
 
@@ -123,7 +124,7 @@ func Learn(in Input) *Result {
 	whole := in.conclude(in.Observations)
 	r := &Result{
 		Name: in.Server, Command: in.Command, Arguments: slices.Clone(in.Arguments), Stateful: true, Why: in.Stateless.Why,
-		Tables: []Table{{Rules: whole.rules}}, Unlearned: whole.left.list(), Withheld: in.withheld(), home: in.Home,
+		Tables: []Table{{Rules: whole.rules, places: whole.places}}, Unlearned: whole.left.list(), Withheld: in.withheld(), home: in.Home,
 	}
 	if in.Stateless.Able {
 		in.perTool(r)
@@ -152,7 +153,7 @@ func (in *Input) perTool(r *Result) {
 	}
 	start, all := in.conclude(by[""]), leftOut{}
 	all.join(start.left)
-	tables, rules := []Table{{Tool: config.AnyTool, Rules: start.rules}}, len(start.rules)
+	tables, rules := []Table{{Tool: config.AnyTool, Rules: start.rules, places: start.places}}, len(start.rules)
 	for _, tool := range slices.Sorted(maps.Keys(by)) {
 		if tool == "" {
 			continue
@@ -166,7 +167,7 @@ func (in *Input) perTool(r *Result) {
 			r.Why = "each call could have its own process, but the tables of the tools cannot be written on a page"
 			return
 		}
-		tables = append(tables, Table{tool, l.rules})
+		tables = append(tables, Table{tool, l.rules, l.places})
 	}
 	r.Stateful, r.Tables, r.Unlearned = false, tables, all.list()
 }

@@ -81,7 +81,10 @@ func (l *learner) addFiles() {
 	l.dropAbsent(all)
 	l.collapse(all)
 	l.capFiles(all)
-	l.addFsRules(all)
+	for _, n := range all.sorted() {
+		l.places = append(l.places, place{n.path, l.written(n.path), n.dir, l.inWorkspace(n.path), n.rights(), n.tally()})
+	}
+	l.rules = append(l.rules, fsRules(l.places, nil)...)
 }
 
 // maxUses is how many operations on paths are looked at.
@@ -258,36 +261,4 @@ func (l *learner) capFiles(all needs) {
 		}
 		delete(all, one.path)
 	}
-}
-
-// addFsRules makes the rules. The most specific rule decides in full, so each has what the ones around
-// it grant, too; one that adds nothing to them is left out.
-func (l *learner) addFsRules(all needs) {
-	final := map[string]policy.Rights{}
-	rules := [2][]Rule{} // of the workspace, and others
-	for _, n := range all.sorted() {
-		around := policy.Rights(0)
-		for up := n.path; up != "/" && around == 0; {
-			up = path.Dir(up)
-			around = final[up]
-		}
-		rights := n.rights()
-		if around.Has(rights) {
-			continue
-		}
-		if !n.dir && (rights|around)&policy.Update == 0 {
-			around &= policy.FileRights
-		}
-		rights |= around
-		final[n.path] = rights
-		written := l.written(n.path)
-		r := newRule(policy.AxisFs, written, n.tally())
-		r.Fs = &policy.FsRule{Path: written, Read: rights.Has(policy.Read), Create: rights.Has(policy.Create), Update: rights.Has(policy.Update), Delete: rights.Has(policy.Delete), Execute: rights.Has(policy.Execute)}
-		outside := 0
-		if !l.inWorkspace(n.path) {
-			outside = 1
-		}
-		rules[outside] = append(rules[outside], r)
-	}
-	l.rules = slices.Concat(l.rules, rules[0], rules[1])
 }

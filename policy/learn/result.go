@@ -23,13 +23,16 @@ type Result struct {
 	Unlearned []Unlearned
 	Withheld  []string // variables that the program reads, that are set, and that it does not get
 
-	home string
+	home    string
+	dropped []string // IDs of rules that were left out
 }
 
 // A Table is one access table.
 type Table struct {
 	Tool  string // "" is the whole server
 	Rules []Rule
+
+	places []place // from which Rules has those about files
 }
 
 // Rules returns the rules of all tables, one of each ID.
@@ -56,13 +59,16 @@ func (r *Result) Rules() (all []Rule) {
 	return all
 }
 
-// Without returns the result without the rules of some IDs, in each table. The rest is as it was: what
-// the rules allowed is not in Unlearned.
+// Without returns the result without the rules of some IDs, in each table. A directory that is left out leaves
+// rules for what was used in it. The rest is as it was: what the rules allowed is not in Unlearned.
 func (r *Result) Without(ids ...string) *Result {
 	out := *r
+	out.dropped = slices.Concat(r.dropped, ids)
 	out.Tables = slices.Clone(r.Tables)
 	for i := range out.Tables {
-		out.Tables[i].Rules = slices.DeleteFunc(slices.Clone(out.Tables[i].Rules), func(rule Rule) bool { return slices.Contains(ids, rule.ID) })
+		t := &out.Tables[i]
+		others := slices.DeleteFunc(slices.Clone(t.Rules), func(rule Rule) bool { return rule.Fs != nil || slices.Contains(ids, rule.ID) })
+		t.Rules = append(fsRules(t.places, out.dropped), others...)
 	}
 	return &out
 }

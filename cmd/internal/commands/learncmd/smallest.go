@@ -9,32 +9,40 @@ import (
 
 // shrink leaves out each rule without which the server gives the same answers. Of rules that the start alone
 // has used many are often not needed: it tries them together, and then halves of those that are. A rule that a
-// call has used it tries by itself. Rules about hosts stay: with a closed network, nothing tells whether they
-// are needed.
+// call has used it tries by itself. In place of a directory there can be rules for what is in it, which it tries,
+// too. Rules about hosts stay: with a closed network, nothing tells whether they are needed.
 func (l *lesson) shrink(ctx context.Context) error {
 	if len(l.differences) > 0 {
 		return nil
 	}
-	var ofStart, ofCalls []string
-	for _, r := range l.result.Rules() {
-		switch _, atStart := r.Tools[""]; {
-		case r.Axis == policy.AxisNet:
-		case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
-			ofStart = append(ofStart, r.ID)
-		default:
-			ofCalls = append(ofCalls, r.ID)
-		}
-	}
+	tried := map[string]bool{}
 	before := len(l.result.Rules())
-	for _, id := range ofCalls {
-		if err := l.leaveOut(ctx, []string{id}); err != nil {
+	for {
+		var ofStart, ofCalls []string
+		for _, r := range l.result.Rules() {
+			switch _, atStart := r.Tools[""]; {
+			case r.Axis == policy.AxisNet || tried[r.ID]:
+				continue
+			case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
+				ofStart = append(ofStart, r.ID)
+			default:
+				ofCalls = append(ofCalls, r.ID)
+			}
+			tried[r.ID] = true
+		}
+		if len(ofStart)+len(ofCalls) == 0 {
+			break
+		}
+		for _, id := range ofCalls {
+			if err := l.leaveOut(ctx, []string{id}); err != nil {
+				return err
+			}
+		}
+		if err := l.leaveOut(ctx, ofStart); err != nil {
 			return err
 		}
 	}
-	if err := l.leaveOut(ctx, ofStart); err != nil {
-		return err
-	}
-	l.smallest, l.dropped = true, before-len(l.result.Rules())
+	l.smallest, l.dropped = true, max(0, before-len(l.result.Rules()))
 	return nil
 }
 
