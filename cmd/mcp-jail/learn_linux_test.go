@@ -29,11 +29,11 @@ type lessonOf struct {
 var lessonsOf = []lessonOf{
 	{name: "every-kind", argv: func(w *world) []string { return []string{filepath.Join(w.base, "bin", "notes-server")} },
 		env:  []string{"LEARNED_TOKEN=abc"},
-		want: []string{`{ path = "docs/plan.md", read = true }`, `{ path = "~/notes.txt", read = true }`, `{ path = "out", read = true, create = true`, `{ host = "api.example.test"`, `{ name = "LEARNED_TOKEN", read = true }`, "git = { args = [[\"--version\"]] }", "wanted by read"}},
+		want: []string{`{ path = "papers/plan.md", read = true }`, `{ path = "~/notes.txt", read = true }`, `{ path = "out", read = true, create = true`, `{ host = "api.example.test"`, `{ name = "LEARNED_TOKEN", read = true }, # you named it`, "git = { args = [[\"--version\"]] }", "wanted by read"}},
 	{name: "filesystem", need: "npm", argv: func(w *world) []string { return []string{"node", server(filesystem), w.work} },
 		want: []string{`{ path = ".", read = true }`, `{ path = "out"`}},
 	{name: "filesystem-2025-3-28", need: "npm", long: true, argv: func(w *world) []string { return []string{"node", server(oldFilesystem), w.work} },
-		want: []string{`{ path = "docs", read = true }`, `{ path = "out"`}},
+		want: []string{`{ path = "papers", read = true }`, `{ path = "out"`}},
 	{name: "memory", need: "npm", long: true, env: []string{"MEMORY_FILE_PATH=WORK/out/memory.json"}, argv: func(*world) []string { return []string{"node", server(memory)} },
 		want: []string{`{ path = "out`, `{ name = "MEMORY_FILE_PATH", read = true }`}},
 	{name: "everything", need: "npm", long: true, env: []string{"LEARNED_TOKEN=abc"}, argv: func(*world) []string { return []string{"node", server(everything), "stdio"} },
@@ -42,8 +42,8 @@ var lessonsOf = []lessonOf{
 	{name: "github", need: "npm", long: true, argv: func(*world) []string { return []string{"node", server("@modelcontextprotocol/server-github")} },
 		want: []string{`{ host = "api.github.com"`}},
 	{name: "obsidian", need: "presets", long: true, argv: func(w *world) []string {
-		return []string{"node", filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", "mcp-obsidian", "dist", "index.js"), filepath.Join(w.work, "docs")}
-	}, want: []string{`{ path = "docs`}},
+		return []string{"node", filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", "mcp-obsidian", "dist", "index.js"), filepath.Join(w.work, "papers")}
+	}, want: []string{`{ path = "papers`}},
 }
 
 // TestLearn: the policy that is learned from a server gives the same answers, each line of it is needed, and it
@@ -67,7 +67,7 @@ func TestLearn(t *testing.T) {
 func (l lessonOf) test(t *testing.T) {
 	w := newWorld(t)
 	w.copySelf(t, "notes-server")
-	w.plant(t, w.work, map[string]string{"docs/plan.md": "a plan\n", "docs/other.md": "other\n", "out/": "", ".env": "PLANTED=env-secret\n", "tmp.txt": "x"})
+	w.plant(t, w.work, map[string]string{"papers/plan.md": "a plan\n", "papers/other.md": "other\n", "out/": "", ".env": "PLANTED=env-secret\n", "tmp.txt": "x"})
 	w.plant(t, w.base, map[string]string{"tmp/": ""})
 	w.env = append(w.env, "TMPDIR="+filepath.Join(w.base, "tmp"))
 	driveFile := w.lessonDrive(t, l)

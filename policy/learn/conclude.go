@@ -112,6 +112,7 @@ func (l *learner) addVariables() {
 			l.left.add(key{policy.AxisEnv, "read", n}, Capped, "", by)
 		default:
 			r := newRule(policy.AxisEnv, n, by)
+			r.Note = "you named it"
 			r.Env = &policy.EnvRule{Name: n, Read: true}
 			l.rules = append(l.rules, r)
 		}
