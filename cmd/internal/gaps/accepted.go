@@ -1,8 +1,10 @@
 package gaps
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -35,7 +37,7 @@ func UseAccepted(stateDir string, files []*wrapping.File) {
 		f.Accepted = map[string]bool{}
 		known, _ := readAccepted(stateDir, f.Real()) // else nothing is accepted
 		for _, e := range f.Entries {
-			if digest := known.Entries[e.Key()]; digest == e.Digest() {
+			if digest := known.Entries[e.Key()]; digest == digestOf(e) {
 				f.Accepted[e.Key()] = true
 			}
 		}
@@ -75,16 +77,22 @@ func RecordAccepted(stateDir string, f *wrapping.File, entries []wrapping.Entry)
 	}
 	now := accepted{f.Real(), map[string]string{}}
 	for _, e := range f.Entries { // entries that are gone are forgotten
-		if digest := before.Entries[e.Key()]; digest == e.Digest() {
+		if digest := before.Entries[e.Key()]; digest == digestOf(e) {
 			now.Entries[e.Key()] = digest
 		}
 	}
 	for _, e := range entries {
-		now.Entries[e.Key()] = e.Digest()
+		now.Entries[e.Key()] = digestOf(e)
 	}
 	text, err := json.MarshalIndent(now, "", "  ")
 	if err != nil {
 		return err
 	}
 	return dir.Replace(nameOf(now.File), append(text, '\n'), private.How{})
+}
+
+// digestOf tells an entry from any other that starts something else.
+func digestOf(e wrapping.Entry) string {
+	text, _ := json.Marshal([]any{e.Argv(), e.Cwd, e.EnvFile, e.Env, e.Names}) // of texts and flags only
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func (w Session) widen(p *policy.Policy) error {
 	p.Undo = policy.Undo{}
 	if w.OpensReads() {
 		p.Net, p.Inbound, p.Commands = []policy.NetRule{}, nil, nil
-		p.Fs = append(openReads(), p.Fs...)
+		p.Fs = append(openReads(workspaceOf(p)), p.Fs...)
 	}
 	for _, given := range hosts {
 		host, port, err := policy.ParseHostPort(given)
@@ -97,14 +98,30 @@ func (w Session) widen(p *policy.Policy) error {
 }
 
 // openReads returns the rules of a session that learns: everything can be read and started but for sensitive
-// paths, places of other users and places for a while; and what is written in the user's home directory is
-// written to a copy.
-func openReads() []policy.FsRule {
+// paths, places of other users and places for a while; and what is written in the user's home directory and
+// in a workspace among those places is written to a copy, unless the policy of the server grants it.
+func openReads(workspace string) []policy.FsRule {
 	rules := []policy.FsRule{{Path: "/", Read: true, Execute: true, Where: learnFlag}}
+	copied := []string{"~"}
 	for _, dir := range []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/boot"} {
 		rules = append(rules, policy.FsRule{Path: dir, Optional: true, Where: learnFlag})
+		if strings.HasPrefix(workspace, dir+"/") { // the policy of the server need not grant it
+			copied = append(copied, workspace)
+		}
 	}
-	return append(rules, policy.FsRule{Path: "~", Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag})
+	for _, dir := range copied {
+		rules = append(rules, policy.FsRule{Path: dir, Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag})
+	}
+	return rules
+}
+
+// workspaceOf returns the workspace of a server as far as it is written in full, or where it starts.
+func workspaceOf(p *policy.Policy) string {
+	if p.Workspace != "" {
+		return filepath.Clean(p.Workspace)
+	}
+	dir, _ := os.Getwd() // without one there is no workspace
+	return dir
 }
 
 // Open returns lines that say what a watched session may do.

@@ -246,7 +246,7 @@ func checkServers(files []*File, names []string) error {
 // read reads a file and its servers. host is what its clients are thought to see.
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
-	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{r}}
+	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{r}, reflags: map[string]func([]string) []string{}}
 	// A client may keep much else in its user's file. No project needs a large one.
 	look := ownfile.Read
 	if editFormat(p.Format) == edit.JSON && p.Scope != clients.Project {

@@ -56,7 +56,7 @@ func (f *File) addScope(r reading, path string) {
 }
 
 func (f *File) again() *File {
-	after := &File{Client: f.Client, Place: f.Place, Path: f.Path, host: f.host, readings: f.readings[:1:1], own: f.own}
+	after := &File{Client: f.Client, Place: f.Place, Path: f.Path, host: f.host, readings: f.readings[:1:1], own: f.own, reflags: map[string]func([]string) []string{}}
 	after.parse()
 	for _, r := range f.readings {
 		after.add(r, f.Path)

@@ -1,9 +1,6 @@
 package wrapping
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -14,32 +11,35 @@ import (
 // Reflag returns the change that gives an entry that starts in mcp-jail other flags of mcp-jail run.
 // The words that both lines begin and end with stay as they are spelled.
 func (e Entry) Reflag(flags []string) *Change {
-	return e.file.change(Selection{Servers: []string{e.Server}}, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
-		line, wrapped := clients.ParseWrapped(s.Argv())
-		switch {
-		case s.Key() != e.Key():
-			return clients.Edit{}, "is another entry of that name"
-		case !wrapped || line.Argv == nil:
+	return e.edited(func(s Entry, line clients.Wrapped) (clients.Edit, clients.Reason) {
+		if line.Argv == nil {
 			return clients.Edit{}, NotWrapped
 		}
-		p.Name = line.Name
 		return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), flags), ""
+	})
+}
+
+// Rewrite returns the change that gives an entry another command line, which starts it in mcp-jail.
+func (e Entry) Rewrite(argv []string) *Change {
+	return e.edited(func(s Entry, _ clients.Wrapped) (clients.Edit, clients.Reason) {
+		return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
+	})
+}
+
+func (e Entry) edited(edit func(Entry, clients.Wrapped) (clients.Edit, clients.Reason)) *Change {
+	return e.file.change(Selection{Servers: []string{e.Server}}, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
+		if s.Key() != e.Key() {
+			return clients.Edit{}, "is another entry of that name"
+		}
+		line, _ := clients.ParseWrapped(s.Argv())
+		return edit(s, line)
 	})
 }
 
 // Reflags has Wrap give an entry the flags that a function makes of those that it has or would get. The
 // caller knows that an entry that is wrapped starts in mcp-jail.
 func (f *File) Reflags(key string, flags func([]string) []string) {
-	if f.reflags == nil {
-		f.reflags = map[string]func([]string) []string{}
-	}
 	f.reflags[key] = flags
-}
-
-// Digest tells an entry from any other that starts something else.
-func (e Entry) Digest() string {
-	text, _ := json.Marshal([]any{e.Argv(), e.Cwd, e.EnvFile, e.Env, e.Names}) // of texts and flags only
-	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // rewritten returns the edit that gives a wrapped entry another program and other flags.

@@ -53,6 +53,11 @@ type Target struct {
 	Project bool     // others may have written the entry
 	Grant   []string // the command that grants something to the server; nil for one of --config
 	Notes   []string
+	// Entry is that of the client, with its command line as it is or as wrap would write it: nil for a
+	// server of the configuration.
+	Entry   *wrapping.Entry
+	EntryOf *wrapping.File
+	Line    []string
 }
 
 // found is an entry that a name means.
@@ -278,6 +283,7 @@ func (k *Chooser) prepare(c terminal.Console, host hostfs.Host, program entries.
 		}
 		argv = after
 	}
+	t.Entry, t.EntryOf, t.Line = &f.entry, f.file, argv
 	if f.entry.Disabled {
 		t.Notes = append(t.Notes, f.file.Client.Title+" has it switched off: "+k.Verb+" starts it all the same")
 	}

@@ -6,10 +6,12 @@
 // with the same files.
 //
 //   - lesson.go has the rounds: watched with open reads, the same again, with hosts, and under the policy.
-//   - facts.go asks this host what package learn needs to conclude a policy, variables.go the server's own files.
+//   - facts.go asks this host what package learn needs to conclude a policy, variables.go the own files of the
+//     server.
 //   - trial.go writes the policy as a configuration for a round.
 //   - smallest.go leaves out each rule without which the answers are the same.
 //   - report.go writes what came of it, calls.go what no call told of.
+//   - apply.go and place.go put the policy where that of the server lives.
 package learncmd
 
 import (
@@ -48,6 +50,7 @@ type learnCmd struct {
 	format   string
 	verbose  bool
 	yes      bool
+	applies  bool
 	requests []drive.Request // of driveBy; nil for a probe
 }
 
@@ -73,7 +76,9 @@ are noted. With --net HOST there is a second lesson in which these hosts are rea
 there the server reads only what its policy grants. Variables are handed over by name
 (--env NAME) only.
 
-The policy goes to stdout, and what is said about it to stderr. Tools that were not called
+The policy goes to stdout, and what is said about it to stderr. With --apply it goes where
+the policy of the server lives, as with mcp-jail grant: the table in the configuration. An
+entry that has flags, or no jail yet, becomes one that starts this table. Tools that were not called
 are named: what they would need is not guessed.
 
 Exit status 0: the policy gives the same answers; 1: it does not, or the server failed;
@@ -81,6 +86,7 @@ Exit status 0: the policy gives the same answers; 1: it does not, or the server 
 	cmd.Example = `    mcp-jail learn memory
     mcp-jail learn -- npx -y @modelcontextprotocol/server-filesystem ~/notes
     mcp-jail learn --drive requests.jsonl notes
+    mcp-jail learn --apply memory
     mcp-jail learn --net api.github.com --env GITHUB_TOKEN github > learned.toml`
 	k.addFlags(cmd)
 	return cmd
@@ -101,7 +107,8 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all rounds together. What was learned until then is kept. Default: 2m.")
 	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
 	cmd.Flags().BoolVar(&k.verbose, "verbose", false, "Show what the server writes to its stderr.")
-	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file without asking, for scripts.")
+	cmd.Flags().BoolVar(&k.applies, "apply", false, "Put the policy into your configuration, and have the entry of the client use it: the difference is shown, and then asked for.")
+	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file, and apply a verified policy, without asking: for scripts.")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -117,6 +124,9 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	}
 	if k.asks() && !c.ErrIsTerminal() {
 		return exit.UsageErrorf("--net ask has questions, and there is no terminal to ask them on: name the hosts, such as  --net api.example.org")
+	}
+	if err := k.appliable(c); err != nil {
+		return err
 	}
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
@@ -164,7 +174,12 @@ func (k *learnCmd) Run(c terminal.Console) error {
 		}
 		return err
 	}
-	return l.report(err)
+	if err := l.report(err); !k.applies {
+		return err
+	}
+	stop(nil) // a signal is for the question now
+	signal.Stop(interrupted)
+	return l.apply()
 }
 
 type interruptedError struct{ os.Signal }

@@ -62,10 +62,12 @@ func (l *lesson) report(failed error) error {
 		cli.PrintJSON(l.c, d)
 		return exit.ReportedStatus(status)
 	}
-	if status != exit.OK {
-		l.c.Printf("# Not verified: the server is not known to give the same answers under this policy.\n")
+	if !l.applies {
+		if status != exit.OK {
+			l.c.Printf("# Not verified: the server is not known to give the same answers under this policy.\n")
+		}
+		l.c.Printf("%s", l.result.TOML())
 	}
-	l.c.Printf("%s", l.result.TOML())
 	l.c.Notef("")
 	soFar := ""
 	if !l.verified {

@@ -2,9 +2,11 @@ package learncmd
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/learn"
 )
 
 // shrink leaves out each rule without which the server gives the same answers. Of rules that the start alone
@@ -21,7 +23,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 		var ofStart, ofCalls []string
 		for _, r := range l.result.Rules() {
 			switch _, atStart := r.Tools[""]; {
-			case r.Axis == policy.AxisNet || tried[r.ID]:
+			case r.Axis == policy.AxisNet || tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
 				continue
 			case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
 				ofStart = append(ofStart, r.ID)
@@ -44,6 +46,13 @@ func (l *lesson) shrink(ctx context.Context) error {
 	}
 	l.smallest, l.dropped = true, max(0, before-len(l.result.Rules()))
 	return nil
+}
+
+// needsVariables reports whether the variables that the user hands over stay without being tried: a tool that
+// was not called may read one, and a token is of use only to a host that is reached.
+func (l *lesson) needsVariables() bool {
+	closed := len(l.hosts) == 0 && slices.ContainsFunc(l.result.Rules(), func(r learn.Rule) bool { return r.Axis == policy.AxisNet })
+	return closed || len(l.skipped) > 0
 }
 
 // leaveOut leaves out all of some rules, or tries each half.

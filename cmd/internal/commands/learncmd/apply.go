@@ -1,0 +1,165 @@
+package learncmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// apply puts the policy where that of the server lives: it shows what changes, asks, and writes it.
+func (l *lesson) apply() error {
+	doubt := l.doubt()
+	if doubt != "" && l.yes {
+		return fmt.Errorf("nothing was changed, for %s. --yes alone does not write such a policy: without --yes, learn asks; --drive FILE has other requests, and --budget more time", doubt)
+	}
+	change, err := l.changeOf()
+	if err != nil {
+		return err
+	}
+	change.show(l)
+	if doubt != "" {
+		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "warning:"), doubt)
+	}
+	if err := l.confirm(doubt); err != nil {
+		return err
+	}
+	return change.write(l)
+}
+
+// doubt says why the policy is not known to be enough, or "".
+func (l *lesson) doubt() string {
+	switch {
+	case !l.verified && l.cut != "":
+		return "the policy was not verified: " + l.cut
+	case !l.verified:
+		return "the policy was not verified"
+	case len(l.differences) > 0:
+		return "under this policy " + are(len(l.differences), "answer") + " not the same"
+	}
+	return ""
+}
+
+func (l *lesson) confirm(doubt string) error {
+	if l.yes {
+		return nil
+	}
+	question := "Give this policy to " + l.name() + "?"
+	if doubt != "" {
+		question = "Give this policy to " + l.name() + " all the same?"
+	}
+	// The question may wait for long, and a signal must still end it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := cli.Confirm(ctx, l.c, question)
+	if ctx.Err() != nil {
+		return errors.New("interrupted: nothing was changed")
+	}
+	return err
+}
+
+func (a *application) show(l *lesson) {
+	where := "table of the configuration (" + show.Line(cli.ShortPath(a.place.Path, l.host.Home)) + ")"
+	l.c.PrintText(l.c.Paint(terminal.Bold, l.name()) + "  " + where + "\n")
+	for _, note := range a.notes {
+		l.c.PrintText("  " + l.c.Paint(terminal.Yellow, "note:") + " " + show.Line(note) + "\n")
+	}
+	diff := edit.Diff(cli.ShortPath(a.place.Path, l.host.Home), a.place.Text(), a.edit.Text, 2)
+	l.c.Printf("\n%s\n", entries.PaintDiff(l.c, shown.Hide(diff, a.command)))
+	if a.entry != nil {
+		l.c.PrintText(l.c.Paint(terminal.Bold, l.name()) + "  " + show.Line(l.t.Place) + ": it starts the server of the configuration\n\n")
+		l.c.Printf("%s\n", entries.DiffText(l.c, a.entry))
+	}
+}
+
+// write writes the table, and then the entry that starts it.
+func (a *application) write(l *lesson) error {
+	program, err := entries.FindProgram(l.host)
+	if err != nil {
+		return err
+	}
+	backup, err := a.edit.Write(l.host.StateDir, time.Now())
+	if err != nil && backup == "" {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	before := ""
+	if backup != "" {
+		before = "  (before: " + show.Line(cli.ShortPath(backup, l.host.Home)) + ")"
+	}
+	l.c.PrintText(l.c.Paint(terminal.Green, "changed:") + " " + show.Line(cli.ShortPath(a.place.Path, l.host.Home)) + before + "\n")
+	switch {
+	case a.entry != nil:
+		if err := program.Keep(); err != nil {
+			return err
+		}
+		written, err := entries.Write(l.c, l.host, []*wrapping.Change{a.entry})
+		if err != nil {
+			return fmt.Errorf("the table is written, and the entry is not: %w", err)
+		}
+		entries.PrintReload(l.c, written)
+	case a.isNew:
+		l.c.PrintText("\nTo use it, in the file of a client:\n  " + clientLine(program.Path, a.name) + "\n")
+	default:
+		l.c.PrintText("\nTo use it: the next session has it\n")
+	}
+	return nil
+}
+
+// clientLine returns what an entry of a client's file says to start a server of the configuration.
+func clientLine(program, server string) string {
+	return fmt.Sprintf(`%s: { "command": %s, "args": ["run", %s] }`, show.Quote(server), show.Quote(program), show.Quote(server))
+}
+
+// appliable finds what --apply cannot do before anything is started.
+func (k *learnCmd) appliable(c terminal.Console) error {
+	switch {
+	case !k.applies:
+		return nil
+	case k.format == "json":
+		return exit.UsageErrorf("--apply shows a difference and asks, and --format json is for programs: use one")
+	case !k.yes && !c.Asks():
+		return exit.UsageErrorf("--apply asks before it changes a file, and there is no terminal to ask on. In a script, use --yes")
+	case len(k.Config) > 0:
+		return exit.UsageErrorf("--apply is for your configuration and the files of your clients: leave --config out")
+	}
+	return nil
+}
+
+// keptFlags are those of mcp-jail run that mean something for a server of the configuration.
+var keptFlags = []string{"--workspace", "--waive", "--log-level", "--log-file"}
+
+// isKept reports whether the flag stays in the entry.
+func isKept(name string) bool { return slices.Contains(keptFlags, name) }
+
+// hasReferences reports whether the client would replace a part of the server's command line.
+func hasReferences(f *wrapping.File, argv []string) bool {
+	return slices.ContainsFunc(argv, f.References)
+}
+
+// byHand is the error of a policy that the user must put in place.
+func byHand(format string, args ...any) error {
+	return fmt.Errorf("nothing was changed: %s. `%s learn` without --apply prints the table, to be put there by hand", fmt.Sprintf(format, args...), programs.Main)
+}
+
+// isRelative reports whether a path of a rule starts from the workspace.
+func isRelative(path string) bool {
+	return !strings.HasPrefix(path, "/") && path != "~" && !strings.HasPrefix(path, "~/")
+}

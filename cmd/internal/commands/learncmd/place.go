@@ -1,0 +1,259 @@
+package learncmd
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/learn"
+)
+
+// An application is what becomes of the files that have the policy of a server. A learned policy says which
+// programs the server may start, which no flags can say: so it is always a table of the configuration, and an
+// entry that has flags becomes one that starts that server.
+type application struct {
+	name    string // of the table
+	place   *table.Place
+	edit    *table.Edit
+	entry   *wrapping.Change // nil: no entry changes
+	isNew   bool             // the configuration has no such server
+	command []string         // of the server, which may have secrets
+	notes   []string
+}
+
+func (l *lesson) changeOf() (*application, error) {
+	args, server := cmdline.Split(programs.Main, l.t.Argv)
+	run, err := cmdline.ParseRun(args)
+	if err != nil {
+		return nil, err
+	}
+	a := &application{name: l.t.Stored, command: session.Given(l.server)}
+	if !server.Given {
+		a.name = run.Server
+		return a, l.replace(a, run)
+	}
+	cfg, _, err := session.LoadTrusted(config.LoadOptions{}, l.host)
+	if err != nil {
+		return nil, err
+	}
+	if s := cfg.Servers[a.name]; s != nil {
+		if l.t.Entry != nil || !slices.Equal(append([]string{s.Command}, s.Arguments...), a.command) {
+			return nil, byHand("the configuration has another server %s (%s)", show.Name(a.name), show.Line(cli.ShortPath(s.Where, l.host.Home)))
+		}
+		return a, l.replace(a, &cmdline.RunFlags{})
+	}
+	return a, l.addServer(a, run)
+}
+
+// replace has the learned grants take the place of those of a server of the configuration.
+func (l *lesson) replace(a *application, run *cmdline.RunFlags) error {
+	host, o := l.host, config.LoadOptions{Files: run.Config, Workspace: run.Workspace}
+	if host.Dir = l.t.Dir; o.Workspace == "" {
+		o.Workspace = l.t.Dir
+	}
+	places, err := table.Find(o, host, a.name)
+	if err != nil {
+		return err
+	}
+	if len(places) == 0 {
+		return byHand("no file of the configuration has the server %s", show.Name(a.name))
+	}
+	a.place = places[len(places)-1]
+	if a.place.Closed != nil {
+		return byHand("%s", a.place.Closed)
+	}
+	before, err := config.DecodeLayer(a.place.Text(), a.place.Path)
+	if err != nil {
+		return err
+	}
+	had := before.Servers[a.name]
+	if is := had.Stateful == nil || *had.Stateful; is != l.result.Stateful {
+		return byHand("each tool of %s has a process and a table of its own, and the learned policy is for one process", show.Name(a.name))
+	}
+	if a.place.Project {
+		a.notes = append(a.notes, "this is a file of the project, which you trust as it is: yes means that you trust it with this change, too. Others who use it must trust it anew")
+	}
+	var denied []policy.FsRule
+	if had.Access != nil {
+		denied = deniesOf(had.Access.Fs)
+	}
+	lines := insert(l.headInside(), "\nfs = [", denied, nil)
+	if a.edit, err = a.place.Replace(lines); err != nil {
+		return err
+	}
+	return l.grants(a, lines)
+}
+
+// grants returns an error unless a start has what the learned table grants, and nothing besides.
+func (l *lesson) grants(a *application, lines []byte) error {
+	alone, err := config.Decode(lines, "the learned table")
+	if err != nil {
+		return err
+	}
+	want, err := alone.Policy(a.name, "")
+	if err != nil {
+		return err
+	}
+	t, err := a.place.Target(a.edit.Text, "")
+	if err != nil {
+		return byHand("the server would not start: %s", err)
+	}
+	got := t.Policy
+	if !equal(got.Fs, want.Fs, policy.FsRule.TOMLFields) || !equal(got.Net, want.Net, policy.NetRule.TOMLFields) || (got.Commands == nil) != (want.Commands == nil) || !equal(got.Commands, want.Commands, func(r policy.CommandRule) []string { return append(r.TOMLFields(), r.Name) }) {
+		return byHand("a preset or another file of the configuration would add to the learned policy of %s, which `mcp-jail plan %s` shows", show.Name(a.name), show.Name(a.name))
+	}
+	return nil
+}
+
+func equal[T any](a, b []T, fields func(T) []string) bool {
+	texts := func(all []T) (texts []string) {
+		for _, one := range all {
+			texts = append(texts, strings.Join(fields(one), ", "))
+		}
+		slices.Sort(texts)
+		return slices.Compact(texts)
+	}
+	return slices.Equal(texts(a), texts(b))
+}
+
+// addServer adds a server to the user's configuration, and has the entry start it.
+func (l *lesson) addServer(a *application, run *cmdline.RunFlags) (err error) {
+	given, err := config.CommandLineOptions{Deny: run.Deny, Inbound: run.Inbound, Home: run.Home, GPU: run.GPU, Startup: run.Startup, Limit: run.Limit}.Table()
+	if err != nil {
+		return err
+	}
+	settings := table.Settings(given)
+	var flags []string
+	if l.t.Entry != nil {
+		if a.entry, flags, err = l.entryChange(a.name); err != nil {
+			return err
+		}
+	} else if dir := l.fixedWorkspace(); dir != "" {
+		settings = append([]string{"workspace = " + show.TOML(dir)}, settings...)
+	}
+	var denied []policy.FsRule
+	var inbound []policy.InboundRule
+	if given.Access != nil {
+		denied, inbound = deniesOf(given.Access.Fs), given.Access.Inbound
+	}
+	lines := insert(l.result.TOML(), "\nfs = [", denied, inbound)
+	header := []byte("[servers." + show.Key(a.name) + "]\n")
+	if len(settings) > 0 {
+		lines = bytes.Replace(lines, header, append(header, strings.Join(settings, "\n")+"\n"...), 1)
+	}
+	a.isNew = true
+	if a.place, err = table.New(l.host, a.name); err != nil {
+		return err
+	}
+	if a.edit, err = a.place.Append(lines); err != nil {
+		return byHand("%s", err)
+	}
+	if err := l.grants(a, lines); err != nil {
+		return err
+	}
+	if len(flags) > 0 {
+		a.notes = append(a.notes, "the table takes the place of the flags "+strings.Join(flags, " "))
+	}
+	return nil
+}
+
+// entryChange returns the change that has the entry of the client start a server of the configuration, and
+// the flags that it loses.
+func (l *lesson) entryChange(server string) (ch *wrapping.Change, lost []string, err error) {
+	e, file := l.t.Entry, l.t.EntryOf
+	line, ok := clients.ParseWrapped(l.t.Line)
+	switch {
+	case !ok:
+		return nil, nil, errors.New("nothing was changed: the entry of the client does not start mcp-jail")
+	case file.IsProject():
+		return nil, nil, byHand("the entry is in a file of the project (%s), and who else uses it does not have your configuration", show.Line(l.t.Place))
+	case hasReferences(file, line.Argv):
+		return nil, nil, byHand("the command line of the entry has a variable that only the client replaces (%s)", show.Line(l.t.Place))
+	}
+	words := append(slices.Clone(line.Launcher), line.Program, "run")
+	for _, f := range granting.Split(line.Flags) {
+		if isKept(f.Name) {
+			words = append(words, granting.Words([]granting.Flag{f})...)
+		} else if f.Name != "--name" {
+			lost = append(lost, f.String())
+		}
+	}
+	ch = e.Rewrite(append(words, server))
+	if changed := ch.Changed(); len(changed) == 0 {
+		why := "the entry is gone"
+		for _, s := range ch.Servers {
+			why = s.Left
+		}
+		return nil, nil, byHand("%s: it %s", show.Line(l.t.Place), why)
+	}
+	return ch, lost, nil
+}
+
+// fixedWorkspace returns the directory that the table must name as its workspace, because a rule or an
+// argument starts from it and it is not known where a client starts the server. It is "" if none does.
+func (l *lesson) fixedWorkspace() string {
+	dir := l.server.Host.Dir
+	if l.flags.Workspace != "" {
+		dir, _ = filepath.Abs(l.flags.Workspace)
+	}
+	needs := slices.ContainsFunc(l.result.Rules(), func(r learn.Rule) bool { return r.Fs != nil && isRelative(r.Fs.Path) }) ||
+		slices.ContainsFunc(session.Given(l.server)[1:], func(word string) bool {
+			_, err := os.Lstat(filepath.Join(dir, word))
+			return err == nil && !filepath.IsAbs(word) && !strings.HasPrefix(word, "-")
+		})
+	if !needs && l.flags.Workspace == "" {
+		return ""
+	}
+	return cli.ShortPath(dir, l.host.Home)
+}
+
+// headInside returns the learned table with its first comment inside of the access table, where it is
+// replaced with it.
+func (l *lesson) headInside() []byte {
+	text := string(l.result.TOML())
+	head, _, _ := strings.Cut(text, "\n")
+	header := "\n[servers." + show.Key(l.result.Name) + ".access]\n"
+	return []byte(strings.Replace(text, header, header+head+"\n", 1))
+}
+
+// deniesOf returns the rules that take away. They are the user's, and no lesson shows that they are needed.
+func deniesOf(rules []policy.FsRule) []policy.FsRule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r policy.FsRule) bool { return r.Rights() != 0 })
+}
+
+// insert adds the user's own rules to a learned table.
+func insert(text []byte, list string, denied []policy.FsRule, inbound []policy.InboundRule) []byte {
+	if len(denied) > 0 {
+		var items string
+		for _, r := range denied {
+			items += "\n  { " + strings.Join(r.TOMLFields(), ", ") + " }, # denied before"
+		}
+		if empty := []byte(list + "]"); bytes.Contains(text, empty) {
+			text = bytes.Replace(text, empty, []byte(list+items+"\n]"), 1)
+		} else {
+			text = bytes.Replace(text, []byte(list), []byte(list+items), 1)
+		}
+	}
+	if len(inbound) > 0 {
+		var items []string
+		for _, r := range inbound {
+			items = append(items, "{ "+strings.Join(r.TOMLFields(), ", ")+" }")
+		}
+		text = bytes.Replace(text, []byte(list), []byte("\ninbound = ["+strings.Join(items, ", ")+"]"+list), 1)
+	}
+	return text
+}

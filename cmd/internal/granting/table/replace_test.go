@@ -1,0 +1,224 @@
+package table
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+const learned = `# Learned by mcp-jail: it reads notes.
+[servers.s]
+command = "srv"
+
+[servers.s.access]
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+`
+
+// replacements are files with a table of the server s, and what the learned table makes of them.
+var replacements = map[string]struct{ before, after string }{
+	"headers": {`# mine
+[servers.a]
+command = "a" # first
+
+# the server
+[servers.s]
+command = "srv" # keep
+
+# what it gets
+[[servers.s.access.fs]]
+path = "old"
+read = true
+
+[[servers.s.access.fs]]
+path = "older"
+read = true
+
+[servers.s.access.commands]
+ls = {}
+
+[servers.z]
+command = "z"
+`, `# mine
+[servers.a]
+command = "a" # first
+
+# the server
+[servers.s]
+command = "srv" # keep
+
+[servers.s.access]
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+
+# what it gets
+
+[servers.z]
+command = "z"
+`},
+	"a table with another key": {`[servers.s]
+command = "srv"
+[servers.s.access]
+sensitive_paths = ["~/private"] # stays
+fs = [{ path = "old", read = true }]
+`, `[servers.s]
+command = "srv"
+[servers.s.access]
+sensitive_paths = ["~/private"] # stays
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+`},
+	"in braces": {`[servers.s]
+command = "srv"
+access = { fs = [{ path = "old", read = true }] }
+`, `[servers.s]
+command = "srv"
+
+[servers.s.access]
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+`},
+	"dotted": {`[servers.s]
+command = "srv"
+access.fs = [{ path = "old", read = true }]
+access.net = [{ host = "h.example", allow = true }]
+`, `[servers.s]
+command = "srv"
+
+[servers.s.access]
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+`},
+	"none yet": {"[servers.s]\ncommand = \"srv\"\n", `[servers.s]
+command = "srv"
+
+[servers.s.access]
+fs = [
+  { path = "notes", read = true }, # list: 2 times
+]
+env = [
+  { name = "TOKEN", read = true },
+]
+
+[servers.s.access.commands]
+git = { args = [["status"]] } # status: once
+`},
+	"all in one table": {"servers = { s = { command = \"srv\" } }\n", ""},
+}
+
+func placeOf(t *testing.T, text string) *Place {
+	t.Helper()
+	host := hostfs.Host{ConfigDir: filepath.Join(t.TempDir(), "mcp-jail"), StateDir: t.TempDir(), Home: "/home/u"}
+	if text != "" {
+		if err := os.MkdirAll(host.ConfigDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config.UserConfigFile(host), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := New(host, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestReplace tests that the grants of a table are others, and that the rest of the file stays.
+func TestReplace(t *testing.T) {
+	for name, c := range replacements {
+		t.Run(name, func(t *testing.T) {
+			e, err := placeOf(t, c.before).Replace([]byte(learned))
+			if c.after == "" {
+				if err == nil || !strings.Contains(err.Error(), "by hand") {
+					t.Errorf("%v, want to do it by hand", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(e.Text) != c.after {
+				t.Errorf("got\n%s\nwant\n%s", e.Text, c.after)
+			}
+			// What was replaced can be replaced again, and nothing piles up.
+			again, err := placeOf(t, string(e.Text)).Replace([]byte(learned))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(again.Text), "notes"); n != 1 || len(again.Text) != len(e.Text) {
+				t.Errorf("again\n%s", again.Text)
+			}
+		})
+	}
+}
+
+// TestAppend tests a server that the file, or no file, has.
+func TestAppend(t *testing.T) {
+	for _, before := range []string{"", "# mine\r\n[servers.a]\r\ncommand = \"a\"\r\n", "[servers.a]\ncommand = \"a\""} {
+		p := placeOf(t, before)
+		e, err := p.Append([]byte(learned))
+		if err != nil {
+			t.Fatal(err)
+		}
+		backup, err := e.Write(t.TempDir(), time.Now())
+		if err != nil || (backup == "") != (before == "") {
+			t.Fatal(backup, err)
+		}
+		f, err := ownfile.Read(p.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(f.Data)
+		if !strings.HasPrefix(text, before) || strings.Contains(before, "\r\n") == strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\n") && before != "" && strings.Contains(before, "\r") {
+			t.Errorf("%q", text)
+		}
+		if info, _ := os.Stat(p.Path); before == "" && info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %s", info.Mode())
+		}
+	}
+	if _, err := placeOf(t, learned).Append([]byte(learned)); err == nil {
+		t.Error("a table that is there was added again")
+	}
+}
