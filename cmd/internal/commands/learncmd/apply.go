@@ -128,9 +128,11 @@ func clientLine(program, server string) string {
 	return fmt.Sprintf(`%s: { "command": %s, "args": ["run", %s] }`, show.Quote(server), show.Quote(program), show.Quote(server))
 }
 
-// appliable finds what --apply cannot do before anything is started.
+// appliable finds what could not be asked, or put in place, before anything is started.
 func (k *learnCmd) appliable(c terminal.Console) error {
 	switch {
+	case k.asks() && !c.ErrIsTerminal():
+		return exit.UsageErrorf("--net ask has questions, and there is no terminal to ask them on: name the hosts, such as  --net api.example.org")
 	case !k.applies:
 		return nil
 	case k.format == "json":

@@ -15,6 +15,7 @@
 package learncmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,13 +120,7 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 
 // Run learns, and writes the policy.
 func (k *learnCmd) Run(c terminal.Console) error {
-	if err := k.check(); err != nil {
-		return err
-	}
-	if k.asks() && !c.ErrIsTerminal() {
-		return exit.UsageErrorf("--net ask has questions, and there is no terminal to ask them on: name the hosts, such as  --net api.example.org")
-	}
-	if err := k.appliable(c); err != nil {
+	if err := cmp.Or(k.check(), k.appliable(c)); err != nil {
 		return err
 	}
 	interrupted := cli.Interrupts()
