@@ -222,7 +222,7 @@ func (c *compiler) network(o *spec.Spec) {
 	c.gitIdentity(o)
 	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool {
 		_, decided := c.p.Find(f.Path)
-		return decided && !f.Over
+		return decided && !f.Over && f.Path != gitInDev
 	})
 }
 

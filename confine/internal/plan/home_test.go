@@ -59,6 +59,9 @@ func TestGitIdentity(t *testing.T) {
 			p.Entries = append(p.Entries, policy.Entry{Path: "/etc/gitconfig", Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginRule})
 			slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		}, "", ""},
+		{"a rule grants everything", func(p *policy.Profile, f *features.Facts) {
+			p.Entries = append([]policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}, p.Entries...)
+		}, "/dev/gitconfig", "GIT_CONFIG_SYSTEM=/dev/gitconfig"},
 		{"a rule forwards a variable", func(p *policy.Profile, f *features.Facts) {
 			p.Env = append(p.Env, policy.Variable{Name: "GIT_CONFIG_SYSTEM", Value: "/x"})
 		}, "", "GIT_CONFIG_SYSTEM=/x"},
