@@ -22,6 +22,9 @@ func (t *Target) About() (a records.About) {
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
 	a.Configuration = t.configuration()
+	if t.tried != nil {
+		a.Tried = t.tried.Name
+	}
 	if t.Policy != nil {
 		a.Project = t.Policy.Project
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {

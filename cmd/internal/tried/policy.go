@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -116,9 +117,8 @@ func parse(word string) (*cmdline.PolicyFlags, error) {
 	if err != nil {
 		return nil, err
 	}
-	granting := map[string]bool{"preset": true, "read": true, "write": true, "execute": true, "deny": true, "net": true, "inbound": true, "env": true}
 	for _, f := range run.Flags() {
-		if set := f.One != nil && *f.One != "" || f.Many != nil && *f.Many != nil; set && !granting[f.Name] {
+		if set := f.One != nil && *f.One != "" || f.Many != nil && *f.Many != nil; set && !Grants("--"+f.Name) {
 			return nil, fmt.Errorf("--%s cannot be tried: only flags that grant files, programs, hosts and variables can", f.Name)
 		}
 	}
@@ -126,6 +126,11 @@ func parse(word string) (*cmdline.PolicyFlags, error) {
 		return nil, fmt.Errorf("unexpected argument %s", run.Server)
 	}
 	return &run.PolicyFlags, nil
+}
+
+// Grants reports whether a flag grants something, so that it can be tried.
+func Grants(flag string) bool {
+	return slices.Contains([]string{"--preset", "--read", "--write", "--execute", "--deny", "--net", "--inbound", "--env"}, flag)
 }
 
 // split splits a word at its spaces. A value that has spaces stands in quotes.

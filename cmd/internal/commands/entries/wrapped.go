@@ -189,6 +189,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
 	flags.Waive = append(flags.Waive, waive...)
+	flags.Watch = &cmdline.WatchFlags{Try: flags.Try} // what it is tried with is told, and refused as by run
 	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)

@@ -40,6 +40,8 @@ func (p *plan) say(label, format string, args ...any) {
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
 	switch {
+	case at.table != nil && g.tried:
+		return exit.UsageErrorf("%s has its policy in the table of a configuration: --tried is for flags in an entry, so put the table that is tried there by hand", show.Name(g.server))
 	case at.table != nil:
 		return g.changeTable(c, host, at, wanted)
 	case g.tool != "":
@@ -50,6 +52,8 @@ func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted
 		return err
 	}
 	switch {
+	case g.tried:
+		err = p.takeTried()
 	case g.remove:
 		err = g.takeBack(p, wanted)
 	case g.last:
@@ -194,6 +198,9 @@ func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
 		return nil
 	}
 	verb := "Grant this to "
+	if g.tried {
+		verb = "Give the policy that is tried to "
+	}
 	if g.remove {
 		verb = "Take this away from "
 	}

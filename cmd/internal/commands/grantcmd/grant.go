@@ -22,7 +22,7 @@ type grantCmd struct {
 	entries.Choice
 	cmdline.PolicyFlags
 	server, project, tool string
-	last, remove          bool
+	last, remove, tried   bool
 	dryRun, yes           bool
 	home                  string // of the user
 	dir                   string // where the command was typed
@@ -56,6 +56,9 @@ the server's own words name, sensitive and protected paths, and what a session o
 name with another command line lacked, are asked for one by one. --yes leaves these out:
 name them in flags, if the server is to have them.
 
+--tried makes the flags that the entry only tries (--try) the policy of the server: they take
+the place of its flags for files, programs, hosts and variables, and --try goes.
+
 Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
 changed; 2: a mistake, or the server could not start with it.`
 	cmd.Example = `    mcp-jail grant filesystem --read ~/notes
@@ -64,6 +67,7 @@ changed; 2: a mistake, or the server could not start with it.`
     mcp-jail grant filesystem --remove --read ~/notes`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Grant what the last failure of the server lacked: see mcp-jail why.")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
+	cmd.Flags().BoolVar(&g.tried, "tried", false, "Give the server the policy that its entry only tries (--try), in place of its own.")
 	cli.AddFlags(cmd, g.taken()...)
 	g.AddFileFlags(cmd)
 	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; \"none\" is the entry for all projects."})
@@ -94,11 +98,13 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	switch {
 	case g.server == "":
 		return exit.UsageErrorf("name the server: mcp-jail grant SERVER --read PATH; `mcp-jail status` shows their names")
+	case g.tried && (g.last || g.remove || len(words) > 0):
+		return exit.UsageErrorf("--tried takes the policy that is tried as it is: leave the other flags out")
 	case g.last && len(words) > 0:
 		return exit.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
 		return exit.UsageErrorf("--last cannot be taken back: name the flags that mcp-jail grant --remove is to take away")
-	case !g.last && len(words) == 0:
+	case !g.last && !g.tried && len(words) == 0:
 		return exit.UsageErrorf("say what to grant, such as --read PATH, --net HOST or --env NAME; --last takes what the last failure lacked")
 	}
 	for n := 1; ; n++ {

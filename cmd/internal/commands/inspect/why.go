@@ -93,7 +93,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	tried, isTried := findTrial(host, s.Server, record.Time)
+	tried, isTried := findTrial(host, s.Server)
 	record.Tried = tried.refusals
 	if w.format == "json" {
 		b, err := record.Encode()
@@ -105,7 +105,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	c.PrintText(record.Text(clientLists(host, s.Server)...))
 	if isTried {
-		c.PrintText(tried.text())
+		c.PrintText(tried.text(s.name()))
 	}
 	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))

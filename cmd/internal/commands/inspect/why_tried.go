@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -24,9 +25,13 @@ type trial struct {
 	left     int
 }
 
-// findTrial returns what the policy that was tried last would have refused. ok is false if none was tried, or
-// if a session since then tried none.
-func findTrial(host hostfs.Host, server string, last time.Time) (t trial, ok bool) {
+// findTrial returns what the policy that the last session tried would have refused, in all sessions since it
+// is tried. ok is false if that session tried none.
+func findTrial(host hostfs.Host, server string) (t trial, ok bool) {
+	if t.policy = records.ReadAbout(host, server).Tried; t.policy == "" {
+		return t, false
+	}
+
 	all, err := observed.Sessions(host, server)
 	if err != nil {
 		return t, false
@@ -34,15 +39,14 @@ func findTrial(host hostfs.Host, server string, last time.Time) (t trial, ok boo
 	digest := ""
 	at := map[string]int{}
 	for _, s := range slices.Backward(all) {
-		switch {
-		case s.Learns:
+		if s.Learns {
 			continue
-		case !ok && s.Began.Add(time.Second).Before(last): // it began before its own record
-			return t, false
-		case !ok:
-			t.policy, digest, ok = s.Policy, s.Digest, true
-		case s.Policy != t.policy || s.Digest != digest:
-			return t, true
+		}
+		if !ok {
+			digest, ok = s.Digest, true
+		}
+		if s.Policy != t.policy || s.Digest != digest {
+			break
 		}
 		t.since, t.left = s.Began, t.left+s.Left
 		t.sessions++
@@ -66,8 +70,8 @@ func findTrial(host hostfs.Host, server string, last time.Time) (t trial, ok boo
 
 const maxShownTried = 60 // refusals of one text
 
-// text returns the section of why.
-func (t trial) text() string {
+// text returns the section of why about a server.
+func (t trial) text(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nTried and not in force (--try): %s, in %s since %s\n", show.Line(t.policy), cli.Plural(t.sessions, "session"), t.since.Local().Format(time.DateTime))
 	if len(t.refusals) == 0 {
@@ -106,6 +110,9 @@ func (t trial) text() string {
 		}
 	}
 	t.writeLines(&b, lines)
+	if command, ok := show.TypedOK("mcp-jail grant", name); ok && t.file == "" {
+		b.WriteString("  make it the policy of a client's entry: " + command + " --tried\n")
+	}
 	for _, why := range t.unjudged {
 		b.WriteString("  not judged: " + show.Line(why) + "\n")
 	}

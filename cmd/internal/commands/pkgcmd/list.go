@@ -116,7 +116,7 @@ func projectText(host hostfs.Host, all *stored.All) string {
 	return b.String()
 }
 
-// waivedText names the servers whose last session accepted gaps, or returns "".
+// waivedText names the servers whose last session accepted gaps or tried a policy, or returns "".
 func waivedText(all *stored.All) string {
 	var order []string
 	names := map[string][]string{} // of each text
@@ -137,6 +137,9 @@ func waivedText(all *stored.All) string {
 		}
 		if len(systems) > 0 {
 			add(s, ": accepted (--waive) is "+gaps.Phrase(systems))
+		}
+		if s.About.Tried != "" {
+			add(s, ": its last session tried a policy that is not in force (--try), "+show.Line(s.About.Tried)+": mcp-jail why has what that would have refused")
 		}
 	}
 	var b strings.Builder
