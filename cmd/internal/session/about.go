@@ -22,9 +22,7 @@ func (t *Target) About() (a records.About) {
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
 	a.Configuration = t.configuration()
-	if t.tried != nil {
-		a.Tried = t.tried.Name
-	}
+	a.Tried = t.tried.Shown()
 	if t.Policy != nil {
 		a.Project = t.Policy.Project
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {

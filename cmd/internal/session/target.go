@@ -79,9 +79,7 @@ func (t *Target) WarningTexts() []string {
 	if !t.isTool {
 		out = append(t.watch.Open(t.Policy.Server), out...)
 	}
-	if t.strict != nil {
-		out = append(t.strict.Say(t.Profile), out...)
-	}
+	out = append(t.strict.Say(t.Profile), out...)
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
 			out = append(out, show.Line(w))

@@ -72,8 +72,11 @@ func (j *Judge) withholds(of *policy.Profile, name string) func() diagnostics.Di
 	}
 }
 
-// Say returns lines for the start of a server that has the profile in force.
+// Say returns lines for the start of a server that has the profile in force. A nil Judge says nothing.
 func (j *Judge) Say(of *policy.Profile) []string {
+	if j == nil {
+		return nil
+	}
 	why, server := show.Typed("mcp-jail why", of.Server), "server "+show.TOML(of.Server)
 	lines := []string{server + " keeps its policy, and " + j.Tried.Name + " is tried (--try): it refuses nothing, and `" + why + "` shows what it would have refused"}
 	if names := j.withheld(of); len(names) > 0 {

@@ -20,6 +20,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
+// Shown returns Name, or "" for no policy.
+func (p *Policy) Shown() string {
+	if p == nil {
+		return ""
+	}
+	return p.Name
+}
+
 // Digest returns a text that is another one if the policy is.
 func (p *Policy) Digest() string {
 	if p.Config != nil {
