@@ -111,3 +111,33 @@ func mixed(p *policy.Profile, at string) bool {
 		return ok && policy.Within(e.Path, at) && e.Kind == policy.KindFile && e.Ephemeral != around.Ephemeral
 	})
 }
+
+// TestOpensReads tests what a session that learns has of the rules of its policy: what they let it write outside of
+// the workspace is thrown away, and none leads to a socket, by which what it reads could leave the jail.
+func TestOpensReads(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/proj/sub/f", "f /srv/data/f", "s /srv/data/socket", "s /srv/docker.sock", "f /srv/file", "l /srv/link /srv/docker.sock")
+	rule := func(path string) policy.FsRule {
+		return policy.FsRule{Path: path, Read: true, Update: true, Create: true, Where: "f:1"}
+	}
+	rules := []policy.FsRule{rule("."), rule("/home/u/proj/sub"), rule("/srv/data"), rule("/srv/data/socket"), rule("/srv/link"), rule("/srv/file"), rule("~/later/")}
+	for _, opens := range []bool{true, false} {
+		p, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Fs: rules, Limits: policy.DefaultLimits, OpensReads: opens}, h.host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			path            string
+			socket, outside bool
+		}{
+			{"/home/u/proj", false, false}, {"/home/u/proj/sub", false, false}, {"/srv/data", false, true}, {"/srv/file", false, true}, {"/srv/data/socket", true, true}, {"/srv/docker.sock", true, true},
+		} {
+			e, _ := p.Find(c.path)
+			if hidden := e.Rights == 0; e.Path != c.path || hidden != (opens && c.socket) || e.Ephemeral != (opens && c.outside && !c.socket) {
+				t.Errorf("opens %t: %s: %+v", opens, c.path, e)
+			}
+		}
+		if e, _ := p.Find("/home/u/later"); e.Make == opens {
+			t.Errorf("opens %t: %+v", opens, e)
+		}
+	}
+}

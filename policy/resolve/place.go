@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func (b *resolver) placeRules(workspace string) error {
 			return err
 		}
 		rights := r.Rights()
-		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: r.Discard && rights&policy.Write != 0}
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: b.discards(r, at.Path, workspace)}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -47,7 +48,10 @@ func (b *resolver) placeRules(workspace string) error {
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
-		case slash && r.Create && at.Reason == "" && !r.Discard: // a start makes nothing for what is thrown away
+			if b.p.OpensReads && at.Info.Mode&(fs.ModeSocket|fs.ModeNamedPipe) != 0 {
+				e.Rights, e.Ephemeral = 0, false // what the server reads could leave the jail there
+			}
+		case slash && r.Create && at.Reason == "" && !e.Ephemeral: // a start makes nothing for what is thrown away
 			e.Kind, e.Make = policy.KindDir, true
 		default:
 			why := "does not exist"
@@ -77,6 +81,12 @@ func (b *resolver) placeRules(workspace string) error {
 	}
 	b.masks = b.newMasks()
 	return b.checkWritableLinks()
+}
+
+// discards reports whether what a server writes by a rule is thrown away.
+func (b *resolver) discards(r policy.FsRule, at, workspace string) bool {
+	outside := b.p.OpensReads && (workspace == "" || !policy.Within(at, workspace))
+	return (r.Discard || outside) && r.Rights()&policy.Write != 0
 }
 
 // locate follows the path of a rule. abs is the path before symbolic links are followed. Without an

@@ -84,6 +84,7 @@ func (w Session) widen(p *policy.Policy) error {
 	}
 	p.Undo = policy.Undo{}
 	if w.OpensReads() {
+		p.OpensReads = true
 		p.Net, p.Inbound, p.Commands = []policy.NetRule{}, nil, nil
 		p.Fs = append(openReads(workspaceOf(p)), p.Fs...)
 	}
