@@ -53,6 +53,7 @@ type Target struct {
 	Project bool     // others may have written the entry
 	Grant   []string // the command that grants something to the server; nil for one of --config
 	Notes   []string
+	Files   []*os.File // that the session inherits after its standard streams
 	// Entry is that of the client, with its command line as it is or as wrap would write it: nil for a
 	// server of the configuration.
 	Entry   *wrapping.Entry

@@ -62,7 +62,7 @@ func Start(ctx context.Context, c terminal.Console, t *Target, verbose bool) (*S
 	s := &Session{Began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, program, t.Argv...)
 	s.cmd.Args[0] = programs.Main
-	s.cmd.Dir, s.cmd.Env = t.Dir, environment(os.Environ(), t)
+	s.cmd.Dir, s.cmd.Env, s.cmd.ExtraFiles = t.Dir, environment(os.Environ(), t), t.Files
 	if s.In, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -157,6 +158,9 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	defer shown.Stop()
 	t := *l.t
 	t.Argv = argv
+	if l.trial != nil {
+		t.Files = []*os.File{l.trial.file}
+	}
 	s, err := asclient.Start(ctx, l.c, &t, l.verbose)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package learncmd
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -12,18 +11,38 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/learn"
 )
 
-// A trial is a session of the server under a policy that is tried, which is in a file.
+// A trial is a session of the server under a policy that is tried. The policy is in a file without a name, so
+// nothing is left of it, also if this process is killed.
 type trial struct {
-	run []string // the arguments of mcp-jail as its client starts the server
-	dir string
+	run  []string // the arguments of mcp-jail as its client starts the server
+	file *os.File
 }
+
+// inherited is the name that the file has in the session, where it is the first descriptor after stderr.
+const inherited = "/proc/self/fd/3"
 
 func newTrial(run []string) (*trial, error) {
-	dir, err := os.MkdirTemp("", "mcp-jail-learn-")
-	return &trial{run, dir}, err
+	file, err := os.CreateTemp("", "mcp-jail-learn-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &trial{run, file}, nil
 }
 
-func (t *trial) close() { os.RemoveAll(t.dir) }
+func (t *trial) close() { t.file.Close() }
+
+// write puts a text into the file, in place of what is in it.
+func (t *trial) write(text []byte) error {
+	if err := t.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := t.file.WriteAt(text, 0)
+	return err
+}
 
 // argv returns the arguments of mcp-jail for a session under a policy. No host is reached but those that are
 // named.
@@ -35,13 +54,12 @@ func (t *trial) argv(r *learn.Result, hosts ...string) ([]string, error) {
 	}
 	s := r.Server()
 	text := (&config.Config{Servers: map[string]*config.Server{s.Name: s}}).Encode()
-	file := filepath.Join(t.dir, "policy.toml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := t.write(text); err != nil {
 		return nil, fmt.Errorf("the policy cannot be written to be tried: %w", err)
 	}
 	learns := hosts
 	if len(hosts) == 0 {
 		learns = []string{cmdline.LearnPolicy}
 	}
-	return slices.Concat(t.run[:1], watchFlags(learns...), []string{"--access", file}, t.run[1:]), nil
+	return slices.Concat(t.run[:1], watchFlags(learns...), []string{"--access", inherited}, t.run[1:]), nil
 }
