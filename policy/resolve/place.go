@@ -40,7 +40,7 @@ func (b *resolver) placeRules(workspace string) error {
 			return err
 		}
 		rights := r.Rights()
-		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: b.discards(r, at.Path, workspace)}
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: discards(b.p, r, at.Path, workspace)}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -84,8 +84,8 @@ func (b *resolver) placeRules(workspace string) error {
 }
 
 // discards reports whether what a server writes by a rule is thrown away.
-func (b *resolver) discards(r policy.FsRule, at, workspace string) bool {
-	outside := b.p.OpensReads && (workspace == "" || !policy.Within(at, workspace))
+func discards(p *policy.Policy, r policy.FsRule, at, workspace string) bool {
+	outside := p.OpensReads && (workspace == "" || !policy.Within(at, workspace))
 	return (r.Discard || outside) && r.Rights()&policy.Write != 0
 }
 
