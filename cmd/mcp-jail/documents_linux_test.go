@@ -62,6 +62,9 @@ var runElsewhere = map[string]string{
 	"mcp-jail run -- /tmp/thief":                                            "the same",
 	"mcp-jail run --gpu true --limit memory_mb=32768 -- local-model-server": "gpu.txtar has the flag",
 	"make test": "CI",
+	"mcp-jail learn -- npx -y @modelcontextprotocol/server-filesystem ~/notes": "TestLearn, with the server from the tests' cache",
+	"mcp-jail learn memory":                       "learn.txtar, with another server of a client",
+	"mcp-jail learn --drive requests.jsonl notes": "learn.txtar",
 	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
 }
 
