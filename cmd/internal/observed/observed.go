@@ -43,6 +43,7 @@ type Head struct {
 	PID     int       `json:"pid"` // of mcp-jail
 	Began   time.Time `json:"began"`
 	Learns  bool      `json:"learns,omitempty"` // false: a session of run --try
+	Lesson  bool      `json:"lesson,omitempty"` // it is a round of mcp-jail learn
 	Hosts   []string  `json:"hosts,omitempty"`  // that could be reached in a session that learns
 	Policy  string    `json:"policy,omitempty"` // that is tried, as it is shown
 	Digest  string    `json:"digest,omitempty"` // of the policy that is tried

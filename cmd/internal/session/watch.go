@@ -17,7 +17,7 @@ import (
 // is tried would have refused is passed to refused too. The caller closes what Watch returns.
 func (f *Followed) Watch(launcher *confine.Launcher, refused func([]diagnostics.Refusal)) (io.Closer, error) {
 	t := f.Target()
-	head := observed.Head{Learns: t.watch.Learns(), Hosts: t.watch.Hosts()}
+	head := observed.Head{Learns: t.watch.Learns(), Lesson: t.watch.Discards(), Hosts: t.watch.Hosts()}
 	switch {
 	case head.Learns && t.tried != nil:
 		return nil, exit.UsageErrorf("--learn and --try both watch the server: leave one out")

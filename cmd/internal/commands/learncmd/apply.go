@@ -133,6 +133,8 @@ func (k *learnCmd) appliable(c terminal.Console) error {
 	switch {
 	case k.asks() && !c.ErrIsTerminal():
 		return exit.UsageErrorf("--net ask has questions, and there is no terminal to ask them on: name the hosts, such as  --net api.example.org")
+	case (k.wraps || k.unwraps) && (k.wraps == k.unwraps || k.applies || k.command.Given || k.asks()):
+		return exit.UsageErrorf("--wrap and --unwrap change the entry of a server in a client's file, and nothing else: use one of them, without --apply, --net ask and a command after --")
 	case !k.applies:
 		return nil
 	case k.format == "json":

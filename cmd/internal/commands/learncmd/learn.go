@@ -11,6 +11,7 @@
 //   - trial.go writes the policy as a configuration for a round.
 //   - smallest.go leaves out each rule without which the answers are the same.
 //   - report.go writes what came of it, calls.go what no call told of.
+//   - sessions.go has the sessions of the user's client watched, and takes what was observed there.
 //   - apply.go and place.go put the policy where that of the server lives.
 package learncmd
 
@@ -52,6 +53,8 @@ type learnCmd struct {
 	verbose  bool
 	yes      bool
 	applies  bool
+	wraps    bool
+	unwraps  bool
 	requests []drive.Request // of driveBy; nil for a probe
 }
 
@@ -109,6 +112,8 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
 	cmd.Flags().BoolVar(&k.verbose, "verbose", false, "Show what the server writes to its stderr.")
 	cmd.Flags().BoolVar(&k.applies, "apply", false, "Put the policy into your configuration, and have the entry of the client use it: the difference is shown, and then asked for.")
+	cmd.Flags().BoolVar(&k.wraps, "wrap", false, "Have the sessions of the server's client watched: the entry gets --learn, after a question. Then learn makes the policy of what was observed there, too.")
+	cmd.Flags().BoolVar(&k.unwraps, "unwrap", false, "Take --learn out of the entry again.")
 	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file, and apply a verified policy, without asking: for scripts.")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -122,6 +127,9 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 func (k *learnCmd) Run(c terminal.Console) error {
 	if err := cmp.Or(k.check(), k.appliable(c)); err != nil {
 		return err
+	}
+	if k.wraps || k.unwraps {
+		return k.watchEntry(c)
 	}
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
@@ -150,6 +158,7 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return &exit.HostError{Err: err}
 	}
+	t.Argv = unwatched(t.Argv)
 	l := &lesson{learnCmd: k, c: c, t: t, host: host}
 	defer l.close()
 	err = l.learn(ctx)

@@ -35,6 +35,7 @@ type lesson struct {
 	place  drive.Place
 
 	seen     []policy.Observation // of all rounds that learn
+	sessions int                  // of the user's client, which have observations in seen
 	left     int                  // observations that no file has, because there were too many
 	hosts    []string             // that are reached; nil: the network is closed
 	expected drive.Expected
@@ -62,6 +63,7 @@ func (l *lesson) close() {
 // learn has all rounds. With an error, l.result has what was learned before, or is nil.
 func (l *lesson) learn(ctx context.Context) error {
 	l.c.Notef("%s starts in a jail in which it reads all of your files but sensitive ones. What it writes is thrown away. It reaches no host: names and ports are noted", l.name())
+	l.joinSessions()
 	first, err := l.play(ctx, "watching", l.argv(cmdline.LearnFiles))
 	if ctx.Err() != nil && len(l.seen) > 0 {
 		return errors.Join(err, l.load(), l.conclude())

@@ -14,7 +14,7 @@ import (
 // call has used it tries by itself. In place of a directory there can be rules for what is in it, which it tries,
 // too. Rules about hosts stay: with a closed network, nothing tells whether they are needed.
 func (l *lesson) shrink(ctx context.Context) error {
-	if len(l.differences) > 0 {
+	if len(l.differences) > 0 || l.sessions > 0 { // the requests of sessions are not asked again
 		return nil
 	}
 	tried := map[string]bool{}
