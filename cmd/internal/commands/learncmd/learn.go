@@ -158,7 +158,6 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return &exit.HostError{Err: err}
 	}
-	t.Argv = unwatched(t.Argv)
 	l := &lesson{learnCmd: k, c: c, t: t, host: host}
 	defer l.close()
 	err = l.learn(ctx)
@@ -237,6 +236,9 @@ func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 	if !k.command.Given {
 		k.Verb = "learn"
 		t, err := k.Choose(c)
+		if err == nil {
+			t.Argv = unwatched(t.Argv)
+		}
 		return t, k.unknown(err)
 	}
 	dir, err := os.Getwd()
