@@ -193,7 +193,7 @@ func tell(c terminal.Console, t *session.Target, r diagnostics.Record) {
 		if n > maxTold {
 			more = fmt.Sprintf("%d more were refused. ", n-maxTold)
 		}
-		c.Sayf("%s`%s` says what grants it", more, show.Typed("mcp-jail why", t.Policy.KeptName()))
+		c.Sayf("%s`%s` has all of it", more, show.Typed("mcp-jail why", t.Policy.KeptName()))
 	}
 	if r.Changes != "" {
 		c.Sayf("%s", r.Changes)
