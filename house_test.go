@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -274,35 +273,6 @@ func TestHouse(t *testing.T) {
 // isFree reports whether a package is no part of the product.
 func isFree(dir string) bool {
 	return slices.Contains(forTests, dir) || slices.ContainsFunc(freeTrees, func(tree string) bool { return dir == tree || strings.HasPrefix(dir, tree+"/") })
-}
-
-// heavy are packages that would cost every start of mcp-jail and of its supervisor.
-// mcp-jail-tls and mcp-jail-cli are there for what needs them.
-var heavy = []string{module + "docs/explain", "net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template", "github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands"}
-
-// TestProxyLinksNothingHeavy tests that mcp-jail links no heavy package.
-func TestProxyLinksNothingHeavy(t *testing.T) {
-	linked := func(program string) (found []string) {
-		out, err := exec.Command("go", "list", "-deps", program).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range strings.Fields(string(out)) {
-			if slices.Contains(heavy, name) {
-				found = append(found, name)
-			}
-		}
-		return found
-	}
-	if got := linked("./cmd/mcp-jail"); got != nil {
-		t.Errorf("mcp-jail has %v", got)
-	}
-	if got := linked("./cmd/mcp-jail-tls"); len(got) != 3 {
-		t.Errorf("control: mcp-jail-tls has only %v", got)
-	}
-	if got := linked("./cmd/mcp-jail-cli"); !slices.Contains(got, "github.com/spf13/cobra") {
-		t.Errorf("control: mcp-jail-cli has %v", got)
-	}
 }
 
 // faults lists what is against the rules in one file; src replaces its content.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
@@ -12,7 +13,8 @@ import (
 // shrink leaves out each rule without which the server gives the same answers. Of rules that the start alone
 // has used many are often not needed: it tries them together, and then halves of those that are. A rule that a
 // call has used it tries by itself. In place of a directory there can be rules for what is in it, which it tries,
-// too. Rules about hosts stay: with a closed network, nothing tells whether they are needed.
+// too. Rules about hosts stay: with a closed network, nothing tells whether they are needed. So do those of
+// calls whose answers are other ones each time.
 func (l *lesson) shrink(ctx context.Context) error {
 	if len(l.differences) > 0 || l.sessions > 0 { // the requests of sessions are not asked again
 		return nil
@@ -23,7 +25,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 		var ofStart, ofCalls []string
 		for _, r := range l.result.Rules() {
 			switch _, atStart := r.Tools[""]; {
-			case r.Axis == policy.AxisNet || tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
+			case l.isUnsteady(r), r.Axis == policy.AxisNet || tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
 				continue
 			case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
 				ofStart = append(ofStart, r.ID)
@@ -46,6 +48,15 @@ func (l *lesson) shrink(ctx context.Context) error {
 	}
 	l.smallest, l.dropped = true, max(0, before-len(l.result.Rules()))
 	return nil
+}
+
+// isUnsteady reports whether a rule was used by a call whose answers are other ones each time: they do not tell
+// whether it is needed.
+func (l *lesson) isUnsteady(r learn.Rule) bool {
+	return slices.ContainsFunc(l.expected.Unsteady(), func(q drive.Request) bool {
+		_, used := r.Tools[q.Tool]
+		return q.Tool != "" && used
+	})
 }
 
 // needsVariables reports whether the variables that the user hands over stay without being tried: a tool that
