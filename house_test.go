@@ -105,12 +105,12 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/runline":   {module + "internal/show", module + "internal/wrapper"},                                           // and neither os nor syscall: see pure
-	"packages/npm":       {module + "internal/lazy"},                                                                        // the same
-	"packages/toolpin":   {module + "internal/show"},                                                                        // the same
-	"policy/statement":   {module + "policy"},                                                                               // the same
-	"policy/learn":       {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/config"}, // the same
-	"policy/leak":        {module + "policy"},                                                                               // and neither os nor syscall: see pure
+	"packages/runline":   {module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
+	"packages/npm":       {module + "internal/lazy"},                              // the same
+	"packages/toolpin":   {module + "internal/show"},                              // the same
+	"policy/statement":   {module + "policy"},                                     // the same
+	"policy/learn":       {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/config"},
+	"policy/leak":        {module + "policy"}, // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},

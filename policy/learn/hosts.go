@@ -57,7 +57,7 @@ func (l *learner) addHosts() {
 		}
 	}
 	for host, by := range l.named {
-		reason, why := whyNoHost(host)
+		reason, why := l.whyNoHost(host)
 		if reason == "" && !reached[host] {
 			reason = Unused
 		}
@@ -73,7 +73,7 @@ func (l *learner) addHosts() {
 	})
 	rules := []Rule{}
 	for _, to := range links {
-		reason, why := whyNoHost(to.host)
+		reason, why := l.whyNoHost(to.host)
 		if reason == "" && len(rules) >= maxHosts {
 			reason = Capped
 		}
@@ -85,6 +85,14 @@ func (l *learner) addHosts() {
 	}
 	slices.SortFunc(rules, func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 	l.rules = append(l.rules, rules...)
+}
+
+// whyNoHost returns why a host gets no rule, or "".
+func (l *learner) whyNoHost(host string) (reason Reason, why string) {
+	if slices.Contains(l.Hosts, host) {
+		return "", ""
+	}
+	return whyNoHost(host)
 }
 
 // isCovered reports whether another connection to the host and port tells less of its protocol, so that

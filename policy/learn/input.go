@@ -25,6 +25,7 @@ type Input struct {
 	Facts        Facts
 	Stateless    Stateless
 	Variables    Variables
+	Hosts        []string // that the user has named: they are granted whatever they are, if they were reached
 
 	widths map[string]string // the answers of wide
 }

@@ -46,6 +46,7 @@ func (l *lesson) input() (in learn.Input, err error) {
 			Guarded:   l.guarded(),
 			Program:   program,
 		},
+		Hosts:     l.named(),
 		Variables: learn.Variables{Granted: l.granted(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
 	}
 	return in, nil
@@ -150,4 +151,14 @@ func bareProfile(t *session.Target) (*policy.Profile, error) {
 	p.Default, p.Fs, p.Net, p.Inbound, p.Env, p.Commands = false, []policy.FsRule{}, []policy.NetRule{}, nil, nil, []policy.CommandRule{}
 	bare, _, err := resolve.Resolve(&p, t.Host)
 	return bare, err
+}
+
+// named returns the names of the hosts that the user lets the server reach.
+func (l *lesson) named() (names []string) {
+	for _, given := range l.hosts {
+		if host, _, err := policy.ParseHostPort(given); err == nil {
+			names = append(names, host)
+		}
+	}
+	return names
 }

@@ -35,6 +35,7 @@ type lesson struct {
 	place  drive.Place
 
 	seen     []policy.Observation // of all rounds that learn
+	last     []policy.Observation // of the latest round
 	sessions int                  // of the user's client, which have observations in seen
 	left     int                  // observations that no file has, because there were too many
 	hosts    []string             // that are reached; nil: the network is closed
@@ -68,18 +69,25 @@ func (l *lesson) learn(ctx context.Context) error {
 	if ctx.Err() != nil && len(l.seen) > 0 {
 		return errors.Join(err, l.load(), l.conclude())
 	}
-	if err != nil {
-		return err
+	needsHosts := err != nil && l.reachesHosts()
+	switch {
+	case needsHosts:
+		l.c.Notef("%s does not start without a network: its hosts are reached from now on", l.name())
+	case err != nil:
+		return l.withHosts(err)
+	default:
+		l.meet(first)
 	}
-	l.expected.First, l.skipped, l.about = first, first.Skipped, first.Server
 	if err := l.load(); err != nil {
 		return err
 	}
 	if err := l.conclude(); err != nil {
 		return err
 	}
-	if l.expected.Again, err = l.play(ctx, "once more, to see what changes from one session to the next", l.argv(cmdline.LearnFiles)); err != nil {
-		return err
+	if !needsHosts {
+		if l.expected.Again, err = l.play(ctx, "once more, to see what changes from one session to the next", l.argv(cmdline.LearnFiles)); err != nil {
+			return err
+		}
 	}
 	if err := l.learnHosts(ctx); err != nil {
 		return err
@@ -93,35 +101,88 @@ func (l *lesson) learn(ctx context.Context) error {
 	return l.shrink(ctx)
 }
 
+// meet keeps what the first session with a server says of it.
+func (l *lesson) meet(first *drive.Played) {
+	l.expected.First, l.skipped, l.about = first, first.Skipped, first.Server
+}
+
+// reachesHosts reports whether there is a lesson with hosts.
+func (l *lesson) reachesHosts() bool { return len(l.net) > 0 && l.net[0] != cmdline.LearnFiles }
+
+// withHosts adds to the error of a server that did not start which hosts it asked for.
+func (l *lesson) withHosts(err error) error {
+	var hosts []string
+	for _, o := range l.last {
+		host, _, _ := strings.Cut(o.Target, ":")
+		if o.Axis == policy.AxisNet && host != "" && host != policy.DenialOthers && !slices.Contains(hosts, host) && len(hosts) < 3 {
+			hosts = append(hosts, host)
+		}
+	}
+	if hosts == nil {
+		return err
+	}
+	return fmt.Errorf("%w\n  it asked for %s: if it needs that to start, name it with --net HOST, or give --net ask", err, show.Line(strings.Join(hosts, ", ")))
+}
+
 // learnHosts is the lesson in which hosts are reached, if there are any. The server reads what the first
 // lesson has learned.
 func (l *lesson) learnHosts(ctx context.Context) (err error) {
 	what, reaches := "watching", l.net
 	switch {
+	case !l.reachesHosts():
+		return nil
 	case l.asks():
 		l.c.Notef("now %s reaches the hosts that you accept, and reads only what was learned", l.name())
-	case len(l.net) == 0 || l.net[0] == cmdline.LearnFiles:
-		return nil
 	default:
 		l.hosts = l.net
 		l.c.Notef("now %s reaches %s, and reads only what was learned", l.name(), show.Line(strings.Join(l.hosts, ", ")))
 	}
-	argv, err := l.trial.argv(l.result, reaches...)
+	own := l.server.Profile
+	workspace := own.Workspace != "" && own.RightsAt(own.Workspace).Has(policy.Read)
+	for range maxWiden {
+		argv, err := l.trial.open(l.result, workspace, reaches...)
+		if err != nil {
+			return err
+		}
+		first, err := l.play(ctx, what, argv)
+		if err != nil {
+			return err
+		}
+		l.meet(first)
+		if l.asks() {
+			l.hosts = reached(l.last)
+		}
+		before := l.result
+		if err := l.conclude(); err != nil {
+			return err
+		}
+		if sameFiles(before, l.result) {
+			break
+		}
+		what, reaches = "watching, with what it was refused", l.hosts // nobody is asked twice
+	}
+	argv, err := l.trial.open(l.result, workspace, l.hosts...)
 	if err != nil {
 		return err
 	}
-	seen := len(l.seen)
-	if l.expected.First, err = l.play(ctx, what, argv); err != nil {
-		return err
-	}
-	if l.asks() {
-		l.hosts = reached(l.seen[seen:])
-		if argv, err = l.trial.argv(l.result, l.hosts...); err != nil {
-			return err
-		}
-	}
 	l.expected.Again, err = l.play(ctx, "once more", argv)
 	return err
+}
+
+// maxWiden is how often a server that reaches hosts is started again with the files that it was refused.
+const maxWiden = 3
+
+// sameFiles reports whether two policies grant the same files.
+func sameFiles(a, b *learn.Result) bool {
+	ids := func(r *learn.Result) (ids []string) {
+		for _, rule := range r.Rules() {
+			if rule.Fs != nil {
+				ids = append(ids, fmt.Sprint(rule.ID, rule.Fs.Rights()))
+			}
+		}
+		return ids
+	}
+	return slices.Equal(ids(a), ids(b))
 }
 
 // reached returns the hosts and ports to which connections were not refused.
@@ -177,6 +238,7 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	played, err := player.Play(ctx, s.Out, s.In)
 	s.End()
 	o, watched := observed.OfProcess(l.host, l.t.Stored, s.PID())
+	l.last = o.Observations
 	l.see(o.Observations)
 	l.left += o.Left
 	if ctx.Err() != nil {

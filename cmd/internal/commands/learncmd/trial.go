@@ -52,7 +52,21 @@ func (t *trial) argv(r *learn.Result, hosts ...string) ([]string, error) {
 			r = r.Without(rule.ID)
 		}
 	}
+	return t.session(r.Server(), hosts)
+}
+
+// open returns the arguments of mcp-jail for a session that learns which hosts are reached: any program may
+// start, and the workspace is read if the server's own policy lets it.
+func (t *trial) open(r *learn.Result, workspace bool, hosts ...string) ([]string, error) {
 	s := r.Server()
+	s.Access.Net, s.Access.Commands = nil, nil
+	if workspace {
+		s.Access.Fs = append([]policy.FsRule{{Path: ".", Read: true}}, s.Access.Fs...)
+	}
+	return t.session(s, hosts)
+}
+
+func (t *trial) session(s *config.Server, hosts []string) ([]string, error) {
 	text := (&config.Config{Servers: map[string]*config.Server{s.Name: s}}).Encode()
 	if err := t.write(text); err != nil {
 		return nil, fmt.Errorf("the policy cannot be written to be tried: %w", err)
