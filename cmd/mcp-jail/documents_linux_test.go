@@ -65,6 +65,9 @@ var runElsewhere = map[string]string{
 	"mcp-jail learn -- npx -y @modelcontextprotocol/server-filesystem ~/notes": "TestLearn, with the server from the tests' cache",
 	"mcp-jail learn memory":                       "learn.txtar, with another server of a client",
 	"mcp-jail learn --drive requests.jsonl notes": "learn.txtar",
+	"mcp-jail run --try ~/strict.toml github":     "try.txtar, with another server",
+	`mcp-jail run --try "--read ~/notes --net api.github.com" --write ~/notes -- npx -y some-server`: "try.txtar, with another server",
+	"mcp-jail grant SERVER --tried": "try.txtar",
 	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
 }
 

@@ -86,7 +86,7 @@ func (w Session) widen(p *policy.Policy) error {
 	if w.OpensReads() {
 		p.OpensReads = true
 		p.Net, p.Inbound, p.Commands = []policy.NetRule{}, nil, nil
-		p.Fs = append(openReads(workspaceOf(p)), p.Fs...)
+		p.Fs = append(openReads(workspaceOf(p)), wholeWrites(p.Fs)...)
 	}
 	for _, given := range hosts {
 		host, port, err := policy.ParseHostPort(given)
@@ -112,6 +112,19 @@ func openReads(workspace string) []policy.FsRule {
 	}
 	for _, dir := range copied {
 		rules = append(rules, policy.FsRule{Path: dir, Read: true, Execute: true, Create: true, Update: true, Delete: true, Discard: true, Where: learnFlag})
+	}
+	return rules
+}
+
+// wholeWrites returns rules in which those that let a server do a part of writing let it write to a copy in full:
+// no mount could keep a part of a copy from being removed.
+func wholeWrites(rules []policy.FsRule) []policy.FsRule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		r := &rules[i]
+		if part := r.Rights() & policy.Write; part != 0 && part != policy.Write {
+			r.Create, r.Update, r.Delete, r.Discard = true, true, true, true
+		}
 	}
 	return rules
 }
