@@ -4,7 +4,6 @@ package confinetest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,10 +67,8 @@ func Start(ctx context.Context, env []string, stdio confine.Stdio) (*Process, er
 		return nil, err
 	}
 	children := proc.Children(process.PID())
-	if len(children) == 0 {
-		process.Kill()
-		<-process.Done()
-		return nil, fmt.Errorf("the supervisor %d has no child", process.PID())
+	if len(children) == 0 { // it has ended already
+		return &Process{process, process.PID()}, nil
 	}
 	return &Process{process, children[0]}, nil
 }

@@ -277,22 +277,6 @@ func OfProcess(host hostfs.Host, server string, pid int) (Session, bool) {
 	return Session{}, false
 }
 
-// Remove removes what was observed of a server.
-func Remove(host hostfs.Host, server string) error {
-	dir, err := private.Open(host.StateDir, below(server))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	for _, name := range sessionNames(dir) {
-		err = errors.Join(err, dir.Root().Remove(name))
-	}
-	return err
-}
-
 // read reads a file. Lines that cannot be read, as the last one of a session that was killed, are left out.
 func read(b []byte) (s Session, ok bool) {
 	lines := bufio.NewScanner(bytes.NewReader(b))

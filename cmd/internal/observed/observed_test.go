@@ -48,12 +48,6 @@ func TestWriter(t *testing.T) {
 	if _, ok := OfProcess(host, "s", 1); ok {
 		t.Error("another process has a session")
 	}
-	if err := Remove(host, "s"); err != nil {
-		t.Error(err)
-	}
-	if all, err := Sessions(host, "s"); len(all) > 0 || err != nil {
-		t.Errorf("removed: %v, %v", all, err)
-	}
 }
 
 // TestFlood tests that a file does not grow for ever, and says how much it leaves out.
