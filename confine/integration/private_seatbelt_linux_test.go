@@ -137,13 +137,18 @@ func TestSeatbeltSecrets(t *testing.T) {
 		})
 	})
 	shows(0)
-	if len(texts) == 0 {
-		t.Error("the profile has no file")
-	}
-	for _, name := range texts { // a launcher that was killed can have left one
-		if text, err := os.ReadFile(name); err != nil || strings.Contains(string(text), secret) || !strings.Contains(string(text), "(deny default") {
+	whole := 0
+	for _, name := range texts { // a launcher that was killed can have left one, or the beginning of one
+		text, err := os.ReadFile(name)
+		if err != nil || strings.Contains(string(text), secret) {
 			t.Errorf("the text of the profile: %s, %v", name, err)
 		}
+		if strings.Contains(string(text), "(deny default") {
+			whole++
+		}
+	}
+	if whole == 0 {
+		t.Error("the profile has no file")
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -59,7 +59,11 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if errno == 0 {
 		m.sawRename(r, src, dst, to, flags)
 	}
-	return m.judge.recordRefusalAt(r, policy.OpRemove, to, errno)
+	needs := policy.OpCreate
+	if exists(to) { // it is replaced
+		needs = policy.OpRemove
+	}
+	return m.judge.recordRefusalAt(r, needs, to, errno)
 }
 
 // undoRename moves an object back when another jail, during the rename, put a protected name
