@@ -61,8 +61,8 @@ type Launcher struct {
 	// call that only reads or executes after they were looked at.
 	Observe func(policy.Observation)
 
-	// ClosedNetwork gives the program a network in which nothing is looked up, dialled or sent, whatever the
-	// rules of the profile grant: each name has an address, each connection is accepted, read for a moment
+	// ClosedNetwork gives the program a network in which nothing is looked up, dialled or sent, also where
+	// a rule of the profile grants a host: each name has an address, each connection is accepted, read for a moment
 	// and reset. Observe gets what was asked for. Where that cannot be, the program has no network at all, and a
 	// note of the plan says so.
 	ClosedNetwork bool

@@ -234,7 +234,7 @@ var onMac = map[string]macAnswer{
 // trust is the gap of every policy that grants a host.
 const trust = "no data goes to other hosts by way of the system's own programs"
 
-// withMac returns the text of a table with the column of macOS, which stands in the place of one that is
+// withMac returns the text of a table with the column of macOS, which replaces one that is
 // there.
 func withMac(table string) string {
 	var b strings.Builder

@@ -45,7 +45,7 @@ type Options struct {
 	// other, and no connection waits for one; Close does. Of paths it gets the beginning, and no query.
 	// Limits are not observed. Optional.
 	Observe func(policy.Observation)
-	// Closed: nothing is looked up, dialled or sent, whatever the rules say. Each name gets an address of
+	// Closed: nothing is looked up, dialled or sent, also for hosts that a rule grants. Each name gets an address of
 	// the jail's own, and each connection is reset once its first bytes are recorded.
 	Closed bool
 	// Ask decides about a name and port that no rule is about, when a program connects to it. The connection

@@ -41,7 +41,7 @@ func askNetwork(listener string) []attacker.Attempt {
 	}
 }
 
-// TestClosedNetwork: a jail with a closed network has no host, whatever its rules grant. What it asks for is
+// TestClosedNetwork: a jail with a closed network reaches no host, also one that its rules grant. What it asks for is
 // observed: a name that does not exist has an address, so no lookup decides that.
 func TestClosedNetwork(t *testing.T) {
 	jailtest.Needs(t)
@@ -109,7 +109,7 @@ func TestAskHost(t *testing.T) {
 	}
 }
 
-// TestHostNSClosedNetwork: without namespaces the supervisor passes each connection on, to whatever port.
+// TestHostNSClosedNetwork: without namespaces the supervisor passes on the connections to all ports.
 func TestHostNSClosedNetwork(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	listener := testkit.Accept(t, "tcp", "127.0.0.1:0")

@@ -19,7 +19,7 @@ func (e Expected) Unsteady() (requests []Request) {
 	return requests
 }
 
-// unsteady reports whether a and b have a part that unlike accepts whatever it is.
+// unsteady reports whether a and b have a part for which unlike accepts any other one.
 func unsteady(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

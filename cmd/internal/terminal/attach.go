@@ -34,7 +34,7 @@ func (c Console) Streams() (s *Streams, err error) {
 // the program writes.
 func (s *Streams) Copy(c Console) {
 	s.closeTheirs()
-	go func() { // nobody waits for it: the input may never end
+	go func() { // attach does not wait for this: the input may never end
 		io.Copy(s.ours[0], c.in)
 		s.ours[0].Close()
 	}()

@@ -62,7 +62,7 @@ func (c Console) Attach(master *os.File) (*Attached, error) {
 	signal.Notify(a.signals, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT)
 	c.resize(master) // it may have changed since LikeConsole
 	go a.follow()
-	go io.Copy(master, c.in) // nobody waits for it: the user may type nothing more
+	go io.Copy(master, c.in) // attach does not wait for this: the user may type nothing more
 	go func() {
 		io.Copy(c.out, master)
 		close(a.drawn)

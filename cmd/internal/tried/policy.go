@@ -141,7 +141,7 @@ func Grants(flag string) bool {
 	return slices.Contains([]string{"--preset", "--read", "--write", "--execute", "--deny", "--net", "--inbound", "--env"}, flag)
 }
 
-// split splits a word at its spaces. A value that has spaces stands in quotes.
+// split splits a word at its spaces. The user puts a value that has spaces in quotes.
 func split(word string) (words []string, err error) {
 	var text strings.Builder
 	quote, begun := rune(0), false

@@ -30,7 +30,7 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	m.names.RLock()
 	defer m.names.RUnlock()
 	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil { // a hidden directory lets nobody pass
+	if err != nil { // the directory is hidden and cannot be searched
 		return nil, m.judge.recordRefusalAt(r, opOfOpen(flags), at, step.ErrnoOrEIO(err))
 	}
 	o, errno := newObject(fd)

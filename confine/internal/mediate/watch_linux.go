@@ -113,7 +113,7 @@ func seenOf(mode uint32, errno syscall.Errno) (s spec.Seen) {
 
 // target returns the path to which an open that only reads leads, and the mode of what is there.
 // The errno is ENOENT if the jail has nothing at the path, and EACCES if it does not let the
-// supervisor look. full is "" if the open fails whatever the policy is, or leads into another
+// supervisor look. full is "" if the open fails under every policy, or leads into another
 // process.
 func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, errno syscall.Errno) {
 	at, errno := w.resolve(r.bases[0], r.names[0])

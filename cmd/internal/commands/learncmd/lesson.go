@@ -159,7 +159,7 @@ func (l *lesson) learnHosts(ctx context.Context) (err error) {
 		if sameFiles(before, l.result) {
 			break
 		}
-		what, reaches = "watching, with what it was refused", l.hosts // nobody is asked twice
+		what, reaches = "watching, with what it was refused", l.hosts // so the user is asked once about a host
 	}
 	argv, err := l.trial.open(l.result, workspace, l.hosts...)
 	if err != nil {

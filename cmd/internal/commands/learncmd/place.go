@@ -221,7 +221,7 @@ func (l *lesson) fixedWorkspace() string {
 	return cli.ShortPath(dir, l.host.Home)
 }
 
-// headInside returns the learned table with its first comment inside of the access table, where it is
+// headInside returns the learned table with its first comment below the header of the access table, where it is
 // replaced with it.
 func (l *lesson) headInside() []byte {
 	text := string(l.result.TOML())

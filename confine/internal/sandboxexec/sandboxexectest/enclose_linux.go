@@ -52,7 +52,7 @@ func begin() {
 	need("its program", err)
 	program := filepath.Join("/dev/shm", filepath.Base(os.Args[1]))
 	need("its program", os.WriteFile(program, self, 0o755))
-	need("its program", os.Chmod(program, 0o755)) // whatever the umask is
+	need("its program", os.Chmod(program, 0o755)) // the umask may have taken rights away
 	var b [2]byte
 	rand.Read(b[:])
 	os.Setenv(sandboxexec.FakeTempEnv, hex.EncodeToString(b[:]))
