@@ -203,8 +203,9 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 
 // WatchIgnored calls ignored when the server has ignored a server/discover for Times.Discover after
 // it has read it: a program that is being loaded reads nothing, and so ignores nothing. It returns
-// then, and when the answer is no longer awaited, and when quit is closed.
-func (c *Client) WatchIgnored(awaited, isRead func() bool, quit <-chan struct{}, ignored func()) {
+// then, and when the answer is no longer awaited, and when quit is closed. isRead is not asked about a
+// stdin that we have closed: such a server is about to end, and its pipe no longer says what it has read.
+func (c *Client) WatchIgnored(stdin *os.File, awaited, isRead func() bool, quit <-chan struct{}, ignored func()) {
 	limit := c.Times.Discover
 	ticker := time.NewTicker(max(limit/40, time.Millisecond))
 	defer ticker.Stop()
@@ -216,7 +217,7 @@ func (c *Client) WatchIgnored(awaited, isRead func() bool, quit <-chan struct{},
 			case !read.IsZero() && now.Sub(read) >= limit:
 				ignored()
 				return
-			case read.IsZero() && isRead():
+			case read.IsZero() && isRead() && Descriptor(stdin) >= 0:
 				read = now
 			}
 		case <-quit:

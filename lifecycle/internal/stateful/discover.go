@@ -256,7 +256,7 @@ func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 			return
 		}
 		isRead := func() bool { return !guard.inputUntouched(session.UnreadBytes(stdin)) }
-		s.client.WatchIgnored(guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
+		s.client.WatchIgnored(stdin, guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
 	})
 	return ignored
 }

@@ -220,7 +220,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	dv.client.Tasks.Go(func() {
 		awaited := func() bool { return !session.IsClosed(w.ended) }
 		isRead := func() bool { return !w.queue.IsPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 }
-		dv.client.WatchIgnored(awaited, isRead, quit, cancel)
+		dv.client.WatchIgnored(w.server.Pipes.Stdin, awaited, isRead, quit, cancel)
 	})
 	answer, err := w.request(asking, f, w.server.Profile.Startup)
 	switch {
