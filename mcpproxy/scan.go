@@ -115,7 +115,8 @@ func (s *Scanner) Reset() {
 // position, the state and the start of a captured token, which stay local variables here.
 func (s *Scanner) Feed(b []byte) {
 	s.checkUTF8(b)
-	mark := 0 // where the captured token starts in b
+	mark := 0   // where the captured token starts in b
+	quote := -1 // see skipText
 	st := s.state
 	i := 0
 loop:
@@ -123,14 +124,7 @@ loop:
 		c := b[i]
 		switch st {
 		case sString:
-			for {
-				i = skipPlain(b, i)
-				if i+1 >= len(b) || b[i] != '\\' || !simpleEscape[b[i+1]] {
-					break
-				}
-				s.hasEscape = true
-				i += 2
-			}
+			i, quote = s.skipText(b, i, quote)
 			if i >= len(b) {
 				break loop
 			}

@@ -1,8 +1,6 @@
 package mcpproxy
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -119,26 +117,4 @@ func (s *Scanner) checkUTF8(b []byte) {
 	if end < len(b) {
 		s.partialLen = copy(s.partialRune[:], b[end:])
 	}
-}
-
-// skipPlain returns the index of the first byte at or after i that ends the plain part of a
-// string: a quote, a backslash or a control character, or len(b). It checks eight bytes at a time.
-// Only the lowest marked byte of a mask is sure to be a hit: a borrow can mark the bytes after it.
-func skipPlain(b []byte, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		quote := x ^ ones*'"'
-		slash := x ^ ones*'\\'
-		m := ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*0x20)&^x) & tops
-		if m != 0 {
-			return i + bits.TrailingZeros64(m)>>3
-		}
-	}
-	for ; i < len(b); i++ {
-		if c := b[i]; c == '"' || c == '\\' || c < 0x20 {
-			return i
-		}
-	}
-	return i
 }

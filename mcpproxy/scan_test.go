@@ -117,6 +117,8 @@ func FuzzScan(f *testing.F) {
 		`{"id":"\u0061","result":{"content":[{}],"isError":true,"_meta":{"a":1}}}`, `[{"id":1},{"id":2}]`, `{"id":1e5}`, "{\"a\":\"\xc3\xa9\"}\r\n{}\n", `[1,2`, ` `, `{"method":"\ud83d\ude00"}`,
 		`{"error":{"code":-1}}`, `{"a":[[],{},"",0,-0.1,true,false,null]} x`,
 		`{"a":[NaN,-Infinity]}`, byteOrderMark + `{"id":1}`,
+		`{"a":"` + strings.Repeat("b", 2*nearBytes) + `\n` + strings.Repeat("c", 2*nearBytes) + `\"` + strings.Repeat("d", 3*nearBytes) + `\u0061"}`,
+		`{"a":"` + strings.Repeat("é", 2*nearBytes) + "\x1f" + strings.Repeat("c", nearBytes) + `","b":"\\\\"}`,
 	} {
 		f.Add([]byte(s), 3)
 	}
@@ -194,6 +196,8 @@ func BenchmarkScan(b *testing.B) {
 		line []byte
 	}{
 		{"200B", callOf(200)}, {"10kB", callOf(10_000)}, {"1MB", callOf(1_000_000)},
+		{"1MB-log", []byte(`{"id":1,"result":"` + strings.Repeat(`The quick brown fox jumps over the lazy dog, again and again.\n`, 16_000) + `"}`)},
+		{"1MB-base64", []byte(`{"id":1,"result":"` + strings.Repeat(`iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ`, 22_000) + `"}`)},
 		{"1MB-dense", []byte(`{"id":1,"result":[` + strings.Repeat(`{"a":1,"b":[true,null]},`, 41_000) + `0]}`)},
 		{"1MB-escapes", []byte(`{"id":1,"result":"` + strings.Repeat(`{\"a\": \"b\"},\n`, 62_000) + `"}`)},
 		{"1MB-utf8", []byte(`{"id":1,"result":"` + strings.Repeat("héllo wörld, 世界 ", 45_000) + `"}`)},
