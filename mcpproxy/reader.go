@@ -54,17 +54,19 @@ func (r *Reader) Next() (*Frame, error) {
 	r.scan.Reset()
 	r.scanned = r.start
 	for {
-		if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
-			return r.finish(r.scanned + i + 1), nil
+		part := r.buf[r.scanned:r.end]
+		ascii := textPrefix(part)
+		if i := bytes.IndexByte(part[ascii:], '\n'); i >= 0 {
+			r.feed(ascii+i+1, ascii)
+			return r.finish(), nil
 		}
-		r.scan.Feed(r.buf[r.scanned:r.end])
-		r.scanned = r.end
+		r.feed(len(part), ascii)
 		if r.scan.state == sDone && r.headers.ends(r.frame.Size+int64(r.scanned-r.start)) {
-			return r.finish(r.scanned), nil
+			return r.finish(), nil
 		}
 		if r.err != nil {
 			if r.start < r.end || r.frame.Size > 0 {
-				return r.finish(r.end), nil
+				return r.finish(), nil
 			}
 			r.frame.reset()
 			return nil, r.err
@@ -76,14 +78,18 @@ func (r *Reader) Next() (*Frame, error) {
 	}
 }
 
-// finish returns the frame that ends before buf[to].
-func (r *Reader) finish(to int) *Frame {
-	f := &r.frame
-	r.scan.Feed(r.buf[r.scanned:to])
+// feed has the scanner see the next n bytes, which begin with so much text: see textPrefix.
+func (r *Reader) feed(n, ascii int) {
+	r.scan.feed(r.buf[r.scanned:r.scanned+n], ascii)
+	r.scanned += n
+}
+
+// finish returns the frame that ends before buf[scanned].
+func (r *Reader) finish() *Frame {
+	f, to := &r.frame, r.scanned
 	f.Messages, f.Flaws = r.scan.Finish()
 	f.firstByte, f.skipped, f.unread = r.scan.firstByte, r.scan.skipped, r.scan.unread
 	f.Batch = f.firstByte == '['
-	r.scanned = to
 	switch {
 	case f.Size > 0: // earlier parts are in the spill, or were dropped
 		r.spillOut()

@@ -110,11 +110,18 @@ func (s *Scanner) Reset() {
 }
 
 // Feed scans the next part of the frame. It keeps no reference to b.
+func (s *Scanner) Feed(b []byte) { s.feed(b, textPrefix(b)) }
+
+// feed is Feed for a part of which b[:ascii] is text as textPrefix finds it.
 //
-// Feed is one long function because it is one state machine: every case reads and sets the
+// feed is one long function because it is one state machine: every case reads and sets the
 // position, the state and the start of a captured token, which stay local variables here.
-func (s *Scanner) Feed(b []byte) {
-	s.checkUTF8(b)
+func (s *Scanner) feed(b []byte, ascii int) {
+	if s.partialLen > 0 {
+		s.checkUTF8(b)
+	} else {
+		s.checkUTF8(b[ascii:])
+	}
 	mark := 0   // where the captured token starts in b
 	quote := -1 // see skipText
 	st := s.state
@@ -124,7 +131,10 @@ loop:
 		c := b[i]
 		switch st {
 		case sString:
-			i, quote = s.skipText(b, i, quote)
+			long := false
+			if i, long = s.skipWords(b, i, ascii); long {
+				i, quote = s.skipText(b, i, quote, ascii)
+			}
 			if i >= len(b) {
 				break loop
 			}

@@ -4,63 +4,80 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // nearBytes is how much of a string is looked at word by word. Only longer runs of plain bytes are worth
 // the calls of a vectorised search.
 const nearBytes = 32
 
-// skipText returns the index of the first byte at or after i of a string that the state machine has to
+// skipWords returns the index of the first byte at or after i of a string that the state machine has to
 // look at: the closing quote, a control character, a backslash whose escape is not complete or not a
-// simple one, or len(b). quote is the index of a quote before which there is none at or after some
-// earlier i, or less than i if that is not known. skipText returns it for the next call, so that no
-// byte is searched for a quote twice.
-func (s *Scanner) skipText(b []byte, i, quote int) (at, next int) {
-	for {
-		i = s.skipWords(b, i)
-		if i >= len(b) || !isPlain(b[i]) {
-			return i, quote
-		}
-		begin := i
-		i, quote = s.skipEscapes(b, i, quote)
-		if n := indexControl(b[begin:i]); n >= 0 {
-			return begin + n, quote
-		}
-	}
-}
-
-// skipWords is skipText for text with short runs of plain bytes. It also returns the index of a plain
-// byte, after a long run of them.
-func (s *Scanner) skipWords(b []byte, i int) int {
+// simple one, or len(b). After a long run of plain bytes it returns where it is, and long set: skipText
+// goes on there. b[:ascii] is text as textPrefix finds it.
+func (s *Scanner) skipWords(b []byte, i, ascii int) (at int, long bool) {
 	far := i + nearBytes
-	for i+9 <= len(b) { // a word, and the byte that a backslash at its end escapes
-		m := marks(binary.LittleEndian.Uint64(b[i:]))
-		if m == 0 {
-			if i += 8; i >= far && isPlain(b[i]) {
-				return i
+	for i+9 <= ascii { // a word, and the byte that a backslash at its end escapes
+		end := i + 8
+		for m := marksOfText(binary.LittleEndian.Uint64(b[i:])); m != 0; {
+			n := bits.TrailingZeros64(m) >> 3
+			i += n
+			if b[i] != '\\' || !simpleEscape[b[i+1]] {
+				return i, false
 			}
-			continue
+			s.hasEscape = true
+			i += 2
+			m = m >> (n * 8) >> 16
+			far = i + nearBytes
 		}
-		i += bits.TrailingZeros64(m) >> 3
-		if b[i] != '\\' || !simpleEscape[b[i+1]] {
-			return i
+		if i < end { // not max: the processor guesses a branch
+			i = end
 		}
-		s.hasEscape = true
-		i += 2
-		far = i + nearBytes
+		if i >= far {
+			return i, true
+		}
 	}
 	for i < len(b) {
+		if i+8 <= len(b) {
+			m := marks(binary.LittleEndian.Uint64(b[i:]))
+			if m == 0 {
+				if i += 8; i >= far {
+					return i, true
+				}
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
 		switch {
-		case isPlain(b[i]):
-			i++
 		case b[i] == '\\' && i+1 < len(b) && simpleEscape[b[i+1]]:
 			s.hasEscape = true
 			i += 2
+			far = i + nearBytes
+		case isPlain(b[i]):
+			i++
 		default:
-			return i
+			return i, false
 		}
 	}
-	return i
+	return i, false
+}
+
+// skipText goes on where skipWords has found a long run of plain bytes, and returns what skipWords does
+// at the end. quote is the index of a quote before which there is none at or after some earlier i, or
+// less than i if that is not known. skipText returns it for the next call, so that no byte is searched
+// for a quote twice.
+func (s *Scanner) skipText(b []byte, i, quote, ascii int) (at, next int) {
+	for long := true; long; {
+		begin := i
+		i, quote = s.skipEscapes(b, i, quote)
+		if from := max(begin, ascii); from < i {
+			if n := indexControl(b[from:i]); n >= 0 {
+				return from + n, quote
+			}
+		}
+		i, long = s.skipWords(b, i, ascii)
+	}
+	return i, quote
 }
 
 // skipEscapes returns an index at or after i up to which there are only escapes of the simple kind,
@@ -105,17 +122,51 @@ func marks(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | below20(x)) & tops
 }
 
+// marksOfText marks the quotes and backslashes of a word that is ASCII. All of its marks are sure.
+func marksOfText(x uint64) uint64 {
+	return ^(((x ^ ones*'"') + ones*0x7f) & ((x ^ ones*'\\') + ones*0x7f)) & tops
+}
+
 // below20 marks the control characters of a word in the highest bits of their bytes. As for marks,
 // only the lowest mark is sure.
 func below20(x uint64) uint64 { return (x - ones*0x20) &^ x }
+
+// textPrefix returns the length of the longest prefix that is ASCII without control characters.
+func textPrefix(b []byte) int {
+	i := 0
+	for ; i+64 <= len(b); i += 64 {
+		p := (*[64]byte)(b[i:])
+		m := odd(p[:]) | odd(p[8:]) | odd(p[16:]) | odd(p[24:]) | odd(p[32:]) | odd(p[40:]) | odd(p[48:]) | odd(p[56:])
+		if m&tops != 0 {
+			break
+		}
+	}
+	for ; i+8 <= len(b); i += 8 {
+		if m := odd(b[i:]) & tops; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	for i < len(b) && b[i] >= 0x20 && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// odd marks the control characters of eight bytes, and those beyond ASCII. As for marks, only the
+// lowest mark is sure.
+func odd(b []byte) uint64 {
+	x := binary.LittleEndian.Uint64(b)
+	return (x - ones*0x20) | x
+}
 
 // indexControl returns the index of the first control character, or -1.
 func indexControl(b []byte) int {
 	i := 0
 	for ; i+32 <= len(b); i += 32 {
 		p := (*[32]byte)(b[i:])
-		if (below20(binary.LittleEndian.Uint64(p[:]))|below20(binary.LittleEndian.Uint64(p[8:]))|
-			below20(binary.LittleEndian.Uint64(p[16:]))|below20(binary.LittleEndian.Uint64(p[24:])))&tops != 0 {
+		m := below20(binary.LittleEndian.Uint64(p[:])) | below20(binary.LittleEndian.Uint64(p[8:])) |
+			below20(binary.LittleEndian.Uint64(p[16:])) | below20(binary.LittleEndian.Uint64(p[24:]))
+		if m&tops != 0 {
 			break
 		}
 	}

@@ -1,0 +1,59 @@
+package mcpproxy
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestLongStrings puts what ends or breaks a string at each place of long ones, with and without
+// escapes and characters beyond ASCII before it, and compares with encoding/json.
+func TestLongStrings(t *testing.T) {
+	const most = 4 * nearBytes
+	for _, before := range []string{"a", `a\n`, "é", `\"`, strings.Repeat("b", 2*nearBytes) + `\\`, strings.Repeat("b", nearBytes-1) + `\"`} {
+		for _, here := range []string{"", `"`, `\`, `\\`, `\"`, `\n`, `\x`, `\u00e9`, `\u00eg`, "\x00", "\x1f", "\x7f", "\x80", "é", "\xe9", `","b":"`, `\"\"\"\"\"\"\"\"\"`} {
+			for n := range most {
+				text := strings.Repeat(before, n/len(before)) + strings.Repeat("c", n%len(before)) + here
+				for _, after := range []string{"", "d", strings.Repeat("d", most), strings.Repeat("d", most) + `\t`} {
+					compareWithJSON(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
+				}
+			}
+		}
+	}
+}
+
+func compareWithJSON(t *testing.T, line string) {
+	t.Helper()
+	var s, parts Scanner
+	messages, flaws := s.Scan([]byte(line))
+	var want struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if valid := json.Unmarshal([]byte(line), &want) == nil; valid == flaws.Has(FlawMalformed|FlawTrailing) {
+		t.Fatalf("%q: valid for encoding/json: %v, flaws %b", line, valid, flaws)
+	} else if valid && (string(messages[0].ID) != string(want.ID) || string(messages[0].Method) != want.Method) {
+		t.Fatalf("%q: id %q, method %q", line, messages[0].ID, messages[0].Method)
+	}
+	half := len(line) / 2
+	parts.Feed([]byte(line[:half]))
+	parts.Feed([]byte(line[half:]))
+	if _, again := parts.Finish(); again != flaws {
+		t.Fatalf("%q: flaws %b, in two parts %b", line, flaws, again)
+	}
+}
+
+func TestTextPrefix(t *testing.T) {
+	for n := range 200 {
+		for _, end := range []string{"", "\x00", "\x1f", "\n", "\x80", "\xff", "é"} {
+			b := []byte(strings.Repeat(" ~\x7f", n)[:n] + end + strings.Repeat("a", 70))
+			want := n
+			if end == "" {
+				want = len(b)
+			}
+			if got := textPrefix(b); got != want {
+				t.Fatalf("%q: %d, not %d", b, got, want)
+			}
+		}
+	}
+}
