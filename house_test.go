@@ -50,7 +50,8 @@ var mayImport = map[string][]string{
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/certain", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/refusals":   {module + "policy", module + "diagnostics", "golang.org/x/time/rate"},
-	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/refusals", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
+	"lifecycle/internal/pipesize":   {"golang.org/x/sys/unix"},
+	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/pipesize", module + "lifecycle/internal/refusals", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
 	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
 	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session"},
 	"lifecycle/internal/certain":    {module + "policy"},
@@ -224,7 +225,7 @@ var freeTrees = []string{"examples", "bench", "testdata", "conformance"}
 // each a table or an automaton, may have more.
 const longestFunction = 60
 
-var longFunctions = []string{"mcpproxy/Feed"}
+var longFunctions = []string{"mcpproxy/feed"}
 
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 

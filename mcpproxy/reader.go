@@ -129,19 +129,15 @@ func (r *Reader) spillOut() {
 }
 
 func (r *Reader) fill() {
-	if r.start == r.end {
-		r.start, r.end, r.scanned = 0, 0, 0
-	}
-	if len(r.buf)-r.end < readSize/2 {
-		held := r.end - r.start
-		if held+readSize > len(r.buf) {
-			grown := make([]byte, max(2*len(r.buf), readSize))
-			copy(grown, r.buf[r.start:r.end])
-			r.buf = grown
-		} else {
-			copy(r.buf, r.buf[r.start:r.end])
+	held := r.end - r.start
+	// While that costs little, the bytes move to the front, so that a smaller buffer suffices.
+	if full := len(r.buf)-r.end < readSize/2; full || held <= r.start/4 {
+		to := r.buf
+		if full && held+readSize > len(r.buf) {
+			to = make([]byte, max(2*len(r.buf), readSize))
 		}
-		r.scanned -= r.start
+		copy(to, r.buf[r.start:r.end])
+		r.buf, r.scanned = to, r.scanned-r.start
 		r.start, r.end = 0, held
 	}
 	for range 100 {

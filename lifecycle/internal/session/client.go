@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/pipesize"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -64,7 +65,7 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 	c.unsavedRecord, c.Finished, c.Saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = newStderrQueue(c.Config.Err, c.Config.Fold)
-	c.written.Dst = blockingFile{c.Config.Out}
+	c.written.Dst, c.written.Large = blockingFile{c.Config.Out}, func() { pipesize.Enlarge(c.Config.Out, pipesize.Client) }
 	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.Config.In}, &c.written, c.Limit()), hooks)
 	c.Record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/pipesize"
 )
 
 // Pipes are the three pipes of a server: our ends, and the server's ends until it is
@@ -39,8 +40,8 @@ func NewPipes() (*Pipes, error) {
 		// standard descriptors. Our ends are other open files.
 		f.Fd()
 	}
-	enlarge(p.Stdin)
-	enlarge(outR)
+	pipesize.Enlarge(p.Stdin, pipesize.Server)
+	pipesize.Enlarge(outR, pipesize.Server)
 	return &p, nil
 }
 
@@ -125,16 +126,22 @@ func (d *drainable) StartDrain(idle, total time.Duration) {
 
 // CountingWriter counts the bytes that its destination has taken.
 type CountingWriter struct {
-	Dst io.Writer
-	N   atomic.Int64
+	Dst   io.Writer
+	N     atomic.Int64
+	Large func() // nil, or is called once, before the first write of more than a piece
 }
 
 // Write implements io.Writer. It writes in pieces, so that the count grows while a slow
-// reader reads.
+// reader reads, and the reader has some to read while the next one is written.
 func (w *CountingWriter) Write(b []byte) (n int, err error) {
+	const piece = 64 << 10 // the default capacity of a pipe
+	if len(b) > piece && w.Large != nil {
+		w.Large()
+		w.Large = nil
+	}
 	for len(b) > 0 && err == nil {
 		var m int
-		m, err = w.Dst.Write(b[:min(len(b), 64<<10)])
+		m, err = w.Dst.Write(b[:min(len(b), piece)])
 		w.N.Add(int64(m))
 		n, b = n+m, b[m:]
 	}
