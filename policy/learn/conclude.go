@@ -128,7 +128,7 @@ func Learn(in Input) *Result {
 		Tables: []Table{{Rules: whole.rules, places: whole.places}}, Unlearned: whole.left.list(), Withheld: in.withheld(), home: in.Home,
 	}
 	if in.Stateless.Able {
-		in.perTool(r)
+		in.perTool(r, whole.left)
 	}
 	return r
 }
@@ -146,10 +146,11 @@ func (in *Input) withheld() (names []string) {
 }
 
 // perTool gives each tool a table with what the start and the tool need. The table of AnyTool is for
-// the tools that need no more than the start. Where the tables would be too long, one process stays.
-func (in *Input) perTool(r *Result) {
+// the tools that need no more than the start. Where the tables would be too long, one process stays. whole is what
+// one process has no rule for.
+func (in *Input) perTool(r *Result, whole leftOut) {
 	by := map[string][]policy.Observation{}
-	for _, o := range in.Observations {
+	for _, o := range in.Stateless.Observations {
 		by[o.Tool] = append(by[o.Tool], o)
 	}
 	start, all := in.conclude(by[""]), leftOut{}
@@ -170,7 +171,12 @@ func (in *Input) perTool(r *Result) {
 		}
 		tables = append(tables, Table{tool, l.rules, l.places})
 	}
-	r.Stateful, r.Tables, r.Unlearned = false, tables, all.list()
+	for k, u := range whole {
+		if all[k] == nil {
+			all[k] = u
+		}
+	}
+	r.Stateful, r.Tables, r.Unlearned, r.Workspace = false, tables, all.list(), in.Stateless.Workspace
 }
 
 func isToolName(tool string) bool {

@@ -51,7 +51,7 @@ func TestHostileNames(t *testing.T) {
 			policy.Observation{Axis: policy.AxisNet, Operation: "request", Target: "api.example.com:80", Scheme: "http", Request: "GET /?token=" + n},
 			policy.Observation{Axis: policy.Axis(n), Operation: n, Target: n})
 		in.Variables = Variables{Granted: []string{n}, Withheld: []string{n + "X"}, Mentioned: []string{n + "X"}}
-		in.Stateless = Stateless{len(n)%2 == 0, n}
+		in.Stateless = Stateless{Able: len(n)%2 == 0, Why: n, Observations: in.Observations}
 		r := Learn(in)
 		text := string(r.TOML())
 		if strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && show.IsHidden(c) }) || !utf8.ValidString(text) {
@@ -113,6 +113,7 @@ func TestFlood(t *testing.T) {
 				in.Observations[i].Time = time.Time{}
 			}
 		}
+		in.Stateless.Observations = in.Observations
 		r := Learn(in)
 		text := string(r.TOML())
 		other := in
@@ -161,7 +162,7 @@ func FuzzNames(f *testing.F) {
 			{Axis: policy.AxisNet, Operation: "connect", Target: c, Scheme: b}, {Axis: policy.AxisNet, Operation: "resolve", Target: a, Tool: b},
 			{Axis: policy.Axis(a), Operation: b, Target: c},
 		}
-		in.Variables.Granted, in.Stateless = []string{b}, Stateless{len(a)%2 == 0, c}
+		in.Variables.Granted, in.Stateless = []string{b}, Stateless{Able: len(a)%2 == 0, Why: c, Observations: in.Observations}
 		text := string(Learn(in).TOML())
 		if d, err := config.Decode([]byte(text), "learned.toml"); err != nil || len(d.Servers) != 1 || strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && show.IsHidden(c) }) {
 			t.Fatalf("%v\n%s", err, text)
@@ -175,7 +176,7 @@ func TestToolNames(t *testing.T) {
 	for _, n := range hostileNames {
 		h := newHost()
 		in := h.input(t, policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: "/home/u/proj/README.md", Tool: n})
-		in.Stateless.Able = true
+		in.Stateless = Stateless{Able: true, Observations: in.Observations}
 		r := Learn(in)
 		plain := utf8.ValidString(n) && len(n) <= 128 && n != config.AnyTool && !strings.ContainsFunc(n, show.IsHidden)
 		if r.Stateful == plain {

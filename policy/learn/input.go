@@ -42,6 +42,10 @@ type Facts struct {
 type Stateless struct {
 	Able bool
 	Why  string
+	// Observations are of processes that had one call each. A process that had several may have done for one
+	// tool what another one's call shows, so its observations say nothing about a tool.
+	Observations []policy.Observation
+	Workspace    string // for the table; the process that lists the tools has it by the default policy
 }
 
 // Variables are names of environment variables.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -103,9 +104,9 @@ func TestServers(t *testing.T) {
 				case "mentioned":
 					in.Variables.Mentioned = strings.Fields(value)
 				case "stateless":
-					in.Stateless = Stateless{true, value}
+					in.Stateless = Stateless{Able: true, Why: value, Observations: in.Observations}
 				case "stateful":
-					in.Stateless = Stateless{false, value}
+					in.Stateless = Stateless{Why: value}
 				}
 			}
 			in.Variables.Withheld = []string{"API_KEY", "OTHER"}
@@ -118,5 +119,50 @@ func TestServers(t *testing.T) {
 			}
 			h.check(t, in, r)
 		})
+	}
+}
+
+// TestOtherTools: a tool's table has what processes did that had one call each, and nothing that a process did which
+// had calls of other tools, too.
+func TestOtherTools(t *testing.T) {
+	read := func(path, tool string) policy.Observation {
+		return policy.Observation{Axis: policy.AxisFs, Operation: "read", Target: path, Tool: tool}
+	}
+	h := newHost()
+	// In the shared process, b begins to read the notes, and the call of a is under way when it does.
+	in := h.input(t, read("/home/u/proj/README.md", "a"), read("/home/u/notes/a.md", "a"))
+	in.Stateless = Stateless{Able: true, Workspace: "~/proj", Observations: []policy.Observation{read("/home/u/proj/README.md", "a"), read("/home/u/notes/a.md", "b")}}
+	r := Learn(in)
+	s := r.Server()
+	if r.Stateful || s.Workspace != "~/proj" || len(s.Tools) != 3 {
+		t.Fatalf("%s", r.TOML())
+	}
+	for tool, want := range map[string]string{config.AnyTool: "", "a": "README.md", "b": "~/notes/a.md"} {
+		var got []string
+		for _, rule := range s.Tools[tool].Access.Fs {
+			got = append(got, rule.Path)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", tool, got, want)
+		}
+	}
+	if decoded, err := config.Decode(r.TOML(), "learned"); err != nil || decoded.Servers[s.Name].Workspace != "~/proj" {
+		t.Errorf("%v\n%s", err, r.TOML())
+	}
+}
+
+// TestVerdictOfTables: the verdict has the rights of all tables, also where one has less.
+func TestVerdictOfTables(t *testing.T) {
+	in := newHost().input(t)
+	in.Stateless = Stateless{Able: true, Observations: []policy.Observation{
+		{Axis: policy.AxisFs, Operation: "list", Target: "/home/u/proj"},
+		{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/proj/new.md", Tool: "write"},
+	}}
+	r := Learn(in)
+	if v := r.Verdict(); !strings.Contains(v, "writes the workspace") {
+		t.Errorf("%s\n%s", v, r.TOML())
+	}
+	if rule := r.Server().Tools[config.AnyTool].Access.Fs; len(rule) != 1 || rule[0].Create {
+		t.Errorf("%+v", rule)
 	}
 }

@@ -165,7 +165,7 @@ func TestProperties(t *testing.T) {
 	for seed := range seeds() {
 		h := newHost()
 		in := h.input(t, h.random(rand.New(rand.NewPCG(seed, 1)))...)
-		in.Stateless.Able = seed%3 == 0
+		in.Stateless = Stateless{Able: seed%3 == 0, Observations: in.Observations}
 		h.check(t, in, Learn(in))
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

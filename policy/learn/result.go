@@ -15,6 +15,7 @@ type Result struct {
 	Name      string // of the server
 	Command   string
 	Arguments []string
+	Workspace string // of a server with tables for its tools; "" leaves it out
 	Stateful  bool
 	Why       string // why each call can, or cannot, have a process of its own
 	// Tables are the access tables: one for a stateful server, else one for each tool that needs more
@@ -35,7 +36,7 @@ type Table struct {
 	places []place // from which Rules has those about files
 }
 
-// Rules returns the rules of all tables, one of each ID.
+// Rules returns the rules of all tables, one of each ID. One about a path has the rights of all tables.
 func (r *Result) Rules() (all []Rule) {
 	at := map[string]int{}
 	for _, t := range r.Tables {
@@ -54,6 +55,12 @@ func (r *Result) Rules() (all []Rule) {
 				}
 			}
 			all[i].Tools, all[i].First = by.tools, by.first
+			if rule.Fs != nil {
+				both, other := *all[i].Fs, *rule.Fs
+				both.Read, both.Create, both.Update = both.Read || other.Read, both.Create || other.Create, both.Update || other.Update
+				both.Delete, both.Execute = both.Delete || other.Delete, both.Execute || other.Execute
+				all[i].Fs = &both
+			}
 		}
 	}
 	return all
@@ -81,7 +88,7 @@ func (r *Result) Server() *config.Server {
 		return s
 	}
 	stateful := false
-	s.Stateful, s.Tools = &stateful, map[string]*config.Tool{}
+	s.Stateful, s.Workspace, s.Tools = &stateful, r.Workspace, map[string]*config.Tool{}
 	for _, t := range r.Tables {
 		s.Tools[t.Tool] = &config.Tool{Name: t.Tool, Access: t.access()}
 	}

@@ -18,7 +18,8 @@ func (r *Result) TOML() []byte {
 			w.line("# One process serves all calls: %s.", sentence(r.Why))
 		} else {
 			w.line("# Each call gets a process of its own: %s.", sentence(r.Why))
-			w.line("# The process that lists the tools has the default policy.")
+			w.line(`# A tool without a table has that of "*": what each process needs to start.`)
+			w.line("# The process that lists the tools has the default policy: the workspace, and no host.")
 		}
 	}
 	r.writeLeft(&w)
@@ -31,6 +32,9 @@ func (r *Result) TOML() []byte {
 		w.line("arguments = %s", show.List(r.Arguments))
 	}
 	if !r.Stateful {
+		if r.Workspace != "" {
+			w.line("workspace = %s", show.TOML(r.Workspace))
+		}
 		w.line("stateful = false")
 	}
 	for _, t := range r.Tables {

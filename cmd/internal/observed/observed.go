@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -80,7 +81,6 @@ type Writer struct {
 	pending bytes.Buffer
 	written int
 	left    int
-	tool    string
 	closed  bool
 	timer   *time.Timer
 	err     error
@@ -135,20 +135,31 @@ func sessionNames(dir *private.Dir) (names []string) {
 	return names
 }
 
-// CallBegins says that from here on the server works on a call of a tool.
-func (w *Writer) CallBegins(tool string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tool = tool
+// Process is one process of a session. What it did before its first call belongs to no tool: processes of other
+// calls may have begun before.
+type Process struct {
+	w    *Writer
+	tool atomic.Pointer[string]
 }
 
-// Observe keeps an observation. One that is there already, for the same tool, is not kept again.
-func (w *Writer) Observe(o policy.Observation) {
+// Process returns what keeps the observations of a process.
+func (w *Writer) Process() *Process { return &Process{w: w} }
+
+// CallBegins says that from here on the process works on a call of a tool.
+func (p *Process) CallBegins(tool string) { p.tool.Store(&tool) }
+
+// Observe keeps an observation, with the tool whose call began last in this process.
+func (p *Process) Observe(o policy.Observation) {
+	if tool := p.tool.Load(); o.Tool == "" && tool != nil {
+		o.Tool = *tool
+	}
+	p.w.observe(o)
+}
+
+// observe keeps an observation. One that is there already, for the same tool, is not kept again.
+func (w *Writer) observe(o policy.Observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.Tool == "" {
-		o.Tool = w.tool
-	}
 	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%q\x00%s\x00%s\x00%t%t", o.Axis, o.Operation, o.Target, o.Tool, o.Arguments, o.Scheme, o.Request, o.Refused, o.Absent)
 	switch {
 	case w.closed, w.seen[key]:

@@ -29,15 +29,16 @@ func TestWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Observe(read1("/a"))
-	w.Observe(read1("/a"))
-	w.CallBegins("t")
-	w.Observe(read1("/a"))
-	w.Observe(read1("/b\n\xff"))
+	p := w.Process()
+	p.Observe(read1("/a"))
+	p.Observe(read1("/a"))
+	p.CallBegins("t")
+	p.Observe(read1("/a"))
+	p.Observe(read1("/b\n\xff"))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.Observe(read1("/late"))
+	p.Observe(read1("/late"))
 	s, ok := OfProcess(host, "s", os.Getpid())
 	if !ok || !s.Learns || len(s.Hosts) != 1 || len(s.Observations) != 3 {
 		t.Fatalf("%t, %+v", ok, s)
@@ -58,7 +59,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range maxKinds + 7 {
-		w.Observe(read1(fmt.Sprint("/", i)))
+		w.Process().Observe(read1(fmt.Sprint("/", i)))
 	}
 	w.Close()
 	if s, _ := OfProcess(host, "s", os.Getpid()); len(s.Observations) != maxKinds || s.Left != 7 {
@@ -73,7 +74,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Observe(read1("/a"))
+	w.Process().Observe(read1("/a"))
 	w.Close()
 	dir := filepath.Join(host.StateDir, below("s"))
 	names, _ := os.ReadDir(dir)
@@ -101,5 +102,33 @@ func TestExpire(t *testing.T) {
 	}
 	if all, _ := Sessions(host, "s"); len(all) != maxSessions {
 		t.Errorf("%d sessions", len(all))
+	}
+}
+
+// TestProcesses tests that what a process does before its call belongs to no tool, also while and after another
+// process has one: of a server with a process for each call.
+func TestProcesses(t *testing.T) {
+	host := testHost(t)
+	w, err := Create(host, "s", Head{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := w.Process(), w.Process()
+	a.CallBegins("a")
+	a.Observe(read1("/of a"))
+	b.Observe(read1("/start of b"))
+	b.CallBegins("b")
+	b.Observe(read1("/of b"))
+	a.Observe(read1("/late of a"))
+	w.Close()
+	want := map[string]string{"/of a": "a", "/start of b": "", "/of b": "b", "/late of a": "a"}
+	s, _ := OfProcess(host, "s", os.Getpid())
+	for _, o := range s.Observations {
+		if tool, ok := want[o.Target]; !ok || tool != o.Tool {
+			t.Errorf("%s belongs to %q, want %q", o.Target, o.Tool, tool)
+		}
+	}
+	if len(s.Observations) != len(want) {
+		t.Errorf("%+v", s.Observations)
 	}
 }

@@ -66,7 +66,7 @@ func (t *Target) configuration() *records.Configuration {
 	if len(c.Files) == 0 {
 		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
-	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil {
+	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil && t.commandLine.Command == nil {
 		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
 	}
 	return c

@@ -33,7 +33,7 @@ type home struct {
 }
 
 func (t *Target) home() *home {
-	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, configured: t.Config != nil, files: AbsolutePaths(t.source.options.Files)}
+	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, configured: len(t.commandLine.Command) == 0, files: AbsolutePaths(t.source.options.Files)}
 	if h.configured {
 		h.dir = t.workspaceDir()
 	}

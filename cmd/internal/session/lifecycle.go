@@ -141,7 +141,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 			return p.Warm
 		},
 	}
-	if t.Host.CacheDir != "" {
+	if t.Host.CacheDir != "" && !t.watch.Learns() { // a lesson wants to see what the lists need
 		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.Host.CacheDir, "catalog")}
 	}
 	return o

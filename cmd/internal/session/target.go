@@ -199,10 +199,13 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
 		}
+		var perCall *config.Config
 		if err = t.layPreset(flags.Preset); err == nil {
-			if t.Policy, err = config.FromCommandLine(t.commandLine); err == nil {
-				err = t.watch.Change(t.Policy)
-			}
+			t.Policy, perCall, err = t.watch.FromCommandLine(t.commandLine)
+		}
+		if perCall != nil {
+			t.setConfig(perCall, t.commandLine.Name, "", nil)
+			t.Policy, err = t.PolicyOf("")
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {

@@ -38,13 +38,7 @@ func (f *Followed) Watch(launcher *confine.Launcher, refused func([]diagnostics.
 	if !t.watch.AsksHosts() {
 		return w, nil
 	}
-	asker, err := watch.NewAsker(t.Policy.Server)
-	if err != nil {
-		w.Close()
-		return nil, &exit.HostError{Err: err}
-	}
-	launcher.AskHost = asker.Ask
-	return watch.Closers{w, asker}, nil
+	return watch.Ask(t.Policy.Server, launcher, w)
 }
 
 // closesNetwork reports whether a process of a session gets a network that is closed, and in which what it
@@ -57,7 +51,7 @@ func (f *Followed) closesNetwork(p *policy.Profile) bool {
 func (f *Followed) watch(p *policy.Profile) watch.Watcher {
 	switch t := f.Target(); {
 	case f.watcher != nil:
-		return f.watcher
+		return f.watcher.Process()
 	case f.trial != nil && t.tried != nil:
 		return f.trial.Process(p, func() (*tried.Judge, error) { return judgeOf(t, p) })
 	}

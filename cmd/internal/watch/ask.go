@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -20,8 +23,20 @@ type Asker struct {
 	mu     sync.Mutex // one question at a time
 }
 
-// NewAsker returns an error if there is no terminal.
-func NewAsker(server string) (*Asker, error) {
+// Ask has a launcher ask the user about each host. It returns what closes w with the terminal. With an error, w is
+// closed.
+func Ask(server string, launcher *confine.Launcher, w io.Closer) (io.Closer, error) {
+	a, err := newAsker(server)
+	if err != nil {
+		w.Close()
+		return nil, &exit.HostError{Err: err}
+	}
+	launcher.AskHost = a.Ask
+	return closers{w, a}, nil
+}
+
+// newAsker returns an error if there is no terminal.
+func newAsker(server string) (*Asker, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("there is no terminal to ask about hosts: %w; name them with --learn HOST", err)

@@ -40,11 +40,11 @@ func (p *watchedProcess) CallBegins(tool string, beside bool) {
 	}
 }
 
-// Closers are closed together.
-type Closers []io.Closer
+// closers are closed together.
+type closers []io.Closer
 
 // Close closes all.
-func (c Closers) Close() (err error) {
+func (c closers) Close() (err error) {
 	for _, one := range c {
 		err = errors.Join(err, one.Close())
 	}

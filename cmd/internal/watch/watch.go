@@ -49,21 +49,50 @@ func (w Session) Change(p *policy.Policy) error {
 	return nil
 }
 
-// replaceAccess gives a policy the grants of another one, which is in a file.
-func (w Session) replaceAccess(p *policy.Policy) error {
+// FromCommandLine returns the policy of a command after --. If the server of --access has a process for each call,
+// so has the command: then FromCommandLine returns a configuration for it instead.
+func (w Session) FromCommandLine(o config.CommandLineOptions) (*policy.Policy, *config.Config, error) {
+	if w.WatchFlags != nil && w.Access != "" {
+		from, name, err := w.access()
+		if err != nil {
+			return nil, nil, err
+		}
+		if s := from.Servers[name]; !s.IsStateful() {
+			perCall, err := o.PerCall(s.Tools)
+			return nil, perCall, err
+		}
+	}
+	p, err := config.FromCommandLine(o)
+	if err == nil {
+		err = w.Change(p)
+	}
+	return p, nil, err
+}
+
+// access reads the file of --access, and returns it with the name of its server.
+func (w Session) access() (*config.Config, string, error) {
 	text, err := os.ReadFile(w.Access)
 	if err != nil {
-		return exit.UsageErrorf("--access: %s", err)
+		return nil, "", exit.UsageErrorf("--access: %s", err)
 	}
 	from, err := config.Decode(text, w.Access)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	names := from.ServerNames()
 	if len(names) != 1 {
-		return exit.UsageErrorf("--access %s: it must have one server, and has %d", w.Access, len(names))
+		return nil, "", exit.UsageErrorf("--access %s: it must have one server, and has %d", w.Access, len(names))
 	}
-	other, err := from.Policy(names[0], p.Tool)
+	return from, names[0], nil
+}
+
+// replaceAccess gives a policy the grants of another one, which is in a file.
+func (w Session) replaceAccess(p *policy.Policy) error {
+	from, name, err := w.access()
+	if err != nil {
+		return err
+	}
+	other, err := from.Policy(name, p.Tool)
 	if err != nil {
 		return err
 	}

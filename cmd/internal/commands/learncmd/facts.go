@@ -47,6 +47,7 @@ func (l *lesson) input() (in learn.Input, err error) {
 			Program:   program,
 		},
 		Hosts:     l.named(),
+		Stateless: perCall{l}.stateless(),
 		Variables: learn.Variables{Granted: l.granted(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
 	}
 	return in, nil

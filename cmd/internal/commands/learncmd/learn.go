@@ -9,6 +9,8 @@
 //   - facts.go asks this host what package learn needs to conclude a policy, variables.go the own files of the
 //     server.
 //   - trial.go writes the policy as a configuration for a round.
+//   - percall.go finds out whether each call can have a process, and each tool a table of its own. oneprocess.go
+//     has the reasons why one process stays, tables.go what those tables take the place of.
 //   - smallest.go leaves out each rule without which the answers are the same.
 //   - report.go writes what came of it, calls.go what no call told of.
 //   - sessions.go has the sessions of the user's client watched, and takes what was observed there.
@@ -72,7 +74,8 @@ func Learn(line *cli.CommandLine) *cobra.Command {
 only read (--probe, which is the default), or sends the requests of a file (--drive). From
 what the server does it writes a policy, with a comment for each rule. Then it starts the
 server under that policy, asks the same, and shows each answer that is another one. A rule
-without which all answers are the same is left out.
+without which all answers are the same is left out. If each tool was called, and each answer
+is the same with a process for each call, each tool gets a table of its own.
 
 The jail of a lesson: the server reads all of your files but sensitive ones (keys,
 passwords, .env), what it writes is thrown away, and no host is reached: names and ports

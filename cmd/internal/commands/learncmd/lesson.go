@@ -46,9 +46,13 @@ type lesson struct {
 	result      *learn.Result
 	verified    bool // the policy was tried, and has these differences
 	differences []drive.Difference
-	smallest    bool   // each rule was tried to be left out
-	dropped     int    // rules that were left out
-	cut         string // why the lesson ended early; "" if it did not
+	smallest    bool // each rule was tried to be left out
+	dropped     int  // rules that were left out
+	droppedIDs  []string
+	tried       map[string]bool   // IDs of rules
+	ownAnswer   *drive.Difference // with a process for each call; nil if there is none
+	reordered   []drive.Request   // that a round asks in place of those of the others; nil: those
+	cut         string            // why the lesson ended early; "" if it did not
 	rounds      int
 }
 
@@ -98,7 +102,10 @@ func (l *lesson) learn(ctx context.Context) error {
 	if err := l.verify(ctx); err != nil {
 		return err
 	}
-	return l.shrink(ctx)
+	if err := l.shrink(ctx); err != nil {
+		return err
+	}
+	return perCall{l}.learn(ctx)
 }
 
 // meet keeps what the first session with a server says of it.
@@ -230,7 +237,9 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	}
 	s.HoldBut(isProgress)
 	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place}
-	if l.expected.First != nil && l.requests == nil { // the same requests in each round
+	if l.reordered != nil {
+		player.Requests = l.reordered
+	} else if l.expected.First != nil && l.requests == nil { // the same requests in each round
 		player.Requests = requestsOf(l.expected.First)
 	} else if l.requests == nil {
 		player.Place = l.findPlace()
@@ -315,24 +324,20 @@ func (l *lesson) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(different) > 0 && !l.result.Stateful {
+		if different, err = (perCall{l}).verifyStarts(ctx, different); err != nil {
+			return err
+		}
+	}
 	l.verified, l.differences = true, different
 	return nil
 }
 
 // compare has a round under a policy, and returns the answers that are other ones.
 func (l *lesson) compare(ctx context.Context, what string, r *learn.Result) ([]drive.Difference, error) {
-	argv, err := l.trial.argv(r, l.hosts...)
+	played, err := perCall{l}.playTrial(ctx, what, r)
 	if err != nil {
 		return nil, err
-	}
-	seen := len(l.seen)
-	played, err := l.play(ctx, what, argv)
-	l.seen = l.seen[:min(seen, len(l.seen))] // what it tries under its policy it has tried before
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil: // it does not even start
-		played = &drive.Played{Broken: err}
 	}
 	return l.expected.Compare(played), nil
 }

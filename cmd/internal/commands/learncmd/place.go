@@ -84,6 +84,9 @@ func (l *lesson) replace(a *application, run *cmdline.RunFlags) error {
 	if is := had.Stateful == nil || *had.Stateful; is != l.result.Stateful {
 		return byHand("each tool of %s has a process and a table of its own, and the learned policy is for one process", show.Name(a.name))
 	}
+	if why := losesTable(had, l.result); why != "" {
+		return byHand("%s", why)
+	}
 	if a.place.Project {
 		a.notes = append(a.notes, "this is a file of the project, which you trust as it is: yes means that you trust it with this change, too. Others who use it must trust it anew")
 	}
@@ -104,11 +107,22 @@ func (l *lesson) grants(a *application, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	want, err := alone.Policy(a.name, "")
+	for _, tool := range append(toolsOf(l.result), "") {
+		if err := l.grantsTo(a, alone, tool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grantsTo returns an error unless a tool has what its learned table grants; "" is the whole of a stateful server, or
+// the process that lists the tools.
+func (l *lesson) grantsTo(a *application, alone *config.Config, tool string) error {
+	want, err := alone.Policy(a.name, tool)
 	if err != nil {
 		return err
 	}
-	t, err := a.place.Target(a.edit.Text, "")
+	t, err := a.place.Target(a.edit.Text, tool)
 	if err != nil {
 		return byHand("the server would not start: %s", err)
 	}
@@ -142,7 +156,7 @@ func (l *lesson) addServer(a *application, run *cmdline.RunFlags) (err error) {
 		if a.entry, flags, err = l.entryChange(a.name); err != nil {
 			return err
 		}
-	} else if dir := l.fixedWorkspace(); dir != "" {
+	} else if dir := l.fixedWorkspace(); dir != "" && l.result.Workspace == "" {
 		settings = append([]string{"workspace = " + show.TOML(dir)}, settings...)
 	}
 	var denied []policy.FsRule

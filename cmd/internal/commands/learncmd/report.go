@@ -16,6 +16,8 @@ type document struct {
 	About       string       `json:"about,omitempty"`
 	Verdict     string       `json:"verdict"`
 	TOML        string       `json:"toml"`
+	Stateful    bool         `json:"stateful"`
+	Why         string       `json:"why,omitempty"` // each call can, or cannot, have a process of its own
 	Verified    bool         `json:"verified"`
 	Smallest    bool         `json:"smallest"`
 	Differences []difference `json:"differences"`
@@ -47,7 +49,7 @@ func (l *lesson) report(failed error) error {
 	}
 	if l.format == "json" {
 		d := document{
-			Server: l.t.Stored, About: strings.TrimSpace(l.about), Verdict: l.result.Verdict(), TOML: string(l.result.TOML()), Verified: l.verified && len(l.differences) == 0,
+			Server: l.t.Stored, About: strings.TrimSpace(l.about), Verdict: l.result.Verdict(), TOML: string(l.result.TOML()), Stateful: l.result.Stateful, Why: l.result.Why, Verified: l.verified && len(l.differences) == 0,
 			Smallest: l.smallest, Differences: []difference{}, NotCalled: []notCalled{}, NotCompared: l.unsteady(), Rounds: l.rounds, Cut: l.cut, LeftOut: l.left, Status: status,
 		}
 		for _, x := range l.differences {
@@ -110,6 +112,7 @@ func (l *lesson) notes(failed error) {
 			note("whether each rule is needed was not tried to the end: %s", l.cut)
 		}
 	}
+	perCall{l}.noteProcesses(note)
 	l.noteCalls(note)
 	if l.left > 0 {
 		note("%s beyond what is kept were left out", cli.Plural(l.left, "observation"))

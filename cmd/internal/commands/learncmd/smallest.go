@@ -19,20 +19,22 @@ func (l *lesson) shrink(ctx context.Context) error {
 	if len(l.differences) > 0 || l.sessions > 0 { // the requests of sessions are not asked again
 		return nil
 	}
-	tried := map[string]bool{}
+	if l.tried == nil {
+		l.tried = map[string]bool{}
+	}
 	before := len(l.result.Rules())
 	for {
 		var ofStart, ofCalls []string
 		for _, r := range l.result.Rules() {
 			switch _, atStart := r.Tools[""]; {
-			case l.isUnsteady(r), r.Axis == policy.AxisNet || tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
+			case l.isUnsteady(r), r.Axis == policy.AxisNet || l.tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
 				continue
 			case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
 				ofStart = append(ofStart, r.ID)
 			default:
 				ofCalls = append(ofCalls, r.ID)
 			}
-			tried[r.ID] = true
+			l.tried[r.ID] = true
 		}
 		if len(ofStart)+len(ofCalls) == 0 {
 			break
@@ -46,7 +48,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 			return err
 		}
 	}
-	l.smallest, l.dropped = true, max(0, before-len(l.result.Rules()))
+	l.smallest, l.dropped = true, l.dropped+max(0, before-len(l.result.Rules()))
 	return nil
 }
 
@@ -81,7 +83,7 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 		return err
 	}
 	if len(different) == 0 {
-		l.result = without
+		l.result, l.droppedIDs = without, append(l.droppedIDs, ids...)
 		return nil
 	}
 	if len(ids) == 1 {

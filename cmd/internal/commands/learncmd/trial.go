@@ -59,9 +59,18 @@ func (t *trial) argv(r *learn.Result, hosts ...string) ([]string, error) {
 // start, and the workspace is read if the server's own policy lets it.
 func (t *trial) open(r *learn.Result, workspace bool, hosts ...string) ([]string, error) {
 	s := r.Server()
-	s.Access.Net, s.Access.Commands = nil, nil
-	if workspace {
-		s.Access.Fs = append([]policy.FsRule{{Path: ".", Read: true}}, s.Access.Fs...)
+	tables := []*config.Access{s.Access}
+	if !s.IsStateful() {
+		tables = nil
+		for _, tool := range s.Tools {
+			tables = append(tables, tool.Access)
+		}
+	}
+	for _, a := range tables {
+		a.Net, a.Commands = nil, nil
+		if workspace {
+			a.Fs = append([]policy.FsRule{{Path: ".", Read: true}}, a.Fs...)
+		}
 	}
 	return t.session(s, hosts)
 }

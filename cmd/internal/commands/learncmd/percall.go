@@ -1,0 +1,229 @@
+package learncmd
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/learn"
+)
+
+// perCall is the end of a lesson: whether each call can have a process of its own.
+type perCall struct{ *lesson }
+
+// learn finds out whether each call can have a process of its own, and makes a table for each tool if so.
+// Where that cannot be shown, one process stays, and the policy says why. It comes last: what was learned and
+// verified before is kept if the time is over.
+func (l perCall) learn(ctx context.Context) error {
+	if !l.server.Policy.Stateful { // the configuration says so
+		return nil
+	}
+	l.result.Why = "whether each call can have its own was not tried to the end"
+	why, err := l.needsOneProcess()
+	if why == "" && err == nil {
+		why, err = l.dependsOnCalls(ctx)
+	}
+	if why == "" && err == nil {
+		why, err = l.playPerCall(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if l.result.Stateful {
+		l.result.Why = why
+	}
+	return nil
+}
+
+// stateless returns whether each call has a process of its own.
+func (l perCall) stateless() learn.Stateless {
+	if !l.server.Policy.Stateful { // in each round
+		return learn.Stateless{Able: true, Why: "your configuration says so", Observations: l.seen}
+	}
+	return learn.Stateless{}
+}
+
+// asked returns the requests of each round.
+func (l perCall) asked() []drive.Request {
+	if l.requests != nil {
+		return l.requests
+	}
+	return requestsOf(l.expected.First)
+}
+
+// lists returns how many lists a round begins with.
+func (l perCall) lists() int {
+	all := l.expected.First.Answers
+	return max(0, len(all)-len(l.asked()))
+}
+
+// dependsOnCalls asks one process in the opposite order, and then again all that wrote to no file. It returns which
+// answer is another one then.
+func (l perCall) dependsOnCalls(ctx context.Context) (string, error) {
+	asked, n := l.asked(), len(l.asked())
+	order := []int{}
+	for i := range asked {
+		order = append(order, n-1-i)
+	}
+	for i, r := range asked {
+		if !slices.ContainsFunc(l.seen, func(o policy.Observation) bool { return o.Tool == r.Tool && isWrite(o) && !o.Refused }) {
+			order = append(order, i)
+		}
+	}
+	for _, i := range order {
+		l.reordered = append(l.reordered, asked[i])
+	}
+	defer func() { l.reordered = nil }()
+	played, err := l.playTrial(ctx, "in another order, and again", l.result)
+	if err != nil {
+		return "", err
+	}
+	if played.Broken != nil || len(played.Answers) != l.lists()+len(order) {
+		return "not each call is answered in another order", nil
+	}
+	lists, answers := played.Answers[:l.lists()], played.Answers[l.lists():]
+	for _, pass := range [][2]int{{0, n}, {n, len(order)}} {
+		ordered := &drive.Played{Answers: slices.Clone(l.expected.First.Answers)}
+		copy(ordered.Answers, lists)
+		for at := pass[0]; at < pass[1]; at++ {
+			ordered.Answers[l.lists()+order[at]] = answers[at]
+		}
+		if different := l.expected.Compare(ordered); len(different) > 0 {
+			return "after other calls, the answer of " + different[0].Request.String() + " is another one", nil
+		}
+	}
+	return "", nil
+}
+
+// playPerCall asks the same with a process for each call, each with all that was learned, and learns from that what
+// each tool needs. It returns what is different then, or under the tables.
+func (l perCall) playPerCall(ctx context.Context) (string, error) {
+	whole, left := *l.result, l.left
+	each := whole
+	each.Stateful, each.Tables = false, []learn.Table{whole.Tables[0]}
+	each.Tables[0].Tool = config.AnyTool
+	played, err := l.playTrial(ctx, "with a process for each call", &each)
+	if err != nil {
+		return "", err
+	}
+	if played.Broken != nil && len(played.Answers) == 0 {
+		return "it does not start with the default policy, which the process that lists the tools would have", nil
+	}
+	if different := l.expected.Compare(played); len(different) > 0 {
+		return l.inOwnProcess(different[0]), nil
+	}
+	if l.left > left {
+		return "it did more than could be noted", nil
+	}
+	own := l.last
+	starts, err := l.lookedFor(&whole)
+	if err != nil {
+		return "", err
+	}
+	var different []drive.Difference
+	for _, seen := range [][]policy.Observation{own, slices.Concat(own, starts)} {
+		tables, err := l.tables(seen)
+		if err != nil || tables.Stateful { // they do not fit on a page, which it says
+			return tables.Why, err
+		}
+		if different, err = l.compare(ctx, "with a table for each tool", tables); err != nil {
+			return "", err
+		}
+		if len(different) == 0 {
+			l.result = tables
+			return "", l.shrink(ctx)
+		}
+		if len(starts) == 0 {
+			break
+		}
+	}
+	return l.inOwnProcess(different[0]), nil
+}
+
+// tables returns the policy with a table for each tool. Rules stay left out without which the answers were the same.
+func (l perCall) tables(seen []policy.Observation) (*learn.Result, error) {
+	in, err := l.input()
+	if err != nil {
+		return &learn.Result{}, err
+	}
+	in.Stateless = learn.Stateless{Able: true, Observations: seen, Workspace: cli.ShortPath(l.server.Host.Dir, l.host.Home),
+		Why: "each answer is the same in a process that has seen no other call"}
+	return learn.Learn(in).Without(l.droppedIDs...), nil
+}
+
+// lookedFor returns what the start may look for without opening it, which nothing sees: the directories that the
+// command line names, as far as the policy of one process grants them. It is asked for only where the processes of
+// some calls do not start, or answer, without.
+func (l perCall) lookedFor(whole *learn.Result) (all []policy.Observation, err error) {
+	learned, err := l.profileOf(false, fsRules(whole))
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range session.Given(l.server)[1:] {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(l.server.Host.Dir, word)
+		}
+		word = canonical(word)
+		if l.kind(word) == policy.KindDir && learned.RightsAt(word).Has(policy.Read) {
+			all = append(all, policy.Observation{Axis: policy.AxisFs, Operation: policy.OpList.String(), Target: word, Dir: true})
+		}
+	}
+	return all, nil
+}
+
+// fsRules returns the rules for files of all tables.
+func fsRules(r *learn.Result) []policy.FsRule {
+	rules := []policy.FsRule{}
+	for _, rule := range r.Rules() {
+		if rule.Fs != nil {
+			rules = append(rules, *rule.Fs)
+		}
+	}
+	return rules
+}
+
+// verifyStarts verifies again a policy whose tools have tables, with what the start may look for. different is what
+// was different without.
+func (l perCall) verifyStarts(ctx context.Context, different []drive.Difference) ([]drive.Difference, error) {
+	starts, err := l.lookedFor(l.result)
+	if err != nil || len(starts) == 0 {
+		return different, err
+	}
+	l.seen = append(l.seen, starts...)
+	if err := l.conclude(); err != nil {
+		return nil, err
+	}
+	return l.compare(ctx, "under the learned policy", l.result)
+}
+
+// inOwnProcess says which answer is another one with a process for each call.
+func (l perCall) inOwnProcess(d drive.Difference) string {
+	l.ownAnswer = &d
+	return "in a process of its own, the answer of " + d.Request.String() + " is another one"
+}
+
+// playTrial has a round under a policy.
+func (l perCall) playTrial(ctx context.Context, what string, r *learn.Result) (*drive.Played, error) {
+	argv, err := l.trial.argv(r, l.hosts...)
+	if err != nil {
+		return nil, err
+	}
+	seen := len(l.seen)
+	played, err := l.play(ctx, what, argv)
+	l.seen = l.seen[:min(seen, len(l.seen))] // what it tries under its policy it has tried before
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil: // it does not even start
+		said, _, _ := strings.Cut(err.Error(), "\n")
+		played = &drive.Played{Broken: errors.New(said)}
+	}
+	return played, nil
+}
