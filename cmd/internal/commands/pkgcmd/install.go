@@ -39,8 +39,7 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
-	waived      []string // lines about waived gaps that were printed
-	recheck     bool     // with forSession: see install.Installer.Recheck
+	recheck     bool // with forSession: see install.Installer.Recheck
 	forWrap     bool
 }
 
@@ -92,7 +91,7 @@ host, and writes no file of yours.`
 	return cmd
 }
 
-// Run installs one package after the other. If one fails, it goes on with the others.
+// Run installs packages, a few at once. If one fails, it goes on with the others.
 func (i *installCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -141,20 +140,22 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	if err != nil {
 		return err
 	}
-	for _, w := range all {
-		err := i.installOne(ctx, c, host, w)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	r := i.begin(ctx, c, host, all)
+	for j := range r.finished() {
+		err := i.finish(ctx, c, j)
+		close(j.finished)
 		var usage *exit.UsageError
-		// The only one: its mistake is that of the command line.
-		if err != nil && len(all) == 1 && errors.As(err, &usage) {
+		switch {
+		case err == nil, j.stopped, errors.Is(err, context.Canceled):
+		case len(all) == 1 && errors.As(err, &usage): // its mistake is that of the command line
 			return err
-		}
-		if err != nil {
-			c.Errorf("%s", withName(w.name, err))
+		default:
+			r.board.quietly(func() { c.Errorf("%s", withName(j.name, err)) })
 			failed = true
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if failed {
 		return exit.ReportedStatus(exit.Failure)

@@ -2,33 +2,53 @@ package pkgcmd
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
 
-// installProgress shows how far an installation is. On a terminal it changes one line. Elsewhere
-// it prints a line for each step, and at most one every ten seconds while a step lasts.
-type installProgress struct {
+// progressBoard shows how far some installations are. On a terminal it changes one line. Elsewhere it
+// prints a line for each step of each installation, and at most one every ten seconds while a step
+// lasts.
+type progressBoard struct {
 	console terminal.Console
-	name    string
+	all     int // installations
+
+	printing sync.Mutex // held while a text is printed, or an answer waited for
 
 	mu      sync.Mutex
-	spinner *terminal.Spinner // on a terminal, while something is done
-	step    string
-	said    time.Time
+	spinner *terminal.Spinner // on a terminal, since something was done
+	shown   bool              // the line is there
+	quiet   bool              // another text is printed now
+	late    []string          // lines to print after that
+	running []*installProgress
+	ended   int      // installations
+	waived  []string // lines about waived gaps that were printed
+}
+
+// installProgress is what the board shows of one installation.
+type installProgress struct {
+	board *progressBoard
+	name  string
+	step  string
+	size  string
+	said  time.Time
+	ended bool
 }
 
 // progressEvery is the least time between two lines of one step where there is no terminal.
 const progressEvery = 10 * time.Second
 
-func newInstallProgress(c terminal.Console, name string) *installProgress {
-	return &installProgress{console: c, name: show.Line(name)}
+func (b *progressBoard) add(name string) *installProgress {
+	return &installProgress{board: b, name: show.Line(name)}
 }
 
 // show shows the progress that package install reports. It may be called in another goroutine.
@@ -40,38 +60,121 @@ func (p *installProgress) show(at install.Progress) {
 			size = fmt.Sprintf(": %s, %s", cli.Plural(at.Files, "file"), cli.SizeText(at.Bytes))
 		}
 	}
-	p.print(session.InstallStep(string(at.Step)), size)
+	p.is(session.InstallStep(string(at.Step)), size)
 }
 
-func (p *installProgress) starting() { p.print("starting", "") }
+func (p *installProgress) starting() { p.is("starting", "") }
 
-func (p *installProgress) print(step, size string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.console.Spins() {
-		if step != p.step || time.Since(p.said) >= progressEvery {
-			if step == p.step {
-				step += " " + p.name + size
-			} else {
-				p.step = step
-				step += " " + p.name
-			}
-			p.said = time.Now()
-			p.console.Sayf("%s ...", step)
+func (p *installProgress) is(step, size string) {
+	b := p.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.running, p) {
+		b.running = append(b.running, p)
+	}
+	another := step != p.step
+	p.step, p.size = step, size
+	switch {
+	case b.console.Spins():
+		b.draw()
+	case another || time.Since(p.said) >= progressEvery:
+		if another {
+			size = ""
 		}
+		p.said = time.Now()
+		b.say(step + " " + p.name + size + " ...")
+	}
+}
+
+// end says that the board shows an installation no more.
+func (p *installProgress) end() {
+	b := p.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = slices.DeleteFunc(b.running, func(other *installProgress) bool { return other == p })
+	if !p.ended {
+		p.ended = true
+		b.ended++
+	}
+	b.draw()
+}
+
+// prepare does PreparePackage for the server of a package, and prints what that says.
+func (p *installProgress) prepare(t *session.Target) (err error) {
+	c := p.board.console
+	p.board.quietly(func() { err = t.PreparePackage(c) })
+	return err
+}
+
+// draw draws the line, or removes it. The caller has locked mu.
+func (b *progressBoard) draw() {
+	if !b.console.Spins() || b.quiet {
 		return
 	}
-	if p.spinner == nil {
-		p.spinner = p.console.Spinner()
+	if len(b.running) == 0 {
+		b.clear()
+		return
 	}
-	p.spinner.Show(step + " " + p.name + size)
+	var parts []string
+	for _, p := range b.running {
+		parts = append(parts, p.step+" "+p.name+p.size)
+	}
+	text := strings.Join(parts, "; ")
+	if b.all > 1 {
+		text = fmt.Sprintf("%d of %d: %s", b.ended, b.all, text)
+	}
+	if b.spinner == nil {
+		b.spinner = b.console.Spinner()
+	}
+	b.spinner.Show(text)
+	b.shown = true
 }
 
-func (p *installProgress) done() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.spinner != nil {
-		p.spinner.Clear()
-		p.spinner = nil
+func (b *progressBoard) clear() {
+	if b.shown {
+		b.spinner.Clear()
+		b.shown = false
+	}
+}
+
+// say prints a line, at the latest when quietly is done. The caller has locked mu.
+func (b *progressBoard) say(line string) {
+	if b.quiet {
+		b.late = append(b.late, line)
+		return
+	}
+	b.clear()
+	b.console.Sayf("%s", line)
+}
+
+// quietly calls a function that prints or asks, and shows nothing meanwhile. It waits for another such
+// call.
+func (b *progressBoard) quietly(print func()) {
+	b.printing.Lock()
+	defer b.printing.Unlock()
+	b.mu.Lock()
+	b.clear()
+	b.quiet = true
+	b.mu.Unlock()
+	print()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.quiet = false
+	for _, line := range b.late {
+		b.console.Sayf("%s", line)
+	}
+	b.late = nil
+	b.draw()
+}
+
+// warn says which gaps of a jail the user has waived, each once.
+func (b *progressBoard) warn(plan *confine.Plan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, line := range session.WaivedGaps(plan) {
+		if !slices.Contains(b.waived, line) {
+			b.waived = append(b.waived, line)
+			b.say(show.Line(line))
+		}
 	}
 }

@@ -30,7 +30,7 @@ type toolsFound struct {
 // pinTools starts the server of an installed package as run would, and pins the tools that it
 // lists. If they differ from pinned ones, it only proposes them. It starts no server whose tools
 // are pinned, except to repair.
-func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *installProgress, w wanted) toolsFound {
+func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted) toolsFound {
 	t, err := w.load()
 	if err == nil {
 		err = t.Resolve()
@@ -40,7 +40,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		if t.Package.Entry() == nil {
 			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(t.PreparePackage(c), t.Package.Check(ctx))
+		err = errors.Join(p.prepare(t), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: "it was not started: " + err.Error()}
@@ -57,7 +57,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		}
 	}
 	p.starting()
-	answer, err := trial(t, c).Run(ctx)
+	answer, err := trial(t, p.board.console).Run(ctx)
 	if err != nil {
 		return unlisted("its tools are pinned at its first session", err)
 	}
@@ -110,7 +110,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		if t.Package.Entry() == nil {
 			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(t.PreparePackage(p.console), t.Package.Check(ctx))
+		err = errors.Join(p.prepare(t), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}
@@ -120,7 +120,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		return toolsFound{}
 	}
 	p.starting()
-	answer, err := trial(t, p.console).Run(ctx)
+	answer, err := trial(t, p.board.console).Run(ctx)
 	if err != nil {
 		return unlisted("without a network and the right to write it did not list its tools, so they are compared at its next session", err)
 	}
