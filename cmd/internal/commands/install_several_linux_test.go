@@ -88,18 +88,20 @@ func outcomes(said string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestInstallSeveral installs packages at once: the archive of the first comes when that of the fourth
-// is asked for. One package is missing, and one has two servers. What is said has the order of the
+// TestInstallSeveral installs four packages at once: three archives come when that of the fourth is
+// asked for. One more package is missing, and one has two servers. What is said has the order of the
 // servers.
 func TestInstallSeveral(t *testing.T) {
 	t.Parallel()
-	g, u := newGated(t, []string{"alpha"}, []string{"alpha", "beta", "delta", "echo"}, []string{"alpha", "beta", "cgone", "delta", "echo", "echoagain"})
+	g, u := newGated(t, []string{"alpha", "beta", "charlie"}, []string{"alpha", "beta", "charlie", "delta"}, []string{"alpha", "beta", "cgone", "charlie", "delta", "deltaagain"})
 	go func() {
 		<-g.asked["delta"]
-		close(g.gates["alpha"])
+		for _, gate := range g.gates {
+			close(gate)
+		}
 	}()
 	said := u.types(1, []string{"install"}, "cgone", "E404")
-	if got, want := outcomes(said), "ready alpha, ready beta, error cgone, ready delta, ready echo, ready already echo"; got != want {
+	if got, want := outcomes(said), "ready alpha, ready beta, error cgone, ready charlie, ready delta, ready already delta"; got != want {
 		t.Errorf("%s, want %s:\n%s", got, want, said)
 	}
 	if got := len(u.pinned()); got != 4 {
@@ -108,11 +110,11 @@ func TestInstallSeveral(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(u.home, ".local/share/mcp-jail/packages/staging/*")); err != nil || len(left) != 1 || !strings.Contains(left[0], "cgone") {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
-	for _, name := range []string{"alpha", "echo"} {
+	for _, name := range []string{"alpha", "delta"} {
 		g.Publish(registry.MCPServer{Name: name, Version: "2.0.0"}.Package())
 	}
-	said = u.types(0, []string{"install", "--update", "--yes", "echo", "beta", "echoagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is the newest already")
-	if strings.Count(said, "echo 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "echo 2.0.0 is the newest already") || strings.Count(said, "ready: ") != 2 {
+	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is the newest already")
+	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is the newest already") || strings.Count(said, "ready: ") != 2 {
 		t.Errorf("updates: %s", said)
 	}
 }
