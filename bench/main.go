@@ -14,6 +14,7 @@
 //   - Npx: the same for "npx -y PACKAGE", in an empty home and later, and the bytes that are
 //     sent to the registry. In the jail mcp-jail takes the line apart. The later starts are
 //     also compared with npx --offline, and with node on the package's file.
+//   - Packages: mcp-jail install of ten packages, beside ten installations in a row.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles.
@@ -133,6 +134,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		{"launch", measureLaunch},
 		{"initialize", measureInitialize},
 		{"npx", measureNpx},
+		{"packages", measurePackages},
 		{"call", measureCalls},
 		{"memory", measureMemory},
 		{"throughput", measureThroughput},

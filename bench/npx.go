@@ -58,9 +58,14 @@ func (n *npxServer) measure(ctx context.Context) ([]row, error) {
 	var first, firstSent, warm, offline, entry, laterSent pairs
 	var home string
 	var err error
-	for i := range min(coldRounds, n.site.runs) { // the last home is that of the later starts
+	var unused pairs                                  // of the round that fills the registry
+	for i := range min(coldRounds, n.site.runs) + 1 { // the last home is that of the later starts
 		home = filepath.Join(n.site.dir, fmt.Sprintf("npx-%s-%d", n.name, i))
-		if err := n.both(ctx, home, &first, &firstSent); err != nil {
+		took, sent := &first, &firstSent
+		if i == 0 {
+			took, sent = &unused, &unused
+		}
+		if err := n.both(ctx, home, took, sent); err != nil {
 			return nil, err
 		}
 	}
@@ -135,16 +140,22 @@ func (n *npxServer) open(ctx context.Context, home string, argv []string) (took,
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return 0, 0, err
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "npm_config_registry=" + n.registry.url, "npm_config_update_notifier=false"}
-	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
-		env = append(env, variable+"="+filepath.Join(home, name))
-	}
+	env := npmEnviron(home, n.registry)
 	before := n.registry.received.Load()
 	took, err = n.site.initialize(ctx, start{argv, env})
 	if ctx.Err() == nil && err == nil {
 		time.Sleep(50 * time.Millisecond) // what is on its way
 	}
 	return took, float64(n.registry.received.Load() - before), err
+}
+
+// npmEnviron returns the environment of a user with a home and a registry.
+func npmEnviron(home string, r *registry) []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "npm_config_registry=" + r.url, "npm_config_update_notifier=false"}
+	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
+		env = append(env, variable+"="+filepath.Join(home, name))
+	}
+	return env
 }
 
 // entry returns the file that npx runs.
