@@ -146,9 +146,10 @@ func openReads(workspace string) []policy.FsRule {
 }
 
 // wholeWrites returns rules in which those that let a server do a part of writing let it write to a copy in full:
-// no mount could keep a part of a copy from being removed.
+// no mount could keep a part of a copy from being removed. A rule that lets it write and not read is left out, because
+// no mount takes reading away and leaves writing: the copies of openReads take its place.
 func wholeWrites(rules []policy.FsRule) []policy.FsRule {
-	rules = slices.Clone(rules)
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r policy.FsRule) bool { return r.Rights()&policy.Write != 0 && !r.Read })
 	for i := range rules {
 		r := &rules[i]
 		if part := r.Rights() & policy.Write; part != 0 && part != policy.Write {
