@@ -146,7 +146,7 @@ func TestLearnPerCallReal(t *testing.T) {
 		{"each-filesystem", true, func(w *world) []string { return []string{"node", server(filesystem), w.work} }, []string{
 			"\nstateful = false\n", "[servers.pupil.tools.write_file.access]\nfs = [\n  { path = \".\", read = true, create = true", "[servers.pupil.tools.\"*\".access]\nfs = [\n  { path = \".\", read = true }, # the start once\n]",
 		}},
-		{"each-memory", false, func(*world) []string { return []string{"node", server(memory)} }, []string{"# One process serves all calls: after other calls, the answer of ", "[servers.pupil.access]"}},
+		{"each-memory", false, func(*world) []string { return []string{"node", server(memory)} }, []string{"# One process serves all calls: it has resources, ", "[servers.pupil.access]"}},
 		{"thinking", false, func(*world) []string { return []string{"node", server(thinking)} }, []string{"the answer of sequentialthinking is another one", "[servers.pupil.access]"}},
 	} {
 		t.Run(c.drive, func(t *testing.T) {
