@@ -120,7 +120,7 @@ func (p *parser) addPackages(u use, word, value string) error {
 func (p *parser) program(words []string) error {
 	l := &p.line
 	if len(words) == 0 {
-		return p.bad("", "it names no package")
+		return p.bad("", NoPackage)
 	}
 	word := words[0]
 	if word == "" {

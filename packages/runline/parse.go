@@ -179,7 +179,7 @@ func (p *parser) has(word string) bool {
 
 func (p *parser) check() error {
 	if len(p.line.Packages) == 0 {
-		return p.bad("", "it names no package")
+		return p.bad("", NoPackage)
 	}
 	if p.line.Dir == "" {
 		return nil
@@ -230,6 +230,9 @@ func absolute(word string) bool { return word[0] == '/' || windowsPath(word) }
 
 // ErrNotLauncher says that a command starts a program directly, without fetching a package.
 var ErrNotLauncher = errors.New("the command is not a package launcher")
+
+// NoPackage is the Why of a NotUnderstoodError for a line that names no package.
+const NoPackage = "it names no package"
 
 // NotUnderstoodError says that a command is a launcher, and that its line may mean something
 // that this package cannot express.

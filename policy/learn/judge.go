@@ -45,10 +45,16 @@ func Judge(p *policy.Profile, o policy.Observation) Judgement {
 	return unknown("the operation " + name(o.Operation) + " of " + name(string(o.Axis)) + " is not judged")
 }
 
+// execDenied is the word of a denial for the start of a program.
+const execDenied = "exec"
+
 func unknown(why string) Judgement { return Judgement{Why: why} }
 
 func refused(o policy.Observation, reason policy.DenialReason) Judgement {
 	d := policy.Denial{Axis: o.Axis, Operation: o.Operation, Target: o.Target, Reason: reason, PID: o.PID, Program: o.Program, Count: o.Count, Time: o.Time, Tool: o.Tool}
+	if operation(o) == policy.OpExec {
+		d.Operation = execDenied
+	}
 	if reason == policy.DeniedArguments {
 		d.Arguments = o.Arguments
 	}
@@ -72,7 +78,7 @@ func operation(o policy.Observation) policy.Op {
 			return op
 		}
 	}
-	if o.Operation == "exec" { // the word of a denial
+	if o.Operation == execDenied {
 		return policy.OpExec
 	}
 	return 0

@@ -81,6 +81,9 @@ func TestJudge(t *testing.T) {
 		if (got.Why != "") != (got.Verdict == Unknown) || (got.Denial.Target == c.o.Target) != (got.Verdict == Refused) {
 			t.Errorf("%s %s: the judgement is incomplete: %+v", c.o.Operation, c.o.Target, got)
 		}
+		if got.Denial.Operation == policy.OpExec.String() {
+			t.Errorf("%s %s: the denial of a start has the word %q, and those of jails have %q", c.o.Operation, c.o.Target, got.Denial.Operation, execDenied)
+		}
 	}
 }
 

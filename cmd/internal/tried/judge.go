@@ -37,9 +37,6 @@ func (j *Judge) refuses(d policy.Denial) diagnostics.Diagnosis {
 	}
 	// There is no line of a client for a policy that is only tried.
 	ev.CommandLine, ev.Declare, ev.Try = nil, nil, nil
-	if d.Operation == policy.OpExec.String() {
-		d.Operation = "exec" // the word of a denial
-	}
 	found := diagnostics.RefusedSilently(ev, d)
 	found.What, found.Server, found.Cause = j.what(), j.Evidence.Server, would(found.Cause)
 	for i := range found.Hints {

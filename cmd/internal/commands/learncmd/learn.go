@@ -13,6 +13,7 @@
 //     has the reasons why one process stays, tables.go what those tables take the place of.
 //   - smallest.go leaves out each rule without which the answers are the same.
 //   - report.go writes what came of it, calls.go what no call told of.
+//   - given.go finds mistakes in what is given, and forgets a new server from which nothing was learned.
 //   - sessions.go has the sessions of the user's client watched, and takes what was observed there.
 //   - apply.go and place.go put the policy where that of the server lives.
 package learncmd
@@ -143,26 +144,19 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err := t.Confirm(c, k.yes); err != nil {
 		return err
 	}
+	t.Notes = append(t.Notes, k.unset(t)...)
 	for _, note := range t.Notes {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.budget)
-	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, stop := k.limit(interrupted)
 	defer stop(nil)
-	go func() {
-		select {
-		case s := <-interrupted:
-			stop(&interruptedError{s})
-		case <-ctx.Done():
-		}
-	}()
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		return &exit.HostError{Err: err}
 	}
 	l := &lesson{learnCmd: k, c: c, t: t, host: host}
 	defer l.close()
+	began, isNew := time.Now(), isUnknown(host, t.Stored)
 	err = l.learn(ctx)
 	var by *interruptedError
 	if errors.As(context.Cause(ctx), &by) {
@@ -171,6 +165,9 @@ func (k *learnCmd) Run(c terminal.Console) error {
 		l.cut = "the time was over (--budget " + k.budget.String() + ")"
 	}
 	if l.result == nil {
+		if isNew {
+			l.forget(began)
+		}
 		if by != nil {
 			c.Errorf("interrupted before anything was learned")
 			return cli.Interrupted(by.Signal)
@@ -188,6 +185,21 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	return l.apply()
 }
 
+// limit returns a context that ends with the budget, or with a signal.
+func (k *learnCmd) limit(interrupted <-chan os.Signal) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), k.budget)
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case s := <-interrupted:
+			stop(&interruptedError{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
+}
+
 type interruptedError struct{ os.Signal }
 
 func (e *interruptedError) Error() string { return "signal: " + e.String() }
@@ -201,6 +213,8 @@ func (k *learnCmd) check() error {
 		return exit.UsageErrorf("both a server (%s) and a command after -- are given; use one", show.Name(k.Server))
 	case k.command.Given && len(k.command.Argv) == 0:
 		return exit.UsageErrorf("the command after -- is missing, such as  mcp-jail learn -- npx -y PACKAGE")
+	case k.lacksPackage():
+		return exit.UsageErrorf("the command names no package: add it after  %s", show.Spelled(k.command.Argv))
 	case k.probe && k.driveBy != "":
 		return exit.UsageErrorf("--probe makes the requests, and --drive has them in a file: use one")
 	case !k.command.Given && (k.flags.Workspace != "" || k.flags.Name != ""):

@@ -1,0 +1,68 @@
+package learncmd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// lacksPackage reports whether the command after -- is a launcher such as npx without a package. It would wait
+// for input, as long as it may.
+func (k *learnCmd) lacksPackage() bool {
+	if !k.command.Given {
+		return false
+	}
+	_, err := runline.Parse(k.command.Argv)
+	var unclear *runline.NotUnderstoodError
+	return errors.As(err, &unclear) && unclear.Word == "" && unclear.Why == runline.NoPackage
+}
+
+// unset returns a note for each variable of --env that has no value to hand over.
+func (k *learnCmd) unset(t *asclient.Target) (notes []string) {
+	for _, name := range k.env {
+		_, set := os.LookupEnv(name)
+		if !set && !slices.ContainsFunc(t.Env, func(v clients.Variable) bool { return v.Name == name }) {
+			notes = append(notes, "--env "+show.Name(name)+": this variable is not set, so the server does not have it")
+		}
+	}
+	return notes
+}
+
+// isUnknown reports whether mcp-jail has nothing of a server yet.
+func isUnknown(host hostfs.Host, server string) bool {
+	_, err := os.Lstat(records.Path(host, server))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// forget removes what is kept of a server that is new since began, as mcp-jail rm does. The files of its package
+// stay until rm --unused: the user may try once more. So does a pin that was there before.
+func (l *lesson) forget(began time.Time) {
+	all, err := stored.Look(l.host)
+	if err != nil {
+		return
+	}
+	i := slices.IndexFunc(all.Servers, func(s *stored.Server) bool { return s.Name == l.t.Stored })
+	if i < 0 {
+		return
+	}
+	removal, err := all.Removal(all.Servers[i : i+1])
+	if err == nil {
+		removal.Trees = nil
+		removal.Pins = slices.DeleteFunc(removal.Pins, func(e *lockfile.Entry) bool { return e.Pinned.Before(began.Truncate(time.Second)) })
+		err = removal.Do()
+	}
+	if err != nil {
+		l.c.Notef("%s is in the list of mcp-jail list: %s", l.name(), show.Line(err.Error()))
+	}
+}
