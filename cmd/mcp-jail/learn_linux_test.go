@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,12 +112,13 @@ func (w *world) lessonDrive(t *testing.T, l lessonOf) string {
 func (w *world) sameAsBefore(t *testing.T, home, work map[string]string) {
 	t.Helper()
 	for dir, before := range map[string]map[string]string{w.home: home, w.work: work} {
-		now := snapshot(t, dir)
-		for name := range now {
-			if own := strings.Split(name, "/"); dir == w.home && slices.Contains([]string{".local", ".config", ".cache"}, own[0]) {
-				delete(now, name)
-			}
+		isOwn := func(name, _ string) bool {
+			first, _, _ := strings.Cut(name, "/")
+			return dir == w.home && slices.Contains([]string{".local", ".config", ".cache"}, first)
 		}
+		now, before := snapshot(t, dir), maps.Clone(before)
+		maps.DeleteFunc(now, isOwn)
+		maps.DeleteFunc(before, isOwn)
 		if len(now) != len(before) {
 			t.Errorf("%s had %d files, and has %d", dir, len(before), len(now))
 		}

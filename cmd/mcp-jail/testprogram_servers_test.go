@@ -22,6 +22,15 @@ type toolCall struct {
 // serve answers requests until stdin ends. tool returns the text of a result, or an
 // error.
 func serve(name string, tools []string, tool func(toolCall) (string, error)) {
+	list := []map[string]any{}
+	for _, t := range tools {
+		list = append(list, map[string]any{"name": t, "inputSchema": map[string]string{"type": "object"}})
+	}
+	serveListed(name, list, tool)
+}
+
+// serveListed is serve with a list of tools as tools/list has it.
+func serveListed(name string, list []map[string]any, tool func(toolCall) (string, error)) {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -44,10 +53,6 @@ func serve(name string, tools []string, tool func(toolCall) (string, error)) {
 				"serverInfo": map[string]string{"name": name, "version": "1"},
 			}
 		case "tools/list":
-			list := []map[string]any{}
-			for _, t := range tools {
-				list = append(list, map[string]any{"name": t, "inputSchema": map[string]string{"type": "object"}})
-			}
 			result = map[string]any{"tools": list}
 		case "tools/call":
 			var c toolCall
