@@ -24,14 +24,15 @@ import (
 var hostileModes = []struct {
 	name string
 	long bool // not in make test
+	ways bool // all ways are tried under the policy, and not only one
 	says []string
 }{
-	{name: "ways", says: []string{"# Not granted, sensitive: ~/.ssh"}},
+	{name: "ways", ways: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
 	{name: "flood", says: []string{"# Not granted, sensitive: ~/.ssh", "longer than a page"}},
 	{name: "names", long: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
 	{name: "parents", long: true, says: []string{`{ path = ".", read = true }`, `{ path = "~/project", read = true }`}},
-	{name: "two-faced", long: true, says: []string{`"papers/plan.md"`}},
-	{name: "commands", long: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
+	{name: "two-faced", long: true, ways: true, says: []string{`"papers/plan.md"`}},
+	{name: "commands", long: true, ways: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
 }
 
 // TestLearnHostile: the policy that is learned from a hostile server grants nothing sensitive, is no longer than a
@@ -65,7 +66,9 @@ func TestLearnHostile(t *testing.T) {
 				w.waysAreShut(t, text, "--discard", "true", "--learn", "none")
 				w.sameAsBefore(t, home, work)
 			}
-			w.waysAreShut(t, text)
+			if m.ways {
+				w.waysAreShut(t, text)
+			}
 			w.sameAsBefore(t, home, snapshot(t, w.work)) // it may write to its workspace
 		})
 	}
@@ -179,7 +182,7 @@ func (w *world) isPage(t *testing.T, text string) {
 		}
 		for _, rule := range list {
 			for _, words := range rule.Args {
-				if len(words) == 0 || words[0] == policy.AnyArguments {
+				if len(words) > 0 && words[0] == policy.AnyArguments {
 					t.Errorf("%s has the arguments %q", name, words)
 				}
 			}

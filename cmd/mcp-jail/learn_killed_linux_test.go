@@ -52,9 +52,7 @@ func TestLearnKilled(t *testing.T) {
 	}
 
 	// The control: a whole lesson, in which the server has written to both places.
-	began := time.Now()
 	first := learn()
-	whole := time.Since(began)
 	if !strings.Contains(first, `path = "~/data", create = true`) || !strings.Contains(first, `path = "papers"`) {
 		t.Errorf("the server has not written:\n%s", first)
 	}
@@ -67,17 +65,8 @@ func TestLearnKilled(t *testing.T) {
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, testkit.Patience
 		must(t, cmd.Start())
-		time.Sleep(rand.N(whole))
-		for tries := 0; ; tries++ {
-			pid := w.processOf(kind, cmd.Process.Pid, server)
-			if pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
-				killed[kind]++
-				break
-			}
-			if len(w.processes()) == 0 || tries > 1000 { // the lesson is over
-				break
-			}
-			time.Sleep(time.Millisecond)
+		if pid := w.momentOf(kind, cmd.Process.Pid, server); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed[kind]++
 		}
 		cmd.Wait() // what it says depends on the moment
 		unharmed(fmt.Sprintf("SIGKILL of %s", kind))
@@ -90,6 +79,25 @@ func TestLearnKilled(t *testing.T) {
 		t.Errorf("the next lesson has another result:\n%s\nnot\n%s", again, first)
 	}
 	unharmed("the next lesson")
+}
+
+// momentOf waits for one of the first sessions of a lesson and a little longer, and returns a process of it. It
+// returns 0 if the lesson ends before.
+func (w *world) momentOf(kind string, learn int, server string) int {
+	seen, sessions := map[int]bool{}, 1+rand.N(2)
+	for len(w.processes()) > 0 {
+		if pid := w.processOf("server", learn, server); pid > 0 {
+			seen[pid] = true
+		}
+		if len(seen) >= sessions {
+			time.Sleep(rand.N(30 * time.Millisecond))
+			if pid := w.processOf(kind, learn, server); pid > 0 {
+				return pid
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return 0
 }
 
 // processOf returns a process of a lesson, or 0 if there is none now.

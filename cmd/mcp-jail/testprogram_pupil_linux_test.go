@@ -71,7 +71,7 @@ var oddNames = []string{outOfTOML[:1] + strings.ReplaceAll(outOfTOML[1:], "/", "
 var pupilModes = map[string][]pupilTool{
 	"ways":      nil, // all ways are called
 	"flood":     {{"flood", pupil.flood}},
-	"names":     {{"names", pupil.names}, {outOfTOML, pupil.names}, {"*", pupil.names}},
+	"names":     {{"names", pupil.names}, {outOfTOML, pupil.name}, {"*", pupil.name}},
 	"parents":   {{"parents", pupil.parents}},
 	"two-faced": {{"face", pupil.face}},
 	"commands":  {{"commands", pupil.commands}},
@@ -131,6 +131,9 @@ func (p pupil) names() string {
 	}
 	return "named"
 }
+
+// name reads one file, so that its tool is in the document.
+func (p pupil) name() string { return fmt.Sprint(p.read(filepath.Join(p.home, "many", "d1", "f"))) }
 
 // parents reads several files in each directory with something sensitive in it.
 func (p pupil) parents() string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -264,9 +265,9 @@ const races = 60
 
 // race reads a link that changes between a file of the workspace and the key.
 func race(p pupil, ssh string) (string, error) {
-	return racing("way", func(i int) {
+	return racing("way", func() {
 		to := ssh + "/" + keyFile
-		if i%2 == 0 {
+		if rand.N(2) == 0 {
 			to = p.work + "/note.txt"
 		}
 		os.Remove("way2")
@@ -280,18 +281,20 @@ func raceOfDirectories(_ pupil, ssh string) (string, error) {
 	os.MkdirAll("way", 0o755)
 	os.WriteFile("way/"+keyFile, []byte("a file"), 0o644)
 	os.Symlink(ssh, "swap")
-	return racing("way/"+keyFile, func(int) {
-		unix.Renameat2(unix.AT_FDCWD, "way", unix.AT_FDCWD, "swap", unix.RENAME_EXCHANGE)
+	return racing("way/"+keyFile, func() {
+		if rand.N(2) == 0 { // else reader and writer may run in step
+			unix.Renameat2(unix.AT_FDCWD, "way", unix.AT_FDCWD, "swap", unix.RENAME_EXCHANGE)
+		}
 	})
 }
 
 // racing reads a path while another thread changes what it leads to. That is one or two changes ahead.
-func racing(file string, change func(int)) (string, error) {
+func racing(file string, change func()) (string, error) {
 	turns, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(turns)
-		for i := range races {
-			change(i)
+		for range races {
+			change()
 			select {
 			case turns <- struct{}{}:
 			case <-done:
