@@ -47,7 +47,7 @@ func isUnknown(host hostfs.Host, server string) bool {
 
 // forget removes what is kept of a server that is new since began, as mcp-jail rm does. The files of its package
 // stay until rm --unused: the user may try once more. So does a pin that was there before.
-func (l *lesson) forget(began time.Time) {
+func forget(l *lesson, began time.Time) {
 	all, err := stored.Look(l.host)
 	if err != nil {
 		return

@@ -166,7 +166,7 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	}
 	if l.result == nil {
 		if isNew {
-			l.forget(began)
+			forget(l, began)
 		}
 		if by != nil {
 			c.Errorf("interrupted before anything was learned")
