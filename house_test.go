@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix", "golang.org/x/text/unicode/norm"},
-	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords"},
+	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords", module + "policy/resolve/internal/coarse"},
 
 	"policy/config/internal/naming":      {module + "internal/show", module + "policy"},                           // and neither os nor syscall: see pure
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same
@@ -42,6 +42,8 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/gpu":        {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/places":     {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/shellwords": {},
+	"policy/resolve/internal/winpath":    {},
+	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "policy/resolve/internal/winpath"},
 
 	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
@@ -175,15 +177,17 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/selftest":        {"internal/attempt", "internal/features", "internal/plan", "internal/sandboxexec", "internal/seatbelt", "internal/spec", "internal/step"},
 	"confine/internal/seatbelt":        {},
+	"confine/internal/winjail":         {"internal/step"},
+	"confine/internal/winproof":        {"internal/features", "internal/selftest", "internal/step", "internal/winjail"},
 	"confine/internal/sandboxlog":      {},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
-	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
+	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec", "internal/winjail"},
 	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seatbelt", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
@@ -203,7 +207,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", module + "policy/statement", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", module + "policy/statement", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
@@ -214,7 +218,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "policy/resolve/internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

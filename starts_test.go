@@ -40,6 +40,8 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/internal/supervisor/exec_linux.go":  {"the program of a jail, from inside", "the server's, in its jail"},
 	"confine/internal/stub/process_linux.go":     {"the same", ""},
 	"confine/internal/selftest/launch.go":        {"the running program, in jails and as their control", "nothing"},
+	"confine/internal/winproof/run_windows.go":   {"the running program, in jobs and as their control", "everything: mcp-jail starts itself"},
+	"confine/internal/winproof/serve_windows.go": {"the same, from inside", "the same"},
 	"confine/internal/attempt/attempt.go":        {"programs of the system and of the self-test's own, inside of its jails and as their control", "PATH"},
 	"confine/internal/attempt/process.go":        {"the same", "the same"},
 	"confine/internal/jail/start_linux.go":       {"no program: it names the call in an error", ""},

@@ -66,7 +66,7 @@ var ErrGaps = plan.ErrGaps
 // Probe asks the kernel what it offers.
 func Probe() Features {
 	f := features.Probe()
-	if f.OS == "darwin" {
+	if f.OS == "darwin" || f.OS == "windows" {
 		f.SelfTest = proof().Feature()
 	}
 	return f

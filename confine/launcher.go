@@ -124,7 +124,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	if f.Supported && f.OS != "darwin" && f.FreshProc.Answer == features.Unknown {
+	if f.Supported && f.OS != "darwin" && f.OS != "windows" && f.FreshProc.Answer == features.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}

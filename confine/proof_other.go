@@ -1,4 +1,4 @@
-//go:build !darwin && !(linux && seatbelt)
+//go:build !darwin && !windows && !(linux && seatbelt)
 
 package confine
 

@@ -53,7 +53,14 @@ var ErrPlatform = errors.New("paths of this operating system are not supported")
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
 // *[GitConfigError], *[policy.ConflictError] and [policy.Problems].
 func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
-	if host.OS == "windows" || !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
+	if host.OS == "windows" {
+		return resolveCoarse(p, &host)
+	}
+	return resolveUnix(p, host)
+}
+
+func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
+	if !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
 		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", ErrPlatform, host.Home, host.Dir)
 	}
 	net, err := p.Normalize()

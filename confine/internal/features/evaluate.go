@@ -91,6 +91,8 @@ func (f Features) List() []NamedFeature {
 	switch f.OS {
 	case "darwin":
 		return []NamedFeature{{"seatbelt", f.Seatbelt}, {"self_test", f.SelfTest}}
+	case "windows":
+		return []NamedFeature{{"self_test", f.SelfTest}}
 	case "linux", "":
 	default:
 		return nil // there are no jails
@@ -118,6 +120,8 @@ func (f Features) System() string {
 		return "macOS " + f.Product + " (" + f.Build + ")"
 	case f.OS == "darwin":
 		return "macOS"
+	case f.OS == "windows":
+		return strings.TrimSpace("Windows " + f.Kernel)
 	}
 	return strings.TrimSpace(f.OS + " " + f.Kernel)
 }

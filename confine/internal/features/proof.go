@@ -1,14 +1,19 @@
 package features
 
-import "github.com/mcp-jail/mcp-jail/policy"
+import (
+	"slices"
+	"strconv"
 
-// Proof is what the self-test of a Mac found out about Seatbelt. The zero value is none: nothing
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Proof is what the self-test of a Mac found out about Seatbelt, and that of Windows about its jobs. The zero value is none: nothing
 // may be started.
 type Proof struct {
 	Made    bool          `json:"made"`              // the self-test ran to its end
 	Failed  []FailedProbe `json:"failed,omitempty"`  // each makes its axis a gap
 	Layered bool          `json:"layered,omitempty"` // exclusions must be written in the second form
-	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
+	Without []string      `json:"without,omitempty"` // optional operations that this system does not know, or steps of winjail that it refuses
 	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
 	Volume  uint64        `json:"-"`                 // the device of the cache directory, where it was made; 0: not known
 }
@@ -21,4 +26,23 @@ type FailedProbe struct {
 	What  string      `json:"what"`            // what does not hold
 	Got   string      `json:"got"`             // what happened in its place
 	Fix   string      `json:"fix,omitempty"`   // what the user can do, if that is known
+}
+
+// Lacks reports whether this system does not know, or refuses, something that is optional.
+func (p Proof) Lacks(what string) bool { return slices.Contains(p.Without, what) }
+
+// Feature returns what the self-test says about this machine, as one feature.
+func (p Proof) Feature() Feature {
+	const fix = "run mcp-jail doctor, which makes the self-test"
+	switch n := len(p.Failed); {
+	case !p.Made && p.Why != "":
+		return Undetermined("no result: " + p.Why)
+	case !p.Made:
+		return Undetermined("it has not run for this build of the system and this mcp-jail: " + fix)
+	case n > 0:
+		return Unavailable(strconv.Itoa(n)+" probes failed, the first of them "+p.Failed[0].ID+": "+p.Failed[0].What, "report this with the output of mcp-jail doctor")
+	case p.Layered:
+		return Available("passed, with exclusions in their second form")
+	}
+	return Available("passed")
 }

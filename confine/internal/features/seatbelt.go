@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 )
@@ -32,22 +31,6 @@ func seatbeltFeature(mode fs.FileMode, owner int, err error) Feature {
 		return Unavailable(SandboxExec+" can be written by others than its owner", fix)
 	}
 	return Available(SandboxExec)
-}
-
-// Feature returns what the self-test says about this Mac, as one feature.
-func (p Proof) Feature() Feature {
-	const fix = "run mcp-jail doctor, which makes the self-test"
-	switch n := len(p.Failed); {
-	case !p.Made && p.Why != "":
-		return Undetermined("no result: " + p.Why)
-	case !p.Made:
-		return Undetermined("it has not run for this build of macOS and this mcp-jail: " + fix)
-	case n > 0:
-		return Unavailable(strconv.Itoa(n)+" probes failed, the first of them "+p.Failed[0].ID+": "+p.Failed[0].What, "report this with the output of mcp-jail doctor")
-	case p.Layered:
-		return Available("passed, with exclusions in their second form")
-	}
-	return Available("passed")
 }
 
 // seatbeltTempDir returns the name for the TMPDIR of one jail, with 8 hex digits that are random.

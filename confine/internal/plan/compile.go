@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/bpf"
 )
@@ -46,8 +47,8 @@ func CompileWatched(p *policy.Profile, f features.Facts, watching Watching) *Pla
 		}
 		return c.plan
 	}
-	if f.OS == "darwin" {
-		compileSeatbelt(&c)
+	if compile := elsewhere[f.OS]; compile != nil {
+		compile(&c)
 		c.watched()
 		return c.plan
 	}
@@ -63,6 +64,16 @@ func CompileWatched(p *policy.Profile, f features.Facts, watching Watching) *Pla
 		c.watched()
 		return c.plan
 	}
+	compileNamespaces(&c)
+	return c.plan
+}
+
+// elsewhere has the compilers of the other systems with jails.
+var elsewhere = map[string]func(*compiler){"darwin": compileSeatbelt, "windows": compileWindows}
+
+// compileNamespaces compiles for a Linux with user namespaces.
+func compileNamespaces(c *compiler) {
+	p, f := c.plan.Profile, c.f
 	o := &c.plan.Spec
 	*o = spec.Spec{
 		HostPID: f.PID, Links: append(c.p.Links[:len(c.p.Links):len(c.p.Links)], c.linksOfEmptyHome()...), FreshProc: f.FreshProc.Answer == features.Yes,
@@ -86,13 +97,12 @@ func CompileWatched(p *policy.Profile, f features.Facts, watching Watching) *Pla
 		c.ownEnv(o)
 	}
 	o.MustFail = mustFail(p)
-	return c.plan
 }
 
 // ownProfile returns the profile without the entries and links that a jail on this host
 // replaces by files and directories of its own. p is not changed.
 func ownProfile(p *policy.Profile, f features.Facts) *policy.Profile {
-	hostNS := f.OS == "darwin" || f.UserNamespaces.Answer == features.No
+	hostNS := f.OS == "darwin" || f.OS == "windows" || f.UserNamespaces.Answer == features.No
 	gateway := !hostNS && grantedHosts(p.Net) != nil
 	if !hostNS && !gateway {
 		return p
@@ -313,7 +323,9 @@ type Plan struct {
 	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
 	// port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
-	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
+	// Windows says how a start on Windows confines the server; nil on other systems.
+	Windows *winjail.Input
+	Cgroup  cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
 // Axes returns the words that waive the gaps, or nil if a gap cannot be waived: their axes, and the word

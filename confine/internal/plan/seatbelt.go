@@ -247,12 +247,16 @@ func failedProbes(c *compiler) {
 	if !c.f.Proof.Made {
 		return
 	}
+	machine := "Mac"
+	if c.f.OS == "windows" {
+		machine = "machine"
+	}
 	for _, p := range c.f.Proof.Failed {
 		if needs, known := probeNeeds[p.ID]; known && !p.Fatal && !needs(c.p) {
 			continue
 		}
 		gap := Gap{
-			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this Mac: %s", p.ID, p.Got),
+			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this %s: %s", p.ID, machine, p.Got),
 			Fix: "report this with the output of mcp-jail doctor, which makes the self-test again",
 		}
 		if p.Fix != "" {
@@ -272,6 +276,8 @@ var probeNeeds = map[string]func(*policy.Profile) bool{
 	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
 	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
 	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
+	"W5":  func(p *policy.Profile) bool { return p.Limits.Processes > 0 },
+	"W6":  func(p *policy.Profile) bool { return p.Limits.MemoryMB > 0 },
 	"N6":  func(p *policy.Profile) bool { return len(requiredInbound(p)) > 0 },
 }
 

@@ -35,7 +35,7 @@ var featurePurposes = map[string]string{
 	"requests":           "of granted hosts: paths, methods, secrets",
 
 	"seatbelt":  "the sandbox of macOS, which decides about files, hosts and services",
-	"self_test": "shows on this Mac that Seatbelt holds what a jail promises",
+	"self_test": "shows on this machine that the system holds what a jail promises",
 }
 
 // withoutFeature says what holds all the same without an optional feature.

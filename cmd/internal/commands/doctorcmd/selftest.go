@@ -10,27 +10,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// selfTestText says what the self-test of a Mac found out: what failed first, and with all the other
+// selfTestText says what the self-test of a Mac or of Windows found out: what failed first, and with all the other
 // probes too. It is "" where there is no self-test.
 func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	switch {
 	case !t.Proof.Made && t.Proof.Why == "":
 		return ""
 	case !t.Proof.Made:
-		return c.Paint(terminal.Red, "the self-test of macOS's sandbox has no result, and no server starts:") + "\n" + show.Line(t.Proof.Why) + "\n"
+		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + show.Line(t.Proof.Why) + "\n"
 	}
 	var b strings.Builder
 	bad := len(t.Proof.Failed)
 	if bad == 0 {
-		b.WriteString(c.Paint(terminal.Green, "the self-test of macOS's sandbox has passed") + "\n")
+		b.WriteString(c.Paint(terminal.Green, "the self-test has passed") + "\n")
 	} else {
-		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test of macOS's sandbox have failed:", bad)))
+		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test have failed:", bad)))
 	}
 	shown := t.Proof.Failed[:0:0]
 	for _, f := range t.Proof.Failed {
 		if f.Fatal && !all {
 			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
-			if f.ID == "S1" {
+			if f.ID == "S1" || f.ID == "W1" {
 				break
 			}
 		}

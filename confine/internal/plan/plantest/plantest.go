@@ -44,3 +44,11 @@ func Mac() features.Facts {
 		TempDir: "/private/tmp/mj-501-0a1b2c3d", Seatbelt: features.Available("/usr/bin/sandbox-exec"), Proof: features.Proof{Made: true},
 	}
 }
+
+// Windows returns the facts of a Windows on which the self-test has passed.
+func Windows() features.Facts {
+	return features.Facts{
+		Features: features.Features{OS: "windows", Arch: "amd64"}, Supported: true, UID: -1, PID: 4711,
+		TempDir: `C:\t\mcp-jail-0a1b2c3d`, Proof: features.Proof{Made: true},
+	}
+}

@@ -1,0 +1,31 @@
+package resolve
+
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/coarse"
+)
+
+// resolveCoarse makes a profile for Windows, where nothing restricts files. It has a program and an
+// environment, and no entries.
+func resolveCoarse(p *policy.Policy, h *hostfs.Host) (*policy.Profile, []policy.Warning, error) {
+	net, err := p.Normalize()
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings := &warningList{}
+	for _, r := range p.Fs {
+		if err := coarse.CheckRule(r); err != nil {
+			return nil, warnings.list, &RuleError{Rule: r.Label(), Reason: err.Error()}
+		}
+		warnings.warn("not-enforced", r.Where, "the rule path = %q holds nothing: mcp-jail restricts no files on Windows", r.Path)
+	}
+	b := &resolver{facts: &facts{p: p, h: h, warnings: warnings}}
+	out := b.newProfile(net)
+	if err := coarse.Fill(p, h, out); err != nil {
+		return nil, warnings.list, err
+	}
+	// Every policy may write everywhere, and so none is listed with rules.
+	out.Reach = &policy.Reach{Writers: make([]policy.WriterRules, 1+len(p.Others))}
+	return out, warnings.list, nil
+}

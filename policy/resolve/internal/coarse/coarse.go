@@ -1,0 +1,188 @@
+// Package coarse makes what a profile for Windows has. Nothing restricts files there, so it is the program
+// and the environment. It is pure, and tests of every system run it.
+package coarse
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/winpath"
+)
+
+// maxShim is how much of a batch file is read. Those of npm are much shorter.
+const maxShim = 16 << 10
+
+// CheckRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take.
+func CheckRule(r policy.FsRule) error {
+	if !strings.HasPrefix(r.Path, `\`) && !strings.Contains(r.Path, ":") {
+		return nil
+	}
+	_, err := winpath.Clean(r.Path)
+	return err
+}
+
+// Fill sets the directories, the program and the environment of a profile.
+func Fill(p *policy.Policy, on *hostfs.Host, out *policy.Profile) (err error) {
+	h := &host{on}
+	dir := h.Dir
+	if p.Workspace != "" {
+		dir = p.Workspace
+	}
+	if out.Dir, err = winpath.Clean(dir); err != nil {
+		return &places.WorkspaceError{Workspace: dir, Reason: err.Error()}
+	}
+	out.Workspace = out.Dir
+	if out.Home, err = h.home(p); err != nil {
+		return err
+	}
+	if out.HomePrivate && (!p.Stateful || p.DiscardHome) {
+		// The only entry: the plan says that no call has a copy of its own.
+		out.Entries = []policy.Entry{{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Ephemeral: true}}
+	}
+	if err := h.program(p, out); err != nil {
+		return err
+	}
+	if p.Commands != nil {
+		out.Programs = []string{out.Program} // not resolved further: the plan has a gap for them
+	}
+	h.environment(p, out)
+	return nil
+}
+
+type host struct{ *hostfs.Host }
+
+// home returns the directory of the server's own, or the user's.
+func (h *host) home(p *policy.Policy) (string, error) {
+	if p.HomeReal {
+		return winpath.Clean(h.Home)
+	}
+	state, err := winpath.Clean(h.StateDir)
+	if err != nil {
+		return "", err
+	}
+	return winpath.Clean(state + `\servers\` + p.KeptName() + `\home`)
+}
+
+// searchPath returns the directories of PATH that are whole paths.
+func (h *host) searchPath() (dirs []string) {
+	for d := range strings.SplitSeq(h.lookup("PATH"), ";") {
+		d, err := winpath.Clean(strings.Trim(d, `"`))
+		if err == nil && !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// lookup returns the value of a variable of the host, whose names have no case.
+func (h *host) lookup(name string) string {
+	for _, v := range h.Environ {
+		if n, value, _ := strings.Cut(v, "="); strings.EqualFold(n, name) {
+			return value
+		}
+	}
+	return ""
+}
+
+func (h *host) program(p *policy.Policy, out *policy.Profile) error {
+	files := winpath.Files{
+		IsFile: func(path string) bool {
+			info, err := h.Lstat(path)
+			return err == nil && !info.Mode.IsDir()
+		},
+		Read: func(path string) (string, error) {
+			text, err := h.ReadHead(path, maxShim)
+			return string(text), err
+		},
+	}
+	dirs := h.searchPath()
+	found, err := files.Find(p.Command, out.Dir, dirs)
+	var script *winpath.ScriptError
+	switch {
+	case errors.Is(err, winpath.ErrNotFound):
+		e := &command.Error{Command: p.Command, Reason: "there is no such program"}
+		if !strings.ContainsAny(p.Command, `\/:`) {
+			e.Reason, e.Path = "not found", dirs
+		}
+		return e
+	case errors.As(err, &script):
+		return &command.Error{Command: p.Command, Reason: script.Path + " " + script.Why, Fix: script.Fix}
+	case err != nil:
+		return &command.Error{Command: p.Command, Reason: err.Error()}
+	}
+	out.Program = found.File
+	out.Argv = slices.Concat([]string{found.File}, found.Before, p.Arguments)
+	return nil
+}
+
+// minimal are the variables that programs of Windows need to start, and some that say no more than
+// what every program can ask the system. TEMP and TMP get another value when the server starts.
+var minimal = []string{
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATH", "PATHEXT", "TEMP", "TMP", "OS", "USERNAME", "LANG", "TZ",
+	"NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "PROCESSOR_IDENTIFIER", "PROCESSOR_LEVEL", "PROCESSOR_REVISION",
+	"PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432", "PROGRAMDATA", "ALLUSERSPROFILE",
+}
+
+// An environment is the environment of a server while it is built.
+type environment map[string]policy.Variable
+
+func (e environment) set(name, value, rule string, secret bool) {
+	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
+}
+
+// environment builds the variables of the server. Those about the user's directories lead into its own.
+func (h *host) environment(p *policy.Policy, out *policy.Profile) {
+	env := environment{}
+	withheld := map[string]bool{}
+	for _, v := range h.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		if name == "" { // of cmd.exe, for the working directory of each drive
+			continue
+		}
+		upper := strings.ToUpper(name)
+		rule, granted := policy.MatchEnv(p.Env, name)
+		if rule.Name == "" {
+			rule, granted = policy.MatchEnv(p.Env, upper)
+		}
+		always := slices.Contains(minimal, upper)
+		switch {
+		case upper == "PATH":
+			env.set(name, strings.Join(h.searchPath(), ";"), policy.MinimalEnvironment, false)
+		case granted && !always:
+			exact := strings.EqualFold(rule.Name, name)
+			env.set(name, value, rule.Label(), exact || policy.LooksLikeSecret(upper))
+		case always && (granted || rule.Name == "" || !strings.EqualFold(rule.Name, name)):
+			env.set(name, value, policy.MinimalEnvironment, false)
+		default:
+			withheld[name] = true
+		}
+	}
+	for _, v := range p.Packages.Env {
+		if name, value, ok := strings.Cut(v, "="); ok && !strings.EqualFold(name, "PATH") {
+			env.replace(withheld, name, value, policy.PackageEnvironment)
+		}
+	}
+	if out.HomePrivate {
+		for name, below := range map[string]string{"USERPROFILE": "", "HOME": "", "APPDATA": `\AppData\Roaming`, "LOCALAPPDATA": `\AppData\Local`} {
+			env.replace(withheld, name, out.Home+below, policy.MinimalEnvironment)
+		}
+		env.replace(withheld, "HOMEDRIVE", out.Home[:2], policy.MinimalEnvironment)
+		env.replace(withheld, "HOMEPATH", out.Home[2:], policy.MinimalEnvironment)
+	}
+	out.Env = slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
+	out.Withheld = slices.Sorted(maps.Keys(withheld))
+}
+
+// replace sets a variable in place of every one that differs only in case.
+func (e environment) replace(withheld map[string]bool, name, value, rule string) {
+	same := func(n string) bool { return strings.EqualFold(n, name) }
+	maps.DeleteFunc(e, func(n string, _ policy.Variable) bool { return same(n) })
+	maps.DeleteFunc(withheld, func(n string, _ bool) bool { return same(n) })
+	e.set(name, value, rule, false)
+}

@@ -1,0 +1,103 @@
+package coarse
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
+)
+
+// windows returns a host with some files, each with its text.
+func windows(files map[string]string) *hostfs.Host {
+	return &hostfs.Host{
+		OS: "windows", Home: `C:\Users\u`, Dir: `C:\work`, StateDir: `C:\Users\u\.local\state\mcp-jail`,
+		Environ: []string{`Path=C:\b;relative;;C:\b\;"C:\node";\\m\s`, `=C:=C:\work`, `SystemRoot=C:\Windows`, `Temp=C:\t`, `APPDATA=C:\Users\u\AppData\Roaming`, `UserProfile=C:\Users\u`, "Notes_Token=geheim", "AWS_KEY=x", "LANG=de"},
+		Lstat: func(p string) (hostfs.FileInfo, error) {
+			if _, ok := files[p]; !ok {
+				return hostfs.FileInfo{}, fs.ErrNotExist
+			}
+			return hostfs.FileInfo{}, nil
+		},
+		ReadHead: func(p string, n int) ([]byte, error) { return []byte(files[p][:min(n, len(files[p]))]), nil },
+	}
+}
+
+func fill(t *testing.T, p *policy.Policy, files map[string]string) (*policy.Profile, error) {
+	t.Helper()
+	out := &policy.Profile{HomePrivate: !p.HomeReal}
+	return out, Fill(p, windows(files), out)
+}
+
+func TestFill(t *testing.T) {
+	files := map[string]string{`C:\b\srv.exe`: "", `C:\node\node.exe`: "", `C:\b\bad.cmd`: "@calc %*"}
+	out, err := fill(t, &policy.Policy{Server: "notes", Command: "srv", Arguments: []string{"a b", `q"`}}, files)
+	if err != nil || out.Program != `C:\b\srv.exe` || !slices.Equal(out.Argv, []string{`C:\b\srv.exe`, "a b", `q"`}) || out.Dir != `C:\work` || out.Home != `C:\Users\u\.local\state\mcp-jail\servers\notes\home` || out.Programs != nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if out, err = fill(t, &policy.Policy{Command: "srv", Commands: []policy.CommandRule{}}, files); err != nil || out.Programs == nil {
+		t.Errorf("a policy with command rules: %+v, %v", out, err)
+	}
+	if out, err = fill(t, &policy.Policy{Command: "srv", HomeReal: true, Workspace: "d:/x"}, files); err != nil || out.Home != `C:\Users\u` || out.Dir != `D:\x` {
+		t.Errorf("%+v, %v", out, err)
+	}
+	for stateful, want := range map[bool]int{false: 1, true: 0} {
+		if out, err = fill(t, &policy.Policy{Command: "srv", Stateful: stateful}, files); err != nil || len(out.Entries) != want {
+			t.Errorf("stateful %t: %+v, %v", stateful, out.Entries, err)
+		}
+	}
+	var ce *command.Error
+	for name, want := range map[string]string{"bad": "batch file", "none": "not found", `C:\none`: "no such program", `C:\b\srv.exe:s`: "stream"} {
+		if _, err := fill(t, &policy.Policy{Command: name}, files); !errors.As(err, &ce) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var we *places.WorkspaceError
+	if _, err := fill(t, &policy.Policy{Command: "srv", Workspace: `\\m\s`}, files); !errors.As(err, &we) {
+		t.Error(err)
+	}
+}
+
+// TestEnvironment: a server gets the minimal variables, those of its rules, and directories of its own;
+// names have no case.
+func TestEnvironment(t *testing.T) {
+	files := map[string]string{`C:\b\srv.exe`: ""}
+	text := func(p *policy.Policy) (env, withheld string) {
+		out, err := fill(t, p, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range out.Env {
+			if !strings.HasPrefix(v.Name, "HOME") || v.Name == "HOME" {
+				env += v.Name + "=" + strings.ReplaceAll(v.Value, out.Home, "~") + " "
+			}
+		}
+		return env, strings.Join(out.Withheld, " ")
+	}
+	const own = `APPDATA=~\AppData\Roaming HOME=~ LANG=de LOCALAPPDATA=~\AppData\Local `
+	const rest = `Path=C:\b;C:\node SystemRoot=C:\Windows Temp=C:\t USERPROFILE=~ `
+	env, withheld := text(&policy.Policy{Server: "s", Command: "srv"})
+	if env != own+rest || withheld != "AWS_KEY Notes_Token" {
+		t.Errorf("%s\n%s", env, withheld)
+	}
+	env, withheld = text(&policy.Policy{Server: "s", Command: "srv", Env: []policy.EnvRule{{Name: "NOTES_TOKEN", Read: true}, {Name: "LANG"}}})
+	if env != strings.Replace(own, "LANG=de ", "", 1)+"Notes_Token=geheim "+rest || withheld != "AWS_KEY LANG" {
+		t.Errorf("with rules: %s\n%s", env, withheld)
+	}
+	if env, _ = text(&policy.Policy{Server: "s", Command: "srv", HomeReal: true}); strings.Contains(env, "USERPROFILE") {
+		t.Errorf("the user's own HOME: %s", env)
+	}
+}
+
+func TestCheckRule(t *testing.T) {
+	for p, refused := range map[string]bool{"src": false, "~/notes": false, `C:\x`: false, `\\m\s`: true, `C:\x:s`: true, "a:s": true, `C:\NUL`: true} {
+		if err := CheckRule(policy.FsRule{Path: p}); (err != nil) != refused {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}
