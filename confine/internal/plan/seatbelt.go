@@ -276,8 +276,6 @@ var probeNeeds = map[string]func(*policy.Profile) bool{
 	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
 	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
 	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
-	"W5":  func(p *policy.Profile) bool { return p.Limits.Processes > 0 },
-	"W6":  func(p *policy.Profile) bool { return p.Limits.MemoryMB > 0 },
 	"N6":  func(p *policy.Profile) bool { return len(requiredInbound(p)) > 0 },
 }
 
