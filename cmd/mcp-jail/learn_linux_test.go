@@ -11,43 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	shake "github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// A lessonOf is a server from which a policy is learned with a drive of testdata/learn.
-type lessonOf struct {
-	name string // of the drive, too
-	need string
-	argv func(w *world) []string
-	env  []string // NAME=VALUE, handed over by --env
-	long bool     // not in make test
-	want []string // in the policy
-}
-
-var lessonsOf = []lessonOf{
-	{name: "every-kind", argv: func(w *world) []string { return []string{filepath.Join(w.base, "bin", "notes-server")} },
-		env:  []string{"LEARNED_TOKEN=abc"},
-		want: []string{`{ path = "papers/plan.md", read = true }`, `{ path = "~/notes.txt", read = true }`, `{ path = "out", read = true, create = true`, `{ host = "api.example.test"`, `{ name = "LEARNED_TOKEN", read = true }, # you named it`, "git = { args = [[\"--version\"]] }", "wanted by read"}},
-	{name: "filesystem", need: "npm", argv: func(w *world) []string { return []string{"node", server(filesystem), w.work} },
-		want: []string{`{ path = ".", read = true }`, `{ path = "out"`}},
-	{name: "filesystem-2025-3-28", need: "npm", long: true, argv: func(w *world) []string { return []string{"node", server(oldFilesystem), w.work} },
-		want: []string{`{ path = "papers", read = true }`, `{ path = "out"`}},
-	{name: "memory", need: "npm", long: true, env: []string{"MEMORY_FILE_PATH=WORK/out/memory.json"}, argv: func(*world) []string { return []string{"node", server(memory)} },
-		want: []string{`{ path = "out`, `{ name = "MEMORY_FILE_PATH", read = true }`}},
-	{name: "everything", need: "npm", long: true, env: []string{"LEARNED_TOKEN=abc"}, argv: func(*world) []string { return []string{"node", server(everything), "stdio"} },
-		want: []string{`{ name = "LEARNED_TOKEN", read = true }`}},
-	{name: "thinking", need: "npm", long: true, argv: func(*world) []string { return []string{"node", server(thinking)} }},
-	{name: "github", need: "npm", long: true, argv: func(*world) []string { return []string{"node", server("@modelcontextprotocol/server-github")} },
-		want: []string{`{ host = "api.github.com"`}},
-	{name: "obsidian", need: "presets", long: true, argv: func(w *world) []string {
-		return []string{"node", filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", "mcp-obsidian", "dist", "index.js"), filepath.Join(w.work, "papers")}
-	}, want: []string{`{ path = "papers`}},
-}
-
-// TestLearn: the policy that is learned from a server gives the same answers, each line of it is needed, and it
+// TestLearn: the policy that is learned from a server lets its tools work, each line of it is needed, and it
 // grants nothing sensitive. The lesson leaves nothing.
 func TestLearn(t *testing.T) {
 	t.Parallel()
@@ -65,19 +36,40 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-func (l lessonOf) test(t *testing.T) {
+// world makes the world of a lesson, with what stands for its hosts.
+func (l lessonOf) world(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t)
+	if l.hosts != nil {
+		net := newHosts(t, w, l.token, slices.Clone(l.hosts))
+		w.env = append(w.env, "NODE_EXTRA_CA_CERTS="+net.authority()) // which counts for granted hosts without a rule
+		for _, host := range l.hosts {
+			net.answers(t, host, testkit.ReadFile(t, filepath.Join("testdata", "learn", host+".json")))
+		}
+	}
 	w.copySelf(t, "notes-server")
 	w.plant(t, w.work, map[string]string{"papers/plan.md": "a plan\n", "papers/other.md": "other\n", "out/": "", ".env": "PLANTED=env-secret\n", "tmp.txt": "x"})
 	w.plant(t, w.base, map[string]string{"tmp/": ""})
 	w.env = append(w.env, "TMPDIR="+filepath.Join(w.base, "tmp"))
+	for _, v := range l.env {
+		w.env = append(w.env, strings.ReplaceAll(v, "WORK", w.work))
+	}
+	if l.before != nil {
+		l.before(t, w)
+	}
+	return w
+}
+
+func (l lessonOf) test(t *testing.T) {
+	w := l.world(t)
 	driveFile := w.lessonDrive(t, l)
 	args := []string{"learn", "--name", "pupil", "--drive", driveFile}
 	for _, v := range l.env {
-		v = strings.ReplaceAll(v, "WORK", w.work)
-		w.env = append(w.env, v)
 		name, _, _ := strings.Cut(v, "=")
 		args = append(args, "--env", name)
+	}
+	for _, host := range l.hosts {
+		args = append(args, "--net", host)
 	}
 	home, work := snapshot(t, w.home), snapshot(t, w.work)
 	cmd := w.mcpJail(append(append(args, "--"), l.argv(w)...)...)
@@ -92,7 +84,7 @@ func (l lessonOf) test(t *testing.T) {
 		}
 	}
 	w.sameAsBefore(t, home, work)
-	w.lessonHolds(t, policy, driveFile)
+	l.holds(t, w, policy, driveFile)
 	w.lessonHides(t, policy)
 	w.sameAsBefore(t, home, work)
 }
@@ -100,8 +92,7 @@ func (l lessonOf) test(t *testing.T) {
 // lessonDrive writes the drive of a lesson with the paths of the world.
 func (w *world) lessonDrive(t *testing.T, l lessonOf) string {
 	t.Helper()
-	name := strings.TrimSuffix(l.name, "-2025-3-28")
-	text := testkit.ReadFile(t, filepath.Join("testdata", "learn", name+".jsonl"))
+	text := testkit.ReadFile(t, filepath.Join("testdata", "learn", l.name+".jsonl"))
 	file := filepath.Join(w.base, "drive.jsonl")
 	must(t, os.WriteFile(file, []byte(strings.NewReplacer("WORK", w.work, "HOME", w.home).Replace(text)), 0o644))
 	return file
@@ -134,34 +125,94 @@ func (w *world) sameAsBefore(t *testing.T, home, work map[string]string) {
 }
 
 // ruleLine is a line of a learned policy that is a rule.
-var ruleLine = regexp.MustCompile(`^(?:  \{ (?:path|name) = |[^ #\[][^=]* = \{)`)
+var ruleLine = regexp.MustCompile(`^(?:  \{ (path|name|host) = |([^ #\[][^=]*) = \{)`)
 
-// lessonHolds tests that the answers under the policy are those of a session that is watched, and other ones
-// without any line of it. No host is reached.
-func (w *world) lessonHolds(t *testing.T, policy, driveFile string) {
+// kindOf returns the kind of rule that a line of a learned policy is, or "".
+func kindOf(line string) string {
+	m := ruleLine.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return ""
+	case m[2] != "":
+		return "command"
+	}
+	return map[string]string{"path": "fs", "name": "env", "host": "net"}[m[1]]
+}
+
+// holds tests that under the policy no call fails that the lesson expects to work, that the answers are those of
+// a session that is watched, and that they are other ones without any line of it.
+func (l lessonOf) holds(t *testing.T, w *world, policy, driveFile string) {
 	t.Helper()
 	lines := strings.SplitAfter(policy, "\n")
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "  { host = ") }) // the network is closed
-	policy = strings.Join(lines, "")
-	expected := drive.Expected{First: w.driven(t, policy, driveFile, "policy"), Again: w.driven(t, policy, driveFile, "policy")}
-	watched := w.driven(t, policy, driveFile, "none")
-	if different := expected.Compare(watched); len(different) > 0 {
-		t.Errorf("with open reads: %v", different)
+	if l.hosts == nil { // the network is closed
+		lines = slices.DeleteFunc(lines, func(line string) bool { return kindOf(line) == "net" })
 	}
+	under := func(lines []string) *drive.Played {
+		return w.driven(t, strings.Join(lines, ""), driveFile, l.learns("policy")...)
+	}
+	expected := drive.Expected{First: under(lines)}
+	if l.clock {
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	}
+	expected.Again = under(lines)
+	watched := w.driven(t, strings.Join(lines, ""), driveFile, l.learns("none")...)
+	if different := expected.Compare(watched); len(different) > 0 {
+		t.Errorf("watched: %v", different)
+	}
+	l.works(t, expected.First)
+	kinds := map[string]int{}
 	for i, line := range lines {
-		if !ruleLine.MatchString(line) {
+		kind := kindOf(line)
+		if kind == "" {
 			continue
 		}
-		without := strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "")
-		if len(expected.Compare(w.driven(t, without, driveFile, "policy"))) == 0 {
+		kinds[kind]++
+		if len(expected.Compare(under(slices.Concat(lines[:i], lines[i+1:])))) == 0 {
 			t.Errorf("no answer is another one without %sin\n%s", line, policy)
+		}
+	}
+	if got := strings.TrimPrefix(fmt.Sprint(kinds), "map"); got != l.rules {
+		t.Errorf("the rules that were left out are %s, want %s in\n%s", got, l.rules, policy)
+	}
+}
+
+// learns returns the flags of a session that the test watches.
+func (l lessonOf) learns(how string) (flags []string) {
+	if l.hosts == nil {
+		return []string{"--discard", "true", "--learn", how}
+	}
+	if how == "policy" {
+		return nil // a session as a client has it: the policy alone opens hosts
+	}
+	for _, host := range l.hosts {
+		flags = append(flags, "--learn", host)
+	}
+	return append(flags, "--discard", "true")
+}
+
+// works tests the answers of the tools: none failed but where the lesson says so, and they say what they should.
+func (l lessonOf) works(t *testing.T, played *drive.Played) {
+	t.Helper()
+	var all strings.Builder
+	failed := 0
+	for _, a := range played.Answers {
+		all.Write(a.Result)
+		if a.Failed() {
+			failed++
+		}
+	}
+	if failed != l.fails || played.Broken != nil {
+		t.Errorf("%d calls failed, want %d; %v\n%s", failed, l.fails, played.Broken, &all)
+	}
+	for _, says := range l.says {
+		if !strings.Contains(all.String(), says) {
+			t.Errorf("no answer says %q:\n%s", says, &all)
 		}
 	}
 }
 
-// driven sends the drive to the server under a policy in a session that is watched. What the server
-// writes is thrown away.
-func (w *world) driven(t *testing.T, policy, driveFile, learns string) *drive.Played {
+// driven sends the drive to the server under a policy, in a session with these flags.
+func (w *world) driven(t *testing.T, policy, driveFile string, flags ...string) *drive.Played {
 	t.Helper()
 	file := filepath.Join(w.base, "policy.toml")
 	must(t, os.WriteFile(file, []byte(policy), 0o644))
@@ -170,7 +221,7 @@ func (w *world) driven(t *testing.T, policy, driveFile, learns string) *drive.Pl
 	defer from.Close()
 	requests, err := drive.Read(from, "drive")
 	must(t, err)
-	cmd := w.jail("--config", file, "--discard", "true", "--learn", learns, "pupil")
+	cmd := w.jail(slices.Concat([]string{"--config", file}, flags, []string{"pupil"})...)
 	in, err := cmd.StdinPipe()
 	must(t, err)
 	out, err := cmd.StdoutPipe()
@@ -201,16 +252,20 @@ func (w *world) lessonHides(t *testing.T, policy string) {
 	fs, _, _ := strings.Cut(policy, "\n[servers.pupil.access.commands]") // any program, to look around
 	file := filepath.Join(w.base, "policy.toml")
 	must(t, os.WriteFile(file, []byte(fs), 0o644))
-	look := func(what string) string {
-		cmd := w.mcpJail("shell", "--config", file, "pupil", "--", "/bin/sh", "-c", what)
-		out, err := cmd.CombinedOutput()
-		if _, exited := err.(*exec.ExitError); err != nil && !exited {
-			t.Fatal(err)
-		}
-		return string(out)
+	look := []string{"/bin/sh", "-c", fmt.Sprintf("cat %s/.ssh/id_ed25519 %s/.env; test -e %s/.ssh && echo .ssh is there; echo looked", w.home, w.work, w.home)}
+	outside, err := w.plain(look...).CombinedOutput()
+	must(t, err)
+	cmd := w.mcpJail(append([]string{"shell", "--config", file, "pupil", "--"}, look...)...)
+	inside, err := cmd.CombinedOutput()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
 	}
-	seen := look(fmt.Sprintf("cat %s/.ssh/id_ed25519 %s/.env; test -e %s/.ssh && echo .ssh is there; echo looked", w.home, w.work, w.home))
-	if !strings.Contains(seen, "looked") || strings.Contains(seen, "a private key") || strings.Contains(seen, "env-secret") || strings.Contains(seen, ".ssh is there") {
-		t.Errorf("in the jail: %s", seen)
+	for _, secret := range []string{"a private key", "env-secret", ".ssh is there"} {
+		if strings.Contains(string(inside), secret) || !strings.Contains(string(outside), secret) {
+			t.Errorf("%s: in the jail %s\noutside %s", secret, inside, outside)
+		}
+	}
+	if !strings.Contains(string(inside), "looked") {
+		t.Errorf("in the jail: %s", inside)
 	}
 }

@@ -1,10 +1,12 @@
 package learncmd
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 )
 
@@ -34,6 +36,32 @@ func TestFailure(t *testing.T) {
 	} {
 		if got := failure(c.err, c.said).Error(); got != c.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestWithLater: what two quick sessions have in common and a later one does not is no difference. A part that is
+// always the same is one, whatever the later session says.
+func TestWithLater(t *testing.T) {
+	said := func(text string) *drive.Played {
+		raw, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &drive.Played{Answers: []drive.Answer{{Request: drive.Call("commit", json.RawMessage("{}")), Result: raw}}}
+	}
+	for _, c := range []struct {
+		name, first, again, later, got string
+		differs                        bool
+	}{
+		{"the two were in one second", "commit 6b5e68e made", "commit 6b5e68e made", "commit 5b67702 made", "commit 99c0ffe made", false},
+		{"and it failed", "commit 6b5e68e made", "commit 6b5e68e made", "commit 5b67702 made", "commit 99c0ffe refused", true},
+		{"it is always the same", "commit 6b5e68e made", "commit 6b5e68e made", "commit 6b5e68e made", "commit 99c0ffe made", true},
+		{"the later one says no more", "commit 6b5e68e made", "commit 5b67702 made", "commit 6b5e68e made", "commit 99c0ffe refused", true},
+	} {
+		e := withLater(drive.Expected{First: said(c.first), Again: said(c.again)}, said(c.later), said(c.got))
+		if got := e.Compare(said(c.got)); len(got) > 0 != c.differs {
+			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
 }
