@@ -123,6 +123,15 @@ const (
 // Learns reports whether the session watches the server to learn its policy.
 func (f *WatchFlags) Learns() bool { return f != nil && f.Learn != nil }
 
+// FromEntry returns the values of --learn in a client's entry. A session of mcp-jail learn itself has none: it throws
+// away what the server writes.
+func (f *WatchFlags) FromEntry() []string {
+	if !f.Learns() || f.Discards() {
+		return nil
+	}
+	return f.Learn
+}
+
 // Discards reports whether everything that the server writes is thrown away.
 func (f *WatchFlags) Discards() bool { return f != nil && f.Discard == "true" }
 

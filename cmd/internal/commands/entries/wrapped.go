@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -193,6 +194,9 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
+	}
+	if flags.Learn != nil { // the policy is shown that the server has afterwards
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "learning", Message: LearningText(w.Entry.Server, flags.Learn), Where: t.Policy.Where})
 	}
 	return t, nil
 }

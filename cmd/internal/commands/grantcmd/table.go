@@ -50,9 +50,10 @@ func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, 
 		same := func(p place) bool { return p.table != nil && p.table.Path == t.Path }
 		if i := slices.IndexFunc(a.jailed, same); i >= 0 {
 			a.jailed[i].starters = append(a.jailed[i].starters, of...)
+			a.jailed[i].learns = append(a.jailed[i].learns, run.Learn...)
 			continue
 		}
-		a.jailed = append(a.jailed, place{table: t, kept: server, dir: t.Dir(), starters: of})
+		a.jailed = append(a.jailed, place{table: t, kept: server, dir: t.Dir(), starters: of, learns: run.Learn})
 	}
 	return err
 }
@@ -162,6 +163,7 @@ func (g *grantCmd) editOf(p *plan, wanted []granting.Flag) (e *table.Edit, err e
 
 // writeTable shows the difference, asks and writes the file of a table.
 func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *table.Edit) error {
+	g.noteLearning(p)
 	was := p.was
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
 	for _, line := range p.lines {
