@@ -20,6 +20,9 @@ type UnknownError struct{ Name, Near string }
 
 func (e *UnknownError) Error() string {
 	msg := fmt.Sprintf("there is no preset %q", e.Name)
+	if strings.HasSuffix(e.Name, ".toml") {
+		return msg + ": a file is no preset that a start reads. To give its policy to a server: mcp-jail preset --apply FILE SERVER"
+	}
 	if e.Near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", e.Near)
 	}

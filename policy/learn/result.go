@@ -13,6 +13,7 @@ import (
 // A Result is a learned policy, with what it leaves out.
 type Result struct {
 	Name      string // of the server
+	From      string // whose rules these are, for the first comment; "" for those of a lesson
 	Command   string
 	Arguments []string
 	Workspace string // of a server with tables for its tools; "" leaves it out

@@ -12,7 +12,11 @@ import (
 // it, as comments.
 func (r *Result) TOML() []byte {
 	var w writer
-	w.line("# Learned by mcp-jail: it %s.", r.Verdict())
+	if r.From == "" {
+		w.line("# Learned by mcp-jail: it %s.", r.Verdict())
+	} else {
+		w.line("# From %s: it %s.", r.From, r.Verdict())
+	}
 	if r.Why != "" {
 		if r.Stateful {
 			w.line("# One process serves all calls: %s.", sentence(r.Why))

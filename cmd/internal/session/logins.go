@@ -50,7 +50,7 @@ func FindLogins(t *Target) Logins {
 		}
 		p = named
 	}
-	patterns := p.LoginFiles(entryOf(p, argv, t.Host))
+	patterns := p.LoginFiles(EntryOf(p, argv, t.Host))
 	if patterns == nil || t.Policy.HomeReal {
 		return l
 	}

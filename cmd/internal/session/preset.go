@@ -93,7 +93,7 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		}
 		return nil, err
 	}
-	applied := p.For(entryOf(p, append([]string{s.Command}, s.Arguments...), host))
+	applied := p.For(EntryOf(p, append([]string{s.Command}, s.Arguments...), host))
 	f := &FittedPreset{Server: applied.Server}
 	warn := func(text string) {
 		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": " + text, Where: s.PresetWhere})
@@ -170,7 +170,7 @@ func findInJail(t *Target) (j inJail) {
 	if err != nil {
 		return j
 	}
-	applied := p.For(entryOf(p, t.given, t.Host))
+	applied := p.For(EntryOf(p, t.given, t.Host))
 	j.args = applied.Args
 	for _, name := range slices.Sorted(maps.Keys(applied.Env)) {
 		j.env = append(j.env, name+"="+applied.Env[name])
@@ -194,10 +194,10 @@ func (t *Target) Preset() string {
 	return ""
 }
 
-// entryOf returns the command line and the variables of the host as a preset needs them. It
+// EntryOf returns the command line and the variables of the host as a preset needs them. It
 // leaves out variables that the preset does not name, and those without a value.
-func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
-	words, set := serverWords(argv)
+func EntryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
+	words, set := ServerWords(argv)
 	e := presets.Entry{Args: words, Env: map[string]string{}, Glob: hostfs.Glob(host.Home), Home: host.Home}
 	for _, v := range p.Variables {
 		value, _ := host.Getenv(v.Name)
@@ -287,11 +287,11 @@ func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 	return env
 }
 
-// serverWords returns the words of a command line that the server itself gets, and the variables
+// ServerWords returns the words of a command line that the server itself gets, and the variables
 // that the line sets. The words are those after the package of a launcher, after the script of
 // an interpreter, or after the program. If this is not certain, it returns none, because a
 // preset makes rules of the words.
-func serverWords(argv []string) (words []string, set []runline.Assignment) {
+func ServerWords(argv []string) (words []string, set []runline.Assignment) {
 	line, err := runline.Parse(argv)
 	var elsewhere *runline.ElsewhereError
 	switch {

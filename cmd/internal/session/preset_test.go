@@ -36,7 +36,7 @@ func TestServerWords(t *testing.T) {
 		"docker run -i --rm ghcr.io/github/github-mcp-server -x /etc": "",
 		"": "",
 	} {
-		words, set := serverWords(strings.Fields(line))
+		words, set := ServerWords(strings.Fields(line))
 		for _, a := range set {
 			words = append(words, a.Name)
 		}

@@ -76,8 +76,11 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	words := func(words []string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
+	if f.Value == "FILE" {
+		return nil
+	}
 	switch f.Name {
-	case "config", "read", "write", "execute", "deny", "log-file", "access", "drive":
+	case "read", "write", "execute", "deny":
 		return nil
 	case "workspace", "project":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)

@@ -15,6 +15,7 @@
 //   - report.go writes what came of it, calls.go what no call told of.
 //   - given.go finds mistakes in what is given, and forgets a new server from which nothing was learned.
 //   - sessions.go has the sessions of the user's client watched, and takes what was observed there.
+//   - preset.go writes the policy as a preset, and adopt.go takes a preset of another.
 //   - apply.go and place.go put the policy where that of the server lives.
 package learncmd
 
@@ -54,8 +55,10 @@ type learnCmd struct {
 	budget   time.Duration
 	format   string
 	verbose  bool
+	verb     string // the command, for advice; "" for learn
 	yes      bool
 	applies  bool
+	preset   string // the file that gets the policy as a preset
 	wraps    bool
 	unwraps  bool
 	requests []drive.Request // of driveBy; nil for a probe
@@ -86,15 +89,18 @@ there the server reads only what its policy grants. Variables are handed over by
 
 The policy goes to stdout, and what is said about it to stderr. With --apply it goes where
 the policy of the server lives, as with mcp-jail grant: the table in the configuration. An
-entry that has flags, or no jail yet, becomes one that starts this table. Tools that were not called
+entry that has flags, or no jail yet, becomes one that starts this table. With --preset FILE it
+becomes a file for others, who use it by mcp-jail preset --apply FILE. Tools that were not called
 are named: what they would need is not guessed.
 
-Exit status 0: the policy gives the same answers; 1: it does not, or the server failed;
+Exit status 0: the policy gives the same answers; 1: it does not (--preset writes it all
+the same, and the file says so), or the server failed;
 2: a mistake on the command line; 3: this host cannot hold a server that is watched.`
 	cmd.Example = `    mcp-jail learn memory
     mcp-jail learn -- npx -y @modelcontextprotocol/server-filesystem ~/notes
     mcp-jail learn --drive requests.jsonl notes
     mcp-jail learn --apply memory
+    mcp-jail learn --preset weather.toml -- npx -y weather-mcp
     mcp-jail learn --net api.github.com --env GITHUB_TOKEN github > learned.toml`
 	k.addFlags(cmd)
 	return cmd
@@ -109,6 +115,7 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 		cmdline.Flag{Name: "env", Value: "NAME", Many: &k.env, Usage: "Hand this variable of yours to the server. Repeatable."},
 		cmdline.Flag{Name: "workspace", Value: "DIR", One: &k.flags.Workspace, Usage: "The workspace of a command after --. Default: the working directory."},
 		cmdline.Flag{Name: "name", Value: "NAME", One: &k.flags.Name, Usage: "The name of a server that is given after --. Default: derived from the command."},
+		cmdline.Flag{Name: "preset", Value: "FILE", One: &k.preset, Usage: "Write the policy as a preset that others can use (mcp-jail preset --apply), without names of this machine: NAME.toml."},
 		cli.FormatFlag(&k.format))
 	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Repeatable."}, cobra.NoFileCompletions)
 	cmd.Flags().BoolVar(&k.probe, "probe", false, "Call the tools that say that they only read, with arguments from their schemas. This is the default.")
@@ -129,7 +136,7 @@ func (k *learnCmd) addFlags(cmd *cobra.Command) {
 
 // Run learns, and writes the policy.
 func (k *learnCmd) Run(c terminal.Console) error {
-	if err := cmp.Or(k.check(), k.appliable(c)); err != nil {
+	if err := cmp.Or(k.check(), k.appliable(c), k.checkPreset(c)); err != nil {
 		return err
 	}
 	if k.wraps || k.unwraps {
@@ -177,12 +184,10 @@ func (k *learnCmd) Run(c terminal.Console) error {
 		}
 		return err
 	}
-	if err := l.report(err); !k.applies {
-		return err
-	}
-	stop(nil) // a signal is for the question now
+	err = l.report(err)
+	stop(nil) // a signal is for a question now
 	signal.Stop(interrupted)
-	return l.apply()
+	return place(l, err)
 }
 
 // limit returns a context that ends with the budget, or with a signal.
@@ -251,7 +256,7 @@ func (k *learnCmd) asks() bool { return slices.Contains(k.net, cmdline.LearnAsk)
 // choose finds the server of a client or of the configuration, or takes the command after --.
 func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 	if !k.command.Given {
-		k.Verb = "learn"
+		k.Verb = cmp.Or(k.verb, "learn")
 		t, err := k.Choose(c)
 		if err == nil {
 			t.Argv = unwatched(t.Argv)
