@@ -39,3 +39,16 @@ func (p *Prepared) Limit(limits policy.Limits) {
 
 // IsSupervised reports whether the supervisor runs.
 func (p *Process) IsSupervised() bool { return p.isSupervised() }
+
+// NewPool is Launcher.NewPool also on a small host.
+func NewPool(l Launcher) *PreparedPool { return l.newPool() }
+
+// PIDs returns the process IDs of the supervisor processes, or 0 for one that is being started.
+func (s *PreparedPool) PIDs() (pids []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.ready {
+		pids = append(pids, p.PID())
+	}
+	return pids
+}

@@ -24,8 +24,9 @@ type Launcher struct {
 	// RunSupervisor first thing in main. "" is the running program.
 	SupervisorPath string
 	// Prepared is a supervisor process that Prepare started ahead. The first Start uses it;
-	// a later one starts its own. nil is none.
+	// a later one takes one of Pool, or starts its own. nil is none.
 	Prepared *Prepared
+	Pool     *PreparedPool
 	// Umask is the program's file mode creation mask; nil is that of the calling program.
 	// Directories that Start makes (the private HOME) get the mask of the calling program,
 	// because a mask that takes rights from the owner would make them unusable.

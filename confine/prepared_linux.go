@@ -99,6 +99,11 @@ func (l Launcher) claim(hostNS bool) *Prepared {
 	if s := l.Prepared.claim(kind); s != nil {
 		return s
 	}
+	if !hostNS {
+		if s := l.Pool.take(); s != nil {
+			return s
+		}
+	}
 	return l.spawn(kind)
 }
 

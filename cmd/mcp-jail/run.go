@@ -64,6 +64,10 @@ func run(args []string, c terminal.Console) confine.Exit {
 		return refuse(c, t, flags.Server, err)
 	}
 	defer watching.Close()
+	if !t.Policy.Stateful {
+		launcher.Pool = launcher.NewPool()
+		defer launcher.Pool.Close()
+	}
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
@@ -73,7 +77,9 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Refused, session.Lost = record.Save, record.Refused, record.LastError
 	if !t.Policy.Stateful {
-		return lifecycle.RunStateless(context.Background(), session, followed.StatelessOptions())
+		options := followed.StatelessOptions()
+		options.Prepare = launcher.Pool.Keep
+		return lifecycle.RunStateless(context.Background(), session, options)
 	}
 	exit, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {

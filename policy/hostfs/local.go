@@ -30,6 +30,7 @@ func LocalHostOf(home string, places []string) (Host, error) {
 		Lstat:    lstat,
 		Readlink: os.Readlink,
 		ReadDir:  readDir,
+		DirState: dirState,
 		ReadHead: readHead,
 		SameName: sameName,
 		OS:       runtime.GOOS,
@@ -101,7 +102,13 @@ func readHead(path string, n int) ([]byte, error) {
 	} else if !info.Mode.IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
-	buf := make([]byte, n)
-	n, err := readStart(path, buf)
-	return buf[:n], err
+	// Most files are short, and n may be a megabyte.
+	buf := make([]byte, min(n, 4<<10))
+	for {
+		got, err := readStart(path, buf)
+		if err != nil || got < len(buf) || got == n {
+			return buf[:got], err
+		}
+		buf = make([]byte, min(n, 16*len(buf)))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io/fs"
+	"path"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +20,8 @@ type Recording struct {
 
 	mu        sync.Mutex
 	questions []question
+	dirs      []recordedDir
+	dirAt     map[string]int // path: index in dirs, or -1 if the state of the directory is not certain
 }
 
 // A question is one call of the host. A call that was made twice is recorded twice.
@@ -26,6 +29,12 @@ type question struct {
 	ask    func(*Host, string) uint64
 	path   string
 	answer uint64
+	dir    int // index in dirs: as long as the state of this directory is the same, so is the answer. Or -1
+}
+
+type recordedDir struct {
+	path  string
+	state DirState
 }
 
 // answers is the seed of the digests. It is random, so no process can prepare two answers
@@ -35,12 +44,23 @@ var answers = maphash.MakeSeed()
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
 // ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
-	r.host, r.questions = h, nil
+	r.host, r.questions, r.dirs, r.dirAt = h, nil, nil, map[string]int{}
 	through := h
 	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
-		r.add(askLstat, path, digestInfo(info, err))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			r.add(askLstat, path, digestInfo(info, err))
+			return info, err
+		}
+		dir, known := r.enter(parent(path))
+		if !known { // its state may be younger than the answer
+			info, err = h.Lstat(path)
+		}
+		if err == nil {
+			dir = -1
+		}
+		r.addIn(dir, askLstat, path, digestInfo(info, err))
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
@@ -49,8 +69,12 @@ func (r *Recording) Record(h Host) Host {
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
+		dir, _ := r.enter(path)
 		entries, err := h.ReadDir(path)
-		r.add(askReadDir, path, digestEntries(entries, err))
+		if err != nil {
+			dir = -1
+		}
+		r.addIn(dir, askReadDir, path, digestEntries(entries, err))
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
@@ -62,23 +86,64 @@ func (r *Recording) Record(h Host) Host {
 }
 
 func (r *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
+	r.addIn(-1, what, path, answer)
+}
+
+func (r *Recording) addIn(dir int, what func(*Host, string) uint64, path string, answer uint64) {
 	r.mu.Lock()
-	r.questions = append(r.questions, question{what, path, answer})
+	r.questions = append(r.questions, question{what, path, answer, dir})
 	r.mu.Unlock()
 }
 
-// Unchanged asks the host all questions again. It returns false at the first different
-// answer, and if no question was asked.
+// enter returns the index of a directory in dirs, or -1 if its state is not certain. known says that the
+// state was recorded before.
+func (r *Recording) enter(path string) (at int, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, known = r.dirAt[path]; known {
+		return at, true
+	}
+	at = -1
+	if r.host.DirState != nil {
+		if state, ok := r.host.DirState(path, true); ok {
+			at, r.dirs = len(r.dirs), append(r.dirs, recordedDir{path, state})
+		}
+	}
+	r.dirAt[path] = at
+	return at, false
+}
+
+func parent(name string) string { return path.Dir(name) }
+
+// open returns the questions that must be asked again: those that no directory answers.
+func (r *Recording) open() []question {
+	same := make([]bool, len(r.dirs))
+	for i, d := range r.dirs {
+		now, ok := r.host.DirState(d.path, false)
+		same[i] = ok && now == d.state
+	}
+	open := make([]question, 0, len(r.questions))
+	for _, q := range r.questions {
+		if q.dir < 0 || !same[q.dir] {
+			open = append(open, q)
+		}
+	}
+	return open
+}
+
+// Unchanged asks the host all questions again whose answers may be other ones. It returns false at the
+// first different answer, and if no question was asked.
 func (r *Recording) Unchanged() bool {
+	asked := r.open()
 	const parts, few = 4, 256 // less than few questions are not worth other goroutines
-	if len(r.questions) < few {
-		return len(r.questions) > 0 && r.unchanged(r.questions, new(atomic.Bool))
+	if len(asked) < few {
+		return len(r.questions) > 0 && r.unchanged(asked, new(atomic.Bool))
 	}
 	// The questions are independent, so parts of them are asked at the same time.
 	var other atomic.Bool
 	var all sync.WaitGroup
 	for i := range parts {
-		part := r.questions[i*len(r.questions)/parts : (i+1)*len(r.questions)/parts]
+		part := asked[i*len(asked)/parts : (i+1)*len(asked)/parts]
 		all.Go(func() {
 			if !r.unchanged(part, &other) {
 				other.Store(true)

@@ -180,7 +180,11 @@ func (m *Mediator) receiveOne() {
 	switch m.Listener.Receive(&n) {
 	case 0:
 		m.dispatch(&n)
-	case unix.ENOENT, unix.EINTR: // the caller was killed, or a signal came
+	case unix.ENOENT: // the caller was killed
+		if m.Listener.IsUnused() {
+			select {} // no task is left that could call; the supervisor ends soon
+		}
+	case unix.EINTR: // a signal came
 	default:
 		m.end() // mediated calls can no longer be answered
 	}

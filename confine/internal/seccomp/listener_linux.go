@@ -76,6 +76,14 @@ func (l Listener) Receive(n *Notification) syscall.Errno {
 	return errno
 }
 
+// IsUnused reports whether no task has the filter any more. Then no call arrives, and NOTIF_RECV
+// returns ENOENT at once (Linux 6.11).
+func (l Listener) IsUnused() bool {
+	fds := [1]unix.PollFd{{Fd: int32(l)}}
+	n, _, _ := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&unix.Timespec{})), 0, 0, 0)
+	return n == 1 && fds[0].Revents&unix.POLLHUP != 0
+}
+
 // Valid reports whether the call still waits for an answer. If it does not, data that the
 // supervisor has read through the thread's number may come from another process: the number may
 // have been reused.

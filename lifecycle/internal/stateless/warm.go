@@ -21,6 +21,7 @@ type pool struct {
 	session       *statelessSession
 	client        *session.Client
 	startingCalls atomic.Int32 // calls whose worker is being started
+	prepared      prepared
 
 	mu            sync.Mutex
 	workers       map[*worker]bool
@@ -154,7 +155,11 @@ func (p *pool) forgetResolved() {
 }
 
 func (p *pool) refillPool(ctx context.Context, now time.Time) {
-	if p.session.options.Warm == nil || p.startingCalls.Load() > 0 { // calls that wait for a worker come first
+	if p.startingCalls.Load() > 0 { // calls that wait for a worker come first
+		return
+	}
+	p.keepPrepared(now)
+	if p.session.options.Warm == nil {
 		return
 	}
 	useless, wanted := p.plan(now, p.session.options.MaxCalls, p.client.Times.WarmIdle, p.session.options.Warm, func(w *worker) bool {
@@ -165,6 +170,18 @@ func (p *pool) refillPool(ctx context.Context, now time.Time) {
 	}
 	for _, tool := range wanted {
 		p.client.Tasks.Go(func() { p.startWarm(ctx, tool) })
+	}
+}
+
+// keepPrepared has jails prepared for the next calls.
+func (p *pool) keepPrepared(now time.Time) {
+	if p.session.options.Prepare == nil {
+		return
+	}
+	if n, ok := p.prepared.wanted(now); ok {
+		p.session.options.Prepare(min(n, p.session.options.MaxCalls))
+	} else {
+		time.AfterFunc(preparedAfter, p.session.wake)
 	}
 }
 

@@ -105,7 +105,7 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 		}
 	}
 	// Meanwhile the pool starts no warm workers.
-	p.startingCalls.Add(1)
+	p.prepared.note(int(p.startingCalls.Add(1)), time.Now())
 	defer func() {
 		p.startingCalls.Add(-1)
 		p.session.wake()
