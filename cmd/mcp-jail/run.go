@@ -25,8 +25,7 @@ const softMemory = 64 << 20
 func run(args []string, c terminal.Console) confine.Exit {
 	debug.SetMemoryLimit(softMemory)
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
-	// The jail's init starts while the command line and the policy are read.
-	launcher.Prepared = launcher.Prepare()
+	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(programs.Name(), args)
 	flags, err := cmdline.ParseRun(args)
@@ -66,8 +65,8 @@ func run(args []string, c terminal.Console) confine.Exit {
 	defer watching.Close()
 	if !t.Policy.Stateful {
 		launcher.Pool = launcher.NewPool()
-		defer launcher.Pool.Close()
 	}
+	defer launcher.Pool.Close()
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
@@ -76,14 +75,18 @@ func run(args []string, c terminal.Console) confine.Exit {
 	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Refused, session.Lost = record.Save, record.Refused, record.LastError
-	if !t.Policy.Stateful {
-		options := followed.StatelessOptions()
-		options.Prepare = launcher.Pool.Keep
-		return lifecycle.RunStateless(context.Background(), session, options)
+	if t.Policy.Stateful {
+		return runStateful(session)
 	}
-	exit, err := lifecycle.RunStateful(context.Background(), session)
+	options := followed.StatelessOptions()
+	options.Prepare = launcher.Pool.Keep
+	return lifecycle.RunStateless(context.Background(), session, options)
+}
+
+func runStateful(s lifecycle.Session) confine.Exit {
+	exit, err := lifecycle.RunStateful(context.Background(), s)
 	if err != nil {
-		log.Error().Err(err).Msg("start failed")
+		s.Log.Error().Err(err).Msg("start failed")
 	}
 	return exit
 }
