@@ -178,7 +178,7 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
@@ -197,6 +197,7 @@ var inside = map[string][]string{
 	"confine/internal/jail":            {"internal/landlock", "internal/proc", "internal/rootfs", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/rootfs":          {"internal/spec", "internal/step", "internal/stub"},
 	"confine/internal/cgroup":          {"internal/proc", "internal/spec", "internal/step"},
+	"confine/internal/dirs":            {"internal/step"},
 	"confine/internal/oom":             {"internal/proc"},
 	"confine/internal/spec":            {"internal/landlock", "internal/stub"},
 	"confine/internal/seccomp":         {"internal/stub", "internal/sys"},

@@ -3,14 +3,11 @@
 package confine
 
 import (
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +31,7 @@ type PreparedPool struct {
 // where waiting processes would cost too much, or save nothing: on small hosts, and where a
 // service manager must make the cgroup of a jail before its second process.
 func (l Launcher) NewPool() *PreparedPool {
-	if isSmallHost() || cgroup.Locate().Manager != "" {
+	if features.IsSmallHost() || cgroup.Locate().Manager != "" {
 		return nil
 	}
 	return l.newPool()
@@ -136,32 +133,4 @@ func (s *PreparedPool) mountsChanged() bool {
 	fds := []unix.PollFd{{Fd: int32(s.mounts), Events: unix.POLLPRI}}
 	n, err := unix.Poll(fds, 0)
 	return n != 0 || err != nil
-}
-
-// A host is small with less memory than smallMemory, or with room for fewer tasks than smallTasks in
-// its cgroup. Each has two tasks and a thread of the launcher.
-const (
-	smallMemory = 1 << 30 // bytes
-	smallTasks  = 256
-)
-
-func isSmallHost() bool {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil || uint64(info.Totalram)*uint64(info.Unit) < smallMemory {
-		return true
-	}
-	own, _ := cgroup.Path(proc.ReadLine("/proc/self/cgroup"))
-	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup" + own} { // in a container the first is its own
-		if isLimit(dir+"/pids.max", smallTasks) || isLimit(dir+"/memory.max", smallMemory) {
-			return true
-		}
-	}
-	return false
-}
-
-// isLimit reports whether a file of a cgroup has a number below least, and not "max".
-func isLimit(file string, least uint64) bool {
-	text, _ := os.ReadFile(file)
-	limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	return err == nil && limit < least
 }

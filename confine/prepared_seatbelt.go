@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
@@ -192,7 +193,7 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l La
 		p.cancel()
 		return nil, &step.Error{Step: step.Terminal, Detail: "on macOS a server gets no terminal of its own"}
 	}
-	made, err := makeDirs(plan.Profile)
+	made, err := dirs.Make(plan.Profile)
 	if err != nil {
 		p.cancel()
 		return nil, err
@@ -202,7 +203,7 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l La
 	interceptor, err := gateway.StartTLS(ctx, plan, &own.Spec)
 	if err != nil {
 		p.cancel()
-		removeDirs(made)
+		dirs.Remove(made)
 		return nil, err
 	}
 	plan = &own
@@ -227,7 +228,7 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l La
 	if interceptor != nil {
 		interceptor.End()
 	}
-	removeDirs(made)
+	dirs.Remove(made)
 	return nil, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
@@ -31,7 +32,7 @@ func checkUnusedTempDir(dir string) error {
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program
 // was executed or a step failed.
 func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, l Launcher) (*Process, error) {
-	made, err := makeDirs(plan.Profile)
+	made, err := dirs.Make(plan.Profile)
 	if err != nil {
 		p.cancel()
 		return nil, err
@@ -48,7 +49,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	if sp.HostNS {
 		if err := checkUnusedTempDir(sp.TempDir); err != nil {
 			p.cancel()
-			removeDirs(made)
+			dirs.Remove(made)
 			return nil, err
 		}
 		p.process.useHostNS(sp.TempDir)
@@ -57,7 +58,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
 		p.cancel()
-		removeDirs(made)
+		dirs.Remove(made)
 		return nil, err
 	}
 	p.process.interceptor = interceptor
@@ -81,7 +82,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	if interceptor != nil {
 		interceptor.End()
 	}
-	removeDirs(made)
+	dirs.Remove(made)
 	return nil, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
@@ -131,7 +132,7 @@ func (p *Process) listen(events *os.File, started chan<- error, canary net.Liste
 		}
 	})
 	if !running && failed == nil {
-		removeDirs([]string{p.plan.Spec.TempDir}) // it may have made this and not told of it yet, and then it is empty
+		dirs.Remove([]string{p.plan.Spec.TempDir}) // it may have made this and not told of it yet, and then it is empty
 		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason: another process killed it, or there was too little memory"}
 	}
 	if running {

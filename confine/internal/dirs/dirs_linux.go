@@ -1,4 +1,4 @@
-package confine
+package dirs
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,7 @@
 //go:build darwin || linux
 
-package confine
+// Package dirs makes the directories that a profile asks for, and removes them if the start fails.
+package dirs
 
 import (
 	"errors"
@@ -17,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeDirs creates the directories that the profile asks for, with their parents. It returns the
+// Make creates the directories that the profile asks for, with their parents. It returns the
 // directories that did not exist, each after its parent. Directories that no rule asked for (the
 // private HOME, mcp-jail's own) and their new parents have mode 0700, and no other user may have
 // made them first, as is possible in a directory like /tmp.
-func makeDirs(p *policy.Profile) (made []string, err error) {
+func Make(p *policy.Profile) (made []string, err error) {
 	for _, e := range p.Entries {
 		if !e.Make {
 			continue
@@ -44,7 +45,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		if err == nil {
 			continue
 		}
-		removeDirs(made)
+		Remove(made)
 		var owner *hostfs.OwnerError
 		if errors.As(err, &owner) {
 			return nil, &step.Error{Step: "create directory", Detail: err.Error()}
@@ -89,7 +90,8 @@ func makeDir(p string, mode fs.FileMode) error {
 	return err
 }
 
-func removeDirs(made []string) {
+// Remove removes directories that Make has made, as far as they are empty.
+func Remove(made []string) {
 	for _, dir := range slices.Backward(made) {
 		unix.Rmdir(dir)
 	}
