@@ -122,7 +122,11 @@ func (b *Builder) execSupervisor() error {
 	if err := b.filter(t); err != nil {
 		return err
 	}
-	stub.Poll(t, supervisorDelay(b.Spec.Limits), events...)
+	if b.Listener >= 0 {
+		stub.PollUnused(t, supervisorDelay(b.Spec.Limits), endDelay, events...)
+	} else {
+		stub.Poll(t, supervisorDelay(b.Spec.Limits), events...)
+	}
 	stub.Unshare(t, unix.CLONE_FS)
 	if b.proc >= 0 {
 		stub.Fchdir(t, b.proc)
@@ -161,6 +165,10 @@ func (b *Builder) startReaper() error {
 	stub.Wait4(t, -1, &b.status, 0)
 	return t.SubmitFatal()
 }
+
+// endDelay is how long, in milliseconds, outer does not execute the supervisor when no task of the server is
+// left. Usually the launcher ends the jail meanwhile.
+const endDelay = 100
 
 // Reap waits for the end of the server and returns its exit event.
 func (b *Builder) Reap() (spec.Event, error) {

@@ -111,7 +111,30 @@ func (t *Task) WaitExec() error {
 // Poll waits until one of the descriptors is readable, at most the given time. A negative
 // time has no limit.
 func Poll(t *Task, milliseconds int, fds ...int) error {
-	at := t.arena.alloc(8 * len(fds))
+	_, err := poll(t, milliseconds, fds)
+	return err
+}
+
+// PollUnused is Poll. If afterwards the last descriptor is hung up and not readable, the task sleeps for a
+// while: such a listener of a seccomp filter has no task left whose call could arrive. The outcome is
+// ETIMEDOUT after such a sleep (see Task.Optional).
+func PollUnused(t *Task, milliseconds, sleep int, fds ...int) (outcome func() error) {
+	at, err := poll(t, milliseconds, fds)
+	if err != nil || len(at) == 0 {
+		return func() error { return err }
+	}
+	// A batch has no branches. The kernel waits only if a word has the value that it is given, and what
+	// was asked for and what it answered are one word.
+	answer := at[len(at)-4:]
+	const hungUp = unix.POLLIN | unix.POLLHUP<<16
+	ts := unix.NsecToTimespec(int64(sleep) * 1e6)
+	return t.Optional(func() error {
+		return t.do(unix.SYS_FUTEX, address(answer), futexWait, hungUp, copyStruct(t, &ts))
+	})
+}
+
+func poll(t *Task, milliseconds int, fds []int) (at []byte, err error) {
+	at = t.arena.alloc(8 * len(fds))
 	for i, fd := range fds {
 		t.storeInt32(at[8*i:], fd)
 		binary.NativeEndian.PutUint32(at[8*i+4:], uint32(uint16(unix.POLLIN)))
@@ -121,7 +144,7 @@ func Poll(t *Task, milliseconds int, fds ...int) error {
 		ts := unix.NsecToTimespec(int64(milliseconds) * 1e6)
 		timeout = copyStruct(t, &ts)
 	}
-	return t.do(unix.SYS_PPOLL, address(at), uintptr(len(fds)), timeout, 0, 0)
+	return at, t.do(unix.SYS_PPOLL, address(at), uintptr(len(fds)), timeout, 0, 0)
 }
 
 // ContinueNext receives the next notification of a seccomp filter and lets the kernel make

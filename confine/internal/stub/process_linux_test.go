@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"strings"
@@ -125,6 +126,50 @@ func TestEvent(t *testing.T) {
 		}
 		if _, err := os.Stat(dir + "/made"); (err == nil) != fails {
 			t.Errorf("the other fails: %t: %v", fails, err)
+		}
+	}
+}
+
+// TestPollUnused: the task sleeps when the last descriptor is hung up and has nothing to read, and only then.
+func TestPollUnused(t *testing.T) {
+	r := start(t, nil)
+	first := r.First()
+	pipe := func(text string, closed bool) (read int) {
+		t.Helper()
+		at := first.arena.alloc(8)
+		if err := first.do(unix.SYS_PIPE2, address(at), 0); err != nil {
+			t.Fatal(err)
+		}
+		ends := [2]int{int(binary.NativeEndian.Uint32(at)), int(binary.NativeEndian.Uint32(at[4:]))}
+		if text != "" {
+			if _, err := first.Call(unix.SYS_WRITE, uintptr(ends[1]), first.arena.cString(text), uintptr(len(text))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if closed {
+			Close(first, ends[1])
+		}
+		return ends[0]
+	}
+	for _, c := range []struct {
+		what   string
+		text   string
+		closed bool
+		want   error
+	}{
+		{"open", "", false, unix.EAGAIN},
+		{"readable", "call", false, unix.EAGAIN},
+		{"hung up and readable", "call", true, unix.EAGAIN},
+		{"hung up", "", true, unix.ETIMEDOUT},
+	} {
+		other, last := pipe("", false), pipe(c.text, c.closed)
+		first.BeginAlways()
+		outcome := PollUnused(first, 1, 1, other, last)
+		if err := first.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got := outcome(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
 }
