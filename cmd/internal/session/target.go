@@ -79,7 +79,7 @@ func (t *Target) WarningTexts() []string {
 	if !t.isTool {
 		out = append(t.watch.Open(t.Policy.Server), out...)
 	}
-	out = append(t.strict.Say(t.Profile), out...)
+	out = append(t.strict.Say(tried.Side{Policy: t.Policy, Profile: t.Profile}), out...)
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
 			out = append(out, show.Line(w))
@@ -259,7 +259,7 @@ func (t *Target) Resolve() (err error) {
 	if err := t.checkPreset(t.Profile); err != nil || t.tried == nil {
 		return err
 	}
-	t.strict, err = judgeOf(t, t.Profile)
+	t.strict, err = JudgeOf(t, t.Profile)
 	return err
 }
 

@@ -15,9 +15,9 @@ func loadTried(t *Target) (err error) {
 	return LayPresets(t.tried.Config, t.Host)
 }
 
-// judgeOf returns what judges the processes that have a profile by the policy that is tried: this policy
+// JudgeOf returns what judges the processes that have a profile by the policy that is tried: this policy
 // takes the place of the server's grants, and nothing else is changed.
-func judgeOf(t *Target, of *policy.Profile) (*tried.Judge, error) {
+func JudgeOf(t *Target, of *policy.Profile) (*tried.Judge, error) {
 	s := &Target{Config: t.tried.Config, Host: t.Host, isTool: true, commandLine: t.commandLine}
 	s.commandLine.Command, s.commandLine.Name = t.givenCommand(), t.Policy.Server
 	grants, err := t.tried.Grants(of.Tool, &s.commandLine, s.layPreset)
@@ -39,5 +39,5 @@ func judgeOf(t *Target, of *policy.Profile) (*tried.Judge, error) {
 	}
 	ev := s.evidence()
 	ev.Redactor = diagnostics.NewRedactor(of.Env) // that policy may lack what is secret
-	return &tried.Judge{Evidence: ev, Tried: t.tried}, nil
+	return &tried.Judge{Evidence: ev, Policy: s.Policy, Tried: t.tried}, nil
 }

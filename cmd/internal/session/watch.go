@@ -53,7 +53,7 @@ func (f *Followed) watch(p *policy.Profile) watch.Watcher {
 	case f.watcher != nil:
 		return f.watcher.Process()
 	case f.trial != nil && t.tried != nil:
-		return f.trial.Process(p, func() (*tried.Judge, error) { return judgeOf(t, p) })
+		return f.trial.Process(p, func() (*tried.Judge, error) { return JudgeOf(t, p) })
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package tried
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -69,50 +68,21 @@ func (j *Judge) withholds(of *policy.Profile, name string) func() diagnostics.Di
 	}
 }
 
-// Say returns lines for the start of a server that has the profile in force. A nil Judge says nothing.
-func (j *Judge) Say(of *policy.Profile) []string {
+// Say returns lines for the start of a server that has a policy in force. A nil Judge says nothing.
+func (j *Judge) Say(inForce Side) []string {
 	if j == nil {
 		return nil
 	}
+	of := inForce.Profile
 	why, server := show.Typed("mcp-jail why", of.Server), "server "+show.TOML(of.Server)
 	lines := []string{server + " keeps its policy, and " + j.Tried.Name + " is tried (--try): it refuses nothing, and `" + why + "` shows what it would have refused"}
 	if names := j.withheld(of); len(names) > 0 {
 		lines = append(lines, "the policy that is tried would withhold from "+server+": "+show.Line(strings.Join(names, ", ")))
 	}
-	if more := j.beyond(of); len(more) > 0 {
-		lines = append(lines, "the policy that is tried grants more to "+server+" than the one in force, which has no effect: "+strings.Join(more, ", "))
+	if more := Beyond(j.Side(), inForce, j.Evidence.UserHome); len(more) > 0 {
+		lines = append(lines, "the policy that is tried grants more to "+server+" than the one in force, which has no effect: "+strings.Join(some(more, maxBeyond), ", "))
 	}
 	return lines
 }
 
-const maxBeyond = 10
-
-// beyond returns what the policy that is tried grants and the one in force does not. It has no effect.
-func (j *Judge) beyond(of *policy.Profile) (more []string) {
-	p := j.Evidence.Profile
-	for _, e := range p.Entries {
-		if e.Origin != policy.OriginRule || e.Rights == 0 {
-			continue
-		}
-		for op := policy.OpRead; op <= policy.OpRemove; op++ {
-			if p.Allows(op, e.Path) && !of.Allows(op, e.Path) {
-				more = append(more, show.Line(e.Path))
-				break
-			}
-		}
-	}
-	for _, r := range p.Net {
-		if r.Allow && !slices.ContainsFunc(of.Net, func(f policy.NetRule) bool { return f.Allow && f.Covers(r.Host, r.Port) }) {
-			more = append(more, show.Line(r.Host))
-		}
-	}
-	for _, v := range p.Env {
-		if v.Secret && !slices.ContainsFunc(of.Env, func(w policy.Variable) bool { return w.Name == v.Name }) {
-			more = append(more, show.Line(v.Name))
-		}
-	}
-	if n := len(more) - maxBeyond; n > 0 {
-		more = append(more[:maxBeyond], fmt.Sprintf("and %d others", n))
-	}
-	return more
-}
+const maxBeyond = 10 // grants in one line

@@ -23,8 +23,12 @@ const (
 // that is tried.
 type Judge struct {
 	Evidence diagnostics.Evidence
+	Policy   *policy.Policy // what becomes Evidence.Profile on this host
 	Tried    *Policy
 }
+
+// Side returns the policy that is tried.
+func (j *Judge) Side() Side { return Side{j.Policy, j.Evidence.Profile} }
 
 // Session judges what the processes of a session do. It does so beside them, and a process waits for
 // nothing.

@@ -116,14 +116,14 @@ func (a *Adopter) Run(c terminal.Console, server string, command cmdline.Server)
 	if l.server, err = session.Load(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", given); err != nil {
 		return err
 	}
-	if err := adopt(l, p, show.Line(cli.ShortPath(a.File, host.Home))); err != nil {
+	if err := takePreset(l, p, show.Line(cli.ShortPath(a.File, host.Home))); err != nil {
 		return err
 	}
 	return l.apply()
 }
 
-// adopt makes the preset the policy that apply writes.
-func adopt(l *lesson, p *presets.Preset, from string) error {
+// takePreset makes the preset the policy that apply writes.
+func takePreset(l *lesson, p *presets.Preset, from string) error {
 	argv := session.Given(l.server)
 	start := presets.Start{Argv: argv, Project: l.t.Dir, Through: hostfs.Through}
 	if err := p.Fits(start); err != nil {

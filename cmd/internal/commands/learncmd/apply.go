@@ -6,19 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -32,7 +27,7 @@ func (l *lesson) apply() error {
 	if err != nil {
 		return err
 	}
-	change.show(l)
+	change.Show(l.c, l.host)
 	if doubt != "" {
 		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "warning:"), doubt)
 	}
@@ -73,48 +68,16 @@ func (l *lesson) confirm(doubt string) error {
 	return err
 }
 
-func (a *application) show(l *lesson) {
-	where := "table of the configuration (" + show.Line(cli.ShortPath(a.place.Path, l.host.Home)) + ")"
-	l.c.PrintText(l.c.Paint(terminal.Bold, l.name()) + "  " + where + "\n")
-	for _, note := range a.notes {
-		l.c.PrintText("  " + l.c.Paint(terminal.Yellow, "note:") + " " + show.Line(note) + "\n")
-	}
-	diff := edit.Diff(cli.ShortPath(a.place.Path, l.host.Home), a.place.Text(), a.edit.Text, 2)
-	l.c.Printf("\n%s\n", entries.PaintDiff(l.c, shown.Hide(diff, a.command)))
-	if a.entry != nil {
-		l.c.PrintText(l.c.Paint(terminal.Bold, l.name()) + "  " + show.Line(l.t.Place) + ": it starts the server of the configuration\n\n")
-		l.c.Printf("%s\n", entries.DiffText(l.c, a.entry))
-	}
-}
-
-// write writes the table, and then the entry that starts it.
+// write writes the change, and says how the server is started with it.
 func (a *application) write(l *lesson) error {
 	program, err := entries.FindProgram(l.host)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.Write(l.c, l.host)
 	}
-	backup, err := a.edit.Write(l.host.StateDir, time.Now())
-	if err != nil && backup == "" {
-		return fmt.Errorf("nothing was changed: %w", err)
-	}
-	if err != nil {
-		return err
-	}
-	before := ""
-	if backup != "" {
-		before = "  (before: " + show.Line(cli.ShortPath(backup, l.host.Home)) + ")"
-	}
-	l.c.PrintText(l.c.Paint(terminal.Green, "changed:") + " " + show.Line(cli.ShortPath(a.place.Path, l.host.Home)) + before + "\n")
 	switch {
-	case a.entry != nil:
-		if err := program.Keep(); err != nil {
-			return err
-		}
-		written, err := entries.Write(l.c, l.host, []*wrapping.Change{a.entry})
-		if err != nil {
-			return fmt.Errorf("the table is written, and the entry is not: %w", err)
-		}
-		entries.PrintReload(l.c, written)
+	case err != nil:
+		return err
+	case len(a.Entries) > 0:
 	case a.isNew:
 		l.c.PrintText("\nTo use it, in the file of a client:\n  " + clientLine(program.Path, a.name) + "\n")
 	default:
@@ -145,17 +108,6 @@ func (k *learnCmd) appliable(c terminal.Console) error {
 		return exit.UsageErrorf("--apply is for your configuration and the files of your clients: leave --config out")
 	}
 	return nil
-}
-
-// keptFlags are those of mcp-jail run that mean something for a server of the configuration.
-var keptFlags = []string{"--workspace", "--waive", "--log-level", "--log-file"}
-
-// isKept reports whether the flag stays in the entry.
-func isKept(name string) bool { return slices.Contains(keptFlags, name) }
-
-// hasReferences reports whether the client would replace a part of the server's command line.
-func hasReferences(f *wrapping.File, argv []string) bool {
-	return slices.ContainsFunc(argv, f.References)
 }
 
 // byHand is the error of a policy that the user must put in place.

@@ -3,19 +3,18 @@ package learncmd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/adopt"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -26,13 +25,9 @@ import (
 // programs the server may start, which no flags can say: so it is always a table of the configuration, and an
 // entry that has flags becomes one that starts that server.
 type application struct {
-	name    string // of the table
-	place   *table.Place
-	edit    *table.Edit
-	entry   *wrapping.Change // nil: no entry changes
-	isNew   bool             // the configuration has no such server
-	command []string         // of the server, which may have secrets
-	notes   []string
+	adopt.Change
+	name  string // of the table
+	isNew bool   // the configuration has no such server
 }
 
 func (l *lesson) changeOf() (*application, error) {
@@ -41,7 +36,7 @@ func (l *lesson) changeOf() (*application, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &application{name: l.t.Stored, command: session.Given(l.server)}
+	a := &application{name: l.t.Stored, Change: adopt.Change{Title: l.name(), Command: session.Given(l.server)}}
 	if !server.Given {
 		a.name = run.Server
 		return a, l.replace(a, run)
@@ -51,7 +46,7 @@ func (l *lesson) changeOf() (*application, error) {
 		return nil, err
 	}
 	if s := cfg.Servers[a.name]; s != nil {
-		if l.t.Entry != nil || !slices.Equal(append([]string{s.Command}, s.Arguments...), a.command) {
+		if l.t.Entry != nil || !slices.Equal(append([]string{s.Command}, s.Arguments...), a.Command) {
 			return nil, byHand("the configuration has another server %s (%s)", show.Name(a.name), show.Line(cli.ShortPath(s.Where, l.host.Home)))
 		}
 		return a, l.replace(a, &cmdline.RunFlags{})
@@ -72,11 +67,11 @@ func (l *lesson) replace(a *application, run *cmdline.RunFlags) error {
 	if len(places) == 0 {
 		return byHand("no file of the configuration has the server %s", show.Name(a.name))
 	}
-	a.place = places[len(places)-1]
-	if a.place.Closed != nil {
-		return byHand("%s", a.place.Closed)
+	a.Place = places[len(places)-1]
+	if a.Place.Closed != nil {
+		return byHand("%s", a.Place.Closed)
 	}
-	before, err := config.DecodeLayer(a.place.Text(), a.place.Path)
+	before, err := config.DecodeLayer(a.Place.Text(), a.Place.Path)
 	if err != nil {
 		return err
 	}
@@ -87,15 +82,15 @@ func (l *lesson) replace(a *application, run *cmdline.RunFlags) error {
 	if why := losesTable(had, l.result); why != "" {
 		return byHand("%s", why)
 	}
-	if a.place.Project {
-		a.notes = append(a.notes, "this is a file of the project, which you trust as it is: yes means that you trust it with this change, too. Others who use it must trust it anew")
+	if a.Place.Project {
+		a.Notes = append(a.Notes, "this is a file of the project, which you trust as it is: yes means that you trust it with this change, too. Others who use it must trust it anew")
 	}
 	var denied []policy.FsRule
 	if had.Access != nil {
 		denied = deniesOf(had.Access.Fs)
 	}
 	lines := insert(l.headInside(), "\nfs = [", denied, nil)
-	if a.edit, err = a.place.Replace(lines); err != nil {
+	if a.Edit, err = a.Place.Replace(lines); err != nil {
 		return err
 	}
 	return l.grants(a, lines)
@@ -122,7 +117,7 @@ func (l *lesson) grantsTo(a *application, alone *config.Config, tool string) err
 	if err != nil {
 		return err
 	}
-	t, err := a.place.Target(a.edit.Text, tool)
+	t, err := a.Place.Target(a.Edit.Text, tool)
 	if err != nil {
 		return byHand("the server would not start: %s", err)
 	}
@@ -153,9 +148,14 @@ func (l *lesson) addServer(a *application, run *cmdline.RunFlags) (err error) {
 	settings := table.Settings(given)
 	var flags []string
 	if l.t.Entry != nil {
-		if a.entry, flags, err = l.entryChange(a.name); err != nil {
-			return err
+		entry := adopt.Entry{Place: l.t.Place, Effect: "it starts the server of the configuration"}
+		entry.Change, flags, err = adopt.StartsTable(*l.t.Entry, l.t.EntryOf, l.t.Line, l.t.Place, a.name)
+		if errors.Is(err, adopt.ErrNotJailed) {
+			return fmt.Errorf("nothing was changed: %w", err)
+		} else if err != nil {
+			return byHand("%s", err)
 		}
+		a.Entries = append(a.Entries, entry)
 	} else if dir := l.fixedWorkspace(); dir != "" && l.result.Workspace == "" {
 		settings = append([]string{"workspace = " + show.TOML(dir)}, settings...)
 	}
@@ -170,51 +170,19 @@ func (l *lesson) addServer(a *application, run *cmdline.RunFlags) (err error) {
 		lines = bytes.Replace(lines, header, append(header, strings.Join(settings, "\n")+"\n"...), 1)
 	}
 	a.isNew = true
-	if a.place, err = table.New(l.host, a.name); err != nil {
+	if a.Place, err = table.New(l.host, a.name); err != nil {
 		return err
 	}
-	if a.edit, err = a.place.Append(lines); err != nil {
+	if a.Edit, err = a.Place.Append(lines); err != nil {
 		return byHand("%s", err)
 	}
 	if err := l.grants(a, lines); err != nil {
 		return err
 	}
 	if len(flags) > 0 {
-		a.notes = append(a.notes, "the table takes the place of the flags "+strings.Join(flags, " "))
+		a.Notes = append(a.Notes, "the table takes the place of the flags "+strings.Join(flags, " "))
 	}
 	return nil
-}
-
-// entryChange returns the change that has the entry of the client start a server of the configuration, and
-// the flags that it loses.
-func (l *lesson) entryChange(server string) (ch *wrapping.Change, lost []string, err error) {
-	e, file := l.t.Entry, l.t.EntryOf
-	line, ok := clients.ParseWrapped(l.t.Line)
-	switch {
-	case !ok:
-		return nil, nil, errors.New("nothing was changed: the entry of the client does not start mcp-jail")
-	case file.IsProject():
-		return nil, nil, byHand("the entry is in a file of the project (%s), and who else uses it does not have your configuration", show.Line(l.t.Place))
-	case hasReferences(file, line.Argv):
-		return nil, nil, byHand("the command line of the entry has a variable that only the client replaces (%s)", show.Line(l.t.Place))
-	}
-	words := append(slices.Clone(line.Launcher), line.Program, "run")
-	for _, f := range granting.Split(line.Flags) {
-		if isKept(f.Name) {
-			words = append(words, granting.Words([]granting.Flag{f})...)
-		} else if f.Name != "--name" {
-			lost = append(lost, f.String())
-		}
-	}
-	ch = e.Rewrite(append(words, server))
-	if changed := ch.Changed(); len(changed) == 0 {
-		why := "the entry is gone"
-		for _, s := range ch.Servers {
-			why = s.Left
-		}
-		return nil, nil, byHand("%s: it %s", show.Line(l.t.Place), why)
-	}
-	return ch, lost, nil
 }
 
 // fixedWorkspace returns the directory that the table must name as its workspace, because a rule or an
