@@ -11,28 +11,39 @@ import (
 // Reflag returns the change that gives an entry that starts in mcp-jail other flags of mcp-jail run.
 // The words that both lines begin and end with stay as they are spelled.
 func (e Entry) Reflag(flags []string) *Change {
-	return e.edited(func(s Entry, line clients.Wrapped) (clients.Edit, clients.Reason) {
-		if line.Argv == nil {
+	return e.file.Reflag(map[string][]string{e.Key(): flags})
+}
+
+// Reflag is [Entry.Reflag] for several entries, by their keys.
+func (f *File) Reflag(flags map[string][]string) *Change {
+	var sel Selection
+	for _, e := range f.Entries {
+		if _, ok := flags[e.Key()]; ok {
+			sel.Servers = append(sel.Servers, e.Server)
+		}
+	}
+	return f.change(sel, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
+		words, ok := flags[s.Key()]
+		line, wrapped := clients.ParseWrapped(s.Argv())
+		switch {
+		case !ok:
+			return clients.Edit{}, otherEntry
+		case !wrapped:
 			return clients.Edit{}, NotWrapped
 		}
-		return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), flags), ""
+		return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), words), ""
 	})
 }
+
+const otherEntry clients.Reason = "is another entry of that name"
 
 // Rewrite returns the change that gives an entry another command line, which starts it in mcp-jail.
 func (e Entry) Rewrite(argv []string) *Change {
-	return e.edited(func(s Entry, _ clients.Wrapped) (clients.Edit, clients.Reason) {
-		return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
-	})
-}
-
-func (e Entry) edited(edit func(Entry, clients.Wrapped) (clients.Edit, clients.Reason)) *Change {
 	return e.file.change(Selection{Servers: []string{e.Server}}, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
 		if s.Key() != e.Key() {
-			return clients.Edit{}, "is another entry of that name"
+			return clients.Edit{}, otherEntry
 		}
-		line, _ := clients.ParseWrapped(s.Argv())
-		return edit(s, line)
+		return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
 	})
 }
 

@@ -3,6 +3,7 @@
 package adopt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,18 +61,11 @@ func (a *Change) Write(c terminal.Console, host hostfs.Host) error {
 	if err != nil {
 		return err
 	}
-	backup, err := a.Edit.Write(host.StateDir, time.Now())
-	if err != nil && backup == "" {
-		return fmt.Errorf("nothing was changed: %w", err)
+	if !bytes.Equal(a.Edit.Text, a.Place.Text()) {
+		if err := a.writeTable(c, host); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	before := ""
-	if backup != "" {
-		before = "  (before: " + show.Line(cli.ShortPath(backup, host.Home)) + ")"
-	}
-	c.PrintText(c.Paint(terminal.Green, "changed:") + " " + show.Line(cli.ShortPath(a.Place.Path, host.Home)) + before + "\n")
 	if len(a.Entries) == 0 {
 		return nil
 	}
@@ -87,6 +81,22 @@ func (a *Change) Write(c terminal.Console, host hostfs.Host) error {
 		return fmt.Errorf("the table is written, and an entry is not: %w", err)
 	}
 	entries.PrintReload(c, written)
+	return nil
+}
+
+func (a *Change) writeTable(c terminal.Console, host hostfs.Host) error {
+	backup, err := a.Edit.Write(host.StateDir, time.Now())
+	if err != nil && backup == "" {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	before := ""
+	if backup != "" {
+		before = "  (before: " + show.Line(cli.ShortPath(backup, host.Home)) + ")"
+	}
+	c.PrintText(c.Paint(terminal.Green, "changed:") + " " + show.Line(cli.ShortPath(a.Place.Path, host.Home)) + before + "\n")
 	return nil
 }
 
@@ -135,8 +145,14 @@ func left(ch *wrapping.Change, place string) error {
 	return fmt.Errorf("%s: the entry %s", show.Line(place), why)
 }
 
-// WithFlags returns the change that gives entries of one file other flags of mcp-jail run.
-func WithFlags(e wrapping.Entry, flags []string, place string) (*wrapping.Change, error) {
-	ch := e.Reflag(flags)
-	return ch, left(ch, place)
+// WithFlags returns the change that gives entries of a file other flags of mcp-jail run, by their keys.
+func WithFlags(file *wrapping.File, flags map[string][]string, place string) (*wrapping.Change, error) {
+	ch := file.Reflag(flags)
+	if err := left(ch, place); err != nil {
+		return nil, err
+	}
+	if n := len(ch.Changed()); n < len(flags) {
+		return nil, fmt.Errorf("%s: only %d of %d entries can be changed", show.Line(place), n, len(flags))
+	}
+	return ch, nil
 }

@@ -168,6 +168,12 @@ func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hos
 // Line returns the command line of the server, with the values of the client's variables.
 func (w *WrappedServer) Line() clients.Wrapped { return w.line }
 
+// Raw returns the flags of mcp-jail run as the file has them.
+func (w *WrappedServer) Raw() []string {
+	line, _ := clients.ParseWrapped(w.Entry.Argv())
+	return line.Flags
+}
+
 // WithFlags returns the server with other flags of mcp-jail run.
 func (w *WrappedServer) WithFlags(flags []string) *WrappedServer {
 	other := *w
@@ -191,7 +197,11 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	}
 	flags.Waive = append(flags.Waive, waive...)
 	flags.Watch = &cmdline.WatchFlags{Try: flags.Try} // what it is tried with is told, and refused as by run
-	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	name, server := "", cmdline.Server{Given: true, Argv: w.line.Argv}
+	if w.line.Argv == nil { // it starts a server of the configuration
+		name, server = w.line.Name, cmdline.Server{}
+	}
+	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, name, "", server)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}

@@ -31,6 +31,7 @@ type plan struct {
 	why    map[string]string // of a flag that a failure lacked
 	lines  []string          // what changes and what does not, in words
 	left   []string          // what is not granted, in words
+	ask    func() error      // in place of the usual question; nil for that
 }
 
 func (p *plan) say(label, format string, args ...any) {
@@ -40,8 +41,8 @@ func (p *plan) say(label, format string, args ...any) {
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
 	switch {
-	case at.table != nil && g.tried:
-		return exit.UsageErrorf("%s has its policy in the table of a configuration: --tried is for flags in an entry, so put the table that is tried there by hand", show.Name(g.server))
+	case g.tried:
+		return g.giveTried(c, host, at)
 	case at.table != nil:
 		return g.changeTable(c, host, at, wanted)
 	case g.tool != "":
@@ -52,8 +53,6 @@ func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted
 		return err
 	}
 	switch {
-	case g.tried:
-		err = p.takeTried()
 	case g.remove:
 		err = g.takeBack(p, wanted)
 	case g.last:
@@ -170,11 +169,18 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *che
 		return fmt.Errorf("nothing was changed: %s", reason(ch, p))
 	}
 	c.Printf("\n%s\n", entries.DiffText(c, ch))
-	if g.dryRun {
+	ask := p.ask
+	if ask == nil {
+		ask = func() error { return g.confirm(c, p) }
+	}
+	switch {
+	case g.dryRun && p.ask != nil:
+		return ask()
+	case g.dryRun:
 		c.Printf("nothing was changed (--dry-run)\n")
 		return g.status(c, p)
 	}
-	if err := g.confirm(c, p); err != nil {
+	if err := ask(); err != nil {
 		return err
 	}
 	written, err := entries.Write(c, host, []*wrapping.Change{ch})
@@ -199,9 +205,6 @@ func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
 		return nil
 	}
 	verb := "Grant this to "
-	if g.tried {
-		verb = "Give the policy that is tried to "
-	}
 	if g.remove {
 		verb = "Take this away from "
 	}

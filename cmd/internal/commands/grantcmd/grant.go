@@ -56,8 +56,11 @@ the server's own words name, sensitive and protected paths, and what a session o
 name with another command line lacked, are asked for one by one. --yes leaves these out:
 name them in flags, if the server is to have them.
 
---tried makes the flags that the entry only tries (--try) the policy of the server: they take
-the place of its flags for files, programs, hosts and variables, and --try goes.
+--tried makes the policy that an entry only tries (--try) that of the server, and --try goes.
+Flags take the place of the entry's flags for files, programs, hosts and variables, or of the
+grants in the server's table. A table that is tried goes into your configuration, and the entry
+then starts it. What the policy grants beyond the one in force is shown and asked for apart.
+--yes alone does not grant it.
 
 Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
 changed; 2: a mistake, or the server could not start with it.`
@@ -120,6 +123,11 @@ func (g *grantCmd) once(c terminal.Console, host hostfs.Host, wanted []granting.
 	places, err := g.places(host)
 	if err != nil {
 		return err
+	}
+	if g.tried {
+		if places, err = g.trying(places); err != nil {
+			return err
+		}
 	}
 	chosen, err := g.choose(c, places)
 	if err != nil {

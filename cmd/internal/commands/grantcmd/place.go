@@ -37,6 +37,7 @@ type place struct {
 
 	table    *table.Place // of a server of the configuration; there is no entry then
 	starters []clients.Client
+	by       []*entries.WrappedServer // the entries that start it
 }
 
 // title names the place in a line of text.
@@ -83,7 +84,10 @@ type found struct {
 // places returns the entries that the name of the server means.
 func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 	var own found // the tables of the configuration that holds here
-	wrong := own.addTables(host, g.server, host.Dir, nil, nil)
+	var wrong error
+	if !g.tried { // an entry tries
+		wrong = own.addTables(host, g.server, host.Dir, nil, nil, nil)
+	}
 	choice := g.Choice
 	if chosen, rest := own.in(g.Files); len(chosen) > 0 && len(rest) == 0 {
 		return chosen, nil
@@ -142,7 +146,7 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	where := fmt.Sprintf("%s of %s (%s)", entries.ServerTitle(e), f.Client.Title, w.Place())
 	switch {
 	case v.Jailed && v.Line.Argv == nil:
-		if err := a.addTables(host, v.Line.Name, f.StartDir(e, entries.ClientsHost(host)), v.Line.Flags, append([]clients.Client{f.Client}, f.Also...)); err != nil {
+		if err := a.addTables(host, v.Line.Name, f.StartDir(e, entries.ClientsHost(host)), v.Line.Flags, append([]clients.Client{f.Client}, f.Also...), w); err != nil {
 			a.others = append(a.others, fmt.Sprintf("%s starts the server %s of mcp-jail's configuration: %s", where, show.Name(v.Line.Name), exit.OneLine(err)))
 		}
 	case v.Jailed:

@@ -27,8 +27,8 @@ import (
 )
 
 // addTables adds the tables of a server of the configuration, which an entry starts with some flags in
-// a directory, where a project's file is looked for.
-func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, of []clients.Client) error {
+// a directory, where a project's file is looked for. by is that entry; nil for none.
+func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, of []clients.Client, by *entries.WrappedServer) error {
 	run, err := cmdline.ParseRun(append([]string{"run"}, flags...))
 	if err != nil {
 		return err
@@ -46,14 +46,24 @@ func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, 
 		host.Dir = o.Workspace
 	}
 	places, err := table.Find(o, host, server)
+	if err == nil && len(places) == 0 && by != nil {
+		return errors.New("no file of the configuration has it")
+	}
 	for _, t := range places {
 		same := func(p place) bool { return p.table != nil && p.table.Path == t.Path }
 		if i := slices.IndexFunc(a.jailed, same); i >= 0 {
 			a.jailed[i].starters = append(a.jailed[i].starters, of...)
 			a.jailed[i].learns = append(a.jailed[i].learns, run.Learn...)
+			if by != nil {
+				a.jailed[i].by = append(a.jailed[i].by, by)
+			}
 			continue
 		}
-		a.jailed = append(a.jailed, place{table: t, kept: server, dir: t.Dir(), starters: of, learns: run.Learn})
+		p := place{table: t, kept: server, dir: t.Dir(), starters: of, learns: run.Learn}
+		if by != nil {
+			p.by = append(p.by, by)
+		}
+		a.jailed = append(a.jailed, p)
 	}
 	return err
 }

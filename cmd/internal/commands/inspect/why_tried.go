@@ -110,8 +110,8 @@ func (t trial) text(name string) string {
 		}
 	}
 	t.writeLines(&b, lines)
-	if command, ok := show.TypedOK("mcp-jail grant", name); ok && t.file == "" {
-		b.WriteString("  make it the policy of a client's entry: " + command + " --tried\n")
+	if command, ok := show.TypedOK("mcp-jail grant", name); ok {
+		b.WriteString("  make it the policy of the server, if an entry of a client tries it: " + command + " --tried\n")
 	}
 	for _, why := range t.unjudged {
 		b.WriteString("  not judged: " + show.Line(why) + "\n")

@@ -91,7 +91,7 @@ func (l *lesson) replace(a *application, run *cmdline.RunFlags) error {
 	}
 	lines := insert(l.headInside(), "\nfs = [", denied, nil)
 	if a.Edit, err = a.Place.Replace(lines); err != nil {
-		return err
+		return byHand("%s", err)
 	}
 	return l.grants(a, lines)
 }

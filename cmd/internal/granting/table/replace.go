@@ -22,6 +22,9 @@ import (
 // sensitive_paths, stay.
 var grantKeys = []string{"fs", "net", "env", "commands"}
 
+// wholeKeys are those that ReplaceAll replaces.
+var wholeKeys = append(slices.Clone(grantKeys), "inbound")
+
 // New returns the place of a server that the user's own configuration does not have. The file may be
 // missing.
 func New(host hostfs.Host, server string) (*Place, error) {
@@ -46,12 +49,18 @@ func (p *Place) Append(lines []byte) (*Edit, error) {
 	if bytes.Contains(p.file.Data, []byte("\r\n")) {
 		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}
-	return &Edit{Result{Text: text}, p}, p.check(text, lines, false)
+	return &Edit{Result{Text: text}, p}, p.check(text, lines, nil)
 }
 
 // Replace returns the file with other grants of the server: those that its table has in lines, which are
 // a configuration. The rest of the file stays as it is.
-func (p *Place) Replace(lines []byte) (*Edit, error) {
+func (p *Place) Replace(lines []byte) (*Edit, error) { return p.replace(lines, grantKeys) }
+
+// ReplaceAll returns the file with all other grants of the server: those of Replace, and inbound, variables
+// and preset.
+func (p *Place) ReplaceAll(lines []byte) (*Edit, error) { return p.replace(lines, wholeKeys) }
+
+func (p *Place) replace(lines []byte, keys []string) (*Edit, error) {
 	if p.Closed != nil {
 		return nil, p.Closed
 	}
@@ -64,30 +73,69 @@ func (p *Place) Replace(lines []byte) (*Edit, error) {
 		return nil, err
 	}
 	base := []string{"servers", p.server}
-	err = d.dropAccess(append(slices.Clone(base), "access"))
+	err = d.dropAccess(append(slices.Clone(base), "access"), keys)
 	if tools, rest := d.root.Find(append(slices.Clone(base), "tools")); err == nil && len(rest) == 0 {
 		for _, tool := range slices.Clone(tools.Keys) {
-			if err = d.dropAccess(append(slices.Clone(base), "tools", tool, "access")); err != nil {
+			if err = d.dropAccess(append(slices.Clone(base), "tools", tool, "access"), keys); err != nil {
 				break
 			}
 		}
 	}
 	for i, e := range from.all {
 		if err == nil && e.Header && shared(e.Key, base) == len(base) && len(e.Key) > len(base) {
-			err = d.addBody(e.Key, from.body(i))
+			err = d.addBody(e.Key, from.body(i), bytes.HasPrefix(from.text[e.Start:], []byte("[[")))
 		}
 	}
+	if whole := slices.Contains(keys, "inbound"); err == nil && whole {
+		err = d.replaceValues(base, lines, p.server)
+	}
 	if err == nil {
-		err = p.check(d.text, lines, true)
+		err = p.check(d.text, lines, keys)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the table %s in %s cannot be replaced by itself (%w): put the learned table in its place by hand", show.Name(spelled(base)), show.Line(p.Path), err)
+		return nil, fmt.Errorf("the table %s in %s cannot be replaced by itself (%w)", show.Name(spelled(base)), show.Line(p.Path), err)
 	}
 	return &Edit{Result{Text: d.text}, p}, nil
 }
 
-// check returns an error if a text does not have the grants of some lines, or has another thing besides.
-func (p *Place) check(text, lines []byte, replaces bool) error {
+// replaceValues gives a server the variables and the preset that its table has in some lines.
+func (d *document) replaceValues(base []string, lines []byte, server string) error {
+	given, err := config.DecodeLayer(lines, "the new table")
+	if err != nil {
+		return err
+	}
+	s := given.Servers[server]
+	variables := ""
+	if len(s.Variables) > 0 {
+		var names []string
+		for _, v := range s.Variables {
+			names = append(names, v.Name)
+		}
+		variables = show.List(names)
+	}
+	for _, one := range []struct{ key, value string }{{"variables", variables}, {"preset", text(s.Preset)}} {
+		path := append(slices.Clone(base), one.key)
+		at, rest := d.root.Find(path)
+		switch has := len(rest) == 0; {
+		case has && one.value == "":
+			err = d.removeKey(path)
+		case has && (at.Start < 0 || at.End < 0):
+			err = errForm
+		case has:
+			err = d.change(splice{at.Start, at.End, one.value})
+		case one.value != "":
+			err = d.addKey(path, one.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error if a text does not have the grants of some lines, or has another thing besides. The
+// lines take the place of keys of the table; nil is for lines that are added.
+func (p *Place) check(text, lines []byte, keys []string) error {
 	got, err := config.DecodeLayer(text, p.Path)
 	if err != nil {
 		return err
@@ -96,18 +144,23 @@ func (p *Place) check(text, lines []byte, replaces bool) error {
 	if err != nil {
 		return err
 	}
-	given, err := config.DecodeLayer(lines, "the learned table")
+	given, err := config.DecodeLayer(lines, "the new table")
 	if err != nil {
 		return err
 	}
 	if want.Servers == nil {
 		want.Servers = map[string]*config.Server{}
 	}
-	if !replaces {
+	if keys == nil {
 		want.Servers[p.server] = given.Servers[p.server]
 	} else {
 		s := want.Servers[p.server]
-		s.Access = replaced(s.Access, given.Servers[p.server].Access)
+		whole := slices.Contains(keys, "inbound")
+		if whole {
+			s.Variables, s.Preset = given.Servers[p.server].Variables, given.Servers[p.server].Preset
+			delete(s.Merge, "variables")
+		}
+		s.Access = replaced(s.Access, given.Servers[p.server].Access, whole)
 		for name, t := range s.Tools {
 			if t.Access = nil; t.Warm == nil {
 				delete(s.Tools, name)
@@ -120,7 +173,7 @@ func (p *Place) check(text, lines []byte, replaces bool) error {
 			if s.Tools[name] == nil {
 				s.Tools[name] = &config.Tool{Name: name}
 			}
-			s.Tools[name].Access = replaced(s.Tools[name].Access, t.Access)
+			s.Tools[name].Access = replaced(s.Tools[name].Access, t.Access, whole)
 		}
 	}
 	if config.Digest(got) != config.Digest(want) {
@@ -130,23 +183,29 @@ func (p *Place) check(text, lines []byte, replaces bool) error {
 }
 
 // replaced returns an access table with the grants of another one.
-func replaced(a, by *config.Access) *config.Access {
+func replaced(a, by *config.Access, whole bool) *config.Access {
 	if a == nil || by == nil {
 		return by
 	}
 	now := *a
 	now.Fs, now.Net, now.Env, now.Commands, now.Merge = by.Fs, by.Net, by.Env, by.Commands, nil
-	now.Inbound = append(slices.Clone(a.Inbound), by.Inbound...)
+	if now.Inbound = append(slices.Clone(a.Inbound), by.Inbound...); whole {
+		now.Inbound = by.Inbound
+	}
+	if len(a.SensitivePaths) == 0 {
+		now.SensitivePaths = by.SensitivePaths
+	}
 	return &now
 }
 
-// dropAccess takes the grants out of an access table, and the table if nothing else is in it.
-func (d *document) dropAccess(path []string) error {
+// dropAccess takes the grants out of an access table: its keys of that name, and the table if nothing else
+// is in it.
+func (d *document) dropAccess(path, keys []string) error {
 	access, rest := d.root.Find(path)
 	if len(rest) > 0 || access.Kind != toml.Table {
 		return nil
 	}
-	others := slices.ContainsFunc(access.Keys, func(key string) bool { return !slices.Contains(grantKeys, key) })
+	others := slices.ContainsFunc(access.Keys, func(key string) bool { return !slices.Contains(keys, key) })
 	switch {
 	case others || access.Dotted():
 	case access.Inline:
@@ -158,7 +217,7 @@ func (d *document) dropAccess(path []string) error {
 		if err := d.removeTree(append(slices.Clone(path), "fs")); err != nil {
 			return err
 		}
-		for _, key := range []string{"net", "env"} {
+		for _, key := range keys {
 			if list := d.list(append(slices.Clone(path), key)); list != nil && list.Tables {
 				if err := d.removeTree(append(slices.Clone(path), key)); err != nil {
 					return err
@@ -168,7 +227,7 @@ func (d *document) dropAccess(path []string) error {
 		access, _ = d.root.Find(path)
 		return d.removeBlock(access, "")
 	}
-	for _, key := range grantKeys {
+	for _, key := range keys {
 		if err := d.removeTree(append(slices.Clone(path), key)); err != nil {
 			return err
 		}
@@ -215,15 +274,16 @@ func (d *document) body(i int) (lines []string) {
 }
 
 // addBody adds lines to the table at a path, which may be there already.
-func (d *document) addBody(path []string, lines []string) error {
+// isItem says that they are one more table of a list.
+func (d *document) addBody(path []string, lines []string, isItem bool) error {
+	if isItem {
+		return d.addBlock("[["+spelled(path)+"]]", path, lines, "")
+	}
 	if at, rest := d.root.Find(path); len(rest) == 0 && at.Kind == toml.Table && d.header(at) >= 0 {
 		for len(lines) > 0 && strings.HasPrefix(lines[0], "#") { // they are about the whole table
 			lines = lines[1:]
 		}
 		return d.addLine(at, strings.Join(lines, d.nl))
-	}
-	if i := slices.IndexFunc(d.all, func(e toml.Expression) bool { return e.Header && slices.Equal(e.Key, path) }); i >= 0 {
-		return d.addBlock("[["+spelled(path)+"]]", path, lines, "")
 	}
 	return d.addBlock("["+spelled(path)+"]", path, lines, "")
 }
