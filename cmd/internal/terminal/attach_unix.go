@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -109,10 +110,17 @@ func (a *Attached) follow() {
 // Drawn is closed when all programs of the other terminal are gone, and what they wrote is on the console.
 func (a *Attached) Drawn() <-chan struct{} { return a.drawn }
 
-// Detach ends the connection, and gives the user's terminal the modes from before.
+// settlePause is how long Detach waits for answers of the user's terminal.
+const settlePause = 100 * time.Millisecond
+
+// Detach ends the connection, and gives the user's terminal the modes from before. A program can have asked the
+// terminal for an answer, such as its kind, which comes as input when the program is gone. The user's own
+// shell would take that for something typed, so it is dropped.
 func (a *Attached) Detach() {
 	signal.Stop(a.signals)
 	close(a.signals)
 	<-a.stopped
+	time.Sleep(settlePause)
+	onTerminal(a.console.in, flushInput)
 	a.restore()
 }

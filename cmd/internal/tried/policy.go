@@ -57,6 +57,7 @@ const maxFile = 1 << 20 // bytes of a policy that is tried
 type Policy struct {
 	Name   string // as it is shown
 	File   string // "" for flags
+	Text   []byte // of File
 	Config *config.Config
 	Server string // of Config
 	Flags  *cmdline.PolicyFlags
@@ -91,7 +92,7 @@ func Load(given, home string) (*Policy, error) {
 	if len(names) != 1 {
 		return nil, exit.UsageErrorf("--try %s: it must have the table of one server, and has %d", show.Line(given), len(names))
 	}
-	return &Policy{Name: show.Line(given), File: file, Config: cfg, Server: names[0]}, nil
+	return &Policy{Name: show.Line(given), File: file, Text: text, Config: cfg, Server: names[0]}, nil
 }
 
 // read reads a file, but no pipe, for which it would wait.

@@ -8,40 +8,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Reflag returns the change that gives an entry that starts in mcp-jail other flags of mcp-jail run.
-// The words that both lines begin and end with stay as they are spelled.
-func (e Entry) Reflag(flags []string) *Change {
-	return e.file.Reflag(map[string][]string{e.Key(): flags})
-}
-
-// Reflag is [Entry.Reflag] for several entries, by their keys.
-func (f *File) Reflag(flags map[string][]string) *Change {
-	var sel Selection
-	for _, e := range f.Entries {
-		if _, ok := flags[e.Key()]; ok {
-			sel.Servers = append(sel.Servers, e.Server)
-		}
-	}
-	return f.change(sel, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
-		words, ok := flags[s.Key()]
+// Reflag returns the change that gives entries of a file that start in mcp-jail other flags of mcp-jail run, by
+// their keys. The words that both lines begin and end with stay as they are spelled.
+func Reflag(f *File, flags map[string][]string) *Change {
+	return f.change(Selection{}, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
 		line, wrapped := clients.ParseWrapped(s.Argv())
-		switch {
-		case !ok:
-			return clients.Edit{}, otherEntry
-		case !wrapped:
+		if words, ok := flags[s.Key()]; ok && wrapped {
+			return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), words), ""
+		} else if ok {
 			return clients.Edit{}, NotWrapped
 		}
-		return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), words), ""
+		return clients.Edit{}, OtherEntry
 	})
 }
 
-const otherEntry clients.Reason = "is another entry of that name"
+// OtherEntry is the reason why a change leaves an entry that it is not about.
+const OtherEntry clients.Reason = "is another entry of that name"
 
 // Rewrite returns the change that gives an entry another command line, which starts it in mcp-jail.
 func (e Entry) Rewrite(argv []string) *Change {
 	return e.file.change(Selection{Servers: []string{e.Server}}, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
 		if s.Key() != e.Key() {
-			return clients.Edit{}, otherEntry
+			return clients.Edit{}, OtherEntry
 		}
 		return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
 	})

@@ -28,7 +28,7 @@ func reflag(t *testing.T, h clients.Host, sel Selection) {
 		more := slices.Concat(w.Flags, []string{"--read", "~/a \"b\"", "--net=x.test"})
 		for _, flags := range [][]string{more, slices.Concat([]string{"--env", "A"}, more), w.Flags} {
 			e = only(t, h, sel).Entries[i]
-			change := e.Reflag(flags)
+			change := Reflag(e.file, map[string][]string{e.Key(): flags})
 			if len(change.Changed()) != 1 {
 				t.Fatalf("%s: %d entries change", e.Server, len(change.Changed()))
 			}

@@ -140,14 +140,16 @@ func left(ch *wrapping.Change, place string) error {
 	}
 	why := "is gone"
 	for _, s := range ch.Servers {
-		why = s.Left
+		if s.Left != string(wrapping.OtherEntry) {
+			why = s.Left
+		}
 	}
 	return fmt.Errorf("%s: the entry %s", show.Line(place), why)
 }
 
 // WithFlags returns the change that gives entries of a file other flags of mcp-jail run, by their keys.
 func WithFlags(file *wrapping.File, flags map[string][]string, place string) (*wrapping.Change, error) {
-	ch := file.Reflag(flags)
+	ch := wrapping.Reflag(file, flags)
 	if err := left(ch, place); err != nil {
 		return nil, err
 	}

@@ -168,8 +168,8 @@ func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hos
 // Line returns the command line of the server, with the values of the client's variables.
 func (w *WrappedServer) Line() clients.Wrapped { return w.line }
 
-// Raw returns the flags of mcp-jail run as the file has them.
-func (w *WrappedServer) Raw() []string {
+// FlagsInFile returns the flags of mcp-jail run as the file has them.
+func (w *WrappedServer) FlagsInFile() []string {
 	line, _ := clients.ParseWrapped(w.Entry.Argv())
 	return line.Flags
 }

@@ -164,7 +164,7 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *che
 	if p.File.IsProject() {
 		c.PrintText("  " + c.Paint(terminal.Yellow, "note:") + " this is a file of the project: others who use it grant the same to their server, each from the own home directory where it has ~/\n")
 	}
-	ch := p.Entry.Reflag(words)
+	ch := wrapping.Reflag(p.File, map[string][]string{p.Entry.Key(): words})
 	if len(ch.Changed()) == 0 {
 		return fmt.Errorf("nothing was changed: %s", reason(ch, p))
 	}

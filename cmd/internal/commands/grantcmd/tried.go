@@ -290,7 +290,7 @@ func (t *trial) replaceTable() error {
 		flags, place := map[string][]string{}, ""
 		for _, o := range t.by[i:] {
 			if o.File == w.File {
-				flags[o.Entry.Key()] = withoutTry(o.Raw())
+				flags[o.Entry.Key()] = withoutTry(o.FlagsInFile())
 				place += "; " + o.Place()
 			}
 		}
@@ -331,15 +331,8 @@ func (t *trial) lines(head []string) ([]byte, error) {
 // layer returns the policy that is tried as a configuration, and its text.
 func (t *trial) layer() (*config.Config, []byte, error) {
 	if t.policy.File != "" {
-		text, err := os.ReadFile(t.policy.File)
-		if err != nil {
-			return nil, nil, err
-		}
-		layer, err := config.DecodeLayer(text, t.policy.File)
-		if err == nil && layer.Digest(t.policy.Server) != t.policy.Digest() {
-			err = fmt.Errorf("%s has just changed", show.Line(t.policy.File))
-		}
-		return layer, text, err
+		layer, err := config.DecodeLayer(t.policy.Text, t.policy.File)
+		return layer, t.policy.Text, err
 	}
 	f := t.policy.Flags
 	text := []byte(strings.Join(config.CommandLineOptions{Command: []string{"-"}, Name: t.name, Read: f.Read, Write: f.Write, Execute: f.Execute,
