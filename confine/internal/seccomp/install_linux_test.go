@@ -16,3 +16,11 @@ func TestInstallRefusesNonsense(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallLargest: the longest program that the kernel takes reaches it from a task without a stub, too. The
+// kernel refuses this one for what it says, for it does not end with a return.
+func TestInstallLargest(t *testing.T) {
+	if _, err := Install(&stub.Task{}, make([]byte, 8*maxProgram), 0); err == nil || err == unix.ENOMEM {
+		t.Errorf("%v, want EINVAL or EACCES", err)
+	}
+}

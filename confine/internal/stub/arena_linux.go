@@ -16,8 +16,9 @@ type arena struct {
 
 func (a *arena) reset() { a.used, a.full = 0, false }
 
-// ownArenaSize is the size of the zero Task's arena.
-const ownArenaSize = 16 << 10
+// ownArenaSize is the size of the zero Task's arena. The largest filter of system calls, of 4096
+// instructions, fits.
+const ownArenaSize = 48 << 10
 
 // alloc returns n bytes of the arena, which are not cleared. If they do not fit, it sets
 // full, and the call fails with ENOMEM.
