@@ -327,6 +327,9 @@ func faults(t *testing.T, name string, src any) []string {
 			out = append(out, dir+" may not import "+imported)
 		}
 	}
+	if !free && !slices.Contains(forTests, dir) && compilesAtStart(file) {
+		out = append(out, "a regular expression is compiled at each start: compile it when it is used (sync.OnceValue)")
+	}
 	for _, decl := range file.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok || free {
@@ -340,6 +343,22 @@ func faults(t *testing.T, name string, src any) []string {
 		}
 	}
 	return out
+}
+
+// compilesAtStart reports whether a variable of a package is a compiled regular expression. That took up to 0.6
+// ms of each start of mcp-jail and of each supervisor.
+func compilesAtStart(file *ast.File) (found bool) {
+	for _, decl := range file.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.VAR {
+			ast.Inspect(d, func(n ast.Node) bool {
+				_, function := n.(*ast.FuncLit)
+				s, selects := n.(*ast.SelectorExpr)
+				found = found || selects && s.Sel.Name == "MustCompile"
+				return !function
+			})
+		}
+	}
+	return found
 }
 
 // TestFaults shows that each rule can fail.
@@ -370,6 +389,8 @@ func TestFaults(t *testing.T) {
 		{"lifecycle/catalog/x.go", "package catalog\nimport _ \"" + module + "mcpproxy\"", "may not import"},
 		{"lifecycle/internal/stateless/y.go", "package stateless\nimport _ \"" + module + "lifecycle/catalog\"", ""},
 		{"lifecycle/internal/session/y.go", "package session\nimport _ \"" + module + "lifecycle/internal/stateful\"", "may not import"},
+		{"policy/r.go", "package policy\nimport \"regexp\"\nvar r = regexp.MustCompile(``)", "at each start"},
+		{"policy/o.go", "package policy\nimport \"regexp\"\nvar r = func() *regexp.Regexp { return regexp.MustCompile(``) }", ""},
 		{"policy/config/y.go", "package config\nimport _ \"os\"", ""},
 		{"examples/y.go", "package main\nimport _ \"github.com/mark3labs/mcp-go/mcp\"", ""},
 	} {

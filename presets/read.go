@@ -3,17 +3,18 @@ package presets
 import (
 	"bytes"
 	"regexp"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-var serverLine = regexp.MustCompile(`^\[servers\.([A-Za-z0-9_-]+)\]$`)
+var serverLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[servers\.([A-Za-z0-9_-]+)\]$`) })
 
 // Read reads a preset of a file that is not built in. The line that begins its second part has its name. What
 // such a file says is another's, and nothing of it holds before the user has seen it.
 func Read(data []byte, file string) (*Preset, error) {
 	for line := range bytes.Lines(data) {
-		if m := serverLine.FindSubmatch(bytes.TrimRight(line, " \t\r\n")); m != nil {
+		if m := serverLine().FindSubmatch(bytes.TrimRight(line, " \t\r\n")); m != nil {
 			return Decode(string(m[1]), data, file)
 		}
 	}

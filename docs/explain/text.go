@@ -3,11 +3,12 @@ package explain
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // link matches a link. Text shows the words of a link and not its address.
-var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`)
+var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`) })
 
 // Text returns the page as plain text in lines of at most width characters. Lines of code
 // and words that are longer stay whole. bold marks headings.
@@ -17,7 +18,7 @@ func (p Page) Text(width int, bold func(string) string) string {
 	var open []string // lines of the paragraph or the item that is being read
 	flush := func() {
 		if len(open) > 0 {
-			text := link.ReplaceAllString(strings.Join(open, " "), "$1")
+			text := link().ReplaceAllString(strings.Join(open, " "), "$1")
 			b.WriteString(wrap(strings.ReplaceAll(text, "**", ""), width))
 		}
 		open = nil

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
@@ -61,7 +62,7 @@ func describes(tree string, e *lockfile.Entry) (d description) {
 		if manifest.MCPName != "" {
 			d.names = []string{manifest.MCPName}
 		}
-		if m := onGitHub.FindSubmatch(manifest.Repository); m != nil {
+		if m := onGitHub().FindSubmatch(manifest.Repository); m != nil {
 			d.owner = string(m[1])
 		}
 		return d
@@ -72,7 +73,7 @@ func describes(tree string, e *lockfile.Entry) (d description) {
 		if !strings.EqualFold(strings.ReplaceAll(name, "_", "-"), strings.NewReplacer("_", "-", ".", "-").Replace(e.Name)) {
 			continue
 		}
-		for _, m := range inReadme.FindAllSubmatch(readMetadata(file), -1) {
+		for _, m := range inReadme().FindAllSubmatch(readMetadata(file), -1) {
 			if found := string(m[1]); !slices.Contains(d.names, found) {
 				d.names = append(d.names, found)
 			}
@@ -82,8 +83,10 @@ func describes(tree string, e *lockfile.Entry) (d description) {
 }
 
 var (
-	onGitHub = regexp.MustCompile(`(?i)github(?:\.com[/:]|:)([a-z0-9-]+)/`)
-	inReadme = regexp.MustCompile(`mcp-name:\s*([A-Za-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9_])`)
+	onGitHub = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)github(?:\.com[/:]|:)([a-z0-9-]+)/`) })
+	inReadme = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`mcp-name:\s*([A-Za-z0-9.-]+/[A-Za-z0-9._-]*[A-Za-z0-9_])`)
+	})
 )
 
 func readMetadata(name string) []byte {

@@ -2,7 +2,6 @@ package seatbelt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -41,12 +40,12 @@ func CompileTLS(tag, program string, without []string) (Text, error) {
 	return write(tag, "", append(self(program), libraries()...), Conditional, without)
 }
 
-var tagFormat = regexp.MustCompile(`^mcpj-[0-9a-f]{8}$`)
+var tagFormat = pattern(`^mcpj-[0-9a-f]{8}$`)
 
 // write joins a text and runs the linter on it. The base comes last: in the layered form the last rule
 // decides, and no profile takes the base away.
 func write(tag, rest string, rules []Rule, form Form, without []string) (Text, error) {
-	if !tagFormat.MatchString(tag) {
+	if !tagFormat().MatchString(tag) {
 		return Text{}, fmt.Errorf("the tag of a session is mcpj- and 8 hex digits, not %q", tag)
 	}
 	w := &writer{names: map[string]string{}}

@@ -51,7 +51,7 @@ func Lint(t Text, form Form) error {
 
 func isDenyDefault(e Expr) bool {
 	tag, ok := strings.CutPrefix(e.String(), `(deny default (with message "`)
-	return ok && tagFormat.MatchString(strings.TrimSuffix(tag, `"))`))
+	return ok && tagFormat().MatchString(strings.TrimSuffix(tag, `"))`))
 }
 
 type linter struct {
@@ -102,7 +102,7 @@ func (l linter) filter(f Expr, ops []Expr, deny bool) string {
 			paths = true
 			continue
 		}
-		if s := f.String(); !slices.Contains(how.filters, s) && (how.pattern == nil || !how.pattern.MatchString(s)) {
+		if s := f.String(); !slices.Contains(how.filters, s) && (how.pattern == nil || !how.pattern().MatchString(s)) {
 			return "the operation has no filter " + s
 		}
 	}

@@ -234,10 +234,10 @@ const Tag = "mcpj-00000000"
 // statusRefused is the status of sandbox-exec if it cannot read the text.
 const statusRefused = 65
 
-var unbound = regexp.MustCompile(`unbound variable: ([a-z0-9*-]+)`)
+var unbound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`unbound variable: ([a-z0-9*-]+)`) })
 
 func unknownOperation(said string) string {
-	if m := unbound.FindStringSubmatch(said); m != nil {
+	if m := unbound().FindStringSubmatch(said); m != nil {
 		return m[1]
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -92,7 +93,9 @@ func printApparmorProfile(c terminal.Console) error {
 
 // version is a version in the name of a directory, as package managers write it: 1.2.3, v22.1.0,
 // mcp-jail_1.2.3_linux_amd64, @mcp-jail+linux-x64@1.2.3.
-var version = regexp.MustCompile(`(^|[@_-])v?[0-9]+(\.[0-9]+)+([-+~.][0-9A-Za-z.+~-]+)?(?:_[0-9]+$)?(_|$)`)
+var version = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[@_-])v?[0-9]+(\.[0-9]+)+([-+~.][0-9A-Za-z.+~-]+)?(?:_[0-9]+$)?(_|$)`)
+})
 
 // apparmorPattern returns the pattern of AppArmor for a program and mcp-jail-cli beside it
 // (apparmor.d(5), "Globbing"). It has "*" for what an update changes: a version, and the names that
@@ -107,7 +110,7 @@ func apparmorPattern(path string, sticky func(dir string) bool) (string, error) 
 	for i, name := range dirs {
 		parts = append(parts, escaped(name))
 		cached = cached && name != "node_modules"
-		switch at := version.FindStringSubmatchIndex(name); {
+		switch at := version().FindStringSubmatchIndex(name); {
 		case i == 0 || sticky(strings.Join(dirs[:i], "/")+"/"):
 		case cached:
 			parts[i] = "*"
