@@ -41,7 +41,38 @@ func measureMemory(ctx context.Context, s *site) ([]row, error) {
 	total := summarize(sum)
 	r.Jailed, r.Added = &total, &total.Median
 	r.Note = fmt.Sprintf("the proxy %s MB, the jail's supervisor and init %s MB; the server itself not counted", figure(median(proxy)), figure(median(init)))
-	return []row{r}, nil
+	many, err := s.memoryOfMany(ctx)
+	return []row{r, many}, err
+}
+
+const manySessions = 20
+
+// memoryOfMany adds up the memory of sessions that idle at the same time.
+func (s *site) memoryOfMany(ctx context.Context) (row, error) {
+	r := row{Measure: fmt.Sprintf("the same, %d sessions together", manySessions), Unit: "MB", Budget: "–"}
+	var pids []int
+	for range manySessions {
+		c, err := s.open(ctx, s.jailed(s.node, s.files, s.workspace))
+		if err != nil {
+			return r, err
+		}
+		defer c.close()
+		pids = append(pids, c.cmd.Process.Pid)
+	}
+	if err := idle(ctx); err != nil {
+		return r, err
+	}
+	sum := 0.0
+	for _, pid := range pids {
+		proxy, init, err := pssOfSession(pid)
+		if err != nil {
+			return r, err
+		}
+		sum += proxy + init
+	}
+	total := summarize([]float64{sum})
+	r.Jailed, r.Added = &total, &total.Median
+	return r, nil
 }
 
 // memory returns the PSS of the proxy and of the jail's own processes, in MB.
@@ -51,12 +82,23 @@ func (s *site) memory(ctx context.Context) (proxy, init float64, err error) {
 		return 0, 0, err
 	}
 	defer c.close()
+	if err := idle(ctx); err != nil {
+		return 0, 0, err
+	}
+	return pssOfSession(c.cmd.Process.Pid)
+}
+
+func idle(ctx context.Context) error {
 	select {
 	case <-time.After(memoryIdle):
+		return nil
 	case <-ctx.Done():
-		return 0, 0, ctx.Err()
+		return ctx.Err()
 	}
-	pid := c.cmd.Process.Pid
+}
+
+// pssOfSession returns the PSS of a proxy and of the processes of its jail, in MB.
+func pssOfSession(pid int) (proxy, init float64, err error) {
 	if proxy, err = pss(pid); err != nil {
 		return 0, 0, err
 	}

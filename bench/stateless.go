@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A server with stateful = false gets a process for each call. The measures of this file
@@ -58,7 +61,8 @@ func measureStateless(ctx context.Context, s *site) ([]row, error) {
 			run          func(context.Context, tooled) (pairs, error)
 		}{
 			{"a call, cold", "≤ +10 ms", s.coldCall},
-			{"8 calls at once, cold", "–", s.eightCalls},
+			{"8 calls at once, cold", "–", s.callsAtOnce(8)},
+			{"64 calls, of which 8 run at once, cold", "–", s.callsAtOnce(64)},
 			{"a call, `warm = 1`", "≤ × 1.5 or +1 ms", s.warmCall},
 			{"the same, beside the first call of a bare process", "–", s.firstCall},
 		} {
@@ -121,20 +125,28 @@ func (s *site) startAndCall(ctx context.Context, how start, call string) (float6
 	return ms(time.Since(began)), err
 }
 
-// eightCalls is coldCall with eight calls at once, until the last answer.
-func (s *site) eightCalls(ctx context.Context, server tooled) (pairs, error) {
-	const many = 8
+// callsAtOnce is coldCall with many calls, until the last answer. As many run at once as a session runs
+// by default.
+func (s *site) callsAtOnce(many int) func(context.Context, tooled) (pairs, error) {
+	return func(ctx context.Context, server tooled) (pairs, error) { return s.manyAtOnce(ctx, server, many) }
+}
+
+func (s *site) manyAtOnce(ctx context.Context, server tooled, many int) (pairs, error) {
 	return s.beside(ctx, server, func(without start) (float64, error) {
 		var failed error
 		var mu sync.Mutex
 		var all sync.WaitGroup
+		var left atomic.Int64
+		left.Store(int64(many))
 		began := time.Now()
-		for range many {
+		for range policy.DefaultMaxConcurrentCalls {
 			all.Go(func() {
-				if _, err := s.startAndCall(ctx, without, server.call); err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
+				for left.Add(-1) >= 0 {
+					if _, err := s.startAndCall(ctx, without, server.call); err != nil {
+						mu.Lock()
+						failed = err
+						mu.Unlock()
+					}
 				}
 			})
 		}
