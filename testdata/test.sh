@@ -151,33 +151,40 @@ verdict() {
 	fi
 }
 
-# compile_all PACKAGE... compiles the tests of packages into $work/tests/PACKAGE/test. One go command
-# for all takes half of the processor time that one for each takes: go test runs keep in the place
-# of the tests, which moves them there.
+# seatbelt are the packages whose tests start servers as on macOS.
+seatbelt=()
+[ "${MCPJAIL_ALL:-}" = long ] || seatbelt=(confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest)
+
+# compile_all PACKAGE... compiles the tests of packages into $work/tests/PACKAGE/test, and those of
+# starts on macOS into $work/seatbelt/PACKAGE/test. One go command for all takes half of the
+# processor time that one for each takes: go test runs keep in the place of the tests, which moves
+# them there.
 compile_all() {
 	local package own=()
 	cat >"$work/keep" <<-EOF
 		#!/bin/sh
 		set -e
 		dir=\${PWD#"$root"}
-		to=$work/tests\${dir:-/.}
+		to=$work/\$1\${dir:-/.}
 		mkdir -p "\$to"
-		mv "\$1" "\$to/part"
+		mv "\$2" "\$to/part"
 		mv "\$to/part" "\$to/test"
 	EOF
 	chmod 755 "$work/keep"
 	for package; do
 		[ "$package" = conformance ] || own+=("./$package") # which is a module of its own
 	done
-	# Without DWARF the linker takes half of the time.
-	set -- go test -vet=off -count=1 -ldflags=-w -exec "$work/keep"
-	"$@" "${own[@]}" || true
-	(cd conformance && "$@" .) || true
+	# Without DWARF the linker takes half of the time. The linker and the compiler end before a
+	# collection of their garbage is worth its time.
+	set -- env GOGC=off GOMEMLIMIT=512MiB go test -vet=off -count=1 '-ldflags=-s -w'
+	"$@" -exec "$work/keep tests" "${own[@]}" || true
+	(cd conformance && "$@" -exec "$work/keep tests" .) || true
+	[ ${#seatbelt[@]} -eq 0 ] || "$@" -tags seatbelt -exec "$work/keep seatbelt" "${seatbelt[@]/#/./}" || true
 }
 
-# compiled PACKAGE waits until the tests of a package are compiled.
+# compiled TEST waits until a test is compiled: tests/PACKAGE or seatbelt/PACKAGE.
 compiled() {
-	until [ -e "$work/tests/$1/test" ]; do
+	until [ -e "$work/$1/test" ]; do
 		if [ -e "$work/compiled" ]; then
 			cat "$work/compile.log"
 			return 1
@@ -221,7 +228,7 @@ places() {
 run() {
 	local log=$work/log/$1/log begin=$SECONDS
 	mkdir -p "${log%/*}"
-	compiled "$1" >"$log" 2>&1 &&
+	compiled "tests/$1" >"$log" 2>&1 &&
 		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		verdict "" "$log" && ok "$1" "$begin" "$log" && return
 	echo "FAIL	$1" && failures "$log"
@@ -233,7 +240,7 @@ run() {
 run_worlds() {
 	local log=$work/log/$1/log.worlds begin=$SECONDS
 	mkdir -p "${log%/*}"
-	if compiled "$1" >"$log" 2>&1 &&
+	if compiled "tests/$1" >"$log" 2>&1 &&
 		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 75m -test.run '^TestEgress$') >"$log" 2>&1 </dev/null &&
 		verdict "" "$log"; then
 		ok "$1, its worlds" "$begin" "$log"
@@ -250,7 +257,8 @@ run_worlds() {
 run_seatbelt() {
 	local log=$work/log/$1/log.seatbelt begin=$SECONDS
 	mkdir -p "${log%/*}"
-	"${defaults[@]}" go test -tags seatbelt -vet=off -v -timeout 10m "./$1" >"$log" 2>&1 </dev/null &&
+	compiled "seatbelt/$1" >"$log" 2>&1 &&
+		(cd "$1" && exec "${defaults[@]}" "$work/seatbelt/$1/test" -test.v -test.timeout 10m) >"$log" 2>&1 </dev/null &&
 		verdict "" "$log" && ok "$1, starts on macOS" "$begin" "$log" && return
 	echo "FAIL	$1, starts on macOS" && failures "$log"
 	return 1
@@ -285,7 +293,7 @@ run_as_user() {
 	confine/integration,1) all= reason="$reason|TestEgress runs this" ;; # in make test
 	confine/integration,long) others=("$log.worlds") ;;
 	esac
-	compiled "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
+	compiled "tests/$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL="$all" \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_NODE="$work/node" MCPJAIL_PRESETS_NATIVE="${MCPJAIL_PRESETS_NATIVE:+$work/presets-native}" \
 		"$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
@@ -348,11 +356,9 @@ for package in $(order "${packages[@]}"); do
 	fi
 done
 
-if [ "${MCPJAIL_ALL:-}" != long ]; then
-	for package in confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest; do
-		jobs+=("run_seatbelt $package")
-	done
-fi
+for package in "${seatbelt[@]}"; do
+	jobs+=("run_seatbelt $package")
+done
 
 if [ "$jails" -gt 0 ]; then
 	user=mcpjail$$
