@@ -60,7 +60,8 @@ type teller struct {
 	host    hostfs.Host
 	json    bool
 	told    map[string]*toldRefusal
-	order   []*toldRefusal // of told
+	order   []*toldRefusal                      // of told
+	lists   map[string][]diagnostics.ClientList // by server, while something is told
 }
 
 // toldRefusal is a refusal that was printed.
@@ -76,11 +77,12 @@ const (
 )
 
 func newTeller(c terminal.Console, host hostfs.Host, json bool) *teller {
-	return &teller{console: c, host: host, json: json, told: map[string]*toldRefusal{}}
+	return &teller{console: c, host: host, json: json, told: map[string]*toldRefusal{}, lists: map[string][]diagnostics.ClientList{}}
 }
 
 // tell prints what is new, and the counts that are due, or all of them at the end.
 func (t *teller) tell(all []records.Told, now time.Time, end bool) {
+	clear(t.lists) // the user may have changed an entry
 	for _, r := range all {
 		key := r.Kept + "\x00" + r.Key()
 		known := t.told[key]
@@ -136,13 +138,23 @@ func (t *teller) print(r records.Told) {
 		heading += fmt.Sprintf("  (%d times)", r.Count)
 	}
 	t.console.Printf("%s\n", heading)
-	t.console.PrintText(strings.TrimPrefix(r.Text(clientLists(t.host, r.Kept)...), "\n"))
+	t.console.PrintText(strings.TrimPrefix(r.Text(t.listsOf(r.Kept)...), "\n"))
 	record := diagnostics.Record{Server: r.Server, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
 	if line := grantLine(t.host, record, serverRecords{Server: r.Kept, Project: r.Project}); line != "" && r.Tried == "" {
 		t.console.Printf("\n%s\n", line)
 	}
 	t.printOmitted(r)
 	t.console.Printf("\n")
+}
+
+// listsOf returns what clientLists returns for a server. It looks once for all that is told together.
+func (t *teller) listsOf(kept string) []diagnostics.ClientList {
+	lists, known := t.lists[kept]
+	if !known {
+		lists = clientLists(t.host, kept)
+		t.lists[kept] = lists
+	}
+	return lists
 }
 
 func (t *teller) printAgain(r records.Told) {

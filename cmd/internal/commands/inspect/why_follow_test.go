@@ -87,9 +87,11 @@ func TestTeller(t *testing.T) {
 		if text := said(); !strings.Contains(text, again("1", "once more")) {
 			t.Errorf("at the end: %q", text)
 		}
+		var flood []records.Told
 		for i := range maxTold + 1 {
-			teller.tell([]records.Told{toldOf("a", "/other/"+strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(), 1)}, now, false)
+			flood = append(flood, toldOf("a", "/other/"+strings.Repeat("x", i%50)+string(rune('a'+i%26))+time.Duration(i).String(), 1))
 		}
+		teller.tell(flood, now, false)
 		if len(teller.told) > maxTold || len(teller.order) != len(teller.told) {
 			t.Errorf("%d are kept", len(teller.told))
 		}
