@@ -10,15 +10,14 @@ import (
 // a place that is this file on this host. Otherwise it takes a place of a project whose path below
 // the project ends the path of the file. Of several clients, it returns the first in All.
 func ByFile(file string, h Host) (Client, Place, bool) {
-	all := All()
-	for _, c := range all {
+	for _, c := range all() {
 		for _, p := range c.Places {
 			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
 				return c, p, true
 			}
 		}
 	}
-	for _, c := range all {
+	for _, c := range all() {
 		for _, p := range c.Places {
 			// The file may be that of another project.
 			if p.Scope == Project && h.endsAs(p, file) {
@@ -32,7 +31,7 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 // EachReader calls a function for each client that looks for servers in a file on this host, in the
 // order of All, and for each of its places that is this file.
 func EachReader(file string, h Host, each func(Client, Place)) {
-	for _, c := range All() {
+	for _, c := range all() {
 		for _, p := range c.Places {
 			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
 				each(c, p)

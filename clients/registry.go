@@ -5,24 +5,29 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // All returns every client, in the order in which they are shown. If a file is a place of
-// several clients, the first of them speaks for it.
-func All() []Client {
+// several clients, the first of them speaks for it. The slice is the caller's own; what the clients
+// hold is shared, and never changes.
+func All() []Client { return slices.Clone(all()) }
+
+// all makes the clients once: wrap asks for them some ten times a file.
+var all = sync.OnceValue(func() []Client {
 	return []Client{
 		claudeDesktop(), claudeCode(), cursor(), copilot(), vscode(), codex(), gemini(), qwen(),
 		windsurf(), zed(), cline(), roo(), kilo(), goose(), lmStudio(), openCode(), kiro(),
 		amazonQ(), junie(), continueDev(), warp(), crush(), jp(),
 	}
-}
+})
 
 // Names returns the names of all clients, in the order of All.
 func Names() []string {
 	var names []string
-	for _, c := range All() {
+	for _, c := range all() {
 		names = append(names, c.Name)
 	}
 	return names
@@ -45,21 +50,20 @@ func (e *UnknownError) Error() string {
 // error is an *UnknownError.
 func ByName(name string) (Client, error) {
 	wanted := plain(name)
-	all := All()
-	for _, c := range all {
+	for _, c := range all() {
 		if c.Name == wanted || plain(c.Title) == wanted || slices.Contains(c.Aliases, wanted) {
 			return c, nil
 		}
 	}
-	return Client{}, &UnknownError{Name: name, Near: near(wanted, all)}
+	return Client{}, &UnknownError{Name: name, Near: near(wanted)}
 }
 
 // near returns the names of the clients that a word begins or ends, or else that of the
 // client whose name is spelt most alike.
-func near(word string, all []Client) []string {
+func near(word string) []string {
 	var found, words []string
 	owner := map[string]string{}
-	for _, c := range all {
+	for _, c := range all() {
 		for _, w := range append([]string{c.Name, plain(c.Title)}, c.Aliases...) {
 			words = append(words, w)
 			owner[w] = c.Name
@@ -80,7 +84,7 @@ func near(word string, all []Client) []string {
 // ByGreeting returns the client that calls itself so in clientInfo. Several clients can send
 // one name; the first of them in All is returned.
 func ByGreeting(name string) (Client, bool) {
-	for _, c := range All() {
+	for _, c := range all() {
 		if c.Greets(name) {
 			return c, true
 		}

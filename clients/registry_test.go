@@ -100,4 +100,8 @@ func TestAll(t *testing.T) {
 	if again := All(); !slices.EqualFunc(All(), again, func(a, b Client) bool { return a.Name == b.Name }) || len(again) < 23 {
 		t.Errorf("%d clients", len(again))
 	}
+	own := All()
+	if own[0] = (Client{}); All()[0].Name == "" {
+		t.Error("who changes the slice of All changes that of all callers")
+	}
 }
