@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -44,9 +45,11 @@ func TestLearnHosts(t *testing.T) {
 	script := filepath.Join(w.work, "server.py")
 	must(t, os.WriteFile(script, fmt.Appendf(nil, hostServer, port, filepath.Join(w.base, "elsewhere", "plan.md")), 0o644))
 	line := []string{"learn", "--name", "pupil", "--net", "localhost:" + port, "--", "python3", script}
-	out, err := w.mcpJail(line...).Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, stderrOf(err))
+	cmd, said := w.mcpJail(line...), &bytes.Buffer{}
+	cmd.Stderr = said
+	out, err := cmd.Output()
+	if err != nil || strings.Contains(said.String(), "not compared") { // each round has the hosts, or its answers are others
+		t.Fatalf("%v\n%s%s", err, out, said)
 	}
 	for _, want := range []string{`{ host = "localhost", `, "port = " + port, `elsewhere/plan.md", read = true }`} {
 		if !strings.Contains(string(out), want) {

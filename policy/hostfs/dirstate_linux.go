@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settled is how long ago a directory must have changed for its state to count. The kernel's clock for
-// these times may stand still for 10 ms: two changes within them can give one time.
-const settled = time.Second
+// settled is how long ago a directory must have changed for its state to count. The times of an ext2 or ext3, which
+// has the number of ext4, have no parts of a second, and the kernel's clock for them may be 10 ms late: two changes
+// within that can give one time.
+const settled = 2 * time.Second
 
 // dirState implements Host.DirState. A later change is certain to show on local filesystems of Linux: no
 // user can set the time of change, and the kernel sets it with each name. (A file is not like
@@ -19,18 +20,20 @@ func dirState(path string, certain bool) (s DirState, ok bool) {
 		return s, false
 	}
 	s = DirState{fileID(&st), st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec)}
-	return s, !certain || isCertain(path, s)
-}
-
-func isCertain(path string, s DirState) bool {
-	if age := time.Now().UnixNano() - s.Changed; age < int64(settled) {
-		return false
+	if !certain {
+		return s, true
 	}
 	var fs unix.Statfs_t
-	if unix.Statfs(path, &fs) != nil {
+	return s, unix.Statfs(path, &fs) == nil && isCertain(&st, int64(fs.Type), time.Now())
+}
+
+// isCertain reports whether each later change of a directory shows in its state. In an encrypted directory each
+// name changes when the user gives the kernel its key, or takes it away, and no time does.
+func isCertain(st *unix.Statx_t, filesystem int64, now time.Time) bool {
+	if now.Sub(time.Unix(st.Ctime.Sec, int64(st.Ctime.Nsec))) < settled || st.Attributes&unix.STATX_ATTR_ENCRYPTED != 0 {
 		return false
 	}
-	switch fs.Type {
+	switch filesystem {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC:
 		return true
 	}

@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestDirState tests that each change of a name changes the state of its directory, that nothing else does, and that
@@ -52,6 +55,29 @@ func TestDirState(t *testing.T) {
 		must(c.do())
 		if now, ok := dirState(dir, false); !ok || (now != before) != c.changes {
 			t.Errorf("%s: %+v, and before %+v", c.what, now, before)
+		}
+	}
+}
+
+// TestCertainState tests of which directories the state counts.
+func TestCertainState(t *testing.T) {
+	now := time.Unix(1e9, 999_000_000) // of a whole second, an ext3 has 1e9
+	for _, c := range []struct {
+		what       string
+		changed    unix.StatxTimestamp
+		attributes uint64
+		filesystem int64
+		is         bool
+	}{
+		{"a usual one", unix.StatxTimestamp{Sec: 1e9 - 60}, 0, unix.EXT4_SUPER_MAGIC, true},
+		{"one of the second before, whose time may be cut off", unix.StatxTimestamp{Sec: 1e9 - 1}, 0, unix.EXT4_SUPER_MAGIC, false},
+		{"of the future", unix.StatxTimestamp{Sec: 1e9 + 60}, 0, unix.EXT4_SUPER_MAGIC, false},
+		{"encrypted: its names come with a key", unix.StatxTimestamp{Sec: 1e9 - 60}, unix.STATX_ATTR_ENCRYPTED, unix.EXT4_SUPER_MAGIC, false},
+		{"of an overlay", unix.StatxTimestamp{Sec: 1e9 - 60}, 0, unix.OVERLAYFS_SUPER_MAGIC, false},
+		{"of another machine", unix.StatxTimestamp{Sec: 1e9 - 60}, 0, unix.NFS_SUPER_MAGIC, false},
+	} {
+		if is := isCertain(&unix.Statx_t{Ctime: c.changed, Attributes: c.attributes}, c.filesystem, now); is != c.is {
+			t.Errorf("%s: %t, want %t", c.what, is, c.is)
 		}
 	}
 }

@@ -138,8 +138,7 @@ func whyNoHost(host string) (reason Reason, why string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return Address, ""
 	}
-	local := !strings.Contains(host, ".") || slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".lan", ".home.arpa"}, func(end string) bool { return strings.HasSuffix(host, end) })
-	if local || (policy.NetRule{Host: host}).SpecialTarget() != "" {
+	if IsLocal(host) {
 		return Address, "a name of this machine or its network"
 	}
 	if of := inTable(telemetryHosts, host); of != "" {
@@ -149,6 +148,13 @@ func whyNoHost(host string) (reason Reason, why string) {
 		return Registry, of
 	}
 	return "", ""
+}
+
+// IsLocal reports whether a host is an address, or a name that each machine or network can have for its own.
+func IsLocal(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || !strings.Contains(host, ".") || (policy.NetRule{Host: host}).SpecialTarget() != "" ||
+		slices.ContainsFunc([]string{".localhost", ".localdomain", ".local", ".internal", ".lan", ".home.arpa"}, func(end string) bool { return strings.HasSuffix(host, end) })
 }
 
 // inTable returns what the table says of a host or of a domain around it, or "".

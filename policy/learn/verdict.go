@@ -14,7 +14,7 @@ const maxNamed = 3
 // Verdict says in a sentence without its end what the server does, and what was refused: "reads the
 // workspace, reaches api.github.com, starts git; wanted ~/.ssh (refused)".
 func (r *Result) Verdict() string {
-	var reads, writes, hosts, programs, variables []string
+	var reads, writes, hosts, programs, variables, secrets []string
 	for _, rule := range r.Rules() {
 		switch {
 		case rule.Fs != nil:
@@ -31,6 +31,9 @@ func (r *Result) Verdict() string {
 			if !slices.Contains(hosts, rule.Net.Host) {
 				hosts = append(hosts, rule.Net.Host)
 			}
+			for _, s := range rule.Net.Secrets {
+				secrets = append(secrets, name(s.Env)+" to "+rule.Net.Host)
+			}
 		case rule.Command != nil:
 			programs = append(programs, name(path.Base(rule.Command.Name)))
 		case rule.Env != nil:
@@ -41,7 +44,7 @@ func (r *Result) Verdict() string {
 	for _, p := range []struct {
 		verb  string
 		names []string
-	}{{"reads ", reads}, {"writes ", writes}, {"reaches ", hosts}, {"starts ", programs}, {"gets the variable ", variables}} {
+	}{{"reads ", reads}, {"writes ", writes}, {"reaches ", hosts}, {"starts ", programs}, {"gets the variable ", variables}, {"sends the variable ", secrets}} {
 		if len(p.names) > 0 {
 			parts = append(parts, p.verb+some(p.names))
 		}

@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
@@ -45,7 +46,7 @@ type Preset struct {
 	LeftOut []string // rules that would name a place of this machine, as they were learned
 }
 
-// Make makes a preset of a learned policy. Its error is that of presets.Decode.
+// Make makes a preset of a learned policy. Its error is that of presets.Read.
 func Make(in Input) (*Preset, error) {
 	m := &maker{Input: in, slots: map[string]*slot{}}
 	for _, t := range in.Result.Tables { // a process for each call has the rules of all of them, as in other presets
@@ -54,7 +55,7 @@ func Make(in Input) (*Preset, error) {
 		}
 	}
 	text := m.text()
-	if _, err := presets.Decode(in.Name, text, in.Name+".toml"); err != nil {
+	if _, err := presets.Read(text, in.Name+".toml"); err != nil {
 		return nil, err
 	}
 	return &Preset{text, m.left}, nil
@@ -144,23 +145,61 @@ func (m *maker) absolute(p string) string {
 	return path.Join(m.Workspace, p)
 }
 
-// isPrivate reports whether a text has a word that is the user's: a name, or a value of a variable. An address of
-// mail is one, too.
+// isPrivate reports whether a text has a word that is the user's: a name, a value of a variable or an argument, or the
+// home directory or workspace. An address of mail is one, too.
 func (m *maker) isPrivate(text string) bool {
 	text = strings.ToLower(text)
-	has := func(word string) bool { return len(word) > 2 && strings.Contains(text, strings.ToLower(word)) }
-	inHome := strings.TrimPrefix(text, strings.ToLower(m.Home))
-	if strings.Contains(strings.ReplaceAll(" "+text, "/@", "/"), "@") || slices.ContainsFunc(m.Private, func(word string) bool {
-		return len(word) > 2 && strings.Contains(inHome, strings.ToLower(word))
-	}) {
+	home := strings.ToLower(m.Home)
+	inHome := strings.TrimPrefix(text, home)
+	if strings.Contains(strings.ReplaceAll(" "+text, "/@", "/"), "@") || home != "/" && strings.Contains(inHome, home) {
 		return true
 	}
-	for _, value := range m.Values {
-		if has(value) {
+	for _, word := range m.Private {
+		if hasWord(inHome, strings.ToLower(word)) {
 			return true
 		}
 	}
-	return false
+	for _, value := range m.Values {
+		if value = strings.ToLower(value); len(value) > 2 && strings.Contains(text, value) {
+			return true
+		}
+	}
+	return m.isOfProject(inHome) || m.isOfArgument(text)
+}
+
+// shortWord is the length of words that can be a part of any other one.
+const shortWord = 4
+
+// hasWord reports whether a text has a word: a short one by itself, and another one anywhere.
+func hasWord(text, word string) bool {
+	if len(word) > shortWord {
+		return strings.Contains(text, word)
+	}
+	isPart := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return word != "" && slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return !isPart(r) }), word)
+}
+
+// isOfProject reports whether a text has the name of the workspace, after which programs call their files. That of
+// the server's own package says nothing of the user.
+func (m *maker) isOfProject(text string) bool {
+	project := strings.ToLower(path.Base(m.Workspace))
+	return m.Workspace != "" && len(project) > 1 && !strings.Contains(strings.ToLower(m.Package.Name), project) &&
+		(hasWord(text, project) || strings.Contains(text, project) && strings.ContainsAny(project, "-_. "))
+}
+
+// isOfArgument reports whether a text and a value of the command line are parts of each other, such as a token. A
+// short value can be a usual word.
+func (m *maker) isOfArgument(text string) bool {
+	const shortest = 8
+	return slices.ContainsFunc(m.Words, func(word string) bool {
+		if _, value, joined := strings.Cut(word, "="); strings.HasPrefix(word, "-") {
+			if word = value; !joined {
+				return false
+			}
+		}
+		word = strings.ToLower(word)
+		return len(word) >= shortest && strings.Contains(text, word) || len(text) >= shortest && !strings.Contains(text, "/") && strings.Contains(word, text)
+	})
 }
 
 // isOfPrograms reports whether a path of a home directory is one that programs choose, and not the user.
@@ -180,7 +219,7 @@ func (m *maker) host(r policy.NetRule) bool {
 	if s := m.slotOfHost(r); s != nil {
 		return true
 	}
-	if m.isPrivate(r.Host) {
+	if m.isPrivate(r.Host) || learn.IsLocal(r.Host) {
 		return false
 	}
 	r.Where = ""

@@ -100,6 +100,71 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestPrivate tests which texts are the user's.
+func TestPrivate(t *testing.T) {
+	m := &maker{Input: input()}
+	m.Private = append(m.Private, "al", "desk")
+	m.Words = []string{"--token=t0k3n-of-mine", "sqlite", "https://u:pa55word@db.example/x", "-v"}
+	m.Values = map[string]string{"KEY": "v4lue"}
+	for _, c := range []struct {
+		text string
+		is   bool
+	}{
+		{"/etc/weather.conf", false}, {home + "/.weather/cache", false}, {"/usr/share/algol", false}, {home + "/.config/desktop", false}, {"sqlite", false},
+		{"/opt/WILMA/x", true}, {"/opt/al/x", true}, {home + "/.config/al", true}, {home + "/.cache/run-desk-1", true}, {home + "/.config/wilma", true},
+		{"/usr/bin:" + home + "/bin", true}, {home + "/.cache/secretproject-1f", true}, {home + "/.cache/x/-home-u-secretproject", true},
+		{"t0k3n-of-mine", true}, {"x-t0k3n-of-mine-y", true}, {"pa55word", true}, {"x=v4lue", true}, {"me@example.org", true}, {"@scope", true}, {"/x/@scope/y", false},
+	} {
+		if is := m.isPrivate(c.text); is != c.is {
+			t.Errorf("%s: %t, want %t", c.text, is, c.is)
+		}
+	}
+	m.Package.Name, m.Home = "secretproject-mcp", "/"
+	for _, text := range []string{"/.secretproject/cache", "/etc/x"} {
+		if m.isPrivate(text) {
+			t.Errorf("%s is private where the workspace is called as the package", text)
+		}
+	}
+}
+
+// TestTokens: a token of the command line, and what only a machine or network has by a name, are in no preset.
+func TestTokens(t *testing.T) {
+	in := input(command("login", []string{"--with", "t0k3n-of-mine"}), command("git", []string{"status"}), net("printer"), net("nas.lan"), net("10.1.2.3"), net("localhost"), net("api.weather.example"))
+	in.Words, in.NotCalled, in.ReadOnly, in.Title = []string{"--token", "x", "--token=t0k3n-of-mine"}, []string{"drop_wilma"}, []string{"read_wilma", "read"}, strings.Repeat("long ", 100)
+	made, p := mustMake(t, in)
+	for _, word := range []string{"t0k3n", "printer", "nas.lan", "10.1", "localhost", "wilma", "long"} {
+		if strings.Contains(string(made.Text), word) {
+			t.Errorf("the preset has %q:\n%s", word, made.Text)
+		}
+	}
+	if len(made.LeftOut) != 5 || len(p.Server.Access.Net) != 1 || len(p.Server.Access.Commands) != 1 || !slices.Equal(p.ReadOnly, []string{"read"}) {
+		t.Errorf("%q are left out of\n%s", made.LeftOut, made.Text)
+	}
+	in.ReadOnly = nil
+	for i := range 4000 {
+		in.ReadOnly = append(in.ReadOnly, "tool"+number(i))
+	}
+	if made, _ := mustMake(t, in); len(made.Text) > presets.MaxFile {
+		t.Errorf("%d bytes", len(made.Text))
+	}
+}
+
+// TestTables: of a lesson with a table for each tool, the preset has the rules of all, and says that this is wider.
+func TestTables(t *testing.T) {
+	in := input()
+	in.Result.Stateful, in.Result.Tables = false, []learn.Table{
+		{Tool: "*", Rules: []learn.Rule{fs("~/.x", policy.Read)}},
+		{Tool: "a", Rules: []learn.Rule{fs("~/.x", policy.Read|policy.Update), command("git", []string{"log"})}},
+		{Tool: "b", Rules: []learn.Rule{net("api.weather.example"), command("git", []string{"status"})}},
+	}
+	made, p := mustMake(t, in)
+	access := p.Server.Access
+	if p.Stateful || len(access.Fs) != 1 || access.Fs[0].Rights() != policy.Read|policy.Update || len(access.Net) != 1 || len(access.Commands["git"]) != 1 || len(access.Commands["git"][0].Args) != 2 ||
+		!strings.Contains(string(made.Text), "each tool has here what any of them needs") {
+		t.Errorf("%+v\n%s", access, made.Text)
+	}
+}
+
 // TestDirectories: several words that all are directories become each word; one alone stays a position, and so
 // does one beside another word.
 func TestDirectories(t *testing.T) {

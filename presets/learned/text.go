@@ -14,8 +14,13 @@ func quoted(text string) string { return show.TOML(text) }
 
 func number(n int) string { return strconv.Itoa(n) }
 
+const maxTitle = 200 // bytes
+
 // maxNames is how many names of one kind a line has. A server can have any number of tools.
 const maxNames = 20
+
+// maxReadOnly is how long the list of the tools that only read can be. A server names them.
+const maxReadOnly = 4 << 10
 
 func listed(names []string) string {
 	var out []string
@@ -55,14 +60,18 @@ func (m *maker) head(w *writer) {
 	w.line("# To use it:  mcp-jail preset --apply %s.toml SERVER", show.Name(m.Name))
 	if m.Doubt != "" {
 		w.line("# NOT VERIFIED: %s.", show.Line(m.Doubt))
+	} else if !m.Result.Stateful {
+		w.line("# Verified on the machine of the lesson: the answers to %d requests were the same, with a table for each tool.", m.Requests)
+		w.line("# Wider than that: a preset has one policy, so each tool has here what any of them needs, in one process.")
+		w.line("# For tables, have mcp-jail learn watch the server on your machine.")
 	} else {
 		w.line("# Verified on the machine of the lesson: under the learned policy, the answers to %d requests were the same.", m.Requests)
 	}
 	if len(m.wider) > 0 {
 		w.line("# Wider than what was verified: %s stands for all that is in it, and the lesson used some of it.", strings.Join(m.wider, ", "))
 	}
-	if len(m.NotCalled) > 0 {
-		w.line("# Not called, so what they need is not known: %s.", listed(m.NotCalled))
+	if names := slices.DeleteFunc(slices.Clone(m.NotCalled), m.isPrivate); len(names) > 0 {
+		w.line("# Not called, so what they need is not known: %s.", listed(names))
 	}
 	w.line("# Not known: what other arguments, versions and systems need.")
 	if len(m.left) > 0 {
@@ -73,7 +82,7 @@ func (m *maker) head(w *writer) {
 // facts writes the first part of the file.
 func (m *maker) facts(w *writer) {
 	title := m.Title
-	if title == "" || m.isPrivate(title) {
+	if title == "" || len(title) > maxTitle || m.isPrivate(title) {
 		title = m.Package.Name
 	}
 	w.line("[preset]")
@@ -84,7 +93,8 @@ func (m *maker) facts(w *writer) {
 	}
 	w.line("stateful = %t # %s", m.Result.Stateful, why)
 	names := slices.Compact(slices.Sorted(slices.Values(m.ReadOnly)))
-	if len(names) > 0 {
+	names = slices.DeleteFunc(names, m.isPrivate)
+	if len(names) > 0 && len(show.List(names)) <= maxReadOnly {
 		w.line("read_only = %s # as they say of themselves", show.List(names))
 	}
 	var programs []string

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/netip"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -63,13 +65,9 @@ func ReadPreset(file string) (*presets.Preset, error) {
 		return nil, err
 	}
 	defer f.Close()
-	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	text, err := io.ReadAll(io.LimitReader(f, presets.MaxFile+1))
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > most {
-		return nil, exit.ConfigErrorf("%s is too long for a preset", show.Line(file))
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return nil, err
@@ -131,7 +129,7 @@ func takePreset(l *lesson, p *presets.Preset, from string) error {
 		return exit.UsageErrorf("%s: %s", from, show.Line(why))
 	}
 	applied := p.For(session.EntryOf(p, argv, l.server.Host))
-	ad := adoption{l: l, left: []string{}}
+	ad := adoption{l: l, preset: p, left: []string{}}
 	ad.server(applied)
 	name := l.t.Stored
 	l.result = &learn.Result{
@@ -145,6 +143,12 @@ func takePreset(l *lesson, p *presets.Preset, from string) error {
 	for _, text := range ad.left {
 		l.c.PrintText("  " + l.c.Paint(terminal.Yellow, "left out:") + " " + text + "\n")
 	}
+	if what := otherThan(p, argv); what != "" {
+		l.c.PrintText("  " + l.c.Paint(terminal.Yellow, "note:") + " the file is for " + what + ", and this server is " + show.Name(filepath.Base(argv[0])) + "\n")
+	}
+	if !p.Stateful {
+		l.c.PrintText("  " + l.c.Paint(terminal.Yellow, "note:") + " " + onePolicy + "\n")
+	}
 	for _, n := range p.Notes {
 		l.c.PrintText("  the file says: " + show.Quote(n) + "\n")
 	}
@@ -152,11 +156,31 @@ func takePreset(l *lesson, p *presets.Preset, from string) error {
 	return nil
 }
 
+// onePolicy is said of a preset whose server can have a process for each call.
+const onePolicy = "the file says that no call depends on another. A preset has one policy for all tools, and one process serves all calls. A table for each tool, which grants less, is made by mcp-jail learn"
+
+// otherThan returns what a preset is for if a program that a line starts is called otherwise, or "". Of a line that
+// starts a package, Fits has said it.
+func otherThan(p *presets.Preset, argv []string) string {
+	if _, err := runline.Parse(argv); err == nil {
+		return ""
+	}
+	program, names := strings.TrimSuffix(filepath.Base(argv[0]), ".exe"), []string{}
+	for _, of := range p.Packages {
+		if path.Base(of.Name) == program {
+			return ""
+		}
+		names = append(names, show.Name(of.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
 // An adoption has the rules of a preset that may be taken from another, and says which may not.
 type adoption struct {
-	l     *lesson
-	rules []learn.Rule
-	left  []string
+	l      *lesson
+	preset *presets.Preset
+	rules  []learn.Rule
+	left   []string
 }
 
 func (ad *adoption) leave(format string, args ...any) {
@@ -175,9 +199,8 @@ func (ad *adoption) server(applied presets.Applied) {
 		ad.file(r)
 	}
 	for _, r := range access.Net {
-		// Of a rule that an argument or a variable of the user's makes, the place is no file.
-		if why := whyNotHost(r); why != "" && filepath.IsAbs(r.Where) {
-			ad.leave("the host %s: %s. By hand: %s", show.Line(r.Host), why, ad.grant("--net", r.Host))
+		if why := ad.whyNotHost(r); why != "" {
+			ad.leave("the host %s: %s. By hand: %s", show.Line(r.Host), why, ad.grant("--net", hostAndPort(r)))
 			continue
 		}
 		ad.add(policy.AxisNet, strings.Join(r.TOMLFields(), ","), learn.Rule{Net: &r})
@@ -218,27 +241,10 @@ func (ad *adoption) server(applied presets.Applied) {
 
 // file adds a rule for files. One that grants a sensitive path, or far more than a server needs, is left out.
 func (ad *adoption) file(r policy.FsRule) {
-	host := &ad.l.server.Host
-	at := r.Path
-	switch {
-	case at == "~", strings.HasPrefix(at, "~/"):
-		at = host.Home + at[1:]
-	case !path.IsAbs(at):
-		at = path.Join(ad.l.t.Dir, at)
-	}
-	at, home := canonical(path.Clean(at)), canonical(host.Home)
 	writes := r.Rights()&(policy.Write|policy.Execute) != 0
 	why := ""
 	if r.Rights() != 0 {
-		sensitive, guarded := resolve.Sensitive(host, ad.l.server.Policy, at), resolve.Guarded(host, at, writes)
-		switch {
-		case r.Path != "." && (path.Dir(at) == "/" || at == "/" || policy.Within(home, at)):
-			why = "that is far more than a server needs"
-		case sensitive != "":
-			why = "it is sensitive (" + show.Line(sensitive) + ")"
-		case guarded != "":
-			why = "your programs run or trust it, or it is mcp-jail's own (" + show.Line(guarded) + ")"
-		}
+		why = ad.whyNotFile(r, writes)
 	}
 	if why != "" {
 		flag := "--read"
@@ -251,24 +257,78 @@ func (ad *adoption) file(r policy.FsRule) {
 	ad.add(policy.AxisFs, r.Path, learn.Rule{Fs: &r})
 }
 
+// whyNotFile returns why no preset of another grants a path, or "".
+func (ad *adoption) whyNotFile(r policy.FsRule, writes bool) string {
+	host := &ad.l.server.Host
+	absolute := func(p, dir string) string {
+		if p == "~" || strings.HasPrefix(p, "~/") {
+			return host.Home + p[1:]
+		}
+		if path.IsAbs(p) {
+			return p
+		}
+		return path.Join(dir, p)
+	}
+	workspace := absolute(ad.l.server.Policy.Workspace, ad.l.t.Dir)
+	links := hostfs.NewLinkResolver(host)
+	at, home := links.Canonical(path.Clean(absolute(r.Path, workspace))), links.Canonical(host.Home)
+	sensitive, guarded := resolve.Sensitive(host, ad.l.server.Policy, at), resolve.Guarded(host, at, writes)
+	switch {
+	case r.Beside != "": // of a start, a preset of mcp-jail has it only where the directory is the server's alone
+		return "it is all that lies beside " + show.Line(r.Beside)
+	case slices.Contains(strings.Split(r.Path, "/"), ".."):
+		return "where it leads depends on what lies around it"
+	case at == "/", policy.Within(home, at), path.Dir(at) == "/" && path.Clean(r.Path) != ".":
+		return "that is far more than a server needs"
+	case sensitive != "":
+		return "it is sensitive (" + show.Line(sensitive) + ")"
+	case guarded != "":
+		return "your programs run or trust it, or it is mcp-jail's own (" + show.Line(guarded) + ")"
+	case isOfMachine(at, writes), ad.l.kind(at) == policy.KindSpecial:
+		return "there are the sockets and devices of this machine"
+	}
+	return ""
+}
+
+// isOfMachine reports whether a path lies where a machine has its sockets and devices, or its settings.
+func isOfMachine(at string, writes bool) bool {
+	in := func(dir string) bool { return policy.Within(at, dir) }
+	return slices.ContainsFunc([]string{"/run", "/var/run", "/dev"}, in) || writes && slices.ContainsFunc([]string{"/proc", "/sys", "/boot"}, in)
+}
+
 // grant returns the command that grants by hand what is left out.
 func (ad *adoption) grant(flag, value string) string {
 	return show.Typed("mcp-jail grant", ad.l.t.Stored) + " " + flag + " " + show.Spelled([]string{value})
 }
 
-// whyNotHost returns why no preset of another grants a host, or "".
-func whyNotHost(r policy.NetRule) string {
-	addr, err := netip.ParseAddr(r.Host)
+// whyNotHost returns why no preset of another grants a host, or "". A host that the user's own argument or variable
+// names may be one of this machine: but then the preset must not choose the port.
+func (ad *adoption) whyNotHost(r policy.NetRule) string {
+	isUsers := !filepath.IsAbs(r.Where) // the place of a rule of the file is that file
+	chosen := func(v presets.Value) bool { return r.Port != 0 && v.Port == r.Port }
 	switch {
 	case !r.Allow:
 		return ""
 	case r.Host == "*":
 		return "that is every host"
-	case r.Host == "localhost", strings.HasSuffix(r.Host, ".localhost"), err == nil && addr.IsLoopback():
-		return "that is this machine"
+	case strings.HasPrefix(r.Host, "*.") && strings.Count(r.Host, ".") == 1:
+		return "that is every host of a top-level domain"
+	case isUsers && !slices.ContainsFunc(ad.preset.Variables, func(v presets.Variable) bool { return chosen(v.Value) }) &&
+		!slices.ContainsFunc(ad.preset.Arguments, func(a presets.Argument) bool { return chosen(a.Value) }):
+		return ""
 	}
 	if why := r.SpecialTarget(); why != "" {
 		return "it " + why
 	}
+	if learn.IsLocal(strings.TrimPrefix(r.Host, "*.")) {
+		return "that is an address, or a name of this machine or its network"
+	}
 	return ""
+}
+
+func hostAndPort(r policy.NetRule) string {
+	if r.Port == 0 {
+		return r.Host
+	}
+	return net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
 }
