@@ -57,7 +57,7 @@ func mustMake(t *testing.T, in Input) (*Preset, *presets.Preset) {
 func TestMake(t *testing.T) {
 	in := input(
 		fs("~/notes/a/b.md", policy.Read), fs(home+"/notes", policy.Read|policy.Create), fs("data/x.db", policy.Read|policy.Update), fs("~/.weather/cache", policy.Read),
-		fs("/etc/weather.conf", policy.Read), fs("/srv/feuerstein/x", policy.Read), fs("~/Documents/tax", policy.Read), fs("~/.config/app/me@example.org", policy.Read),
+		fs("/etc/weather.conf", policy.Read), fs("/srv/feuerstein/x", policy.Read), fs("/srv/plain/x", policy.Read), fs("~/Documents/tax", policy.Read), fs("~/.config/app/me@example.org", policy.Read),
 		fs("~/.config/wilma", policy.Read), fs("/data/list.json", policy.Read),
 		net("api.weather.example"), net("gitlab.firm.example"), net("wilmas-laptop"), env("WEATHER_KEY"),
 		command("git", []string{"log", "**"}), command(home+"/bin/own"), command("sh", []string{home + "/x.sh"}),
@@ -71,10 +71,10 @@ func TestMake(t *testing.T) {
 			t.Errorf("the preset has %q:\n%s", word, made.Text)
 		}
 	}
-	if len(made.LeftOut) != 7 {
-		t.Errorf("%d rules are left out, want 7:\n%s", len(made.LeftOut), strings.Join(made.LeftOut, "\n"))
+	if len(made.LeftOut) != 8 {
+		t.Errorf("%d rules are left out, want 8:\n%s", len(made.LeftOut), strings.Join(made.LeftOut, "\n"))
 	}
-	for _, want := range []string{"# Not called, so what they need is not known: drop.", "7 of its rules", "answers to 4 requests", "Wider than what was verified: the workspace, argument 1 "} {
+	for _, want := range []string{"# Not called, so what they need is not known: drop.", "8 of its rules", "answers to 4 requests", "Wider than what was verified: the workspace, argument 1 "} {
 		if !strings.Contains(string(made.Text), want) {
 			t.Errorf("the head does not say %q:\n%s", want, made.Text)
 		}
@@ -118,6 +118,9 @@ func TestPrivate(t *testing.T) {
 		if is := m.isPrivate(c.text); is != c.is {
 			t.Errorf("%s: %t, want %t", c.text, is, c.is)
 		}
+	}
+	if m.Home = "/data/h"; !m.isPrivate("/usr/bin:/data/h/bin") {
+		t.Error("a list with a path of the home directory is not private")
 	}
 	m.Package.Name, m.Home = "secretproject-mcp", "/"
 	for _, text := range []string{"/.secretproject/cache", "/etc/x"} {
