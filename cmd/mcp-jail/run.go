@@ -32,6 +32,9 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if err != nil {
 		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
+	if flags.WSL != "" {
+		return runInWSL(c, args, server, flags)
+	}
 	log, closeLog, err := logger(c, flags)
 	if err != nil {
 		return refuse(c, nil, flags.Server, err)

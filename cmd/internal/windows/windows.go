@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wsl"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
@@ -58,9 +58,6 @@ func mountRoot(conf string) string {
 // Distribution returns the name under which Windows knows this Linux, or "".
 func Distribution() string { return os.Getenv("WSL_DISTRO_NAME") }
 
-// windowsPath matches a path of Windows at the start of a word or of a value in it.
-var windowsPath = lazy.Regexp(`(?i)(?:^|[=,;"'])(?:[a-z]:[\\/]|\\\\)`)
-
 // Left returns why an entry of a client on Windows cannot be started in this Linux as it is written, or "".
 func Left(c clients.Client, e clients.Entry) clients.Reason {
 	argv := e.Argv()
@@ -84,17 +81,16 @@ func Left(c clients.Client, e clients.Entry) clients.Reason {
 		return why
 	}
 	for _, word := range args {
-		if windowsPath().MatchString(word) {
+		if wsl.HasPath(word) {
 			return "has an argument that is a path of Windows (" + clients.Reason(word) + "): write it as Linux has it, such as /mnt/c/Users/NAME"
 		}
 	}
 	return variables(e)
 }
 
-// program returns why a program that fetches no package does not start in Linux, or "".
+// program returns why a program that fetches no package does not start in this Linux, or "".
 func program(name string) clients.Reason {
-	ending := strings.ToLower(filepath.Ext(name))
-	if strings.Contains(name, `\`) || windowsPath().MatchString(name) || slices.Contains([]string{".exe", ".cmd", ".bat", ".ps1"}, ending) || strings.EqualFold(name, "cmd") {
+	if wsl.IsOfWindows(name) {
 		return "starts a program of Windows (" + clients.Reason(name) + "), which does not run in a jail of Linux: install the server in Linux, and name it there"
 	}
 	if _, err := exec.LookPath(name); err != nil {
@@ -122,7 +118,7 @@ func variables(e clients.Entry) clients.Reason {
 			continue
 		}
 		flag := "u"
-		if windowsPath().MatchString(v.Value) {
+		if wsl.HasPath(v.Value) {
 			flag = "p"
 		}
 		switch flags := passed[v.Name]; {

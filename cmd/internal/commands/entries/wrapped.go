@@ -188,6 +188,9 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
+	if err := InLinux(w.Entry.Server, w.line.Flags); err != nil {
+		return nil, err
+	}
 	// The client sets these before it starts mcp-jail.
 	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
 		err = errors.Join(err, os.Setenv(v.Name, v.Value))
@@ -215,7 +218,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 // does not start with the preset of its package.
 func (w *WrappedServer) Logins() (logins session.Logins, err error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
-	if err != nil || flags.Preset == "" {
+	if err != nil || flags.Preset == "" || flags.WSL != "" {
 		return logins, nil // status says what is wrong
 	}
 	host, err := hostfs.LocalHost()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -42,15 +43,16 @@ type projectEntry struct{ file, key string }
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
 func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
 	finder := gaps.NewFinder(host)
-	if countChanged(changes) > 0 {
+	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return slices.ContainsFunc(ch.Servers, runsHere) })
+	if here {
 		session.Prove(context.Background(), c)
 	}
-	if countChanged(changes) > 0 && finder.Try() != nil {
+	if here && finder.Try() != nil {
 		return open, &exit.HostError{Err: fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", finder.Try())}
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
+			if line, foreign, starts := startedBy(program, host, ch.File, s); starts && cmdline.LinuxOf(line.Flags) == "" {
 				need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
 				open.add(ch.File, s, line, foreign, need, certain)
 			}
