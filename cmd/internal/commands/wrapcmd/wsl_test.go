@@ -35,7 +35,7 @@ func TestMoveToLinux(t *testing.T) {
 	if err := os.WriteFile(program.Path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sel := wrapping.Selection{Files: []string{path}, Clients: []string{"cursor"}}
+	sel := wrapping.Selection{Files: []string{path}, Clients: []string{"gemini-cli"}}
 	find := func() []*wrapping.File {
 		files, err := wrapping.Find(host, sel)
 		if err != nil || len(files) != 1 || files[0].Err != nil {
