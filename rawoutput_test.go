@@ -22,6 +22,7 @@ var rawOutput = map[string]string{
 	"cmd/internal/records/watch_linux.go":     "reads inotify(7)",
 	"cmd/internal/session/package_install.go": "MCP",
 	"cmd/internal/session/refuse.go":          "MCP",
+	"cmd/mcp-jail/wsl.go":                     "MCP",
 	"cmd/internal/session/lifecycle.go":       "MCP",
 }
 

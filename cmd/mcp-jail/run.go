@@ -29,11 +29,8 @@ func run(args []string, c terminal.Console) confine.Exit {
 	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(programs.Name(), args)
 	flags, err := cmdline.ParseRun(args)
-	if err != nil {
-		return confine.Exit{Code: session.Misuse(c, args, server, err)}
-	}
-	if flags.WSL != "" {
-		return runInWSL(c, args, server, flags)
+	if err != nil || flags.WSL != "" {
+		return withoutJail(c, args, server, flags, err)
 	}
 	log, closeLog, err := logger(c, flags)
 	if err != nil {

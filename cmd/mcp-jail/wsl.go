@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wsl"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -13,6 +14,15 @@ import (
 
 // findWSL finds wsl.exe. Tests put a program of theirs in its place.
 var findWSL = wsl.Find
+
+// withoutJail serves a session for which this process makes no jail: its command line is wrong, or the
+// mcp-jail of a Linux makes one.
+func withoutJail(c terminal.Console, args []string, server cmdline.Server, flags *cmdline.RunFlags, err error) confine.Exit {
+	if err != nil {
+		return confine.Exit{Code: session.Misuse(c, args, server, err)}
+	}
+	return runInWSL(c, args, server, flags)
+}
 
 // runInWSL has the mcp-jail of a Linux in WSL serve the session. args begin with "run".
 func runInWSL(c terminal.Console, args []string, server cmdline.Server, flags *cmdline.RunFlags) confine.Exit {

@@ -119,16 +119,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	names, err := w.names(host, files)
+	names, err := w.prepare(c, host, files, program.Program)
 	if err != nil {
 		return err
-	}
-	if w.linux != "" {
-		target, err := chooseLinux(c, w.linux)
-		if err != nil {
-			return err
-		}
-		moveToLinux(files, w.Selection, target, program.Program, entries.ClientsHost(host))
 	}
 	wrap := func(f *wrapping.File) *wrapping.Change {
 		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)

@@ -10,12 +10,14 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wsl"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // defaultLinux is the value of --wsl without a name. No distribution has such a name.
@@ -23,6 +25,19 @@ const defaultLinux = "the default"
 
 // findWSL finds wsl.exe. Tests put a program of theirs in its place.
 var findWSL = wsl.Find
+
+// prepare returns the names that are taken. With --wsl the servers then start in the Linux that it means.
+func (w *wrapCmd) prepare(c terminal.Console, host hostfs.Host, files []*wrapping.File, program wrapping.Program) (*wrapping.Names, error) {
+	names, err := w.names(host, files)
+	if err != nil || w.linux == "" {
+		return names, err
+	}
+	target, err := chooseLinux(c, w.linux)
+	if err == nil {
+		moveToLinux(files, w.Selection, target, program, entries.ClientsHost(host))
+	}
+	return names, err
+}
 
 // chooseLinux returns the distribution of WSL that --wsl means. It starts it, and looks for its mcp-jail.
 func chooseLinux(c terminal.Console, name string) (wsl.Target, error) {
