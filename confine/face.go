@@ -34,11 +34,13 @@ type (
 	Answer = features.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.
 	StartError = step.Error
-	// SelfTest is what the self-test of a Mac found out: each probe with its verdict, and the Proof
+	// SelfTest is what the self-test of a Mac or of Windows found out: each probe with its verdict, and the Proof
 	// that a start needs. Without Made nothing starts.
 	SelfTest = selftest.Result
 	// SelfTestRow is a probe of the self-test and what came of it.
 	SelfTestRow = selftest.Row
+	// FailedProbe is a probe of a self-test that did not pass.
+	FailedProbe = features.FailedProbe
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null. With Terminal
 	// the server gets a terminal of its own instead.
 	Stdio = jail.Stdio

@@ -1,20 +1,35 @@
 package show
 
-import "strings"
+import (
+	"runtime"
+	"strings"
+)
+
+// onWindows reports whether lines are for the shells of Windows.
+const onWindows = runtime.GOOS == "windows"
 
 // bare are the characters that no shell acts on after the first one of a word. At the beginning,
 // zsh acts on "=", and fish on "%".
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
 
-// Word returns a text as one word for a shell: sh, bash, zsh and fish read it alike. ok is false if
-// the text has characters that do not show, since a terminal changes them before the user copies
-// the line. Quotes do not hide a leading "-": see [Typed].
+// Word returns a text as one word for a shell: sh, bash, zsh and fish read it alike, and on Windows
+// PowerShell and cmd.exe. ok is false if the text has characters that do not show, since a terminal
+// changes them before the user copies the line, or that one of these shells would act on. Quotes do not
+// hide a leading "-": see [Typed].
 func Word(s string) (word string, ok bool) {
+	if onWindows {
+		word, ok = windowsWord(s)
+		return word, ok && Line(s) == s
+	}
 	return quoteWord(s), Line(s) == s
 }
 
 // quoteWord quotes a word. A backslash is outside the quotes, since fish acts on it inside.
 func quoteWord(s string) string {
+	if onWindows {
+		word, _ := windowsWord(s)
+		return word
+	}
 	if s != "" && strings.Trim(s, bare) == "" && s[0] != '=' && s[0] != '%' {
 		return s
 	}
@@ -83,10 +98,16 @@ func FlagOK(flag, path string) (line string, ok bool) {
 
 // Path is [Word] for a path whose "~/" at the start mcp-jail and the shell both replace.
 func Path(path string) (word string, ok bool) {
+	if onWindows {
+		return Word(path)
+	}
 	return quotePath(path), Line(path) == path
 }
 
 func quotePath(path string) string {
+	if onWindows {
+		return quoteWord(path) // mcp-jail alone replaces the "~"
+	}
 	switch rest, isHome := strings.CutPrefix(path, "~/"); {
 	case path == "~" || path == "~/":
 		return path
@@ -99,6 +120,10 @@ func quotePath(path string) string {
 // Unquoted returns the words that [Word] or [Path] has quoted.
 func Unquoted(quoted []string) (words []string) {
 	for _, q := range quoted {
+		if onWindows {
+			words = append(words, strings.Trim(q, `"`))
+			continue
+		}
 		var b strings.Builder
 		inside := false
 		for i := 0; i < len(q); i++ {

@@ -92,10 +92,15 @@ func Beside(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return filepath.Join(filepath.Dir(self), File(name)), nil
+}
+
+// File returns the name of the file of a program, as this system has it.
+func File(name string) string {
 	if runtime.GOOS == "windows" {
-		name += ".exe"
+		return name + ".exe"
 	}
-	return filepath.Join(filepath.Dir(self), name), nil
+	return name
 }
 
 // install says how both programs get into one directory.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"time"
 
@@ -27,7 +28,9 @@ func TryJail(launcher confine.Launcher, hosts ...string) error {
 	if err != nil {
 		return err
 	}
-	host.Dir = "/"
+	if host.Dir = "/"; host.OS == "windows" {
+		host.Dir = host.Home // a path there begins with a drive
+	}
 	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		return err
@@ -46,10 +49,10 @@ func TryJail(launcher confine.Launcher, hosts ...string) error {
 	return err
 }
 
-// trialCommand returns the command that is tried in a jail: true, or this program where a small
-// container has none.
+// trialCommand returns the command that is tried in a jail: true, or this program on Windows and where a
+// small container has none.
 func trialCommand() []string {
-	if file, err := exec.LookPath("true"); err == nil {
+	if file, err := exec.LookPath("true"); err == nil && runtime.GOOS != "windows" {
 		return []string{file}
 	}
 	self, err := os.Executable()

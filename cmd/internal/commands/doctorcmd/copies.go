@@ -160,12 +160,12 @@ func (i *installation) lookCopies() {
 	}
 	first := true
 	for _, dir := range i.searchPath() {
-		if p := add(filepath.Join(dir, programs.Main)); p != nil && first {
+		if p := add(filepath.Join(dir, programs.File(programs.Main))); p != nil && first {
 			p.first, first = true, false
 		}
 	}
 	for _, dir := range i.usualDirs() {
-		add(filepath.Join(dir, programs.Main))
+		add(filepath.Join(dir, programs.File(programs.Main)))
 	}
 	for _, s := range i.starts {
 		if s.jail == "" {
@@ -201,7 +201,7 @@ func (i *installation) usualDirs() []string {
 			dirs = append(dirs, dir)
 		}
 	}
-	return slices.DeleteFunc(dirs, func(dir string) bool { return !i.mayLook(dir) })
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) || !i.mayLook(dir) })
 }
 
 // mayLook reports whether a directory is one of this machine. Tests look at those of their own.
@@ -215,7 +215,7 @@ func behindLauncher(script string) string {
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	below := filepath.Join("@mcp-jail", runtime.GOOS+"-"+arch, "bin", programs.Main)
+	below := filepath.Join("@mcp-jail", runtime.GOOS+"-"+arch, "bin", programs.File(programs.Main))
 	for dir := filepath.Dir(script); ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(filepath.Join(dir, "node_modules", below)); err == nil {
 			return real
@@ -228,7 +228,7 @@ func behindLauncher(script string) string {
 
 func (p *program) lookBeside() {
 	for _, name := range []string{programs.Companion, tlsProgram} {
-		b, err := readBuild(filepath.Join(filepath.Dir(p.Path), name))
+		b, err := readBuild(filepath.Join(filepath.Dir(p.Path), programs.File(name)))
 		switch {
 		case err != nil:
 			p.Missing = append(p.Missing, name)

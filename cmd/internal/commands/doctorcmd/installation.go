@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -78,11 +81,20 @@ func (i *installation) short(path string) string { return cli.ShortPath(path, i.
 // isProgram reports whether a path is that of a file that can be executed.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if runtime.GOOS == "windows" { // a file has no bit for that there
+		return slices.Contains([]string{".exe", ".com"}, strings.ToLower(filepath.Ext(path)))
+	}
+	return info.Mode()&0o111 != 0
 }
 
 // findProgram returns the first program of that name in some directories, or "".
 func findProgram(dirs []string, name string) string {
+	if filepath.Ext(name) == "" {
+		name = programs.File(name)
+	}
 	for _, dir := range dirs {
 		if path := filepath.Join(dir, name); isProgram(path) {
 			return path

@@ -67,7 +67,10 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	if features.Inside != "" {
 		inside = ", inside " + features.Inside
 	}
-	c.PrintText(fmt.Sprintf("%s %s, user %d%s\n\n", features.System(), features.Arch, os.Getuid(), inside))
+	if features.OS != "windows" { // users have no numbers there
+		inside = fmt.Sprintf(", user %d", os.Getuid()) + inside
+	}
+	c.PrintText(fmt.Sprintf("%s %s%s\n\n", features.System(), features.Arch, inside))
 	if isWSL(features.Kernel) {
 		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
 	}

@@ -42,6 +42,9 @@ const (
 // jail: it reads the user's home directory, writes nothing, reaches no network, and all that it has
 // started ends with it.
 func askLoginShell(ctx context.Context, host hostfs.Host) (l loginPath) {
+	if host.OS == "windows" {
+		return l // a program gets PATH from the registry, and no shell has a part in that
+	}
 	if l.Shell = loginShell(host); l.Shell == "" {
 		l.Unknown = "the login shell is not known"
 		return l
@@ -193,6 +196,9 @@ var plainDir = lazy.Regexp(`^/[A-Za-z0-9_./+@,-]*$`)
 
 // lasting returns how a directory comes into PATH for good.
 func (i *installation) lasting(dir string) string {
+	if i.host.OS == "windows" {
+		return "open \"Edit environment variables for your account\" in the settings, add " + dir + " to Path, and open a new terminal"
+	}
 	shell, file := filepath.Base(i.login.Shell), "~/.profile"
 	switch shell {
 	case "zsh":

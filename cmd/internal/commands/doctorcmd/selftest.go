@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // selfTestText says what the self-test of a Mac or of Windows found out: what failed first, and with all the other
@@ -46,7 +47,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
-			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: --waive %s\n", f.Axis)
+			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", waivedBy(f))
 		}
 	}
 	if rest := bad - len(shown); rest > 0 {
@@ -59,6 +60,16 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		}
 	}
 	return b.String()
+}
+
+// waivedBy returns the flags that start a server without what a probe has not shown. On Windows that takes
+// the word of the system as well, without which no server starts there.
+func waivedBy(f confine.FailedProbe) string {
+	axes := []policy.Axis{f.Axis}
+	if strings.HasPrefix(f.ID, "W") {
+		axes = append(axes, policy.WaiveWindows)
+	}
+	return confine.WaiveFlags(policy.OrderWaivers(axes))
 }
 
 // sortedRows returns the probes with those that failed first.

@@ -158,7 +158,7 @@ func (i *installation) directories(s *start, inJail bool) []string {
 	if path := s.ownPath(i); path != nil {
 		dirs = path
 	}
-	if inJail {
+	if inJail && i.host.OS != "windows" {
 		dirs = append(slices.Clone(dirs), systemDirs...)
 	}
 	return dirs
@@ -198,7 +198,7 @@ func (i *installation) checkStart(s *start) (all []finding) {
 	argv := s.of.Started(s.entry, s.entry.Argv(), i.clients)
 	if len(argv) > 0 && !s.of.References(argv[0]) {
 		all = append(all, i.checkProgram(s, argv[0], false)...)
-		if filepath.Base(argv[0]) == programs.Main && !s.isJailed() {
+		if strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == programs.Main && !s.isJailed() {
 			all = append(all, finding{Stops: true, status: exit.Usage, role: "in", What: "the line starts mcp-jail, and is not one that it runs", Fix: "write `run`, its flags, `--`, and then the server's command"})
 		}
 	}
@@ -273,7 +273,7 @@ func (i *installation) checkDesktop(s *start, name string, inJail bool) []findin
 		return nil
 	}
 	dirs := i.login.Desktop
-	if inJail {
+	if inJail && i.host.OS != "windows" {
 		dirs = append(slices.Clone(dirs), systemDirs...)
 	}
 	if findProgram(dirs, name) != "" {

@@ -146,6 +146,11 @@ func (page *planPage) files() {
 		}
 		row(e.Rights.String(), name, originText(e))
 	}
+	if page.target.Host.OS == "windows" {
+		row("all that you may", "every file", "mcp-jail restricts none on Windows")
+		row("", "TEMP", "a directory of the session, removed at the end")
+		return
+	}
 	own := placesOf(page.target.Host.OS)
 	if page.plan.HostNamespaces.Answer == confine.No {
 		own.temporary = "TMPDIR"

@@ -107,6 +107,13 @@ func TestPlanOfAMac(t *testing.T) {
 	if page = (planPage{target: target, plan: plan}); strings.Contains(page.text(nil, nil), "accepts what macOS") {
 		t.Error("on a Mac its own word is a remark")
 	}
+	target.Host.OS = "windows"
+	page = planPage{target: target, plan: plan}
+	for _, word := range []string{"/usr", "/tmp", "/dev/shm", "TMPDIR", "/etc"} {
+		if strings.Contains(page.text(nil, nil), word) {
+			t.Errorf("the plan on Windows speaks of %s", word)
+		}
+	}
 	target.Host.OS = "linux"
 	if page = (planPage{target: target, plan: plan}); !strings.Contains(page.text(nil, nil), `waive = ["macos"] accepts what macOS cannot enforce, and nothing here`) {
 		t.Error("on Linux the word of another system is no remark")

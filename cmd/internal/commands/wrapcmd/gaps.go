@@ -220,8 +220,10 @@ func (g openGaps) print(c terminal.Console) {
 	} else {
 		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host cannot enforce all of the policy") + " of " + whole + ":\n")
 	}
-	if slices.ContainsFunc(all, func(gap confine.Gap) bool { return gap.Platform == policy.WaiveMacOS }) {
-		c.PrintText("macOS has gaps under every policy. All else is held by Seatbelt, as the self-test on this Mac has shown.\n")
+	for platform, text := range platformGaps {
+		if slices.ContainsFunc(all, func(gap confine.Gap) bool { return gap.Platform == platform }) {
+			c.PrintText(text + "\n")
+		}
 	}
 	for _, gap := range all {
 		text := fmt.Sprintf("  %-8s %s: %s", gap.Axis, gap.What, gap.Why)
@@ -233,6 +235,12 @@ func (g openGaps) print(c terminal.Console) {
 			c.PrintText("           to close it: " + fix + "\n")
 		}
 	}
+}
+
+// platformGaps says what a system cannot enforce under any policy, and what holds there all the same.
+var platformGaps = map[policy.Axis]string{
+	policy.WaiveMacOS:   "macOS has gaps under every policy. All else is held by Seatbelt, as the self-test on this Mac has shown.",
+	policy.WaiveWindows: "Windows has gaps under every policy: servers reach all your files and every host. What a job object and a restricted token hold is listed by `mcp-jail plan`, as the self-test on this machine has shown. For walls around files and hosts, run servers in WSL 2.",
 }
 
 // closing returns what would close a gap, or "". The question is about accepting it, and the text above

@@ -1,0 +1,23 @@
+package show
+
+import "strings"
+
+// bareWindows are the characters that neither PowerShell nor cmd.exe acts on.
+const bareWindows = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:\\"
+
+// windowsWord quotes a word for the shells of Windows. ok is false if PowerShell, cmd.exe and the program
+// do not all read it as meant: between quotation marks, each of them still acts on other characters, and a
+// backslash before the last mark would count as its escape.
+func windowsWord(s string) (word string, ok bool) {
+	ok = !strings.ContainsAny(s, "\"$`%!\u201c\u201d\u201e") && !strings.HasSuffix(s, `\`)
+	switch {
+	case s != "" && strings.Trim(s, bareWindows) == "" && !isSplit(s):
+		return s, true
+	case strings.HasSuffix(s, `\`) && !strings.ContainsAny(s, "\"$`%!"):
+		return `"` + s + `\"`, false
+	}
+	return `"` + s + `"`, ok
+}
+
+// isSplit reports whether PowerShell would make two words of one: of a flag with a dot or a colon.
+func isSplit(s string) bool { return strings.HasPrefix(s, "-") && strings.ContainsAny(s, ".:") }
