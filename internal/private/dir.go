@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,7 +211,10 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 }
 
 // Names returns what the directory holds, in the order of the names.
-func (d *Dir) Names() ([]fs.DirEntry, error) { return fs.ReadDir(d.root.FS(), ".") }
+func (d *Dir) Names() ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(d.root.FS(), ".")
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isLock(e.Name()) }), err
+}
 
 // Root returns the directory for files in it that are not mcp-jail's own: those of a package, or of
 // a server's HOME. Their owners and links are not checked, but no link leads out.

@@ -19,7 +19,9 @@
 //
 // # Limits
 //
-//   - On Windows, owners and modes are not checked: access control lists decide there.
+//   - On Windows, a directory belongs to the user, to administrators or to the system. Access control
+//     lists are not read, which can let others write there.
+//   - On Windows, a lock is that of a file in the directory. The user's other programs can remove it.
 //   - POSIX access control lists are not read. Where one lets others write, the mask that it needs
 //     for that shows in the mode, as the rights of the group. The lists of macOS have no mask, so what
 //     they grant to others is not seen.

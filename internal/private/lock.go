@@ -1,6 +1,9 @@
 package private
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+)
 
 // ErrLocked is in the chain of an error about a lock that another process has.
 var ErrLocked = errors.New("another process has it locked")
@@ -13,3 +16,9 @@ const (
 	Shared Kind = iota
 	Exclusive
 )
+
+// lockName is the file that has the lock of a directory on Windows, where a directory itself has none.
+const lockName = ".lock"
+
+// isLock reports whether a name in a directory is that of the file for its lock.
+func isLock(name string) bool { return runtime.GOOS == "windows" && name == lockName }

@@ -3,6 +3,7 @@ package private
 import (
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -11,6 +12,12 @@ import (
 func (d *Dir) Remove(below string) error {
 	if err := d.checkParents(below); err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" {
+		entries, _ := fs.ReadDir(d.root.FS(), filepath.ToSlash(below))
+		if len(entries) == 1 && isLock(entries[0].Name()) { // the directory counts as empty
+			_ = d.root.Remove(filepath.Join(below, lockName))
+		}
 	}
 	return d.full(d.root.Remove(below), below)
 }

@@ -242,14 +242,14 @@ func checkLink(name string, opened os.FileInfo) error {
 	if real == abs {
 		return nil
 	}
-	if !hostfs.OwnedByUser(opened) {
+	if !hostfs.OwnedByUser(real, opened) {
 		return fmt.Errorf("it is a symbolic link to %s, which belongs to another user", real)
 	}
 	dir, err := os.Stat(filepath.Dir(real))
 	if err != nil {
 		return err
 	}
-	if !hostfs.OwnedByUser(dir) {
+	if !hostfs.OwnedByUser(filepath.Dir(real), dir) {
 		return fmt.Errorf("it is a symbolic link into %s, which belongs to another user", filepath.Dir(real))
 	}
 	return nil

@@ -73,8 +73,9 @@ type Way struct {
 
 // PrivateWay checks what CheckPrivate checks, and returns where it ends.
 func (f *LinkResolver) PrivateWay(dir, name string) (Way, error) {
-	if f.host.UID < 0 { // access control lists, which are not read
-		return f.unchecked(filepath.Join(dir, name)), nil
+	if f.host.UID < 0 {
+		way, err := f.wayOnWindows(filepath.Join(dir, name))
+		return way, f.host.nameVariable(err, dir)
 	}
 	// Up to dir, the user may have chosen other places by links. Below it, only mcp-jail makes names.
 	way, err := f.checkOwners("/", dir, true, path.Join(dir, name))
@@ -99,7 +100,7 @@ func (f *LinkResolver) TrustedWay(file string) (Way, error) {
 		if real, err := filepath.EvalSymlinks(abs); err == nil {
 			abs = real
 		}
-		return f.unchecked(abs), nil
+		return f.wayOnWindows(abs)
 	}
 	return f.checkOwners("/", abs, true, abs)
 }
@@ -110,21 +111,20 @@ func (f *LinkResolver) CheckTrusted(file string) error {
 	return err
 }
 
-func (f *LinkResolver) unchecked(file string) Way {
+// wayOnWindows checks to which account the last object of a way belongs. The others are not looked at: there
+// access control lists decide who may replace a name, and they are not read.
+func (f *LinkResolver) wayOnWindows(file string) (Way, error) {
 	at, rest := filepath.Clean(file), ""
 	for f.Lstat(at).Err != nil && at != filepath.Dir(at) {
 		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
 	}
-	return Way{At: at, Info: f.Lstat(at).Info, Rest: rest}
+	return Way{At: at, Info: f.Lstat(at).Info, Rest: rest}, checkAccount(at)
 }
 
 // checkOwnDirs returns an [*OwnerError] if another user has control over one of mcp-jail's own
 // directories, or chooses where it will be. A directory that cannot be looked at is another matter:
 // what needs it says so.
 func (h *Host) checkOwnDirs() error {
-	if h.UID < 0 {
-		return nil
-	}
 	f := NewLinkResolver(h)
 	for _, own := range h.ownDirs() {
 		var owner *OwnerError

@@ -1,0 +1,39 @@
+package hostfs
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// installer is the account of Windows to which the files of the system belong.
+const installer = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+
+// checkAccount returns an error unless a file belongs to the user, to administrators or to the system.
+// Access control lists, which can let others write it, are not read.
+func checkAccount(path string) error {
+	info, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION)
+	if err != nil {
+		return fmt.Errorf("the owner of %s is not known: %w", path, err)
+	}
+	owner, _, err := info.Owner()
+	if err != nil || owner == nil {
+		return fmt.Errorf("the owner of %s is not known", path)
+	}
+	user, err := windows.GetCurrentProcessToken().GetTokenUser()
+	if err != nil {
+		return fmt.Errorf("which user this process has is not known: %w", err)
+	}
+	if owner.Equals(user.User.Sid) || owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) || owner.IsWellKnown(windows.WinLocalSystemSid) || owner.String() == installer {
+		return nil
+	}
+	name := owner.String()
+	if account, domain, _, err := owner.LookupAccount(""); err == nil {
+		name = domain + `\` + account
+	}
+	return &OwnerError{File: path, At: path, Reason: "it belongs to " + name, Fix: ownPlace}
+}
+
+// OwnedByUser reports whether a file belongs to the user, to administrators or to the system.
+func OwnedByUser(path string, _ os.FileInfo) bool { return checkAccount(path) == nil }
