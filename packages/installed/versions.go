@@ -159,5 +159,8 @@ func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, u
 }
 
 func (v *versions) find(ctx context.Context, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
-	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask}.Find(ctx, lang)
+	launcher := func(ctx context.Context, py string) (string, error) {
+		return jail.AskLauncher(ctx, v.host, v.waive, py)
+	}
+	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask, Launcher: launcher}.Find(ctx, lang)
 }

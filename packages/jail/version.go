@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	patience   = 3 * time.Second // for an interpreter that is asked for its version
-	maxVersion = 256             // bytes of its answer
+	patience    = 3 * time.Second // for an interpreter that is asked for its version
+	maxVersion  = 256             // bytes of its answer
+	maxLauncher = 16 << 10        // bytes of the answer of py.exe
 )
 
 // SlowError reports an interpreter that did not tell its version in time.
@@ -26,7 +27,17 @@ func (e *SlowError) Error() string {
 // AskVersion runs an interpreter with --version in a jail without a network, and returns the
 // beginning of its answer. The interpreter reads its installation, and writes only a directory
 // that is removed afterwards. The error is a [*SlowError] if it does not end in time.
-func AskVersion(whole context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
+func AskVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
+	return ask(ctx, host, waive, maxVersion, file, "--version")
+}
+
+// AskLauncher runs the launcher of Python on Windows, py.exe, with -0p as AskVersion does. It returns the
+// beginning of its answer.
+func AskLauncher(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
+	return ask(ctx, host, waive, maxLauncher, file, "-0p")
+}
+
+func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int, file, flag string) (string, error) {
 	ctx, cancel := context.WithTimeout(whole, patience)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
@@ -42,8 +53,8 @@ func AskVersion(whole context.Context, host *hostfs.Host, waive []policy.Axis, f
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return "", err
 	}
-	out := &firstBytes{}
-	exit, _, err := j.Run(ctx, out, file, "--version")
+	out := &firstBytes{most: most}
+	exit, _, err := j.Run(ctx, out, file, flag)
 	switch {
 	// The caller has given up, and not the interpreter.
 	case whole.Err() != nil:
@@ -53,15 +64,18 @@ func AskVersion(whole context.Context, host *hostfs.Host, waive []policy.Axis, f
 	case err != nil:
 		return "", err
 	case exit.Code != 0:
-		return "", fmt.Errorf("%s --version: exit status %d", file, exit.Code)
+		return "", fmt.Errorf("%s %s: exit status %d", file, flag, exit.Code)
 	}
 	return string(out.kept), nil
 }
 
 // firstBytes keeps the first bytes that are written to it.
-type firstBytes struct{ kept []byte }
+type firstBytes struct {
+	most int
+	kept []byte
+}
 
 func (b *firstBytes) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(len(p), maxVersion-len(b.kept))]...)
+	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
 	return len(p), nil
 }

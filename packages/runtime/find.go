@@ -20,20 +20,24 @@ type Finder struct {
 	Untrusted func(file string) string
 	// Version returns the version of an interpreter, or its answer to --version.
 	Version func(ctx context.Context, file string) (string, error)
+	// Launcher returns what py.exe of Windows, a file, answers to -0p. Nil does not ask it.
+	Launcher func(ctx context.Context, file string) (string, error)
 }
 
 // A place is a path at which an interpreter may be.
 type place struct {
 	file, source string
 	isDefault    bool
+	version      string // "" if the place does not tell
 }
 
 // Find returns the interpreters of a language. The package comment says which are used.
 func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
-	if f.Host.OS == "windows" {
-		return Found{}, ErrWindows
-	}
 	s := &search{Finder: f, paths: hostfs.NewLinkResolver(f.Host), owners: ownerHost(f.Host), found: Found{Language: lang}}
+	if f.Host.OS == "windows" {
+		s.findOnWindows(ctx)
+		return s.found, ctx.Err()
+	}
 	for _, p := range s.fromPath(lang) {
 		s.add(ctx, p)
 	}
@@ -193,17 +197,27 @@ func (s *search) add(ctx context.Context, p place) {
 	}
 	version := versionOfPath(at.Path)
 	if version == "" {
-		text, err := s.Version(ctx, at.Path)
-		if version = VersionIn(text); err != nil || version == "" {
-			reason := "its version is not known: it answers --version with " + show.Quote(firstLine(text))
-			if err != nil {
-				reason = "its version is not known: " + err.Error()
-			}
-			s.refuse(at.Path, p.source, reason, err)
+		var ok bool
+		if version, ok = s.askVersion(ctx, at.Path, p.source); !ok {
 			return
 		}
 	}
 	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Language: s.found.Language, Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
+}
+
+// askVersion asks an interpreter for its version, and refuses it if it tells none.
+func (s *search) askVersion(ctx context.Context, file, source string) (version string, ok bool) {
+	text, err := s.Version(ctx, file)
+	version = VersionIn(text)
+	if err == nil && version != "" {
+		return version, true
+	}
+	reason := "its version is not known: it answers --version with " + show.Quote(firstLine(text))
+	if err != nil {
+		reason = "its version is not known: " + err.Error()
+	}
+	s.refuse(file, source, reason, err)
+	return "", false
 }
 
 func (s *search) fault(file string, at hostfs.ResolvedPath) string {
@@ -272,6 +286,8 @@ func newestFirst(names []string) []string {
 
 func advice(name string, lang Language, version string) string {
 	switch {
+	case name == "nvm-windows":
+		return "nvm install " + version
 	case name == "nvm", name == "fnm":
 		return name + " install " + version
 	case name == "volta":
@@ -280,7 +296,7 @@ func advice(name string, lang Language, version string) string {
 		return "n " + version
 	case name == "mise":
 		return "mise use -g " + string(lang) + "@" + version
-	case name == "pyenv":
+	case name == "pyenv", name == "pyenv-win":
 		return "pyenv install " + version
 	case name == "uv":
 		return "uv python install " + version

@@ -285,12 +285,6 @@ func TestFindRefusesFilesOfOtherUsers(t *testing.T) {
 	}
 }
 
-func TestFindOnWindows(t *testing.T) {
-	if _, err := (Finder{Host: &hostfs.Host{OS: "windows"}}).Find(context.Background(), Node); !errors.Is(err, ErrWindows) {
-		t.Error(err)
-	}
-}
-
 func TestFindEndsWithItsContext(t *testing.T) {
 	m := newMachine(t, []string{"PATH=@/a"}, "x a/node")
 	ctx, cancel := context.WithCancel(context.Background())

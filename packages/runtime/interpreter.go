@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,9 +14,6 @@ const (
 	Node   Language = "node"
 	Python Language = "python"
 )
-
-// ErrWindows is the error for a search on Windows.
-var ErrWindows = errors.New("interpreters are not looked up on Windows")
 
 // An Interpreter is a program of this machine that can be started.
 type Interpreter struct {

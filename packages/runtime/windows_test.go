@@ -1,0 +1,118 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// windowsHost has the files of a Windows machine, by their paths.
+func windowsHost(environ []string, files ...string) *hostfs.Host {
+	return &hostfs.Host{
+		OS: "windows", UID: -1, Environ: environ, Dir: `C:\project`,
+		Lstat: func(path string) (hostfs.FileInfo, error) {
+			if slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(f, path) }) {
+				return hostfs.FileInfo{Mode: 0o666}, nil
+			}
+			return hostfs.FileInfo{}, fs.ErrNotExist
+		},
+		ReadDir: func(dir string) (out []hostfs.DirEntry, err error) {
+			for _, f := range files {
+				rest, below := strings.CutPrefix(f, dir+`\`)
+				name, _, deeper := strings.Cut(rest, `\`)
+				if below && deeper && !slices.ContainsFunc(out, func(e hostfs.DirEntry) bool { return e.Name == name }) {
+					out = append(out, hostfs.DirEntry{Name: name})
+				}
+			}
+			return out, nil
+		},
+	}
+}
+
+// TestFindOnWindows has tables of machines: what is found there, in which order, and what is refused.
+func TestFindOnWindows(t *testing.T) {
+	const local, roaming = `LOCALAPPDATA=C:\Users\u\AppData\Local`, `APPDATA=C:\Users\u\AppData\Roaming`
+	for _, c := range []struct {
+		name     string
+		lang     Language
+		environ  []string
+		files    []string
+		launcher string
+		want     string // PATH VERSION SOURCES, with a star for the default
+		refused  string
+	}{
+		{"PATH", Node, []string{`Path=C:\Program Files\nodejs\;"D:\b c";C:\PROGRAM FILES\nodejs`}, []string{`C:\Program Files\nodejs\node.exe`, `D:\b c\node.exe`}, "",
+			`*C:\Program Files\nodejs\node.exe 9.9.9 PATH; D:\b c\node.exe 9.9.9 PATH`, ""},
+		{"no working directory, no machine, no way back", Node, []string{`PATH=.;;node;C:;C:x;\\host\share;C:\project\..\x;/usr/bin`},
+			[]string{`C:\project\node.exe`, `.\node.exe`, `\node.exe`, `node\node.exe`, `\\host\share\node.exe`, `C:\project\..\x\node.exe`, `C:x\node.exe`}, "", "", ""},
+		{"no batch file", Node, []string{`PATH=C:\npm`, "PATHEXT=.CMD;.EXE"}, []string{`C:\npm\node.cmd`, `C:\npm\node`, `C:\npm\node.bat`, `C:\npm\node.com`}, "", "", ""},
+		{"nvm-windows", Node, []string{roaming, `nvm_home=D:\nvm`}, []string{`D:\nvm\v18.2.0\node.exe`, `D:\nvm\v20.11.1\node.exe`, `D:\nvm\nvm.exe`, `C:\Users\u\AppData\Roaming\nvm\v1.1.1\node.exe`}, "",
+			`D:\nvm\v20.11.1\node.exe 20.11.1 nvm-windows; D:\nvm\v18.2.0\node.exe 18.2.0 nvm-windows`, ""},
+		{"fnm and volta", Node, []string{roaming, local, `PATH=C:\Users\u\AppData\Local\Volta\bin;C:\Program Files\Volta`},
+			[]string{`C:\Users\u\AppData\Roaming\fnm\node-versions\v22.1.0\installation\node.exe`, `C:\Users\u\AppData\Local\Volta\tools\image\node\21.0.0\node.exe`, `C:\Program Files\Volta\node.exe`, `C:\Program Files\Volta\volta.exe`}, "",
+			`C:\Users\u\AppData\Roaming\fnm\node-versions\v22.1.0\installation\node.exe 22.1.0 fnm; C:\Users\u\AppData\Local\Volta\tools\image\node\21.0.0\node.exe 21.0.0 volta`, `C:\Program Files\Volta\node.exe: it is a stand-in of volta`},
+		{"python of the installer, not of the store", Python, []string{local, `PROGRAMFILES=C:\Program Files`, `PATH=C:\Users\u\AppData\Local\Microsoft\WindowsApps;C:\Windows`},
+			[]string{`C:\Users\u\AppData\Local\Microsoft\WindowsApps\python.exe`, `C:\Users\u\AppData\Local\Programs\Python\Python312\python.exe`, `C:\Program Files\Other\python.exe`, `C:\Program Files\Python311\python.exe`, `C:\Windows\py.exe`, `C:\more\python.exe`}, "-3 C:\\more\\python.exe",
+			`C:\Users\u\AppData\Local\Programs\Python\Python312\python.exe 9.9.9 python.org; C:\Program Files\Python311\python.exe 9.9.9 python.org`, `WindowsApps\python.exe: it is a stand-in that opens`},
+		{"python of uv and pyenv-win", Python, []string{roaming, `USERPROFILE=C:\Users\u`}, []string{`C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe`, `C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe`}, "",
+			`C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe 3.11.4 pyenv-win; C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe 3.13.1 uv`, ""},
+		{"py.exe", Python, []string{`PATH=C:\Windows`}, []string{`C:\Windows\py.exe`, `D:\P y\python.exe`, `C:\evil\tool.exe`}, " -V:3.12 *        D:\\P y\\python.exe\r\n -V:3.9 C:\\gone\\python.exe\r\n -V:x C:\\evil\\tool.exe\r\n",
+			`D:\P y\python.exe 9.9.9 py`, `C:\evil\tool.exe: its name is not that of an interpreter`},
+		{"py.exe fails", Python, []string{`PATH=C:\Windows`}, []string{`C:\Windows\py.exe`}, "error", "", `C:\Windows\py.exe: it does not tell`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := Finder{
+				Host:    windowsHost(c.environ, c.files...),
+				Version: func(context.Context, string) (string, error) { return "v9.9.9", nil },
+				Launcher: func(_ context.Context, py string) (string, error) {
+					if c.launcher == "error" {
+						return "", errors.New("no")
+					}
+					return c.launcher, nil
+				},
+			}
+			found, err := f.Find(t.Context(), c.lang)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, refused []string
+			for _, i := range found.Interpreters {
+				star := ""
+				if i.Default {
+					star = "*"
+				}
+				got = append(got, star+i.Path+" "+i.Version+" "+strings.Join(i.Sources, ","))
+			}
+			for _, r := range found.Refused {
+				refused = append(refused, r.Path+": "+r.Reason)
+			}
+			if strings.Join(got, "; ") != c.want {
+				t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.ReplaceAll(c.want, "; ", "\n"))
+			}
+			if all := strings.Join(refused, "; "); (all == "") != (c.refused == "") || !strings.Contains(all, c.refused) {
+				t.Errorf("refused: %s, want %s", all, c.refused)
+			}
+		})
+	}
+}
+
+// TestLauncherPaths reads what the launchers of several years write.
+func TestLauncherPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		" -V:3.12 *        C:\\Users\\u\\Python312\\python.exe\r\n -V:3.11          C:\\Program Files\\Python311\\python.exe\r\n": `C:\Users\u\Python312\python.exe C:\Program Files\Python311\python.exe`,
+		"Installed Pythons found by py.exe Launcher for Windows\n -3.8-64\tC:\\Python38\\python.exe *\n":                          `C:\Python38\python.exe`,
+		" -3.7-32 \tC:\\Python37\\python.exe\n":                                                `C:\Python37\python.exe`,
+		" -V:x \\\\host\\share\\python.exe\n -V:y C:\\a\\..\\python.exe\n -V:z C:python.exe\n": "",
+		"No installed Pythons found!":                                                          "",
+		"C:\\no\\version\\python.exe":                                                          "",
+	} {
+		if got := strings.Join(launcherPaths(text), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
