@@ -39,8 +39,6 @@ type (
 	SelfTest = selftest.Result
 	// SelfTestRow is a probe of the self-test and what came of it.
 	SelfTestRow = selftest.Row
-	// FailedProbe is a probe of a self-test that did not pass.
-	FailedProbe = features.FailedProbe
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null. With Terminal
 	// the server gets a terminal of its own instead.
 	Stdio = jail.Stdio

@@ -47,7 +47,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
-			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", waivedBy(f))
+			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", waivedBy(f.ID, f.Axis))
 		}
 	}
 	if rest := bad - len(shown); rest > 0 {
@@ -64,9 +64,9 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 
 // waivedBy returns the flags that start a server without what a probe has not shown. On Windows that takes
 // the word of the system as well, without which no server starts there.
-func waivedBy(f confine.FailedProbe) string {
-	axes := []policy.Axis{f.Axis}
-	if strings.HasPrefix(f.ID, "W") {
+func waivedBy(probe string, axis policy.Axis) string {
+	axes := []policy.Axis{axis}
+	if strings.HasPrefix(probe, "W") {
 		axes = append(axes, policy.WaiveWindows)
 	}
 	return confine.WaiveFlags(policy.OrderWaivers(axes))
