@@ -26,6 +26,7 @@ var wholeEnvironment = map[string]string{
 	"policy/hostfs/host.go":                              "Host.Getenv itself",
 	"policy/resolve/internal/coarse/coarse.go":           "the server's environment, of which the policy decides; names have no case on Windows",
 	"cmd/mcp-jail/wsl.go":                                "wsl.exe, which passes on to a Linux what WSLENV names",
+	"packages/runtime/windows.go":                        "what is read of it is read by name; names have no case on Windows",
 	"confine/internal/winproof/run_windows.go":           "the running program, which makes an attempt of the self-test",
 	"confine/internal/winproof/serve_windows.go":         "the same, which starts itself once more",
 	"cmd/internal/programs/programs.go":                  "mcp-jail becomes mcp-jail-cli",

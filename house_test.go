@@ -133,7 +133,7 @@ var mayImport = map[string][]string{
 
 	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/show", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},
-	"cmd/internal/programs":  {}, // how the two above find each other
+	"cmd/internal/programs":  {"golang.org/x/sys/windows"}, // how the two above find each other
 	"cmd/internal/terminal":  {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix", "golang.org/x/term"},
 	"cmd/internal/exit":      {module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},
 	"cmd/internal/shown":     {module + "internal/lazy", module + "internal/show"},

@@ -14,16 +14,17 @@ import (
 // rawOutput lists the files of cmd that reach a standard stream by themselves, each with its reason.
 // All others print through terminal.Console, whose methods let no escape sequence through.
 var rawOutput = map[string]string{
-	"cmd/mcp-jail/main.go":                    "makes the console",
-	"cmd/mcp-jail/log.go":                     "compares a file with standard output, and does not write",
-	"cmd/mcp-jail-tls/main.go":                "the error of a worker, which has no console",
-	"cmd/internal/commands/root.go":           "makes the console",
-	"cmd/internal/programs/execute_other.go":  "hands its streams to the other program",
-	"cmd/internal/records/watch_linux.go":     "reads inotify(7)",
-	"cmd/internal/session/package_install.go": "MCP",
-	"cmd/internal/session/refuse.go":          "MCP",
-	"cmd/mcp-jail/wsl.go":                     "MCP",
-	"cmd/internal/session/lifecycle.go":       "MCP",
+	"cmd/mcp-jail/main.go":                     "makes the console",
+	"cmd/mcp-jail/log.go":                      "compares a file with standard output, and does not write",
+	"cmd/mcp-jail-tls/main.go":                 "the error of a worker, which has no console",
+	"cmd/internal/commands/root.go":            "makes the console",
+	"cmd/internal/programs/execute_other.go":   "hands its streams to the other program",
+	"cmd/internal/records/watch_linux.go":      "reads inotify(7)",
+	"cmd/internal/session/package_install.go":  "MCP",
+	"cmd/internal/session/refuse.go":           "MCP",
+	"cmd/mcp-jail/wsl.go":                      "MCP",
+	"cmd/internal/session/lifecycle.go":        "MCP",
+	"cmd/internal/programs/execute_windows.go": "the same",
 }
 
 // rawOutputs returns what in a file of cmd writes to a standard stream by another way than the

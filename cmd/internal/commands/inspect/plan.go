@@ -235,6 +235,9 @@ func originText(e policy.Entry) string {
 
 func remarkTexts(p *policy.Policy, goos string) []string {
 	remarks := p.Remarks()
+	if goos == "windows" { // where nothing restricts files and hosts, they would not be true
+		remarks = slices.DeleteFunc(remarks, func(w policy.Warning) bool { return w.Code == "no-fs" || w.Code == "no-net" })
+	}
 	for _, r := range p.Fs {
 		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
 			remarks = append(remarks, policy.Warning{Code: "write-only", Message: fmt.Sprintf("path = %s lets the server write without reading: add read = true, unless that is meant", show.TOML(r.Path)), Where: r.Where})

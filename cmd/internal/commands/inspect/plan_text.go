@@ -34,6 +34,9 @@ func (page *planPage) text(open *confine.GapError, tools []toolReport) string {
 	page.heading("files", page.enforcedBy(policy.AxisFs))
 	page.files()
 	page.heading("network", page.enforcedBy(policy.AxisNet))
+	if t.Host.OS == "windows" {
+		page.WriteString("  every host and port: mcp-jail restricts none on Windows. The rules are:\n")
+	}
 	page.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
 	page.heading("environment", page.enforcedBy(policy.AxisEnv))
 	page.environment()
