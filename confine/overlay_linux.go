@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -15,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// probeOverlays reports, for each directory of which a server gets a copy, whether it can be an overlay.
+// probeOverlays reports, for each directory and file of which a server gets a copy, whether that can be made.
 func (l Launcher) probeOverlays(p *policy.Profile) map[string]features.Feature {
 	return ofCopies(p, l.probeOverlay)
 }
@@ -32,16 +33,21 @@ func ofCopies(p *policy.Profile, ask func(dir string) features.Feature) map[stri
 	return all
 }
 
-// probeOverlay has a stub mount the overlay. For a directory that does not exist yet the answer is
-// Unknown.
+// probeOverlay has a stub mount the overlay, or copy the file. For a directory that does not exist yet the
+// answer is Unknown.
 func (l Launcher) probeOverlay(dir string) features.Feature {
-	if _, err := os.Lstat(dir); err != nil {
+	info, err := os.Lstat(dir)
+	if err != nil {
 		return features.Feature{}
+	}
+	m := spec.Mount{Kind: spec.MountOverlay, Path: dir, IsDir: true}
+	if info.Mode().IsRegular() {
+		m = spec.Mount{Kind: spec.MountCopy, Path: dir}
 	}
 	return features.Cache.Get(overlayKey(dir), func() features.Feature {
 		s := l.spawn(kindNamespaced)
 		s.process.plan = &plan.Plan{Profile: &policy.Profile{}}
-		sp := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
+		sp := spec.Spec{Mounts: []spec.Mount{m}}
 		s.send(startRequest{plan: s.process.plan, spec: sp})
 		err := <-s.started
 		<-s.process.done
@@ -58,8 +64,26 @@ func cachedOverlays(p *policy.Profile) map[string]features.Feature {
 	})
 }
 
-// overlayRefused reports whether a start failed because the kernel refused the overlay of one
-// directory. It caches the answer.
+// withModes returns mounts in which the copy of each file has the permissions and the time of that file. They
+// are for the server to see, and decide nothing that the jail does not decide, too.
+func withModes(mounts []spec.Mount) []spec.Mount {
+	own := mounts
+	for i, m := range mounts {
+		if m.Kind != spec.MountCopy {
+			continue
+		}
+		if info, err := os.Lstat(m.Path); err == nil { // the start finds out by itself what is missing
+			if &own[0] == &mounts[0] {
+				own = slices.Clone(mounts)
+			}
+			own[i].Mode, own[i].Modified = uint32(info.Mode().Perm()), info.ModTime().UnixNano()
+		}
+	}
+	return own
+}
+
+// overlayRefused reports whether a start failed because the kernel refused the copy of one directory or file.
+// It caches the answer.
 func overlayRefused(p *policy.Profile, err error) bool {
 	var se *step.Error
 	if !errors.As(err, &se) || se.Step != step.Overlays || !slices.Contains(plan.Copies(p), se.Detail) {
@@ -81,5 +105,20 @@ func overlayErrors(err error) features.Feature {
 	case syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR, syscall.EIO:
 		return features.Undetermined(se.Error())
 	}
+	if info, err := os.Lstat(se.Detail); err == nil && info.Mode().IsRegular() {
+		return features.Unavailable("the file cannot be copied: "+copyErrors(se.Errno), "")
+	}
 	return features.Unavailable("the kernel makes no overlay of "+se.Detail+": "+se.Errno.Error(), "use Linux 5.11 or newer with CONFIG_OVERLAY_FS, and a filesystem that it can lie on")
+}
+
+func copyErrors(errno syscall.Errno) string {
+	switch errno {
+	case syscall.EFBIG:
+		return "it has more than " + strconv.Itoa(spec.MaxCopy>>20) + " MB"
+	case syscall.ENOSPC:
+		return "there is no room for it in what memory_mb leaves for copies"
+	case syscall.EACCES, syscall.EROFS, syscall.EPERM:
+		return "you may not read and write it yourself"
+	}
+	return errno.Error()
 }

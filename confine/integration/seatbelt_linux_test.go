@@ -111,7 +111,7 @@ var notUnderSeatbelt = map[string][]string{
 		"TestNetworkPassedSockets", "TestNetworkRules", "TestNetworkSocketNames", "TestNetworkSupervisorIsKilled", "TestNetworkSupervisorThreads",
 	},
 	learning: {
-		"TestAskHost", "TestClosedNetwork", "TestCopies", "TestCopiesAreBounded", "TestCopiesAtAnyMoment", "TestCopiesHold", "TestCopiesInRoot", "TestCopiesOverMounts", "TestCopiesRefused", "TestWatchedAfresh", "TestWatchedChanges",
+		"TestAskHost", "TestClosedNetwork", "TestCopiedFile", "TestCopiedFileAtAnyMoment", "TestCopiedFileRefused", "TestCopies", "TestCopiesAreBounded", "TestCopiesAtAnyMoment", "TestCopiesHold", "TestCopiesInRoot", "TestCopiesOverMounts", "TestCopiesRefused", "TestWatchedAfresh", "TestWatchedChanges",
 		"TestWatchedFlood", "TestWatchedNeedsMediation", "TestWatchedPrograms", "TestWatchedReads",
 	},
 	inboundPorts: {"TestJailAnsweredLater", "TestJailInbound", "TestJailInboundLastBytesArrive", "TestJailInboundOnly", "TestJailInboundTaken"},

@@ -184,7 +184,7 @@ func homeLinks(in []policy.HomeLink, home string) (links []policy.Link) {
 
 func (c *compiler) overlays() {
 	const by = "overlayfs on a tmpfs"
-	copies := Copies(c.p)
+	copies := copiedDirs(c.p)
 	home := slices.Index(copies, Ephemeral(c.p))
 	if c.emptyHome() {
 		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.p, c.f, ephemeralHome(c.p)).Detail)
@@ -196,6 +196,9 @@ func (c *compiler) overlays() {
 	rules := slices.DeleteFunc(slices.Clone(copies), func(dir string) bool { return dir == Ephemeral(c.p) })
 	if len(rules) > 0 {
 		c.addEnforced(policy.AxisFs, by, "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(rules, maxGapPaths), ", "))
+	}
+	if files := copiedFiles(c.p, func(e policy.Entry) bool { return isAlone(c.p, e) }); len(files) > 0 {
+		c.addEnforced(policy.AxisFs, "a copy on a tmpfs", "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(files, maxGapPaths), ", "))
 	}
 	if c.f.FullCopies.Answer != features.Yes && len(copies) > 0 {
 		where := "HOME"

@@ -21,14 +21,34 @@ func ephemeralHome(p *policy.Profile) policy.Entry {
 	return policy.Entry{}
 }
 
-// Copies returns the directories of which the server gets a copy that is thrown away.
-func Copies(p *policy.Profile) (dirs []string) {
+// Copies returns the directories and files of which the server gets a copy that is thrown away. A file in
+// such a directory is among them, because the directory may turn out to have no copy.
+func Copies(p *policy.Profile) []string {
+	return append(copiedDirs(p), copiedFiles(p, func(policy.Entry) bool { return true })...)
+}
+
+func copiedDirs(p *policy.Profile) (dirs []string) {
 	for _, e := range p.Entries {
 		if e.Ephemeral && e.Kind == policy.KindDir {
 			dirs = append(dirs, e.Path)
 		}
 	}
 	return dirs
+}
+
+func copiedFiles(p *policy.Profile, which func(policy.Entry) bool) (files []string) {
+	for _, e := range p.Entries {
+		if e.Ephemeral && e.Kind == policy.KindFile && which(e) {
+			files = append(files, e.Path)
+		}
+	}
+	return files
+}
+
+// isAlone reports whether the directory around a file is no copy.
+func isAlone(p *policy.Profile, e policy.Entry) bool {
+	around, _ := p.Find(path.Dir(e.Path))
+	return !around.Ephemeral
 }
 
 // canCopy reports whether the server can have a copy of the object of an entry.
@@ -38,15 +58,19 @@ func canCopy(p *policy.Profile, f features.Facts, e policy.Entry) features.Featu
 		return features.Unavailable("only Linux has overlays", "")
 	case f.UserNamespaces.Answer == features.No:
 		return features.Unavailable("without namespaces there are no mounts, and so no copy", FixNamespaces)
-	case e.Kind != policy.KindDir:
+	case e.Kind != policy.KindDir && e.Kind != policy.KindFile:
+		return features.Unavailable("only a directory or a regular file can be copied", "")
+	case e.Kind == policy.KindFile && !isAlone(p, e):
 		around, _ := p.Find(path.Dir(e.Path))
-		if !around.Ephemeral || around.Origin != policy.OriginRule {
-			return features.Unavailable("only a directory can be copied", "")
+		if can := canCopy(p, f, around); can.Answer != features.No {
+			return can // the file is in the copy of the directory
 		}
-		e = around
 	}
 	if known, ok := f.Copies[e.Path]; ok {
 		return known
+	}
+	if e.Kind == policy.KindFile {
+		return features.Available("")
 	}
 	return f.Overlay
 }

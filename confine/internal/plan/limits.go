@@ -110,7 +110,7 @@ func ownTmpfs(o *spec.Spec) string {
 		switch m.Kind {
 		case spec.MountTmpfs:
 			names = append(names, m.Path)
-		case spec.MountOverlay:
+		case spec.MountOverlay, spec.MountCopy:
 			copies = append(copies, m.Path)
 		}
 	}

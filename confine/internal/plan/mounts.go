@@ -139,6 +139,8 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	case !e.Ephemeral:
 	case e.Kind != policy.KindDir && cover.copied:
 		m.Kind, s.copied = spec.MountPin, true // the file of the copy, with rights of its own
+	case e.Kind == policy.KindFile:
+		m.Kind = spec.MountCopy
 	case e.Kind != policy.KindDir:
 		m.ReadOnly, s.ro = true, true // withoutWrites leaves none of these
 	case c.copies || e.Origin != policy.OriginHome:

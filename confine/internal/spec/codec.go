@@ -187,6 +187,10 @@ func (c *codec) fields(o *Spec) {
 			c.bool(b)
 		}
 		c.id(&m.ID)
+		mode, modified := uint64(m.Mode), uint64(m.Modified)
+		c.num(&mode)
+		c.num(&modified)
+		m.Mode, m.Modified = uint32(mode), int64(modified)
 	})
 	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
 	list(c, &o.Files, func(f *MadeFile) { c.str(&f.Path); c.str(&f.Content); c.bool(&f.Over) })
