@@ -50,7 +50,7 @@ var lessonsOf = []lessonOf{
 	{name: "mcp-git", rules: "[command:1 fs:2]", clock: true, need: "npm", long: true, argv: func(*world) []string { return []string{"node", module("mcp-git", "dist", "cli.js")} },
 		before: newRepository, says: []string{"papers/"}},
 	{name: "taskmanager", rules: "[env:1 fs:1]", need: "npm", long: true, argv: func(*world) []string { return []string{"node", server("@kazuph/mcp-taskmanager")} },
-		env: []string{"TASK_MANAGER_FILE_PATH=WORK/out/tasks.json"}, before: oldTasks, says: []string{"a wall", "a moat"}},
+		env: []string{"TASK_MANAGER_FILE_PATH=WORK/out/tasks.json"}, before: oldTasks, want: []string{`{ path = "out/tasks.json", read = true, update = true }`}, says: []string{"a wall", "a moat", "a tower"}},
 	{name: "memory-bank", rules: "[env:1 fs:1]", need: "npm", long: true, argv: func(*world) []string {
 		return []string{"node", module("@allpepper/memory-bank-mcp", "dist", "main", "index.js")}
 	},
