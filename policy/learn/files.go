@@ -82,8 +82,9 @@ func (l *learner) addFiles() {
 	l.collapse(all)
 	l.capFiles(all)
 	for _, n := range all.sorted() {
-		l.places = append(l.places, place{n.path, l.written(n.path), n.dir, l.inWorkspace(n.path), n.rights(), n.tally()})
+		l.places = append(l.places, place{n.path, l.written(n.path), n.dir, l.inWorkspace(n.path), n.rights(), n.tally(), nil})
 	}
+	l.hide(moved)
 	l.rules = append(l.rules, fsRules(l.places, nil)...)
 }
 
@@ -185,6 +186,9 @@ func (l *learner) collapse(all needs) {
 	for {
 		children := map[string]map[policy.Rights][]*need{}
 		for _, n := range all {
+			if !n.dir && SecretName(path.Base(n.path)) {
+				continue // it is named, or is hidden
+			}
 			up := path.Dir(n.path)
 			if children[up] == nil {
 				children[up] = map[policy.Rights][]*need{}

@@ -14,7 +14,11 @@ type place struct {
 	dir, inside   bool // inside the workspace
 	rights        policy.Rights
 	by            *tally
+	hides         []string // sensitive paths of the table, if it has a rule for this directory
 }
+
+// isNamed reports whether the place has a rule also where one around it allows the same: that one hides it.
+func (p place) isNamed() bool { return !p.dir && SecretName(path.Base(p.path)) }
 
 // fsRules makes the rules of places, which are sorted, but for those with a dropped ID. The most specific rule
 // decides in full, so each has what the ones around it grant, too. One that adds nothing to them is left out,
@@ -31,7 +35,7 @@ func fsRules(places []place, dropped []string) []Rule {
 			up = path.Dir(up)
 			around = final[up]
 		}
-		if around.Has(p.rights) {
+		if around.Has(p.rights) && !p.isNamed() {
 			by[up].join(p.by)
 			continue
 		}

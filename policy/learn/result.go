@@ -98,7 +98,7 @@ func (r *Result) Server() *config.Server {
 
 // access returns the table of commands even if it is empty: then no program may be started.
 func (t Table) access() *config.Access {
-	a := &config.Access{Fs: []policy.FsRule{}, Commands: map[string][]policy.CommandRule{}}
+	a := &config.Access{Fs: []policy.FsRule{}, Commands: map[string][]policy.CommandRule{}, SensitivePaths: t.hidden()}
 	for _, r := range t.Rules {
 		switch {
 		case r.Fs != nil:

@@ -86,6 +86,9 @@ func (t Table) write(w *writer, header string) {
 		}
 		w.line("]")
 	}
+	if hidden := t.hidden(); hidden != nil {
+		w.line("sensitive_paths = %s # keys and passwords beside what is granted", show.List(hidden))
+	}
 	w.line("\n[%s.commands]", header)
 	none := true
 	for _, r := range t.Rules {

@@ -45,6 +45,7 @@ func (l *lesson) input() (in learn.Input, err error) {
 			Sensitive: remembered(func(p string) string { return resolve.Sensitive(host, l.server.Policy, p) }),
 			Guarded:   l.guarded(),
 			Program:   program,
+			Secrets:   secretsIn,
 		},
 		Hosts:     l.named(),
 		Stateless: perCall{l}.stateless(),
