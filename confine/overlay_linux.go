@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -64,24 +64,6 @@ func cachedOverlays(p *policy.Profile) map[string]features.Feature {
 	})
 }
 
-// withModes returns mounts in which the copy of each file has the permissions and the time of that file. They
-// are for the server to see, and decide nothing that the jail does not decide, too.
-func withModes(mounts []spec.Mount) []spec.Mount {
-	own := mounts
-	for i, m := range mounts {
-		if m.Kind != spec.MountCopy {
-			continue
-		}
-		if info, err := os.Lstat(m.Path); err == nil { // the start finds out by itself what is missing
-			if &own[0] == &mounts[0] {
-				own = slices.Clone(mounts)
-			}
-			own[i].Mode, own[i].Modified = uint32(info.Mode().Perm()), info.ModTime().UnixNano()
-		}
-	}
-	return own
-}
-
 // overlayRefused reports whether a start failed because the kernel refused the copy of one directory or file.
 // It caches the answer.
 func overlayRefused(p *policy.Profile, err error) bool {
@@ -106,19 +88,7 @@ func overlayErrors(err error) features.Feature {
 		return features.Undetermined(se.Error())
 	}
 	if info, err := os.Lstat(se.Detail); err == nil && info.Mode().IsRegular() {
-		return features.Unavailable("the file cannot be copied: "+copyErrors(se.Errno), "")
+		return features.Unavailable("the file cannot be copied: "+jail.CopyError(se.Errno), "")
 	}
 	return features.Unavailable("the kernel makes no overlay of "+se.Detail+": "+se.Errno.Error(), "use Linux 5.11 or newer with CONFIG_OVERLAY_FS, and a filesystem that it can lie on")
-}
-
-func copyErrors(errno syscall.Errno) string {
-	switch errno {
-	case syscall.EFBIG:
-		return "it has more than " + strconv.Itoa(spec.MaxCopy>>20) + " MB"
-	case syscall.ENOSPC:
-		return "there is no room for it in what memory_mb leaves for copies"
-	case syscall.EACCES, syscall.EROFS, syscall.EPERM:
-		return "you may not read and write it yourself"
-	}
-	return errno.Error()
 }

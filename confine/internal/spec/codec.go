@@ -171,6 +171,21 @@ func (c *codec) command(r *policy.Command) {
 	})
 }
 
+func (c *codec) mount(m *Mount) {
+	kind := uint64(m.Kind)
+	c.num(&kind)
+	m.Kind = mountKind(kind)
+	c.str(&m.Path)
+	for _, b := range []*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.InOverlay, &m.UnderMask, &m.Traversable} {
+		c.bool(b)
+	}
+	c.id(&m.ID)
+	mode, modified := uint64(m.Mode), uint64(m.Modified)
+	c.num(&mode)
+	c.num(&modified)
+	m.Mode, m.Modified = uint32(mode), int64(modified)
+}
+
 func (c *codec) fields(o *Spec) {
 	magic := specMagic
 	if c.str(&magic); magic != specMagic {
@@ -178,20 +193,7 @@ func (c *codec) fields(o *Spec) {
 	}
 	c.bool(&o.HostNS)
 	c.int(&o.HostPID)
-	list(c, &o.Mounts, func(m *Mount) {
-		kind := uint64(m.Kind)
-		c.num(&kind)
-		m.Kind = mountKind(kind)
-		c.str(&m.Path)
-		for _, b := range []*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.InOverlay, &m.UnderMask, &m.Traversable} {
-			c.bool(b)
-		}
-		c.id(&m.ID)
-		mode, modified := uint64(m.Mode), uint64(m.Modified)
-		c.num(&mode)
-		c.num(&modified)
-		m.Mode, m.Modified = uint32(mode), int64(modified)
-	})
+	list(c, &o.Mounts, c.mount)
 	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
 	list(c, &o.Files, func(f *MadeFile) { c.str(&f.Path); c.str(&f.Content); c.bool(&f.Over) })
 	list(c, &o.Devices, c.str)

@@ -8,12 +8,17 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -37,6 +42,38 @@ func (k *learnCmd) unset(t *asclient.Target) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// handOver returns the arguments of mcp-jail run with the variables of --env, so that each round has them. What a
+// server of the configuration gets is in its table: if that lacks one, handOver returns an error.
+func (k *learnCmd) handOver(argv []string) ([]string, error) {
+	if len(k.env) == 0 {
+		return argv, nil
+	}
+	args, server := cmdline.Split(programs.Main, argv)
+	flags, err := cmdline.ParseRun(args)
+	if err != nil {
+		return nil, exit.UsageErrorf("%s", err)
+	}
+	if server.Given {
+		var added []string
+		for _, name := range k.env {
+			if !slices.Contains(flags.Env, name) {
+				added = append(added, "--env", name)
+			}
+		}
+		return slices.Concat(argv[:1], added, argv[1:]), nil
+	}
+	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range k.env {
+		if _, granted := policy.MatchEnv(t.Policy.Env, name); !granted {
+			return nil, exit.UsageErrorf("--env %s: the policy of %s is in your configuration, and does not hand this variable over. Put it there first:  %s", show.Name(name), show.Name(flags.Server), show.Typed("mcp-jail grant", "--env", name, flags.Server))
+		}
+	}
+	return argv, nil
 }
 
 // isUnknown reports whether mcp-jail has nothing of a server yet.

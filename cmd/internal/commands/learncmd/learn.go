@@ -265,7 +265,7 @@ func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 			if err := entries.InLinux(t.Stored, args[1:]); err != nil {
 				return nil, err
 			}
-			t.Argv = unwatched(t.Argv)
+			t.Argv, err = k.handOver(unwatched(t.Argv))
 		}
 		return t, k.unknown(err)
 	}

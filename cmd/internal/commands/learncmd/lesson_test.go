@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
@@ -62,6 +63,19 @@ func TestWithLater(t *testing.T) {
 		e := withLater(drive.Expected{First: said(c.first), Again: said(c.again)}, said(c.later), said(c.got))
 		if got := e.Compare(said(c.got)); len(got) > 0 != c.differs {
 			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// TestHandOver: an entry with flags gets the variables of --env in each round, each once.
+func TestHandOver(t *testing.T) {
+	for given, want := range map[string]string{
+		"run -- node s.js":                     "run --env A --env B -- node s.js",
+		"run --name x --env B -- node --env A": "run --env A --name x --env B -- node --env A",
+	} {
+		got, err := (&learnCmd{env: []string{"A", "B"}}).handOver(strings.Fields(given))
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, %v, want %s", given, got, err, want)
 		}
 	}
 }
