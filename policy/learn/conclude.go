@@ -169,7 +169,7 @@ func (in *Input) perTool(r *Result, whole leftOut) {
 			r.Why = "each call could have its own process, but the tables of the tools cannot be written on a page"
 			return
 		}
-		tables = append(tables, Table{tool, l.rules, l.places})
+		tables = append(tables, Table{Tool: tool, Rules: l.rules, places: l.places})
 	}
 	for k, u := range whole {
 		if all[k] == nil {

@@ -25,8 +25,7 @@ type Result struct {
 	Unlearned []Unlearned
 	Withheld  []string // variables that the program reads, that are set, and that it does not get
 
-	home    string
-	dropped []string // IDs of rules that were left out
+	home string
 }
 
 // A Table is one access table.
@@ -34,7 +33,8 @@ type Table struct {
 	Tool  string // "" is the whole server
 	Rules []Rule
 
-	places []place // from which Rules has those about files
+	places  []place  // from which Rules has those about files
+	dropped []string // IDs of rules that were left out
 }
 
 // Rules returns the rules of all tables, one of each ID. One about a path has the rights of all tables.
@@ -70,13 +70,22 @@ func (r *Result) Rules() (all []Rule) {
 // Without returns the result without the rules of some IDs, in each table. A directory that is left out leaves
 // rules for what was used in it. The rest is as it was: what the rules allowed is not in Unlearned.
 func (r *Result) Without(ids ...string) *Result {
+	of := map[string][]string{}
+	for _, t := range r.Tables {
+		of[t.Tool] = ids
+	}
+	return r.WithoutOf(of)
+}
+
+// WithoutOf is Without, with the IDs to leave out of the table of each tool.
+func (r *Result) WithoutOf(ids map[string][]string) *Result {
 	out := *r
-	out.dropped = slices.Concat(r.dropped, ids)
 	out.Tables = slices.Clone(r.Tables)
 	for i := range out.Tables {
 		t := &out.Tables[i]
-		others := slices.DeleteFunc(slices.Clone(t.Rules), func(rule Rule) bool { return rule.Fs != nil || slices.Contains(ids, rule.ID) })
-		t.Rules = append(fsRules(t.places, out.dropped), others...)
+		t.dropped = slices.Concat(t.dropped, ids[t.Tool])
+		others := slices.DeleteFunc(slices.Clone(t.Rules), func(rule Rule) bool { return rule.Fs != nil || slices.Contains(ids[t.Tool], rule.ID) })
+		t.Rules = append(fsRules(t.places, t.dropped), others...)
 	}
 	return &out
 }

@@ -22,26 +22,40 @@ type Difference struct {
 // difference of a third one.
 type Expected struct{ First, Again *Played }
 
-// Compare returns which answers of a session say something else than expected.
+// Compare returns which answers of a session say something else than expected. Answers that are missing because it
+// was stopped are no difference.
 func (e Expected) Compare(got *Played) (all []Difference) {
 	for i, was := range e.First.Answers {
-		d := Difference{Request: was.Request}
 		if i >= len(got.Answers) {
-			d.Was, d.Is = brief(was), "no answer"
+			if got.Stopped {
+				return all
+			}
+			d := Difference{Request: was.Request, Was: brief(was), Is: "no answer"}
 			if got.Broken != nil {
 				d.Is += ": " + got.Broken.Error()
 			}
 			return append(all, d) // nor to the others
 		}
-		again := was
-		if e.Again != nil && i < len(e.Again.Answers) {
-			again = e.Again.Answers[i]
-		}
-		if d.Was, d.Is = difference(was, again, got.Answers[i]); d.Was != d.Is {
+		if d, same := e.CompareAt(i, got.Answers[i]); !same {
 			all = append(all, d)
 		}
 	}
 	return all
+}
+
+// CompareAt compares one answer with the one that is expected in its place. It reports whether they say the same.
+func (e Expected) CompareAt(i int, got Answer) (d Difference, same bool) {
+	if i >= len(e.First.Answers) {
+		return d, true
+	}
+	was := e.First.Answers[i]
+	again := was
+	if e.Again != nil && i < len(e.Again.Answers) {
+		again = e.Again.Answers[i]
+	}
+	d.Request = was.Request
+	d.Was, d.Is = difference(was, again, got)
+	return d, d.Was == d.Is
 }
 
 // difference returns what is different in is, and what was there; both are "" if it says the same as was or

@@ -12,12 +12,12 @@ package drive
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -118,7 +118,6 @@ type Answer struct {
 	Request Request
 	Result  json.RawMessage
 	Error   *handshake.ServerError
-	Took    time.Duration
 }
 
 // Failed reports whether the answer is an error, or the result of a tool that says that it failed.
@@ -139,6 +138,8 @@ type Played struct {
 	Skipped []Skipped // tools that no request calls
 	// Broken is why not all requests have an answer, or nil.
 	Broken error
+	// Stopped reports that Each has returned false: later answers are missing.
+	Stopped bool
 }
 
 // Skipped is a tool that was not called, and why.
@@ -149,12 +150,15 @@ type Player struct {
 	Client   handshake.Client
 	Requests []Request // nil: what Probe makes of the lists of the server
 	Place    Place     // for Probe
-	// Begin is called before each request, and for the list of tools. It may be nil.
-	Begin func(Request)
+	// AtOnce is how many calls of tools may be under way at once; 0 means one. Other requests are alone.
+	AtOnce int
+	// Each gets each answer as it comes, with its place among the answers. If it returns false, no more is asked, and
+	// only answers to earlier requests are waited for. It may be nil.
+	Each func(i int, a Answer) bool
 }
 
-// Play makes the handshake, lists the tools, and asks the requests one after the other. The error is that of
-// the handshake. The caller ends the server.
+// Play makes the handshake, lists the tools, and asks the requests in their order. The error is that of the
+// handshake. The caller ends the server.
 func (p *Player) Play(ctx context.Context, from io.Reader, to io.WriteCloser) (*Played, error) {
 	conn, err := handshake.Open(ctx, p.Client, from, to)
 	if err != nil {
@@ -163,36 +167,71 @@ func (p *Player) Play(ctx context.Context, from io.Reader, to io.WriteCloser) (*
 	defer conn.Close()
 	out := &Played{Server: conn.Name + " " + conn.Version}
 	requests := p.Requests
-	lists, tools := p.list(conn)
-	out.Answers = append(out.Answers, lists...)
+	lists, tools := list(conn)
+	for _, a := range lists {
+		out.Answers = append(out.Answers, a)
+		if !p.each(len(out.Answers)-1, a) {
+			out.Stopped = true
+			return out, nil
+		}
+	}
 	if requests == nil {
 		requests, out.Skipped = Probe(tools, p.Place)
 	} else {
 		out.Skipped = uncalled(tools, requests)
 	}
-	for _, r := range requests {
-		a, err := p.ask(conn, r)
-		if err != nil {
-			out.Broken = fmt.Errorf("%s: %w", r, err)
-			return out, nil
+	for len(requests) > 0 && out.Broken == nil && !out.Stopped {
+		n := 1 // requests that can be under way at once
+		for n < len(requests) && requests[n-1].Tool != "" && requests[n].Tool != "" {
+			n++
 		}
-		out.Answers = append(out.Answers, a)
+		p.ask(conn, out, requests[:n])
+		requests = requests[n:]
 	}
 	return out, nil
 }
 
+// ask asks requests, and adds their answers up to the first one that is missing.
+func (p *Player) ask(conn *handshake.Conn, out *Played, requests []Request) {
+	before, end := len(out.Answers), len(requests)
+	answers, has := make([]Answer, end), make([]bool, end)
+	err := conn.RequestAll(max(1, p.AtOnce), raw(requests), func(i int, result []byte, err error) bool {
+		answers[i], has[i] = Answer{Request: requests[i], Result: result}, true
+		errors.As(err, &answers[i].Error)
+		if p.each(before+i, answers[i]) {
+			return true
+		}
+		end, out.Stopped = min(end, i+1), true
+		return false
+	})
+	for i := range end {
+		if !has[i] {
+			out.Broken = fmt.Errorf("%s: %w", requests[i], cmp.Or(err, io.ErrUnexpectedEOF))
+			return
+		}
+		out.Answers = append(out.Answers, answers[i])
+	}
+}
+
+func raw(requests []Request) (all []handshake.Request) {
+	for _, r := range requests {
+		all = append(all, handshake.Request{Method: r.Method, Params: r.Params})
+	}
+	return all
+}
+
+func (p *Player) each(i int, a Answer) bool { return p.Each == nil || p.Each(i, a) }
+
 // list asks for the lists that the server says it has: its tools, and for what they tell of its files the
 // resources, their templates and the prompts. It returns the pages of tools, too.
-func (p *Player) list(conn *handshake.Conn) (answers []Answer, tools [][]byte) {
+func list(conn *handshake.Conn) (answers []Answer, tools [][]byte) {
 	var hello struct {
 		Capabilities map[string]json.RawMessage `json:"capabilities"`
 	}
 	json.Unmarshal(conn.Hello(), &hello)
 	r := Request{Method: "tools/list"}
-	p.begin(r)
-	began := time.Now()
 	tools, err := conn.Tools()
-	a := Answer{Request: r, Took: time.Since(began)}
+	a := Answer{Request: r}
 	a.Result, _ = json.Marshal(rawPages(tools))
 	var refused *handshake.ServerError
 	if errors.As(err, &refused) {
@@ -206,8 +245,8 @@ func (p *Player) list(conn *handshake.Conn) (answers []Answer, tools [][]byte) {
 		if _, has := hello.Capabilities[more.capability]; !has {
 			continue
 		}
-		a, err := p.ask(conn, Request{Method: more.method})
-		if err != nil {
+		a := Answer{Request: Request{Method: more.method}}
+		if a.Result, err = conn.Request(more.method, nil); err != nil && !errors.As(err, &a.Error) {
 			break
 		}
 		answers = append(answers, a)
@@ -220,23 +259,6 @@ func rawPages(pages [][]byte) (raw []json.RawMessage) {
 		raw = append(raw, p)
 	}
 	return raw
-}
-
-func (p *Player) begin(r Request) {
-	if p.Begin != nil {
-		p.Begin(r)
-	}
-}
-
-func (p *Player) ask(conn *handshake.Conn, r Request) (Answer, error) {
-	p.begin(r)
-	began := time.Now()
-	result, err := conn.Request(r.Method, r.Params)
-	a := Answer{Request: r, Result: result, Took: time.Since(began)}
-	if errors.As(err, &a.Error) {
-		err = nil
-	}
-	return a, err
 }
 
 func uncalled(pages [][]byte, requests []Request) (skipped []Skipped) {

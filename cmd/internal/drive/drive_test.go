@@ -119,13 +119,13 @@ func TestPlay(t *testing.T) {
 		}
 	}()
 	var asked []string
-	p := Player{Client: handshake.Client{Name: "test"}, Begin: func(r Request) { asked = append(asked, r.String()) }}
+	p := Player{Client: handshake.Client{Name: "test"}, Each: func(i int, a Answer) bool { asked = append(asked, a.Request.String()); return true }}
 	got, err := p.Play(ctx, from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "tools/list prompts/list a end"; strings.Join(asked, " ") != want {
-		t.Errorf("asked %v, want %s", asked, want)
+	if want := "tools/list prompts/list a"; strings.Join(asked, " ") != want {
+		t.Errorf("answered %v, want %s", asked, want)
 	}
 	if len(got.Answers) != 3 || got.Broken == nil || !strings.Contains(got.Broken.Error(), "end: the server ended") || len(got.Skipped) != 1 || got.Skipped[0].Tool != "b" {
 		t.Errorf("%+v", got)

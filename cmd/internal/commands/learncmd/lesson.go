@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
@@ -50,6 +49,7 @@ type lesson struct {
 	dropped     int  // rules that were left out
 	droppedIDs  []string
 	tried       map[string]bool   // IDs of rules
+	needed      map[inTable]bool  // that were tried: without the rule, a call of the tool, or each one, has another answer
 	ownAnswer   *drive.Difference // with a process for each call; nil if there is none
 	reordered   []drive.Request   // that a round asks in place of those of the others; nil: those
 	cut         string            // why the lesson ended early; "" if it did not
@@ -69,7 +69,7 @@ func (l *lesson) close() {
 func (l *lesson) learn(ctx context.Context) error {
 	l.c.Notef("%s starts in a jail in which it reads all of your files but sensitive ones. What it writes is thrown away. It reaches no host: names and ports are noted", l.name())
 	l.joinSessions()
-	first, err := l.play(ctx, "watching", l.argv(cmdline.LearnFiles))
+	first, err := l.play(ctx, round{what: "watching", argv: l.argv(cmdline.LearnFiles)})
 	if ctx.Err() != nil && len(l.seen) > 0 {
 		return errors.Join(err, l.load(), l.conclude())
 	}
@@ -89,7 +89,7 @@ func (l *lesson) learn(ctx context.Context) error {
 		return err
 	}
 	if !needsHosts {
-		if l.expected.Again, err = l.play(ctx, "once more, to see what changes from one session to the next", l.argv(cmdline.LearnFiles)); err != nil {
+		if l.expected.Again, err = l.play(ctx, round{what: "once more, to see what changes from one session to the next", argv: l.argv(cmdline.LearnFiles), atOnce: l.atOnce(l.server.Policy.Stateful)}); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (l *lesson) learnHosts(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		first, err := l.play(ctx, what, argv)
+		first, err := l.play(ctx, round{what: what, argv: argv})
 		if err != nil {
 			return err
 		}
@@ -215,22 +215,24 @@ func watchFlags(learns ...string) (flags []string) {
 	return append(flags, "--discard", "true")
 }
 
-// play is one round. What the server was observed to do is kept.
-func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.Played, error) {
+// A round is one session with the server.
+type round struct {
+	what   string
+	argv   []string // of mcp-jail
+	atOnce int      // how many calls are under way at once; 0 means one
+	// each gets the answers as they come. If it returns false, the round ends. It may be nil.
+	each func(i int, a drive.Answer) bool
+}
+
+// play has a round. What the server was observed to do is kept.
+func (l *lesson) play(ctx context.Context, r round) (*drive.Played, error) {
 	l.rounds++
-	shown := time.AfterFunc(time.Second, func() { l.c.Sayf("round %d: %s ...", l.rounds, what) })
-	defer shown.Stop()
 	t := *l.t
-	t.Argv = argv
+	t.Argv = r.argv
 	if l.trial != nil {
 		t.Files = []*os.File{l.trial.file}
 	}
-	s, err := asclient.Start(ctx, l.c, &t, l.verbose)
-	if err != nil {
-		return nil, err
-	}
-	s.HoldBut(isProgress)
-	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place}
+	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place, AtOnce: r.atOnce}
 	if l.reordered != nil {
 		player.Requests = l.reordered
 	} else if l.expected.First != nil && l.requests == nil { // the same requests in each round
@@ -238,6 +240,17 @@ func (l *lesson) play(ctx context.Context, what string, argv []string) (*drive.P
 	} else if l.requests == nil {
 		player.Place = l.findPlace()
 	}
+	p := l.tellProgress(ctx, r.what, player.Requests)
+	defer p.end()
+	player.Each = func(i int, a drive.Answer) bool {
+		p.answered.Add(1)
+		return r.each == nil || r.each(i, a)
+	}
+	s, err := asclient.Start(ctx, l.c, &t, l.verbose)
+	if err != nil {
+		return nil, err
+	}
+	s.HoldBut(isFetching)
 	played, err := player.Play(ctx, s.Out, s.In)
 	s.End()
 	o, watched := observed.OfProcess(l.host, l.t.Stored, s.PID())
@@ -274,11 +287,6 @@ func (l *lesson) see(all []policy.Observation) {
 	}
 }
 
-// isProgress reports whether a line of mcp-jail run says only that something takes time.
-func isProgress(line string) bool {
-	return strings.HasPrefix(line, "fetching ") || strings.HasSuffix(line, ": fetching it once") || strings.HasPrefix(line, "waiting for the first answer ")
-}
-
 // forClients begin the lines of mcp-jail run that are about the file of a client, in which a server that is
 // watched may not be.
 var forClients = []string{"  in the client's file: ", "  flags to add: ", "  the client's whole new command line: "}
@@ -289,7 +297,7 @@ func failure(err error, said []string) error {
 		err = errors.New("the server ended")
 	}
 	said = slices.DeleteFunc(slices.Clone(said), func(line string) bool {
-		return strings.HasPrefix(line, "warning: ") || slices.ContainsFunc(forClients, func(begin string) bool { return strings.HasPrefix(line, begin) })
+		return isWaiting(line) || strings.HasPrefix(line, "warning: ") || slices.ContainsFunc(forClients, func(begin string) bool { return strings.HasPrefix(line, begin) })
 	})
 	var answered *handshake.ServerError
 	switch {
@@ -314,7 +322,7 @@ func requestsOf(p *drive.Played) []drive.Request {
 
 // verify starts the server under the policy, and compares its answers.
 func (l *lesson) verify(ctx context.Context) error {
-	played, err := perCall{l}.playTrial(ctx, "under the learned policy", l.result)
+	played, err := perCall{l}.playTrial(ctx, "under the learned policy", l.result, nil)
 	if err != nil {
 		return err
 	}
@@ -336,13 +344,19 @@ func (l *lesson) verify(ctx context.Context) error {
 	return nil
 }
 
-// compare has a round under a policy, and returns the answers that are other ones.
-func (l *lesson) compare(ctx context.Context, what string, r *learn.Result) ([]drive.Difference, error) {
-	played, err := perCall{l}.playTrial(ctx, what, r)
+// try has a round under a policy, and ends it at the first answer that is another one, which it returns.
+func (l *lesson) try(ctx context.Context, what string, r *learn.Result) (played *drive.Played, d *drive.Difference, err error) {
+	played, err = perCall{l}.playTrial(ctx, what, r, func(i int, a drive.Answer) bool {
+		_, same := l.expected.CompareAt(i, a)
+		return same
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return l.expected.Compare(played), nil
+	if different := l.expected.Compare(played); len(different) > 0 {
+		return played, &different[0], nil
+	}
+	return played, nil, nil
 }
 
 // conclude makes the policy of what was observed so far.

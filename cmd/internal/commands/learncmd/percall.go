@@ -1,6 +1,7 @@
 package learncmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -81,23 +82,25 @@ func (l perCall) dependsOnCalls(ctx context.Context) (string, error) {
 		l.reordered = append(l.reordered, asked[i])
 	}
 	defer func() { l.reordered = nil }()
-	played, err := l.playTrial(ctx, "in another order, and again", l.result)
-	if err != nil {
+	var different *drive.Difference
+	lists := l.lists()
+	played, err := l.playTrial(ctx, "in another order, and again", l.result, func(i int, a drive.Answer) bool {
+		if i >= lists {
+			i = lists + order[i-lists]
+		}
+		d, same := l.expected.CompareAt(i, a)
+		if !same {
+			different = &d
+		}
+		return same
+	})
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if played.Broken != nil || len(played.Answers) != l.lists()+len(order) {
+	case different != nil:
+		return "after other calls, the answer of " + different.Request.String() + " is another one", nil
+	case len(played.Answers) != lists+len(order):
 		return "not each call is answered in another order", nil
-	}
-	lists, answers := played.Answers[:l.lists()], played.Answers[l.lists():]
-	for _, pass := range [][2]int{{0, n}, {n, len(order)}} {
-		ordered := &drive.Played{Answers: slices.Clone(l.expected.First.Answers)}
-		copy(ordered.Answers, lists)
-		for at := pass[0]; at < pass[1]; at++ {
-			ordered.Answers[l.lists()+order[at]] = answers[at]
-		}
-		if different := l.expected.Compare(ordered); len(different) > 0 {
-			return "after other calls, the answer of " + different[0].Request.String() + " is another one", nil
-		}
 	}
 	return "", nil
 }
@@ -109,15 +112,14 @@ func (l perCall) playPerCall(ctx context.Context) (string, error) {
 	each := whole
 	each.Stateful, each.Tables = false, []learn.Table{whole.Tables[0]}
 	each.Tables[0].Tool = config.AnyTool
-	played, err := l.playTrial(ctx, "with a process for each call", &each)
-	if err != nil {
+	played, d, err := l.try(ctx, "with a process for each call", &each)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if played.Broken != nil && len(played.Answers) == 0 {
+	case len(played.Answers) == 0:
 		return "it does not start with the default policy, which the process that lists the tools would have", nil
-	}
-	if different := l.expected.Compare(played); len(different) > 0 {
-		return l.inOwnProcess(different[0]), nil
+	case d != nil:
+		return l.inOwnProcess(d), nil
 	}
 	if l.left > left {
 		return "it did more than could be noted", nil
@@ -127,16 +129,15 @@ func (l perCall) playPerCall(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var different []drive.Difference
 	for _, seen := range [][]policy.Observation{own, slices.Concat(own, starts)} {
 		tables, err := l.tables(seen)
 		if err != nil || tables.Stateful { // they do not fit on a page, which it says
 			return tables.Why, err
 		}
-		if different, err = l.compare(ctx, "with a table for each tool", tables); err != nil {
+		if _, d, err = l.try(ctx, "with a table for each tool", tables); err != nil {
 			return "", err
 		}
-		if len(different) == 0 {
+		if d == nil {
 			l.result = tables
 			return "", l.shrink(ctx)
 		}
@@ -144,7 +145,7 @@ func (l perCall) playPerCall(ctx context.Context) (string, error) {
 			break
 		}
 	}
-	return l.inOwnProcess(different[0]), nil
+	return l.inOwnProcess(d), nil
 }
 
 // tables returns the policy with a table for each tool. Rules stay left out without which the answers were the same.
@@ -153,7 +154,7 @@ func (l perCall) tables(seen []policy.Observation) (*learn.Result, error) {
 	if err != nil {
 		return &learn.Result{}, err
 	}
-	in.Stateless = learn.Stateless{Able: true, Observations: seen, Workspace: cli.ShortPath(l.server.Host.Dir, l.host.Home),
+	in.Stateless = learn.Stateless{Able: true, Observations: seen, Workspace: cli.ShortPath(cmp.Or(in.Bare.Workspace, l.server.Host.Dir), l.host.Home),
 		Why: "each answer is the same in a process that has seen no other call"}
 	return learn.Learn(in).Without(l.droppedIDs...), nil
 }
@@ -200,23 +201,38 @@ func (l perCall) verifyStarts(ctx context.Context, different []drive.Difference)
 	if err := l.conclude(); err != nil {
 		return nil, err
 	}
-	return l.compare(ctx, "under the learned policy", l.result)
+	played, err := l.playTrial(ctx, "under the learned policy", l.result, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l.expected.Compare(played), nil
 }
 
 // inOwnProcess says which answer is another one with a process for each call.
-func (l perCall) inOwnProcess(d drive.Difference) string {
-	l.ownAnswer = &d
+func (l perCall) inOwnProcess(d *drive.Difference) string {
+	l.ownAnswer = d
 	return "in a process of its own, the answer of " + d.Request.String() + " is another one"
 }
 
-// playTrial has a round under a policy.
-func (l perCall) playTrial(ctx context.Context, what string, r *learn.Result) (*drive.Played, error) {
+// callsAtOnce is how many processes of single calls run at once. Each has its own copies of the files, so none sees
+// what another one does.
+const callsAtOnce = 4
+
+func (l *lesson) atOnce(stateful bool) int {
+	if stateful || len(l.hosts) > 0 { // hosts see the order of the calls
+		return 1
+	}
+	return callsAtOnce
+}
+
+// playTrial has a round under a policy. each is that of the round.
+func (l perCall) playTrial(ctx context.Context, what string, r *learn.Result, each func(i int, a drive.Answer) bool) (*drive.Played, error) {
 	argv, err := l.trial.argv(r, l.hosts...)
 	if err != nil {
 		return nil, err
 	}
 	seen := len(l.seen)
-	played, err := l.play(ctx, what, argv)
+	played, err := l.play(ctx, round{what, argv, l.atOnce(r.Stateful), each})
 	l.seen = l.seen[:min(seen, len(l.seen))] // what it tries under its policy it has tried before
 	switch {
 	case ctx.Err() != nil:

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
 )
 
@@ -19,17 +20,20 @@ func (l *lesson) shrink(ctx context.Context) error {
 	if len(l.differences) > 0 || l.sessions > 0 { // the requests of sessions are not asked again
 		return nil
 	}
+	if !l.result.Stateful {
+		return l.shrinkTables(ctx)
+	}
 	if l.tried == nil {
-		l.tried = map[string]bool{}
+		l.tried, l.needed = map[string]bool{}, map[inTable]bool{}
 	}
 	before := len(l.result.Rules())
 	for {
 		var ofStart, ofCalls []string
 		for _, r := range l.result.Rules() {
-			switch _, atStart := r.Tools[""]; {
-			case l.isUnsteady(r), r.Axis == policy.AxisNet || l.tried[r.ID] || r.Axis == policy.AxisEnv && l.needsVariables():
+			switch {
+			case l.tried[r.ID], !l.tells(r):
 				continue
-			case len(r.Tools) == 0, atStart && len(r.Tools) == 1:
+			case isOfStart(r):
 				ofStart = append(ofStart, r.ID)
 			default:
 				ofCalls = append(ofCalls, r.ID)
@@ -50,6 +54,17 @@ func (l *lesson) shrink(ctx context.Context) error {
 	}
 	l.smallest, l.dropped = true, l.dropped+max(0, before-len(l.result.Rules()))
 	return nil
+}
+
+// tells reports whether the answers tell whether a rule is needed.
+func (l *lesson) tells(r learn.Rule) bool {
+	return r.Axis != policy.AxisNet && !(r.Axis == policy.AxisEnv && l.needsVariables()) && !l.isUnsteady(r)
+}
+
+// isOfStart reports whether no call has used a rule.
+func isOfStart(r learn.Rule) bool {
+	_, atStart := r.Tools[""]
+	return len(r.Tools) == 0 || atStart && len(r.Tools) == 1
 }
 
 // isUnsteady reports whether a rule was used by a call whose answers are other ones each time: they do not tell
@@ -78,16 +93,21 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 		what = "without " + show.Line(ids[0]) + ", to see whether it is needed"
 	}
 	without := l.result.Without(ids...)
-	different, err := l.compare(ctx, what, without)
+	played, d, err := l.try(ctx, what, without)
 	if err != nil {
 		return err
 	}
-	if len(different) == 0 {
+	if d == nil {
 		l.result, l.droppedIDs = without, append(l.droppedIDs, ids...)
 		return nil
 	}
 	if len(ids) == 1 {
-		if d := different[0]; l.verbose {
+		by := d.Request.Tool
+		if len(played.Answers) == 0 {
+			by = config.AnyTool // it does not start, whatever it is started for
+		}
+		l.needed[inTable{by, ids[0]}] = true
+		if l.verbose {
 			l.c.Notef("%s is needed: without it %s is not the same: %s\n  now: %s", show.Line(ids[0]), d.Request, d.Was, d.Is)
 		}
 		return nil
