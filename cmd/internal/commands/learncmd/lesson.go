@@ -51,7 +51,7 @@ type lesson struct {
 	tried       map[string]bool   // IDs of rules
 	needed      map[inTable]bool  // that were tried: without the rule, a call of the tool, or each one, has another answer
 	ownAnswer   *drive.Difference // with a process for each call; nil if there is none
-	reordered   []drive.Request   // that a round asks in place of those of the others; nil: those
+	worked      map[string]bool   // tools with tables under which their answers were the same
 	cut         string            // why the lesson ended early; "" if it did not
 	rounds      int
 }
@@ -218,8 +218,9 @@ func watchFlags(learns ...string) (flags []string) {
 // A round is one session with the server.
 type round struct {
 	what   string
-	argv   []string // of mcp-jail
-	atOnce int      // how many calls are under way at once; 0 means one
+	argv   []string        // of mcp-jail
+	atOnce int             // how many calls are under way at once; 0 means one
+	asks   []drive.Request // in place of those of the other rounds; nil: those
 	// each gets the answers as they come. If it returns false, the round ends. It may be nil.
 	each func(i int, a drive.Answer) bool
 }
@@ -233,8 +234,8 @@ func (l *lesson) play(ctx context.Context, r round) (*drive.Played, error) {
 		t.Files = []*os.File{l.trial.file}
 	}
 	player := drive.Player{Client: handshake.Client{Name: "mcp-jail learn", Root: l.t.Root}, Requests: l.requests, Place: l.place, AtOnce: r.atOnce}
-	if l.reordered != nil {
-		player.Requests = l.reordered
+	if r.asks != nil {
+		player.Requests = r.asks
 	} else if l.expected.First != nil && l.requests == nil { // the same requests in each round
 		player.Requests = requestsOf(l.expected.First)
 	} else if l.requests == nil {
@@ -322,7 +323,7 @@ func requestsOf(p *drive.Played) []drive.Request {
 
 // verify starts the server under the policy, and compares its answers.
 func (l *lesson) verify(ctx context.Context) error {
-	played, err := perCall{l}.playTrial(ctx, "under the learned policy", l.result, nil)
+	played, err := perCall{l}.playTrial(ctx, tried{what: "under the learned policy", policy: l.result})
 	if err != nil {
 		return err
 	}
@@ -346,10 +347,10 @@ func (l *lesson) verify(ctx context.Context) error {
 
 // try has a round under a policy, and ends it at the first answer that is another one, which it returns.
 func (l *lesson) try(ctx context.Context, what string, r *learn.Result) (played *drive.Played, d *drive.Difference, err error) {
-	played, err = perCall{l}.playTrial(ctx, what, r, func(i int, a drive.Answer) bool {
+	played, err = perCall{l}.playTrial(ctx, tried{what, r, nil, func(i int, a drive.Answer) bool {
 		_, same := l.expected.CompareAt(i, a)
 		return same
-	})
+	}})
 	if err != nil {
 		return nil, nil, err
 	}

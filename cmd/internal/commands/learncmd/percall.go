@@ -68,38 +68,30 @@ func (l perCall) lists() int {
 // dependsOnCalls asks one process in the opposite order, and then again all that wrote to no file. It returns which
 // answer is another one then.
 func (l perCall) dependsOnCalls(ctx context.Context) (string, error) {
-	asked, n := l.asked(), len(l.asked())
+	asked := l.asked()
 	order := []int{}
 	for i := range asked {
-		order = append(order, n-1-i)
+		order = append(order, len(asked)-1-i)
 	}
 	for i, r := range asked {
 		if !slices.ContainsFunc(l.seen, func(o policy.Observation) bool { return o.Tool == r.Tool && isWrite(o) && !o.Refused }) {
 			order = append(order, i)
 		}
 	}
-	for _, i := range order {
-		l.reordered = append(l.reordered, asked[i])
-	}
-	defer func() { l.reordered = nil }()
 	var different *drive.Difference
-	lists := l.lists()
-	played, err := l.playTrial(ctx, "in another order, and again", l.result, func(i int, a drive.Answer) bool {
-		if i >= lists {
-			i = lists + order[i-lists]
-		}
+	played, err := l.playTrial(ctx, tried{"in another order, and again", l.result, order, func(i int, a drive.Answer) bool {
 		d, same := l.expected.CompareAt(i, a)
 		if !same {
 			different = &d
 		}
 		return same
-	})
+	}})
 	switch {
 	case err != nil:
 		return "", err
 	case different != nil:
 		return "after other calls, the answer of " + different.Request.String() + " is another one", nil
-	case len(played.Answers) != lists+len(order):
+	case len(played.Answers) != l.lists()+len(order):
 		return "not each call is answered in another order", nil
 	}
 	return "", nil
@@ -121,6 +113,7 @@ func (l perCall) playPerCall(ctx context.Context) (string, error) {
 	case d != nil:
 		return l.inOwnProcess(d), nil
 	}
+	l.workedWith(each.Tables[0], l.called()...)
 	if l.left > left {
 		return "it did more than could be noted", nil
 	}
@@ -134,7 +127,7 @@ func (l perCall) playPerCall(ctx context.Context) (string, error) {
 		if err != nil || tables.Stateful { // they do not fit on a page, which it says
 			return tables.Why, err
 		}
-		if _, d, err = l.try(ctx, "with a table for each tool", tables); err != nil {
+		if d, err = l.tryNew(ctx, tables); err != nil {
 			return "", err
 		}
 		if d == nil {
@@ -201,7 +194,7 @@ func (l perCall) verifyStarts(ctx context.Context, different []drive.Difference)
 	if err := l.conclude(); err != nil {
 		return nil, err
 	}
-	played, err := l.playTrial(ctx, "under the learned policy", l.result, nil)
+	played, err := l.playTrial(ctx, tried{what: "under the learned policy", policy: l.result})
 	if err != nil {
 		return nil, err
 	}
@@ -225,14 +218,36 @@ func (l *lesson) atOnce(stateful bool) int {
 	return callsAtOnce
 }
 
-// playTrial has a round under a policy. each is that of the round.
-func (l perCall) playTrial(ctx context.Context, what string, r *learn.Result, each func(i int, a drive.Answer) bool) (*drive.Played, error) {
-	argv, err := l.trial.argv(r, l.hosts...)
+// tried is a round under a policy.
+type tried struct {
+	what   string
+	policy *learn.Result
+	order  []int // which of the requests are asked, in which order; nil: as in the other rounds
+	// each gets each answer, with the place of the one that is expected. If it returns false, the round ends. It may be nil.
+	each func(i int, a drive.Answer) bool
+}
+
+func (l perCall) playTrial(ctx context.Context, t tried) (*drive.Played, error) {
+	argv, err := l.trial.argv(t.policy, l.hosts...)
 	if err != nil {
 		return nil, err
 	}
+	r := round{what: t.what, argv: argv, atOnce: l.atOnce(t.policy.Stateful), each: t.each}
+	if t.order != nil {
+		asked, lists := l.asked(), l.lists()
+		r.asks = []drive.Request{}
+		for _, i := range t.order {
+			r.asks = append(r.asks, asked[i])
+		}
+		r.each = func(i int, a drive.Answer) bool {
+			if i >= lists {
+				i = lists + t.order[i-lists]
+			}
+			return t.each(i, a)
+		}
+	}
 	seen := len(l.seen)
-	played, err := l.play(ctx, round{what, argv, l.atOnce(r.Stateful), each})
+	played, err := l.play(ctx, r)
 	l.seen = l.seen[:min(seen, len(l.seen))] // what it tries under its policy it has tried before
 	switch {
 	case ctx.Err() != nil:

@@ -16,31 +16,24 @@ type inTable struct{ tool, id string }
 // round tries rules of all tables at once: the answers of a tool tell of its own table. What was found to be needed in
 // one process is not tried again.
 func (l *lesson) shrinkTables(ctx context.Context) error {
-	before, whole, tried := countRules(l.result), l.result, map[inTable]bool{}
+	if first := l.expected.First; first.Broken != nil { // then it is not known which answer is whose
+		return nil
+	}
+	before, tried := countRules(l.result), map[inTable]bool{}
 	for {
 		groups := map[string][][]string{} // of IDs to try, for each table
 		for _, t := range l.result.Tables {
-			groups[t.Tool] = l.groups(t, tried)
+			if g := l.groups(t, tried); g != nil {
+				groups[t.Tool] = g
+			}
 		}
-		if !hasGroups(groups) {
+		if len(groups) == 0 {
 			break
 		}
-		for hasGroups(groups) {
-			same, err := l.tryTables(ctx, groups)
-			if err != nil {
-				l.result = whole
+		for len(groups) > 0 {
+			if err := l.tryTables(ctx, groups); err != nil {
 				return err
 			}
-			if same {
-				whole = l.result
-			}
-		}
-	}
-	if l.result != whole { // some answers were the same in one round, and others in another one
-		_, d, err := l.try(ctx, "under the smallest tables", l.result)
-		if d != nil || err != nil {
-			l.result = whole
-			return err
 		}
 	}
 	l.dropUncalled()
@@ -51,7 +44,7 @@ func (l *lesson) shrinkTables(ctx context.Context) error {
 // groups returns the rules of a table that are to be tried: those of the start together, and each other one by itself.
 // Where an answer is another one each time, or no call has the table, nothing tells whether they are needed.
 func (l *lesson) groups(t learn.Table, tried map[inTable]bool) (groups [][]string) {
-	calls := l.callsOf(t)
+	calls := perCall{l}.callsOf(l.result, t)
 	if len(calls) == 0 || slices.ContainsFunc(l.expected.Unsteady(), func(q drive.Request) bool { return slices.Contains(calls, q.Tool) }) {
 		return nil
 	}
@@ -73,74 +66,53 @@ func (l *lesson) groups(t learn.Table, tried map[inTable]bool) (groups [][]strin
 	return groups
 }
 
-func hasGroups(groups map[string][][]string) bool {
-	for _, g := range groups {
-		if len(g) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // tryTables has a round without the first group of each table. Groups without which the answers of their tools are the
-// same are left out, and of others each half is tried later. It reports whether all answers were the same.
-func (l *lesson) tryTables(ctx context.Context, groups map[string][][]string) (same bool, err error) {
-	first, table, left := map[string][]string{}, map[string]string{}, map[string]bool{}
+// same are left out. Of others, each half is tried later.
+func (l *lesson) tryTables(ctx context.Context, groups map[string][][]string) error {
+	p, without, table, same := perCall{l}, map[string][]string{}, map[string]string{}, map[string]bool{}
+	var calls []string
 	for _, t := range l.result.Tables {
-		if g := groups[t.Tool]; len(g) > 0 {
-			first[t.Tool], groups[t.Tool], left[t.Tool] = g[0], g[1:], true
-		}
-		for _, tool := range l.callsOf(t) {
-			table[tool] = t.Tool
+		if g := groups[t.Tool]; g != nil {
+			without[t.Tool], same[t.Tool] = g[0], true
+			for _, tool := range p.callsOf(l.result, t) {
+				calls, table[tool] = append(calls, tool), t.Tool
+			}
 		}
 	}
-	differs := func(r drive.Request) {
-		if r.Tool == "" { // of no table
-			clear(left)
-		}
-		delete(left, table[r.Tool])
+	order, missing := p.requestsFor(calls), map[int]bool{}
+	for _, i := range order {
+		missing[p.lists()+i] = true
 	}
-	played, err := perCall{l}.playTrial(ctx, "without some rules of each tool, to see whether they are needed", l.result.WithoutOf(first), func(i int, a drive.Answer) bool {
-		if d, same := l.expected.CompareAt(i, a); !same {
-			differs(d.Request)
+	_, err := p.playTrial(ctx, tried{"without some rules of each tool, to see whether they are needed", l.result.WithoutOf(without), order, func(i int, a drive.Answer) bool {
+		delete(missing, i)
+		if _, equal := l.expected.CompareAt(i, a); !equal && a.Request.Tool == "" {
+			clear(same) // it is of no table
+		} else if !equal {
+			delete(same, table[a.Request.Tool])
 		}
-		return len(left) > 0
-	})
+		return len(same) > 0
+	}})
 	if err != nil {
-		return false, err
+		return err
 	}
-	for _, a := range l.expected.First.Answers[min(len(played.Answers), len(l.expected.First.Answers)):] {
-		differs(a.Request)
-	}
-	for tool, ids := range first {
-		if half := len(ids) / 2; left[tool] || half == 0 {
-			continue
-		} else {
-			groups[tool] = append(groups[tool], ids[:half], ids[half:])
-		}
+	for i := range missing {
+		delete(same, table[p.asked()[i-p.lists()].Tool])
 	}
 	drop := map[string][]string{}
-	for tool := range left {
-		drop[tool] = first[tool]
+	for tool, ids := range without {
+		if groups[tool] = groups[tool][1:]; same[tool] {
+			drop[tool] = ids
+		} else if half := len(ids) / 2; half > 0 {
+			groups[tool] = append(groups[tool], ids[:half], ids[half:])
+		}
+		if len(groups[tool]) == 0 {
+			delete(groups, tool)
+		}
 	}
 	if len(drop) > 0 {
 		l.result = l.result.WithoutOf(drop)
 	}
-	return len(drop) == len(first), nil
-}
-
-// callsOf returns the tools that are called with a table: its own tool, and with that of AnyTool those without one.
-func (l *lesson) callsOf(t learn.Table) (tools []string) {
-	if t.Tool != config.AnyTool {
-		return []string{t.Tool}
-	}
-	own := toolsOf(l.result)
-	for _, r := range (perCall{l}).asked() {
-		if r.Tool != "" && !slices.Contains(own, r.Tool) && !slices.Contains(tools, r.Tool) {
-			tools = append(tools, r.Tool)
-		}
-	}
-	return tools
+	return nil
 }
 
 // dropUncalled leaves out of the table of AnyTool, if no call has it, the rules that no other table has any more.
@@ -152,7 +124,7 @@ func (l *lesson) dropUncalled() {
 		}
 	}
 	for _, t := range l.result.Tables {
-		if t.Tool != config.AnyTool || len(l.callsOf(t)) > 0 || len(l.result.Tables) == 1 {
+		if t.Tool != config.AnyTool || len(perCall{l}.callsOf(l.result, t)) > 0 || len(l.result.Tables) == 1 {
 			continue
 		}
 		var unused []string
