@@ -143,7 +143,10 @@ type Played struct {
 }
 
 // Skipped is a tool that was not called, and why.
-type Skipped struct{ Tool, Why string }
+type Skipped struct {
+	Tool, Why string
+	Example   string // a line of a drive that calls it, with the smallest arguments; "" if none could be made
+}
 
 // Player drives a server.
 type Player struct {
@@ -268,7 +271,7 @@ func uncalled(pages [][]byte, requests []Request) (skipped []Skipped) {
 	}
 	for _, t := range toolsOf(pages) {
 		if !called[t.Name] {
-			skipped = append(skipped, Skipped{t.Name, "no request of the file calls it"})
+			skipped = append(skipped, Skipped{Tool: t.Name, Why: "no request of the file calls it"})
 		}
 	}
 	return skipped

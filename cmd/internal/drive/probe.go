@@ -38,23 +38,29 @@ func toolsOf(pages [][]byte) (tools []tool) {
 func Probe(pages [][]byte, place Place) (requests []Request, skipped []Skipped) {
 	requests = []Request{}
 	for _, t := range toolsOf(pages) {
+		arguments, err := argumentsFor(t.Name, t.InputSchema, place)
+		call := Call(t.Name, arguments)
+		why := ""
 		switch {
 		case t.Name == "":
-			skipped = append(skipped, Skipped{t.Name, "it has no name"})
+			why = "it has no name"
 		case len(requests) >= maxRequests:
-			skipped = append(skipped, Skipped{t.Name, "there are too many tools"})
+			why = "there are too many tools"
 		case t.Annotations.ReadOnly == nil:
-			skipped = append(skipped, Skipped{t.Name, "it does not say whether it only reads (readOnlyHint)"})
+			why = "it does not say whether it only reads (readOnlyHint)"
 		case !*t.Annotations.ReadOnly:
-			skipped = append(skipped, Skipped{t.Name, "it says that it changes something"})
+			why = "it says that it changes something"
+		case err != nil:
+			why = "no arguments could be made for it: " + err.Error()
 		default:
-			arguments, err := argumentsFor(t.Name, t.InputSchema, place)
-			if err != nil {
-				skipped = append(skipped, Skipped{t.Name, "no arguments could be made for it: " + err.Error()})
-				continue
-			}
-			requests = append(requests, Call(t.Name, arguments))
+			requests = append(requests, call)
+			continue
 		}
+		s := Skipped{Tool: t.Name, Why: why}
+		if t.Name != "" && err == nil {
+			s.Example = `{"method": "tools/call", "params": ` + string(call.Params) + `}`
+		}
+		skipped = append(skipped, s)
 	}
 	return requests, skipped
 }

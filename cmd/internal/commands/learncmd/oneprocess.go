@@ -106,10 +106,13 @@ func (l perCall) wouldLoseOrGain() (string, error) {
 		return "", err
 	}
 	if dir := listing.Workspace; dir != "" && listing.RightsAt(dir)&^learned.RightsAt(dir)&(policy.Read|policy.Write) != 0 {
-		return "the process that lists the tools would have the default policy, and so more of " + show.Name(cli.ShortPath(dir, l.host.Home)) + " than any call needs", nil
+		return "the process that lists the tools would have the default policy, and so more of " + show.Name(cli.ShortPath(dir, l.host.Home)) + " than any call needs; " + otherWorkspace, nil
 	}
 	return "", nil
 }
+
+// otherWorkspace says how that process gets no workspace: the default policy never grants the home directory.
+const otherWorkspace = "if the server need not start there, learn it with --workspace ~, and that process has no workspace"
 
 // profileOf returns the profile of the server with other rules for files.
 func (l perCall) profileOf(isDefault bool, rules []policy.FsRule) (*policy.Profile, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
 )
@@ -51,7 +52,7 @@ func (l *lesson) groups(t learn.Table, tried map[inTable]bool) (groups [][]strin
 	var ofStart []string
 	for _, r := range t.Rules {
 		at := inTable{t.Tool, r.ID}
-		if tried[at] || l.needed[at] || l.needed[inTable{config.AnyTool, r.ID}] || !l.tells(r) {
+		if tried[at] || l.needed[at] || l.needed[inTable{config.AnyTool, r.ID}] || !l.tells(r) || writes(r) {
 			continue
 		}
 		if tried[at] = true; isOfStart(r) {
@@ -64,6 +65,11 @@ func (l *lesson) groups(t learn.Table, tried map[inTable]bool) (groups [][]strin
 		groups = append(groups, ofStart)
 	}
 	return groups
+}
+
+// writes reports whether a call writes by a rule. An answer need not show what was written, or where.
+func writes(r learn.Rule) bool {
+	return r.Fs != nil && r.Fs.Rights()&policy.Write != 0 && !isOfStart(r)
 }
 
 // tryTables has a round without the first group of each table. Groups without which the answers of their tools are the
