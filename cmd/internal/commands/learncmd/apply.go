@@ -46,7 +46,7 @@ func (l *lesson) doubt() string {
 		return "the policy was not verified"
 	case len(l.differences) > 0:
 		return "under this policy " + are(len(l.differences), "answer") + " not the same"
-	case l.callsNothing():
+	case (perCall{l}).callsNothing():
 		return "no tool was called: under this policy the server starts and lists its tools, and what they need is not in it"
 	}
 	return ""

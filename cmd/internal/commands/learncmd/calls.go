@@ -33,7 +33,7 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 	if names := l.unsteady(); len(names) > 0 {
 		note("not compared, because it is another one in each session: the answer of %s, or a part of it. So whether the policy suffices is not known there", listed(names))
 	}
-	defer l.noteDrive(note)
+	defer (perCall{l}).noteDrive(note)
 	left := slices.Clone(l.skipped)
 	for len(left) > 0 {
 		why, names := left[0].Why, []string{}
@@ -52,15 +52,15 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 }
 
 // noteDrive says how tools are called that a probe does not call.
-func (l *lesson) noteDrive(note func(format string, args ...any)) {
+func (l perCall) noteDrive(note func(format string, args ...any)) {
 	if at := slices.IndexFunc(l.skipped, func(s drive.Skipped) bool { return s.Example != "" }); at >= 0 {
 		note("to learn what they need, write a call of each into a file, one a line, and give it by  --drive FILE. This is such a line:\n  %s", show.Line(l.skipped[at].Example))
 	}
 }
 
 // callsNothing reports whether the server has tools, and none was called.
-func (l *lesson) callsNothing() bool {
-	return l.sessions == 0 && l.expected.First != nil && len(l.skipped) > 0 && len(perCall{l}.called()) == 0
+func (l perCall) callsNothing() bool {
+	return l.sessions == 0 && l.expected.First != nil && len(l.skipped) > 0 && len(l.called()) == 0
 }
 
 // unsteady returns the names of the requests whose answers were not compared in full.

@@ -17,7 +17,7 @@ func again(ctx context.Context, l *lesson) (*drive.Played, error) {
 			return nil, err
 		}
 	}
-	return l.play(ctx, round{what: "once more, to see what changes from one session to the next", argv: argv, atOnce: l.atOnce(l.server.Policy.Stateful)})
+	return l.play(ctx, round{what: "once more, to see what changes from one session to the next", argv: argv, atOnce: (perCall{l}).atOnce(l.server.Policy.Stateful)})
 }
 
 // readsWorkspace reports whether the server's own policy lets it read the workspace.

@@ -89,7 +89,7 @@ func (l *lesson) learn(ctx context.Context) error {
 		return err
 	}
 	if !needsHosts {
-		if l.expected.Again, err = l.play(ctx, round{what: "once more, to see what changes from one session to the next", argv: l.argv(cmdline.LearnFiles), atOnce: l.atOnce(l.server.Policy.Stateful)}); err != nil {
+		if l.expected.Again, err = l.play(ctx, round{what: "once more, to see what changes from one session to the next", argv: l.argv(cmdline.LearnFiles), atOnce: (perCall{l}).atOnce(l.server.Policy.Stateful)}); err != nil {
 			return err
 		}
 	}
@@ -241,7 +241,7 @@ func (l *lesson) play(ctx context.Context, r round) (*drive.Played, error) {
 	} else if l.requests == nil {
 		player.Place = l.findPlace()
 	}
-	p := l.tellProgress(ctx, r.what, player.Requests)
+	p := (perCall{l}).tellProgress(ctx, r.what, player.Requests)
 	defer p.end()
 	player.Each = func(i int, a drive.Answer) bool {
 		p.answered.Add(1)
@@ -346,8 +346,8 @@ func (l *lesson) verify(ctx context.Context) error {
 }
 
 // try has a round under a policy, and ends it at the first answer that is another one, which it returns.
-func (l *lesson) try(ctx context.Context, what string, r *learn.Result) (played *drive.Played, d *drive.Difference, err error) {
-	played, err = perCall{l}.playTrial(ctx, tried{what, r, nil, func(i int, a drive.Answer) bool {
+func (l perCall) try(ctx context.Context, what string, r *learn.Result) (played *drive.Played, d *drive.Difference, err error) {
+	played, err = l.playTrial(ctx, tried{what, r, nil, func(i int, a drive.Answer) bool {
 		_, same := l.expected.CompareAt(i, a)
 		return same
 	}})

@@ -211,7 +211,7 @@ func (l perCall) inOwnProcess(d *drive.Difference) string {
 // what another one does.
 const callsAtOnce = 4
 
-func (l *lesson) atOnce(stateful bool) int {
+func (l perCall) atOnce(stateful bool) int {
 	if stateful || len(l.hosts) > 0 { // hosts see the order of the calls
 		return 1
 	}

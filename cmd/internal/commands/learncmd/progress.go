@@ -25,13 +25,13 @@ type progress struct {
 }
 
 // tellProgress tells it until end. requests are those of the round, or nil if that is not known.
-func (l *lesson) tellProgress(ctx context.Context, what string, requests []drive.Request) *progress {
+func (l perCall) tellProgress(ctx context.Context, what string, requests []drive.Request) *progress {
 	deadline, _ := ctx.Deadline()
 	ctx, stop := context.WithCancel(ctx)
 	p := &progress{stop: stop, done: make(chan struct{})}
 	all := len(requests)
 	if l.expected.First != nil {
-		all += (perCall{l}).lists()
+		all += l.lists()
 	}
 	go func() {
 		defer close(p.done)

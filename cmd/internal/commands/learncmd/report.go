@@ -104,7 +104,7 @@ func (l *lesson) notes(failed error) {
 		if more := len(l.differences) - maxNoted; more > 0 {
 			l.c.Notef("  and %d more", more)
 		}
-	case l.callsNothing():
+	case (perCall{l}).callsNothing():
 		note("no tool was called. Under this policy the server starts and lists its tools: what they need is not in it")
 	case l.smallest && l.dropped > 0:
 		l.c.Notef("verified: under this policy the server gives the same answers to %s; %s left out, because the answers are the same without", cli.Plural(len(l.expected.First.Answers)-len(l.unsteady()), "request"), are(l.dropped, "rule"))

@@ -21,7 +21,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 		return nil
 	}
 	if !l.result.Stateful {
-		return l.shrinkTables(ctx)
+		return (perCall{l}).shrinkTables(ctx)
 	}
 	if l.tried == nil {
 		l.tried, l.needed = map[string]bool{}, map[inTable]bool{}
@@ -31,7 +31,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 		var ofStart, ofCalls []string
 		for _, r := range l.result.Rules() {
 			switch {
-			case l.tried[r.ID], !l.tells(r):
+			case l.tried[r.ID], !(perCall{l}).tells(r):
 				continue
 			case isOfStart(r):
 				ofStart = append(ofStart, r.ID)
@@ -57,7 +57,7 @@ func (l *lesson) shrink(ctx context.Context) error {
 }
 
 // tells reports whether the answers tell whether a rule is needed.
-func (l *lesson) tells(r learn.Rule) bool {
+func (l perCall) tells(r learn.Rule) bool {
 	return r.Axis != policy.AxisNet && !(r.Axis == policy.AxisEnv && l.needsVariables()) && !l.isUnsteady(r)
 }
 
@@ -69,7 +69,7 @@ func isOfStart(r learn.Rule) bool {
 
 // isUnsteady reports whether a rule was used by a call whose answers are other ones each time: they do not tell
 // whether it is needed.
-func (l *lesson) isUnsteady(r learn.Rule) bool {
+func (l perCall) isUnsteady(r learn.Rule) bool {
 	return slices.ContainsFunc(l.expected.Unsteady(), func(q drive.Request) bool {
 		_, used := r.Tools[q.Tool]
 		return q.Tool != "" && used
@@ -93,7 +93,7 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 		what = "without " + show.Line(ids[0]) + ", to see whether it is needed"
 	}
 	without := l.result.Without(ids...)
-	played, d, err := l.try(ctx, what, without)
+	played, d, err := (perCall{l}).try(ctx, what, without)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type inTable struct{ tool, id string }
 // shrinkTables leaves out rules of the tables of tools. A call has a process with the table of its tool alone, so one
 // round tries rules of all tables at once: the answers of a tool tell of its own table. What was found to be needed in
 // one process is not tried again.
-func (l *lesson) shrinkTables(ctx context.Context) error {
+func (l perCall) shrinkTables(ctx context.Context) error {
 	if first := l.expected.First; first.Broken != nil { // then it is not known which answer is whose
 		return nil
 	}
@@ -44,8 +44,8 @@ func (l *lesson) shrinkTables(ctx context.Context) error {
 
 // groups returns the rules of a table that are to be tried: those of the start together, and each other one by itself.
 // Where an answer is another one each time, or no call has the table, nothing tells whether they are needed.
-func (l *lesson) groups(t learn.Table, tried map[inTable]bool) (groups [][]string) {
-	calls := perCall{l}.callsOf(l.result, t)
+func (l perCall) groups(t learn.Table, tried map[inTable]bool) (groups [][]string) {
+	calls := l.callsOf(l.result, t)
 	if len(calls) == 0 || slices.ContainsFunc(l.expected.Unsteady(), func(q drive.Request) bool { return slices.Contains(calls, q.Tool) }) {
 		return nil
 	}
@@ -74,8 +74,8 @@ func writes(r learn.Rule) bool {
 
 // tryTables has a round without the first group of each table. Groups without which the answers of their tools are the
 // same are left out. Of others, each half is tried later.
-func (l *lesson) tryTables(ctx context.Context, groups map[string][][]string) error {
-	p, without, table, same := perCall{l}, map[string][]string{}, map[string]string{}, map[string]bool{}
+func (l perCall) tryTables(ctx context.Context, groups map[string][][]string) error {
+	p, without, table, same := l, map[string][]string{}, map[string]string{}, map[string]bool{}
 	var calls []string
 	for _, t := range l.result.Tables {
 		if g := groups[t.Tool]; g != nil {
@@ -122,7 +122,7 @@ func (l *lesson) tryTables(ctx context.Context, groups map[string][][]string) er
 }
 
 // dropUncalled leaves out of the table of AnyTool, if no call has it, the rules that no other table has any more.
-func (l *lesson) dropUncalled() {
+func (l perCall) dropUncalled() {
 	has := map[string]bool{}
 	for _, t := range l.result.Tables {
 		for _, r := range t.Rules {
@@ -130,7 +130,7 @@ func (l *lesson) dropUncalled() {
 		}
 	}
 	for _, t := range l.result.Tables {
-		if t.Tool != config.AnyTool || len(perCall{l}.callsOf(l.result, t)) > 0 || len(l.result.Tables) == 1 {
+		if t.Tool != config.AnyTool || len(l.callsOf(l.result, t)) > 0 || len(l.result.Tables) == 1 {
 			continue
 		}
 		var unused []string

@@ -26,7 +26,7 @@ func TestUnsteadyRulesStay(t *testing.T) {
 	}
 	l := &lesson{expected: drive.Expected{First: order(answers("a", "b c d")), Again: order(answers("a", "x"))}}
 	for tool, want := range map[string]bool{"steady": false, "other": true, "": false} {
-		if got := l.isUnsteady(learn.Rule{Tools: map[string]int{tool: 1}}); got != want {
+		if got := (perCall{l}).isUnsteady(learn.Rule{Tools: map[string]int{tool: 1}}); got != want {
 			t.Errorf("%q: %t", tool, got)
 		}
 	}
