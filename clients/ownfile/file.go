@@ -161,9 +161,17 @@ func (f *File) refuse(reason, fix string) error {
 	return &RefusedError{File: name, Reason: reason, Fix: fix}
 }
 
-// Unchanged returns nil if the file is still as Read saw it. The error matches [ErrChanged] if the
-// file has changed or is gone.
-func (f *File) Unchanged() error {
+// Unchanged returns nil if the file is still as Read saw it, and made is its content: that of which the
+// caller has made what it is about to write. A Replace since then has given f other content. The error
+// matches [ErrChanged] if the file has changed or is gone.
+func (f *File) Unchanged(made []byte) error {
+	if !bytes.Equal(made, f.Data) {
+		return f.changed(ErrChanged.Error())
+	}
+	return f.unchanged()
+}
+
+func (f *File) unchanged() error {
 	now, file, err := look(f.Name, f.max)
 	if err == nil {
 		defer file.Close()

@@ -30,7 +30,7 @@ func (f *File) Replace(data []byte) error {
 	}
 	defer unlock()
 	// The lock keeps other mcp-jails away, and only the content shows what other programs did.
-	if err := f.Unchanged(); err != nil {
+	if err := f.unchanged(); err != nil {
 		return err
 	}
 	dir, err := f.openDir()
@@ -44,7 +44,7 @@ func (f *File) Replace(data []byte) error {
 		return err
 	}
 	// To write took a while: look again, right before the rename.
-	if err = f.Unchanged(); err == nil {
+	if err = f.unchanged(); err == nil {
 		err = f.in(dir)
 	}
 	if err == nil {
@@ -66,7 +66,7 @@ func (f *File) lock() (unlock func(), err error) {
 	if errors.Is(err, ErrBusy) {
 		return nil, &RefusedError{File: f.Name, Reason: err.Error(), Fix: "try again when it has finished", Err: err}
 	} else if err != nil {
-		return nil, cmp.Or(f.Unchanged(), err)
+		return nil, cmp.Or(f.unchanged(), err)
 	}
 	return unlock, nil
 }

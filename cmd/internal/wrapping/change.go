@@ -37,6 +37,7 @@ type Change struct {
 	Servers []ServerChange // that were selected, in the order of the file
 	After   []byte         // the whole file
 
+	made  []byte        // the file that it is made of
 	edits []edit.Change // that make it
 }
 
@@ -229,7 +230,7 @@ func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]strin
 // change collects the changes of the selected servers. A server that the editor refuses is
 // left, and the others change.
 func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.Edit, clients.Reason)) *Change {
-	c := &Change{File: f, After: f.own.Data}
+	c := &Change{File: f, After: f.own.Data, made: f.own.Data}
 	var edits []edit.Change
 	var index []int // the index in c.Servers of each edit
 	for _, s := range f.Entries {
@@ -295,12 +296,12 @@ func reasonOf(err error) string {
 }
 
 // Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
-// what was written. It returns the path of the copy. If the file has changed since it was read,
-// Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
+// what was written. It returns the path of the copy. If the file has changed since it was read, also by
+// another Change of it, Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
 // *BackupError.
 func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	own := c.File.own
-	if err := own.Unchanged(); err != nil {
+	if err := own.Unchanged(c.made); err != nil {
 		return "", err
 	}
 	if err := own.Replaceable(); err != nil {

@@ -2,6 +2,7 @@ package wrapping
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 )
 
 // reflag gives the last wrapped entry of a file more flags, looks at it as its client would, and takes
@@ -65,4 +67,22 @@ func letters(text string) (all []string) {
 		all = append(all, string(r))
 	}
 	return all
+}
+
+// TestWriteTwice: of two changes that are made of one loaded file, the second one is not written: it would
+// take the first one back.
+func TestWriteTwice(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, ".claude.json")
+	must(t, os.WriteFile(path, []byte(`{"mcpServers": {"a": {"command": "mcp-jail", "args": ["run", "--", "x"]}, "b": {"command": "mcp-jail", "args": ["run", "--", "y"]}}}`), 0o600))
+	f := only(t, clients.Host{OS: "linux", Home: home}, Selection{})
+	first, second := Reflag(f, map[string][]string{f.Entries[0].Key(): {"--read", "a"}}), Reflag(f, map[string][]string{f.Entries[1].Key(): {"--read", "b"}})
+	_, err := first.Write(filepath.Join(home, "state"), time.Now())
+	must(t, err)
+	if _, err := second.Write(filepath.Join(home, "state"), time.Now()); !errors.Is(err, ownfile.ErrChanged) {
+		t.Errorf("%v, want that the file has changed", err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, first.After) {
+		t.Errorf("%s, %v: the first change is gone", text, err)
+	}
 }

@@ -111,6 +111,7 @@ func (p *Place) Home() string { return p.host.Home }
 type Edit struct {
 	Result
 	place *Place
+	made  []byte // the file that it is made of
 }
 
 // Edit returns what a change makes of the file. It takes the server, the file and what is known of the
@@ -143,7 +144,7 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Edit{result, p}, nil
+	return &Edit{result, p, p.file.Data}, nil
 }
 
 // Policy returns the policy of a process if the file has a text.
@@ -185,7 +186,7 @@ func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
 		}
 		return "", p.file.Replace(e.Text)
 	}
-	if err := p.file.Unchanged(); err != nil {
+	if err := p.file.Unchanged(e.made); err != nil {
 		return "", err
 	}
 	if p.Project {

@@ -49,7 +49,7 @@ func (p *Place) Append(lines []byte) (*Edit, error) {
 	if bytes.Contains(p.file.Data, []byte("\r\n")) {
 		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}
-	return &Edit{Result{Text: text}, p}, p.check(text, lines, nil)
+	return &Edit{Result{Text: text}, p, p.file.Data}, p.check(text, lines, nil)
 }
 
 // Replace returns the file with other grants of the server: those that its table has in lines, which are
@@ -95,7 +95,7 @@ func (p *Place) replace(lines []byte, keys []string) (*Edit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the table %s in %s cannot be replaced by itself (%w)", show.Name(spelled(base)), show.Line(p.Path), err)
 	}
-	return &Edit{Result{Text: d.text}, p}, nil
+	return &Edit{Result{Text: d.text}, p, p.file.Data}, nil
 }
 
 // replaceValues gives a server the variables and the preset that its table has in some lines.

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,5 +222,28 @@ func TestAppend(t *testing.T) {
 	}
 	if _, err := placeOf(t, learned).Append([]byte(learned)); err == nil {
 		t.Error("a table that is there was added again")
+	}
+}
+
+// TestWriteTwice: of two edits that are made of one loaded file, the second one is not written: it would take
+// the first one back.
+func TestWriteTwice(t *testing.T) {
+	p := placeOf(t, "# mine\n[servers.s]\ncommand = \"x\"\n")
+	first, err := p.Replace([]byte(learned))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := p.Append([]byte("[servers.other]\ncommand = \"y\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Write(t.TempDir(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Write(t.TempDir(), time.Now()); !errors.Is(err, ownfile.ErrChanged) {
+		t.Errorf("%v, want that the file has changed", err)
+	}
+	if text, err := os.ReadFile(p.Path); err != nil || !bytes.Equal(text, first.Text) {
+		t.Errorf("%s, %v: the first edit is gone", text, err)
 	}
 }
