@@ -325,6 +325,27 @@ func TestPlanHostProc(t *testing.T) {
 	}
 }
 
+// TestHostNSSelfTest: without namespaces the self-test lists no directory that is hidden in a grant. The
+// supervisor refuses that, and it decides nothing yet then. Where no supervisor does, that is a gap.
+func TestHostNSSelfTest(t *testing.T) {
+	p, f := plantest.Profile(), plantest.Kernel()
+	for path, rights := range map[string]policy.Rights{"/": policy.Read, "/boot": 0, "/run": 0} {
+		p.Entries = append(p.Entries, landlocktest.DirEntry(path, rights))
+	}
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if got := Compile(p, f).Spec.MustFail; !slices.Equal(got, []string{"/run", "/boot"}) {
+		t.Errorf("with namespaces: %q", got)
+	}
+	refuseNamespaces(&f)
+	if got := Compile(p, f).Spec.MustFail; len(got) > 0 {
+		t.Errorf("without: %q", got)
+	}
+	f.SeccompNotify = features.Unavailable("", "")
+	if !slices.ContainsFunc(Compile(p, f).Gaps, func(g Gap) bool { return slices.Contains(g.Paths, "/run") && strings.HasPrefix(g.What, "hidden") }) {
+		t.Error("no gap says that /run is not hidden")
+	}
+}
+
 // TestHostNSTempDir: the server has all rights in its TMPDIR but to start programs that the
 // profile does not list, and is told of it.
 func TestHostNSTempDir(t *testing.T) {

@@ -228,12 +228,12 @@ func TestAppend(t *testing.T) {
 // TestWriteTwice: of two edits that are made of one loaded file, the second one is not written: it would take
 // the first one back.
 func TestWriteTwice(t *testing.T) {
-	p := placeOf(t, "# mine\n[servers.s]\ncommand = \"x\"\n")
-	first, err := p.Replace([]byte(learned))
+	p := placeOf(t, "# mine\n")
+	first, err := p.Append([]byte("[servers.s]\ncommand = \"x\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := p.Append([]byte("[servers.other]\ncommand = \"y\"\n"))
+	second, err := p.Append([]byte("[servers.s]\ncommand = \"y\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
