@@ -161,10 +161,15 @@ func Tildes(ev Evidence) string {
 // something failed. Background denials come last. It uses the denials, the profile, and the fields
 // that decide how advice is written.
 func Remedies(ev Evidence) []Hint {
+	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
+	return AllRemedies(ev)
+}
+
+// AllRemedies returns such hints for all that the jail has refused.
+func AllRemedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil
 	}
-	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
 	a := newCase(&ev)
 	var hints []Hint
 	for _, f := range ranked(a, analyzeDenials(a, nil), 0) {

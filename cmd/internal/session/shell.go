@@ -53,16 +53,22 @@ func (f *Followed) GuestRecord(began time.Time, process lifecycle.Process, faile
 	if process == nil {
 		return r
 	}
-	redact := diagnostics.NewRedactor(slices.Concat(t.Profile.Env, confine.SessionSecrets()))
-	ev := t.evidence()
-	ev.Stage, ev.Redactor, ev.Denials, ev.HostFailures = diagnostics.StageCall, redact, process.Denials(), process.HostFailures()
-	for i := range ev.Denials {
-		ev.Denials[i].Tool = t.Profile.Tool
-	}
-	slices.SortStableFunc(ev.Denials, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
-	r.Denials, r.Remedies = redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
+	ev := f.GuestEvidence(process)
+	r.Denials, r.Remedies = ev.Redactor.RedactDenials(ev.Denials), diagnostics.AllRemedies(ev)
 	r.Waived, r.Changes = lifecycle.WaivedWarnings(process.Plan()), f.keeping.changes()
 	return r
+}
+
+// GuestEvidence returns what is known of what a guest was refused.
+func (f *Followed) GuestEvidence(process lifecycle.Process) diagnostics.Evidence {
+	ev := f.Target().evidence()
+	ev.Redactor = diagnostics.NewRedactor(slices.Concat(ev.Profile.Env, confine.SessionSecrets()))
+	ev.Stage, ev.Denials, ev.HostFailures = diagnostics.StageCall, process.Denials(), process.HostFailures()
+	for i := range ev.Denials {
+		ev.Denials[i].Tool = ev.Profile.Tool
+	}
+	slices.SortStableFunc(ev.Denials, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
+	return ev
 }
 
 // GuestFailure returns why a guest was not started in the jail of a target, and the exit status: that of

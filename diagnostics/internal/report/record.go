@@ -164,6 +164,28 @@ func (r Record) Lacks() bool {
 	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words)+len(d.Flags) > 0 })
 }
 
+// GuestLacks returns the flags of mcp-jail grant for what a guest was refused, each of them once.
+func (r Record) GuestLacks() (words []string) {
+	lists := [][]string{}
+	for _, d := range r.Diagnoses {
+		lists = append(lists, d.Words)
+	}
+	for _, h := range r.Remedies {
+		if lists = append(lists, h.Words); h.Axis == policy.AxisNet && h.Target == "" {
+			lists = append(lists, []string{"--net", "HOST"})
+		}
+	}
+	for i, list := range lists {
+		if r.Guest && !slices.ContainsFunc(lists[:i], func(o []string) bool { return slices.Equal(o, list) }) {
+			words = append(words, list...)
+		}
+	}
+	if words != nil && r.Tool != "" {
+		words = append(words, "--tool", r.Tool)
+	}
+	return words
+}
+
 // LacksHost reports whether the last session with a failure lacked a host whose name the jail did not
 // learn: without a network it does not.
 func (r Record) LacksHost() bool {

@@ -139,7 +139,7 @@ func (t *teller) print(r records.Told) {
 	}
 	t.console.Printf("%s\n", heading)
 	t.console.PrintText(strings.TrimPrefix(r.Text(t.listsOf(r.Kept)...), "\n"))
-	record := diagnostics.Record{Server: r.Server, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
+	record := diagnostics.Record{Server: r.Server, Tool: r.Tool, Guest: r.Guest, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
 	if line := grantLine(t.host, record, serverRecords{Server: r.Kept, Project: r.Project}); line != "" && r.Tried == "" {
 		t.console.Printf("\n%s\n", line)
 	}

@@ -3,6 +3,7 @@ package shellcmd
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -15,6 +16,7 @@ import (
 type connection struct {
 	console     terminal.Console
 	interactive bool
+	look        func(last bool) // is called while the program runs
 
 	terminal *confine.Terminal // if it is interactive
 	streams  *terminal.Streams // if not
@@ -73,8 +75,12 @@ func (on *connection) serve(process lifecycle.Process, signals <-chan os.Signal)
 }
 
 func (on *connection) await(process lifecycle.Process, signals <-chan os.Signal, end func(os.Signal)) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		select {
+		case <-tick.C:
+			on.look(false)
 		case s := <-signals:
 			end(s)
 		case <-process.Done():

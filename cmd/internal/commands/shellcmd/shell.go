@@ -3,6 +3,7 @@
 //
 //   - shell.go finds the server, starts the program, and tells what was refused in it.
 //   - program.go chooses the program, and describes the jail in a line.
+//   - refusals.go tells mcp-jail why --follow of refusals as they happen.
 //   - run.go connects it with the user's terminal, or with pipes. The program gets no descriptor of the
 //     user's own.
 //
@@ -163,13 +164,19 @@ func (s *shellCmd) start(c terminal.Console, t *session.Target, guest session.Gu
 	for _, w := range lifecycle.WaivedWarnings(process.Plan()) {
 		c.Sayf("%s", w)
 	}
+	told := &refusals{write: record.Refused, of: func() diagnostics.Evidence { return followed.GuestEvidence(process) }}
+	on.look = told.look
 	ended, err := on.serve(process, signals)
+	told.look(true)
 	after := followed.GuestRecord(began, process, nil)
 	record.Save(after)
 	if lost := record.LastError(); lost != nil {
 		c.Sayf("warning: the record of this session cannot be written: %s", lost)
 	}
 	tell(c, t, after)
+	if words := after.GuestLacks(); words != nil && s.server != "" && len(s.Config) == 0 {
+		c.Sayf("to grant what was refused:  %s", show.Spelled(append([]string{"mcp-jail", "grant", s.server}, words...)))
+	}
 	if err == nil && ended.Code != 0 {
 		err = exit.ReportedStatus(ended.Code)
 	}
