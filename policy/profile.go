@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -236,3 +237,14 @@ func Within(path, dir string) bool {
 
 // UnsearchableRule is the Rule of an entry that hides a directory which cannot be searched.
 const UnsearchableRule = "cannot be searched"
+
+// Unset returns the variables that the policy grants by name and that the profile does not have, because they
+// are not set.
+func (p *Policy) Unset(profile *Profile) (names []string) {
+	for _, r := range p.Env {
+		if r.Read && !slices.ContainsFunc(profile.Env, func(v Variable) bool { return v.Name == r.Name }) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
@@ -54,7 +53,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = c.FoldMessages
 	}
-	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.changes, unsetVariables(t.Policy, t.Profile), fittingPreset(t), t.Host.Dir
+	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.changes, t.Policy.Unset(t.Profile), fittingPreset(t), t.Host.Dir
 	return s
 }
 
@@ -108,15 +107,6 @@ func warningLines(t *Target) (lines []string) {
 	return lines
 }
 
-func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
-	for _, r := range p.Env {
-		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
-
 // StatelessOptions returns the options of a stateless server. Each of its calls gets a process.
 func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	t := f.Target()
@@ -131,7 +121,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}
-			return lifecycle.Tool{Profile: tool.Profile, Unset: unsetVariables(tool.Policy, tool.Profile), Warnings: warningLines(tool)}, nil
+			return lifecycle.Tool{Profile: tool.Profile, Unset: tool.Policy.Unset(tool.Profile), Warnings: warningLines(tool)}, nil
 		},
 		Warm: func(name string) int {
 			p, err := f.Target().PolicyOf(name)
