@@ -1,5 +1,3 @@
-//go:build !seatbelt
-
 package integration
 
 import (

@@ -17,7 +17,7 @@
 //   - Resolution is a snapshot: see package policy.
 //   - The directory of the server's own package is searched for .env files, but not the
 //     node_modules below it.
-//   - Only POSIX paths are understood; on Windows, Resolve returns [ErrPlatform].
+//   - Paths are those of POSIX or of Windows; on other systems, Resolve returns [ErrPlatform].
 //
 // The parts of a resolution are types with their own data: writers (where servers may write),
 // lowerLayers (what the layers below a project's file refuse), masks (what is hidden or protected in

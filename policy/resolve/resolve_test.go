@@ -165,9 +165,9 @@ func TestResolveChecksPolicy(t *testing.T) {
 		}
 	}
 	h := newFake(aSystem).host()
-	h.OS = "windows"
+	h.OS, h.Home = "plan9", "#home"
 	if _, _, err := Resolve(&policy.Policy{Server: "s", Command: "server"}, h); !errors.Is(err, ErrPlatform) {
-		t.Errorf("windows: %v", err)
+		t.Errorf("plan9: %v", err)
 	}
 }
 
