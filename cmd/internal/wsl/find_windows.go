@@ -2,6 +2,7 @@ package wsl
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/windows"
 )
@@ -13,7 +14,7 @@ func Find() (Program, error) {
 		return Program{}, fmt.Errorf("where Windows has its programs: %w", err)
 	}
 	path := dir + `\wsl.exe`
-	if !isFile(path) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return Program{}, fmt.Errorf("this Windows has no WSL (%s): install it and a Linux with `wsl --install`, and mcp-jail in it", path)
 	}
 	return Program{path}, nil

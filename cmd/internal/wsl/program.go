@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -150,10 +149,4 @@ func (p Program) Start(t Target, args, environment []string, s Streams) (End, er
 	cmd := exec.Command(p.Path, t.Words(args)...)
 	cmd.Env, cmd.Stderr = environment, s.Err
 	return s.relay(cmd)
-}
-
-// isFile reports whether a path is that of a file.
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
