@@ -102,11 +102,16 @@ report "unreachable on macOS" "$(elsewhere <<<"$mac")"
 tagged=$(GOOS=linux "$deadcode" -tags seatbelt -test ./... ./testdata/vm/...)
 found=$(still "$tagged" "$(GOOS=linux GOFLAGS="$GOFLAGS -tags=seatbelt" files)" <<<"$found")
 found=$(still "$mac" "$(GOOS=darwin files)" <<<"$found")
+windows=$(GOOS=windows "$deadcode" -test ./...)
+found=$(still "$windows" "$(GOOS=windows files)" <<<"$found")
 report "unreachable on Linux" "$(drop 'func: Example' <<<"$found")" # without output it is compiled only
 # String methods may be for tests and logs. egresstest is for tests, and bench uses a part.
-# Some code is for the programs of macOS alone, and has a part that stands for macOS in tests on Linux.
+# Some code is for the programs of macOS or Windows alone, and has a part that stands for macOS in tests on
+# Linux.
 found=$(GOOS=linux "$deadcode" ./cmd/... ./examples/... ./bench/... ./testdata/vm/...)
 mac=$(GOOS=darwin "$deadcode" ./cmd/... ./examples/... ./bench/...)
 found=$(still "$mac" "$(GOOS=darwin files)" <<<"$found")
+windows=$(GOOS=windows "$deadcode" ./cmd/... ./examples/... ./bench/...)
+found=$(still "$windows" "$(GOOS=windows files)" <<<"$found")
 report "reached by tests alone" "$(drop '^confine/egress/egresstest/|^confine/internal/(sandboxexec|selftest)/[a-z]+_linux\.go:|\.String$' <<<"$found")"
 [ -z "$failed" ]
