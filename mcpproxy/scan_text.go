@@ -11,8 +11,8 @@ import (
 // the calls of a vectorised search.
 const nearBytes = 32
 
-// skipWords returns the index of the first byte at or after i of a string that the state machine has to
-// look at: the closing quote, a control character, a backslash whose escape is not complete or not a
+// skipWords searches a string from index i on. It returns the index of the first byte that the state
+// machine must look at: the closing quote, a control character, a backslash whose escape is not complete or not a
 // simple one, or len(b). After a long run of plain bytes it returns where it is, and long set: skipText
 // goes on there. b[:ascii] is text as textPrefix finds it.
 func (s *Scanner) skipWords(b []byte, i, ascii int) (at int, long bool) {

@@ -31,7 +31,7 @@ var trees = map[Language][]tree{
 }
 
 // findOnWindows finds interpreters on Windows. Names have no case there, and the working directory is not
-// searched. Only .exe files count, whatever PATHEXT says: a batch file would read arguments as commands.
+// searched. Only .exe files count, and PATHEXT is not read: a batch file would take arguments for commands.
 func (s *search) findOnWindows(ctx context.Context) {
 	dirs := s.windowsPath()
 	for i, name := range s.windowsNames() {

@@ -25,7 +25,7 @@ type Input struct {
 	Facts        Facts
 	Stateless    Stateless
 	Variables    Variables
-	Hosts        []string // that the user has named: they are granted whatever they are, if they were reached
+	Hosts        []string // that the user has named: each is granted if the server reached it, also one that is never learned
 
 	widths map[string]string // the answers of wide
 }

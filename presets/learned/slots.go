@@ -97,7 +97,7 @@ func (m *maker) used(value, variable string) *slot {
 	return nil
 }
 
-// A placed slot is one with the words that say where it stands in a command line.
+// A placed slot has the words that say which argument of a command line it is.
 type placed struct {
 	fields []string
 	slot   *slot

@@ -126,7 +126,7 @@ func (t Target) Line(flags, argv []string) (line []string, err error) {
 		return line, nil
 	}
 	line = append(line, "--")
-	// The launcher of a package is known by its name alone, whatever its path and ending.
+	// The launcher of a package is known by its name, without its directory and its ending.
 	_, notLauncher := runline.Parse(argv)
 	for i, word := range argv {
 		switch {

@@ -41,8 +41,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestWithLater: what two quick sessions have in common and a later one does not is no difference. A part that is
-// always the same is one, whatever the later session says.
+// TestWithLater: what two quick sessions have in common, and a later one does not, is no difference. A part that is
+// the same in all three is a difference when the policy changes it.
 func TestWithLater(t *testing.T) {
 	said := func(text string) *drive.Played {
 		raw, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})

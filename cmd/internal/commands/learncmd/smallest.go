@@ -104,7 +104,7 @@ func (l *lesson) leaveOut(ctx context.Context, ids []string) error {
 	if len(ids) == 1 {
 		by := d.Request.Tool
 		if len(played.Answers) == 0 {
-			by = config.AnyTool // it does not start, whatever it is started for
+			by = config.AnyTool // without the rule the server does not start for any tool
 		}
 		l.needed[inTable{by, ids[0]}] = true
 		if l.verbose {
