@@ -72,9 +72,14 @@ func (s *supervisor) spawn() error {
 	s.family = newFamily(s.table, pid)
 	s.family.above = os.Getpid()
 	s.family.joined = func(p process) { s.events.send(memberEvent(p, false)) }
+	_, err = s.family.refresh()
+	s.reap() // after the look: its number cannot be another process's before
+	if err != nil {
+		s.server.Kill()
+		return step.Wrap(step.Supervision, err)
+	}
 	// The launcher ends the server if this process is killed. So it hears of the process before that
 	// gets what it needs to become the server.
-	s.family.refresh()
 	if err := s.events.send(memberEvent(process{pid: pid, start: s.family.born}, true)); err != nil {
 		s.end()
 	}
@@ -91,7 +96,7 @@ func memberEvent(p process, leads bool) spec.Event {
 	return e
 }
 
-// listen starts the goroutines that talk with the program inside, and the one that reaps it.
+// listen starts the goroutines that talk with the program inside.
 func (s *supervisor) listen(specs, reports, words int) {
 	go func() {
 		writeFull(specs, s.spec.Encode())
@@ -109,6 +114,10 @@ func (s *supervisor) listen(specs, reports, words int) {
 		io.Copy(io.Discard, fdReader(words))
 		unix.Close(words)
 	}()
+}
+
+// reap starts the goroutine that waits for the end of the server's first process.
+func (s *supervisor) reap() {
 	server := s.server
 	go func() {
 		state, err := server.Wait()

@@ -190,17 +190,28 @@ func (s *supervisor) endFamily() (left []int) {
 		return nil
 	}
 	left = s.family.kill()
-	if s.server == nil {
+	if s.server == nil || s.sawEnd() {
 		return left
 	}
+	// The table did not show the server's first process, or it cannot end.
+	s.server.Kill()
+	left = s.family.kill()
+	s.sawEnd()
+	return left
+}
+
+// sawEnd waits a moment for the end of the server's first process and reports it.
+func (s *supervisor) sawEnd() bool {
 	select {
 	case ws := <-s.exited:
+		s.server = nil
 		if s.running {
 			s.events.send(spec.Event{Kind: spec.EventExit, Num: 128 + int(ws.Signal()), Pid: int(ws.Signal())})
 		}
+		return true
 	case <-time.After(drainTime):
+		return false
 	}
-	return left
 }
 
 // finish removes what the start made, and ends this process.

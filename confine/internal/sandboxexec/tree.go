@@ -71,7 +71,7 @@ func (f *family) refresh() ([]process, error) {
 	for _, p := range all {
 		now[p.pid] = p
 	}
-	if f.born == 0 {
+	if f.born == 0 && f.never == nil { // at the first look only: its number may be another process's later
 		f.born = now[f.root].start
 	}
 	f.spare(now)

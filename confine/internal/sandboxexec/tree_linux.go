@@ -40,7 +40,7 @@ func (procTable) processes() ([]process, error) {
 			continue
 		}
 		f := statFields(pid)
-		if f == nil || f[0][0] == 'Z' || f[0][0] == 'X' {
+		if f == nil || hasEnded(f) {
 			continue
 		}
 		parent, _ := strconv.Atoi(string(f[1]))
@@ -48,6 +48,12 @@ func (procTable) processes() ([]process, error) {
 		all = append(all, process{pid: pid, parent: parent, start: start})
 	}
 	return all, nil
+}
+
+// hasEnded reports whether no thread of a process is left. The state is that of its first thread alone,
+// which another thread outlives: for ever, or for the moment in which it executes a program.
+func hasEnded(stat [][]byte) bool {
+	return (stat[0][0] == 'Z' || stat[0][0] == 'X') && string(stat[17]) <= "1"
 }
 
 // statFields returns the fields of /proc/PID/stat from the third on, or nil.
