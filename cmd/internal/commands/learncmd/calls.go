@@ -29,6 +29,9 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 		if more := len(failed) - maxNoted; more > 0 {
 			note("so did %s", cli.Plural(more, "other call"))
 		}
+		if slices.ContainsFunc(failed, func(a drive.Answer) bool { return tellsOfForeignGroup(a.Brief()) }) {
+			note("EOVERFLOW is of the lesson, and not of the server: in a copy, a file or a directory of another group than your main one cannot be written to")
+		}
 	}
 	if names := l.unsteady(); len(names) > 0 {
 		note("not compared, because it is another one in each session: the answer of %s, or a part of it. So whether the policy suffices is not known there", listed(names))
@@ -49,6 +52,12 @@ func (l *lesson) noteCalls(note func(format string, args ...any)) {
 			note("%d tools were not called. The reason of each: %s. They are %s", len(names), why, listed(names))
 		}
 	}
+}
+
+// tellsOfForeignGroup reports whether a failure is that of writing, in a copy, where a group has no number in the jail.
+func tellsOfForeignGroup(failure string) bool {
+	failure = strings.ToLower(failure)
+	return strings.Contains(failure, "eoverflow") || strings.Contains(failure, "value too large for defined data type")
 }
 
 // noteDrive says how tools are called that a probe does not call.

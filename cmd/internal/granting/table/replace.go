@@ -73,6 +73,9 @@ func (p *Place) replace(lines []byte, keys []string) (*Edit, error) {
 		return nil, err
 	}
 	base := []string{"servers", p.server}
+	if err := d.dropComments(base, lines); err != nil {
+		return nil, err
+	}
 	err = d.dropAccess(append(slices.Clone(base), "access"), keys)
 	if tools, rest := d.root.Find(append(slices.Clone(base), "tools")); err == nil && len(rest) == 0 {
 		for _, tool := range slices.Clone(tools.Keys) {
@@ -83,7 +86,7 @@ func (p *Place) replace(lines []byte, keys []string) (*Edit, error) {
 	}
 	for i, e := range from.all {
 		if err == nil && e.Header && shared(e.Key, base) == len(base) && len(e.Key) > len(base) {
-			err = d.addBody(e.Key, from.body(i), bytes.HasPrefix(from.text[e.Start:], []byte("[[")))
+			err = d.addBody(e.Key, d.without(base, from.body(i)), bytes.HasPrefix(from.text[e.Start:], []byte("[[")))
 		}
 	}
 	if whole := slices.Contains(keys, "inbound"); err == nil && whole {

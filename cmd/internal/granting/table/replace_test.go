@@ -196,6 +196,41 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// TestReplaceComments: a comment that the server's tables have already is not added again.
+func TestReplaceComments(t *testing.T) {
+	const lines = `[servers.s.access]
+# Learned by mcp-jail: it reads notes.
+fs = [
+  { path = "notes", read = true }, # list: once
+]
+
+[servers.s.access.commands]
+# the server starts no other program
+`
+	for name, before := range map[string]string{
+		"above the server": "# Learned by mcp-jail: it reads notes.\n[servers.s]\ncommand = \"srv\"\n\n" + lines,
+		"another server":   "# Learned by mcp-jail: it reads notes.\n[servers.a]\ncommand = \"srv\"\n\n[servers.s]\ncommand = \"srv\"\n",
+	} {
+		e, err := placeOf(t, before).Replace([]byte(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := string(e.Text)
+		if name == "another server" {
+			own = own[strings.Index(own, "[servers.s]"):]
+		}
+		for _, comment := range []string{"Learned by", "no other program"} {
+			if n := strings.Count(own, comment); n != 1 {
+				t.Errorf("%s: %q is there %d times:\n%s", name, comment, n, e.Text)
+			}
+		}
+		again, err := placeOf(t, string(e.Text)).Replace([]byte(lines))
+		if err != nil || string(again.Text) != string(e.Text) {
+			t.Errorf("%s, again: %v\n%s\nbefore\n%s", name, err, again.Text, e.Text)
+		}
+	}
+}
+
 // TestAppend tests a server that the file, or no file, has.
 func TestAppend(t *testing.T) {
 	for _, before := range []string{"", "# mine\r\n[servers.a]\r\ncommand = \"a\"\r\n", "[servers.a]\ncommand = \"a\""} {
