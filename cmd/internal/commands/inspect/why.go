@@ -123,7 +123,7 @@ func (w *whyCmd) find(c terminal.Console, host hostfs.Host, sessions []serverRec
 			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), said)
 		}
 	}
-	meant := cli.Meant(host, w.server)
+	meant := entries.Meant(host, w.server)
 	s, others, err := findServer(sessions, meant.Stored)
 	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does
 		if of, findErr := known.Find(w.server); findErr == nil {

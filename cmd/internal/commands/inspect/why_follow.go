@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -27,7 +28,7 @@ func (w *whyCmd) runFollow(c terminal.Console, host hostfs.Host, sessions []serv
 		case errors.As(err, &owner), err != nil && filepath.Base(w.server) != w.server:
 			return err
 		case err != nil:
-			s.Server = cli.Meant(host, w.server).Stored
+			s.Server = entries.Meant(host, w.server).Stored
 			if w.format != "json" && !isConfigured(host, s.Server) && !isWrapped(host, s.Server) {
 				c.Notef("no server %s has run yet, and no configuration has it; waiting for its first session", show.Quote(w.server))
 			}

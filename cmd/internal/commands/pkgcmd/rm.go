@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -140,7 +141,7 @@ func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, err
 	}
 	var servers []*stored.Server
 	for _, name := range r.servers {
-		meant := cli.Meant(host, name)
+		meant := entries.Meant(host, name)
 		s, err := all.Find(meant.Stored)
 		if err != nil {
 			return nil, meant.NotFound(err, "nothing is kept", "rm")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -255,7 +256,7 @@ func (e change) text() string {
 // keptSessions returns the sessions that are kept of a server, or of all servers, the latest
 // first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
-	meant := cli.Meant(host, server)
+	meant := entries.Meant(host, server)
 	server = meant.Stored
 	names := []string{server}
 	if server == "" {

@@ -327,7 +327,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	}
 	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
-	out.Policy, out.Kept, out.Command = policyText(w), w.Name, shown.Words(w.Argv)
+	out.Policy, out.Kept, out.Command = policyText(w), entries.KeptName(f, e, w, host), shown.Words(w.Argv)
 	if err := checkFlags(host, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}
