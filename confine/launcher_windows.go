@@ -66,14 +66,15 @@ func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher)
 	if err := makeOwnDirs(in.Home, in.Temp); err != nil {
 		return nil, step.Wrap(winjail.StepDirectory, err)
 	}
-	started, err := winjail.Start(winjail.Command{
-		Program: o.Program, Argv: o.Argv, Env: o.Env, Dir: o.Dir, Stdio: [3]*os.File{stdio.In, stdio.Out, stdio.Err},
+	p := &Process{plan: plan, done: make(chan struct{})}
+	var err error
+	p.started, err = winjail.Start(winjail.Command{
+		Program: o.Program, Argv: o.Argv, Env: o.Env, Dir: o.Dir, Stdio: [3]*os.File{stdio.In, stdio.Out, stdio.Err}, Tell: p.report,
 	}, *in)
 	if err != nil {
 		jail.RemoveTree(in.Temp)
 		return nil, err
 	}
-	p := &Process{plan: plan, started: started, done: make(chan struct{})}
 	go p.wait()
 	return p, nil
 }

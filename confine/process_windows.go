@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -17,6 +20,8 @@ type Process struct {
 	started *winjail.Process
 	done    chan struct{}
 	exit    Exit // once done is closed
+	mu      sync.Mutex
+	denials []policy.Denial // of limits
 }
 
 // killedCode is the exit status of a program that was ended, as on other systems.
@@ -69,8 +74,24 @@ func (p *Process) PID() int { return p.started.PID }
 // Signal ends the whole jail: Windows has no signals. A session closes the server's standard input first.
 func (p *Process) Signal(os.Signal) error { return p.Kill() }
 
-// Denials returns nil: nothing of a jail on Windows tells what was refused.
-func (*Process) Denials() []policy.Denial { return nil }
+// report records a limit that the job's processes reached.
+func (p *Process) report(r winjail.Report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch in := p.plan.Windows; r {
+	case winjail.ProcessesReached:
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", in.Processes, 0, "")
+	case winjail.MemoryReached:
+		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", in.MemoryMB, 0, "")
+	}
+}
+
+// Denials returns the limits that were reached. Nothing else of a jail on Windows tells what was refused.
+func (p *Process) Denials() []policy.Denial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.denials)
+}
 
 // AskDenials does nothing: this system has no log to ask.
 func (*Process) AskDenials(context.Context, time.Time) {}

@@ -257,7 +257,7 @@ func strength(sure Attribution) int {
 }
 
 func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
-	if c.Evidence.Profile == nil {
+	if c.Evidence.Profile == nil || c.Windows() && ref.Kind != said.Variable {
 		return facts.Finding{}
 	}
 	switch ref.Kind {
@@ -284,10 +284,13 @@ func heuristics(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if f, ok := limits.AnalyzeSignal(c); ok {
 		return f, true
 	}
-	if f, ok := starts.BrowserSandbox(c, lines); ok {
+	if f, ok := limits.Analyze(c, lines); ok {
 		return f, true
 	}
-	if f, ok := limits.Analyze(c, lines); ok {
+	if c.Windows() { // no other fault has the jail for its cause
+		return f, false
+	}
+	if f, ok := starts.BrowserSandbox(c, lines); ok {
 		return f, true
 	}
 	if f, ok := paths.CrossDevice(c, lines); ok {

@@ -55,6 +55,7 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 // ranked ranks candidates, and withholds the grants that must not be proposed. It looks only at the
 // few that remain, because that costs the time of a start for each.
 func ranked(c *facts.Case, all candidates, own int) candidates {
+	all = slices.DeleteFunc(all, func(f candidate) bool { return !c.Restricts(f.Hint.Axis) })
 	all = all.ranked(own)
 	for i := range all {
 		all[i].Finding = proposable(c, withPreset(c, all[i].Finding))

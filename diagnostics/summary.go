@@ -68,6 +68,9 @@ func ending(e *Exit) string {
 	if name := facts.SignalName(e.Signal); name != "" {
 		return " (" + name + ")"
 	}
+	if e.Code >= 0x80000000 { // of Windows, which numbers its faults so
+		return " (exit status 0x" + strings.ToUpper(strconv.FormatInt(int64(e.Code), 16)) + ")"
+	}
 	return " (exit status " + strconv.Itoa(e.Code) + ")"
 }
 

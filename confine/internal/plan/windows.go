@@ -27,7 +27,7 @@ func compileWindows(c *compiler) {
 	l := c.p.Limits
 	o := &c.plan.Spec
 	*o = spec.Spec{TempDir: c.f.TempDir, HostPID: c.f.PID, Limits: l, Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir}
-	c.plan.Windows = &winjail.Input{Processes: l.Processes, MemoryMB: l.MemoryMB, Temp: o.TempDir, Desktop: c.f.Proof.Lacks(winjail.StepDesktop)}
+	c.plan.Windows = &winjail.Input{Processes: l.Processes, MemoryMB: l.MemoryMB, NoChildren: l.Processes == 1, Temp: o.TempDir, Desktop: c.f.Proof.Lacks(winjail.StepDesktop)}
 	if c.p.HomePrivate {
 		c.plan.Windows.Home = c.p.Home
 	}
@@ -68,7 +68,7 @@ func windowsGaps(c *compiler) {
 	}
 	gap(policy.AxisFs, "which files the server reads and changes", "mcp-jail restricts no files on Windows: the server can read, change and remove all that you can, mcp-jail's own files among them")
 	gap(policy.AxisNet, "which hosts the server reaches", "mcp-jail restricts no connections on Windows: the server can reach every host, and listen on every port")
-	shared := "the server can talk to your other programs by pipes, COM and messages, start programs by way of services, and read the memory of programs that run as you"
+	shared := "the server can talk to your other programs by pipes, COM and messages, and read and change the memory of programs that run as you, mcp-jail's too; by these and by services it can start programs that are in no jail"
 	if c.plan.Windows.Desktop {
 		shared += "; it can use the clipboard and the windows of other programs too, since this mcp-jail runs in a job itself"
 	}
@@ -98,8 +98,8 @@ func windowsHolds(c *compiler) {
 	shown := func(probe string) bool {
 		return !slices.ContainsFunc(c.f.Proof.Failed, func(f features.FailedProbe) bool { return f.ID == probe })
 	}
-	if shown("W2") {
-		c.addEnforced(policy.AxisProcess, byJob, "every process that the server starts ends with the session, also when mcp-jail is killed, but for those that a service starts on its behalf")
+	if shown("W2") && shown("W8") {
+		c.addEnforced(policy.AxisProcess, byJob, "every process that the server starts ends with the session, also when mcp-jail is killed, but for those that a service or another program starts on its behalf")
 	}
 	if shown("W3") {
 		c.addEnforced(policy.AxisProcess, byToken, "no privileges, and nothing that only administrators may do")
@@ -107,10 +107,16 @@ func windowsHolds(c *compiler) {
 	if shown("W4") {
 		c.addEnforced(policy.AxisProcess, "a list of handles, by self-test", "the server inherits its three standard files and no other handle")
 	}
+	if shown("W9") {
+		c.addEnforced(policy.AxisProcess, "mitigation policies, by self-test", "the server loads no extensions, and no program or library from another machine: files of a mapped drive count as such")
+	}
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 	l := c.p.Limits
 	if l.Processes > 0 && shown("W5") {
 		c.addEnforced(policy.AxisLimits, byJob, "%d processes: more cannot be started", l.Processes)
+	}
+	if l.Processes == 1 && shown("W7") {
+		c.addEnforced(policy.AxisLimits, "a refusal of child processes, by self-test", "no process but the server's first, which has no console either")
 	}
 	if l.MemoryMB > 0 && shown("W6") {
 		c.addEnforced(policy.AxisLimits, byJob, "%d MB of memory: more cannot be had", l.MemoryMB)
@@ -119,8 +125,7 @@ func windowsHolds(c *compiler) {
 		c.addEnforced(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
 	}
 	c.plan.Notes = append(c.plan.Notes,
-		"HOME, APPDATA, LOCALAPPDATA and USERPROFILE are a directory of the server's own, and TEMP one of the session: so programs find no settings of yours by accident, and nothing keeps them from looking for these elsewhere",
-		"the server loads no program or library from another machine, and files of a mapped drive count as such")
+		"HOME, APPDATA, LOCALAPPDATA and USERPROFILE are a directory of the server's own, and TEMP one of the session: so programs find no settings of yours by accident, and nothing keeps them from looking for these elsewhere")
 	if !c.plan.Windows.Desktop {
 		c.plan.Notes = append(c.plan.Notes, "the job asks Windows to keep the server from the clipboard, the windows of other programs and the settings of the desktop; the self-test does not show that, since it would have to touch yours")
 	}

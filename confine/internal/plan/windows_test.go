@@ -76,6 +76,11 @@ func TestWindowsInput(t *testing.T) {
 	if *plan.Windows != want {
 		t.Errorf("%+v, want %+v", *plan.Windows, want)
 	}
+	one := windowsProfile()
+	one.Limits.Processes = 1
+	if in := Compile(one, f).Windows; in.Processes != 1 || !in.NoChildren {
+		t.Errorf("one process: %+v", *in)
+	}
 	if env := strings.Join(plan.Spec.Env, " "); env != "Temp="+f.TempDir+" TMP="+f.TempDir+" TMPX=y" || plan.Spec.Program != p.Program || plan.Spec.Dir != p.Dir {
 		t.Errorf("%s, %+v", env, plan.Spec)
 	}
@@ -105,12 +110,30 @@ func TestWindowsUnproved(t *testing.T) {
 // TestWindowsHolds: nothing is said to hold whose probe has failed.
 func TestWindowsHolds(t *testing.T) {
 	f := plantest.Windows()
-	whole := len(Compile(windowsProfile(), f).Enforced)
-	for _, id := range []string{"W2", "W3", "W4", "W5", "W6"} {
+	p := windowsProfile()
+	p.Limits.Processes = 1
+	whole := len(Compile(p, f).Enforced)
+	for _, id := range []string{"W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"} {
 		f.Proof.Failed = []features.FailedProbe{{ID: id, Axis: policy.AxisProcess, What: id, Got: "no"}}
-		plan := Compile(windowsProfile(), f)
+		plan := Compile(p, f)
 		if len(plan.Enforced) != whole-1 || !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.What == id && strings.Contains(g.Why, "this machine") }) {
 			t.Errorf("%s failed: %+v, %+v", id, plan.Enforced, plan.Gaps)
+		}
+	}
+}
+
+// TestWindowsNeeds: a limit that does not hold is a gap of the policies that have it, and of no other.
+func TestWindowsNeeds(t *testing.T) {
+	for id, limits := range map[string][2]policy.Limits{ // with the limit, and without it
+		"W5": {{Processes: 5}, {MemoryMB: 5}}, "W6": {{MemoryMB: 5}, {Processes: 5}}, "W7": {{Processes: 1}, {Processes: 2}},
+	} {
+		for i, l := range limits {
+			p, f := windowsProfile(), plantest.Windows()
+			p.Limits = l
+			f.Proof.Failed = []features.FailedProbe{{ID: id, Axis: policy.AxisLimits, What: id, Got: "no"}}
+			if has := slices.ContainsFunc(Compile(p, f).Gaps, func(g Gap) bool { return g.What == id }); has != (i == 0) {
+				t.Errorf("%s with %+v: gap %t", id, l, has)
+			}
 		}
 	}
 }

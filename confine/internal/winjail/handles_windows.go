@@ -12,8 +12,10 @@ import (
 
 // Attributes of a process that x/sys/windows has no names for.
 const (
-	attributeJobList     = 0x2000d
-	attributeMitigations = windows.PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY
+	attributeJobList       = 0x2000d
+	attributeChildProcess  = 0x2000e
+	attributeMitigations   = windows.PROC_THREAD_ATTRIBUTE_MITIGATION_POLICY
+	childProcessRestricted = 1
 )
 
 // mitigations are what the process may not do or have: a heap that goes on after it was found damaged,
@@ -30,23 +32,29 @@ const (
 )
 
 // attributesOf returns the list of attributes of a process: it is made in a job, and inherits these
-// handles and no others. The list refers to job, handles and policy, which the caller keeps.
-func attributesOf(job windows.Handle, handles []windows.Handle) (*windows.ProcThreadAttributeListContainer, error) {
-	list, err := windows.NewProcThreadAttributeList(3)
+// handles and no others. With noChildren it starts no other process.
+func attributesOf(job windows.Handle, handles []windows.Handle, noChildren bool) (*windows.ProcThreadAttributeListContainer, error) {
+	list, err := windows.NewProcThreadAttributeList(4)
 	if err != nil {
 		return nil, step.Wrap(StepAttributes, err)
 	}
 	jobs, policy := []windows.Handle{job}, []uint64{mitigations}
-	for _, a := range []struct {
+	children := []uint32{childProcessRestricted}
+	type attribute struct {
 		step  string
 		name  uintptr
 		value unsafe.Pointer
 		size  uintptr
-	}{
+	}
+	all := []attribute{
 		{StepJob, attributeJobList, unsafe.Pointer(&jobs[0]), unsafe.Sizeof(job)},
 		{StepHandles, windows.PROC_THREAD_ATTRIBUTE_HANDLE_LIST, unsafe.Pointer(&handles[0]), uintptr(len(handles)) * unsafe.Sizeof(job)},
 		{StepAttributes, attributeMitigations, unsafe.Pointer(&policy[0]), unsafe.Sizeof(policy[0])},
-	} {
+	}
+	if noChildren {
+		all = append(all, attribute{StepChildren, attributeChildProcess, unsafe.Pointer(&children[0]), unsafe.Sizeof(children[0])})
+	}
+	for _, a := range all {
 		if err := list.Update(a.name, a.value, a.size); err != nil {
 			list.Delete()
 			return nil, step.Wrap(a.step, err)

@@ -19,6 +19,8 @@ type Command struct {
 	Stdio   [3]*os.File
 	// Extra are handles that the process inherits besides. Only the self-test has any.
 	Extra []windows.Handle
+	// Tell is called for each Report, and no longer once Release has returned. nil: for none.
+	Tell func(Report)
 }
 
 // Process is a program in its job.
@@ -27,6 +29,7 @@ type Process struct {
 	handle windows.Handle
 	mu     sync.Mutex
 	job    windows.Handle // 0 once it is closed
+	port   *port          // nil if nothing is told
 }
 
 // Start starts a program that is confined as in says. It returns once the program runs. An error is a
@@ -36,21 +39,30 @@ func Start(c Command, in Input) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startIn(job, c)
+	var reports *port
+	if c.Tell != nil {
+		if reports, err = listen(job, c.Tell); err != nil {
+			windows.CloseHandle(job)
+			return nil, err
+		}
+	}
+	p, err := startIn(job, c, in)
 	if err != nil {
 		windows.CloseHandle(job) // ends a process that is suspended in it
+		reports.close()
 		return nil, err
 	}
+	p.port = reports
 	return p, nil
 }
 
-func startIn(job windows.Handle, c Command) (*Process, error) {
+func startIn(job windows.Handle, c Command, in Input) (*Process, error) {
 	token, err := restrictedToken()
 	if err != nil {
 		return nil, step.Wrap(StepToken, err)
 	}
 	defer token.Close()
-	info, err := create(job, token, c)
+	info, err := create(job, token, c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +85,7 @@ func (p *Process) failed(name string, err error) error {
 }
 
 // create makes the process, suspended and in the job.
-func create(job windows.Handle, token windows.Token, c Command) (*windows.ProcessInformation, error) {
+func create(job windows.Handle, token windows.Token, c Command, in Input) (*windows.ProcessInformation, error) {
 	line, err := CommandLine(c.Argv)
 	if err != nil {
 		return nil, step.Wrap(StepCommandLine, err)
@@ -96,8 +108,7 @@ func create(job windows.Handle, token windows.Token, c Command) (*windows.Proces
 	if err != nil {
 		return nil, step.Wrap(StepHandles, err)
 	}
-	list := append(handles[:3:3], c.Extra...)
-	attributes, err := attributesOf(job, list)
+	attributes, err := attributesOf(job, append(handles[:3:3], c.Extra...), in.NoChildren)
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +118,20 @@ func create(job windows.Handle, token windows.Token, c Command) (*windows.Proces
 	start.Flags = windows.STARTF_USESTDHANDLES
 	start.StdInput, start.StdOutput, start.StdErr = handles[0], handles[1], handles[2]
 	var info windows.ProcessInformation
-	const flags = windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_UNICODE_ENVIRONMENT | windows.EXTENDED_STARTUPINFO_PRESENT
-	if err := windows.CreateProcessAsUser(token, text[0], text[1], nil, nil, true, flags, &block[0], text[2], &start.StartupInfo, &info); err != nil {
+	if err := windows.CreateProcessAsUser(token, text[0], text[1], nil, nil, true, in.creation(), &block[0], text[2], &start.StartupInfo, &info); err != nil {
 		return nil, step.Wrap(step.Exec, step.On(c.Program, err))
 	}
 	return &info, nil
+}
+
+// creation returns the flags with which a process is made. A console without a window, which the children of
+// a server then have too, is a process of Windows. One that may have no children gets none.
+func (in Input) creation() uint32 {
+	flags := uint32(windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_UNICODE_ENVIRONMENT | windows.EXTENDED_STARTUPINFO_PRESENT)
+	if in.NoChildren || in.Processes == 1 {
+		return flags | windows.DETACHED_PROCESS
+	}
+	return flags | windows.CREATE_NO_WINDOW
 }
 
 // Wait returns the exit status of the program once it has ended. What it has started may go on.
@@ -144,8 +164,9 @@ func (p *Process) CloseJob() {
 	}
 }
 
-// Release closes the handles of the process and of its job. Call it after Wait.
+// Release closes the handles of the process and of its job, once every report is told. Call it after Wait.
 func (p *Process) Release() {
 	p.CloseJob()
+	p.port.close()
 	windows.CloseHandle(p.handle)
 }

@@ -68,7 +68,7 @@ func (r *runner) both(p Probe) (got, control string) {
 	if p.Do == doHandle {
 		return r.handle(p)
 	}
-	got = r.inside(p, "", nil)
+	got = r.inside(p, insideJail, nil)
 	if p.Control != "" {
 		control = r.outside(p)
 	}
@@ -135,7 +135,7 @@ func (r *runner) inside(p Probe, argument string, extra []windows.Handle) string
 	}
 	defer process.Release()
 	defer process.Kill(1)
-	return r.answer(io, p.Do == doOutlive, process.CloseJob)
+	return r.answer(io, p.outlives(), process.CloseJob)
 }
 
 // outside makes the attempt by a process without a jail. Its standard input ends with this process, and
@@ -151,7 +151,7 @@ func (r *runner) outside(p Probe) string {
 		return err.Error()
 	}
 	defer process.Wait()
-	if p.Do == doOutlive {
+	if p.outlives() {
 		return r.answer(io, true, func() {
 			process.Kill()
 			io.in.Write([]byte(works + "\n"))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 
@@ -37,6 +38,14 @@ func attempt(do, argument string) string {
 		echo()
 	case doOutlive:
 		return outlive()
+	case doNested:
+		// In a jail with limits of the desktop Windows refuses such a job, and a server would go on.
+		if err := ownJob(); err != nil && argument != insideJail {
+			return "no job was made: " + err.Error()
+		}
+		return outlive()
+	case doMitigations:
+		return mitigations()
 	case doStart:
 		return outcome(start(doNothing, 0, make([]*os.File, 3)))
 	case doCommit:
@@ -89,6 +98,20 @@ func outlive() string {
 	return ""
 }
 
+// ownJob puts this process into a job of its own, which lets processes go.
+func ownJob() error {
+	job, err := windows.CreateJobObject(nil, nil) // its handle ends with this process
+	if err != nil {
+		return err
+	}
+	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_BREAKAWAY_OK | windows.JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK
+	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
+		return err
+	}
+	return windows.AssignProcessToJobObject(job, windows.CurrentProcess())
+}
+
 // echo answers each line until there are no more.
 func echo() {
 	fmt.Println(goesOn)
@@ -104,8 +127,8 @@ func privileges() string {
 		return err.Error()
 	}
 	defer own.Close()
-	privileges, groups, err := winjail.Faults(own)
-	switch all := append(privileges, groups...); {
+	all, err := winjail.Faults(own)
+	switch {
 	case err != nil:
 		return err.Error()
 	case all != nil:

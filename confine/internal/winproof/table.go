@@ -24,13 +24,15 @@ type Probe struct {
 
 // What attempts do, and their outcomes.
 const (
-	doNothing    = "start"        // nothing: that the process runs is the outcome
-	doOutlive    = "outlive"      // start a process that goes on
-	doStart      = "start two"    // start another process
-	doCommit     = "commit"       // commitMB of memory
-	doPrivileges = "privileges"   // those of the token, and its administrators
-	doHandle     = "use a handle" // of the launcher, which any process could inherit
-	doEcho       = "echo"         // of doOutlive's process
+	doNothing     = "start"        // nothing: that the process runs is the outcome
+	doOutlive     = "outlive"      // start a process that goes on
+	doStart       = "start two"    // start another process
+	doCommit      = "commit"       // commitMB of memory
+	doNested      = "nest"         // doOutlive, from a job of its own that lets processes go
+	doPrivileges  = "privileges"   // those of the token, its administrators and its integrity level
+	doMitigations = "mitigations"  // of the process
+	doHandle      = "use a handle" // of the launcher, which any process could inherit
+	doEcho        = "echo"         // of doOutlive's process
 
 	works   = "works"
 	refused = "refused"
@@ -38,6 +40,9 @@ const (
 	ended   = "ended"
 	goesOn  = "goes on"
 )
+
+// insideJail is the argument of an attempt in a jail.
+const insideJail = "in a jail"
 
 const commitMB, limitMB = 512, 256
 
@@ -50,8 +55,14 @@ func Table() []Probe {
 		{ID: "W4", Axis: policy.AxisProcess, What: "the server inherits no handle but its three files", Do: doHandle, Want: refused, Control: works},
 		{ID: "W5", Axis: policy.AxisLimits, What: "the number of processes is limited", Do: doStart, Want: refused, Control: works, In: winjail.Input{Processes: 1}},
 		{ID: "W6", Axis: policy.AxisLimits, What: "the memory is limited", Do: doCommit, Want: refused, Control: works, In: winjail.Input{MemoryMB: limitMB}},
+		{ID: "W7", Axis: policy.AxisLimits, What: "a server that may have one process starts no other", Do: doStart, Want: refused, Control: works, In: winjail.Input{NoChildren: true}},
+		{ID: "W8", Axis: policy.AxisProcess, What: "a job of the server's own lets no process leave the session", Do: doNested, Want: ended, Control: goesOn},
+		{ID: "W9", Axis: policy.AxisProcess, What: "the server loads no extensions, and no program or library from another machine", Do: doMitigations, Want: none},
 	}
 }
+
+// outlives reports whether the attempt starts a process that goes on, and ends before it.
+func (p Probe) outlives() bool { return p.Do == doOutlive || p.Do == doNested }
 
 // judge returns the row of a probe for its outcomes inside and outside of a jail.
 func (p Probe) judge(got, control string) selftest.Row {

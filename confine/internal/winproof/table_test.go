@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/selftest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,6 +25,24 @@ func TestJudge(t *testing.T) {
 	p.Control = ""
 	if row := p.judge(refused, ""); row.Verdict != selftest.Passed {
 		t.Errorf("without control: %+v", row)
+	}
+}
+
+// TestBrokenAttempt: an attempt that does not do what it should has one outcome in a jail and outside of
+// it, or one that says nothing. No probe takes either for a success.
+func TestBrokenAttempt(t *testing.T) {
+	outcomes := []string{"", "no answer", "an unknown attempt", "not started", works, refused, ended, goesOn, none}
+	for _, p := range Table() {
+		for _, outcome := range outcomes {
+			control := ""
+			if p.Control != "" {
+				control = outcome
+			}
+			looks := p.Control == "" && outcome == p.Want // at itself: broken, it must say something else
+			if row := p.judge(outcome, control); (row.Verdict == selftest.Passed) != looks {
+				t.Errorf("%s with %q everywhere: %s", p.ID, outcome, row.Verdict)
+			}
+		}
 	}
 }
 
@@ -62,7 +81,7 @@ func TestTable(t *testing.T) {
 		if seen[p.ID] || p.What == "" || p.Want == p.Control {
 			t.Errorf("%+v", p)
 		}
-		if limited := p.In.Processes > 0 || p.In.MemoryMB > 0; limited != (p.Axis == policy.AxisLimits) {
+		if limited := p.In != (winjail.Input{}); limited != (p.Axis == policy.AxisLimits) {
 			t.Errorf("%s: %+v", p.ID, p.In)
 		}
 		seen[p.ID] = true

@@ -73,6 +73,14 @@ func (f Finding) Unfixable(why string) Finding {
 // hosts: the session's proxy.
 func (c *Case) Mac() bool { return c.Evidence.System == "darwin" }
 
+// Windows reports whether the jail is that of Windows. It refuses no file, no host and no program.
+func (c *Case) Windows() bool { return c.Evidence.System == "windows" }
+
+// Restricts reports whether the jail can refuse what a rule of an axis grants.
+func (c *Case) Restricts(axis policy.Axis) bool {
+	return !c.Windows() || axis != policy.AxisFs && axis != policy.AxisNet && axis != policy.AxisIPC
+}
+
 // Show returns a path as the configuration writes it, sanitized and in quotes.
 func (c *Case) Show(path string) string { return c.Quote(c.Writer.Display(path)) }
 

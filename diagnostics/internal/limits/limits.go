@@ -48,6 +48,10 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	switch where, full := strings.CutPrefix(d.Operation, "space in "); {
 	case full:
 		f.Hint.Cause = show.Line(where) + " is full: it holds at most half of " + limit
+	case key == report.KeyMemory && c.Windows():
+		f.Hint.Cause = "the server's processes together asked for more than " + limit + ", and Windows gave them no more"
+	case key == report.KeyProcesses && c.Windows():
+		f.Hint.Cause = "the server reached the limit " + limit + ": Windows starts no further process"
 	case key == report.KeyMemory && d.PID > 0:
 		f.Hint.Cause = "the server's processes together used more than " + limit + ", so mcp-jail ended them all"
 		if d.Program != "" {
@@ -102,6 +106,9 @@ func kernelHolds(key string) bool { return key == report.KeyOpenFiles || key == 
 func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Evidence.Profile == nil {
 		return f, false
+	}
+	if c.Windows() {
+		return analyzeWindows(c, lines)
 	}
 	copies, names := copiesIn(c.Evidence.Profile)
 	for _, line := range lines {

@@ -26,7 +26,7 @@ func AwaitsCallback(c *facts.Case, lines []string, own int) (f facts.Finding, ok
 	ev := c.Evidence
 	waits := ev.Timeout > 0 || ev.Waiting
 	switch {
-	case ev.Profile == nil || ev.Start != nil || ev.Started, !waits && ev.Exit == nil && ev.Text == "":
+	case ev.Profile == nil || c.Windows() || ev.Start != nil || ev.Started, !waits && ev.Exit == nil && ev.Text == "":
 		return f, false
 	case waits: // its last lines may be about something else
 		own = len(lines)

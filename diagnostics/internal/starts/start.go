@@ -38,6 +38,13 @@ var macBuildFixes = map[syscall.Errno]string{
 	syscall.E2BIG:  "the arguments and variables of the server are too long together: give it fewer or shorter ones",
 }
 
+// windowsFixes are what helps against errors of Windows with which a program does not start.
+var windowsFixes = map[syscall.Errno]string{
+	5:   "see whether you may execute it, and whether a virus scanner or a rule of your organisation keeps it from starting",
+	193: "it is no program for this machine: write its interpreter before it, such as node or python",
+	740: "it asks for the rights of an administrator, which no server in a jail has: take one that does not",
+}
+
 func shortageFix(errno syscall.Errno, mac bool) string {
 	if mac {
 		return macBuildFixes[errno]
@@ -105,6 +112,9 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 	}
 	program = c.Canonical(program)
 	// From here on the step was exec, and its errno has a reason: the file, the policy or the loader.
+	if c.Windows() && c.Exists(program) != facts.Absent {
+		return facts.Finding{Note: "the program could not be started" + detail, Fix: windowsFixes[s.Errno]}
+	}
 	executable := c.RightsAt(program).Has(policy.Execute)
 	unlisted := c.Profile.Programs != nil && !names.IsListed(c, filepath.Base(program))
 	switch {

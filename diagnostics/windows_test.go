@@ -1,0 +1,102 @@
+package diagnostics
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// onWindows returns evidence from Windows, whose profiles have no entries.
+func onWindows(text string, limits policy.Limits) Evidence {
+	ev := evidence(text)
+	ev.System = "windows"
+	ev.Profile = fixture(func(p *policy.Profile) { p.Entries, p.Net, p.Limits = nil, nil, limits })
+	return ev
+}
+
+// TestWindowsLimits: a limit that the job reported is named with the line that raises it, and so is one of
+// which programs tell in the words of Windows.
+func TestWindowsLimits(t *testing.T) {
+	limits := policy.Limits{Processes: 4, MemoryMB: 100}
+	for name, c := range map[string]struct {
+		operation, target string
+		want, line        string
+	}{
+		"processes": {"processes", "processes = 4", "reached the limit processes = 4: Windows starts no further process", "processes = 8"},
+		"memory":    {"memory", "memory_mb = 100", "together asked for more than memory_mb = 100, and Windows gave them no more", "memory_mb = 200"},
+	} {
+		ev := onWindows("it failed", limits)
+		ev.Denials = []policy.Denial{{Axis: policy.AxisLimits, Operation: c.operation, Target: c.target, Count: 2}}
+		ev.Exit = &Exit{Code: 0xC0000005}
+		d := Diagnose(ev)
+		if d.Attribution != Certain || !strings.Contains(d.Text(), c.want) || strings.Join(d.Grant, "\n") != "[servers.github.limits]\n"+c.line || !strings.Contains(d.What, "0xC0000005") {
+			t.Errorf("%s: %s %q\n%s", name, d.Attribution, d.Grant, d.Text())
+		}
+	}
+	one := policy.Limits{Processes: 1, MemoryMB: 100}
+	for _, c := range []struct {
+		text   string
+		limits policy.Limits
+		line   string // "" for none
+	}{
+		{"OSError: [WinError 1816] Not enough quota is available to process this command", limits, "processes = 8"},
+		{"Error: spawn git UNKNOWN", limits, "processes = 8"},
+		{"unknown tool", limits, ""},
+		{"Error: spawn git EPERM", limits, ""},
+		{"Error: spawn git EPERM", one, "processes = 2"},
+		{"PermissionError: [WinError 5] Access is denied: CreateProcess", one, "processes = 2"},
+		{"fork/exec C:\\x.exe: The process creation has been blocked.", one, "processes = 2"},
+		{"EPERM: operation not permitted, open 'C:\\x'", one, ""},
+		{"runtime: VirtualAlloc of 9 bytes failed with errno=1455", limits, "memory_mb = 200"},
+		{"MemoryError", limits, "memory_mb = 200"},
+		{"MemoryError", policy.Limits{}, ""},
+		{"Resource temporarily unavailable: fork", limits, ""},
+	} {
+		d := Diagnose(onWindows(c.text, c.limits))
+		got := strings.TrimPrefix(strings.Join(d.Grant, "\n"), "[servers.github.limits]\n")
+		if got != c.line || c.line != "" && d.Attribution != Possible {
+			t.Errorf("%s, %+v: %s %q\n%s", c.text, c.limits, d.Attribution, got, d.Text())
+		}
+	}
+	for code, want := range map[int]Attribution{0xC0000017: Possible, 0xC0000005: None, 1: None} {
+		ev := onWindows("", limits)
+		ev.Stage, ev.Exit = StageCall, &Exit{Code: code}
+		if d := Diagnose(ev); d.Attribution != want || (len(d.Grant) > 0) != (want == Possible) {
+			t.Errorf("status %#x: %s %q\n%s", code, d.Attribution, d.Grant, d.Text())
+		}
+	}
+}
+
+// TestWindowsRefusesNoFile: on Windows the jail restricts no files, hosts or programs, so no text of a
+// server makes a refusal of them. On Linux each of these does.
+func TestWindowsRefusesNoFile(t *testing.T) {
+	for _, text := range []string{
+		"EACCES: permission denied, open '/home/u/notes/a.md'", "getaddrinfo ENOTFOUND api.example.com",
+		"EXDEV: cross-device link not permitted, rename '/a' -> '/b'", "fetch failed",
+	} {
+		ev := onWindows(text, policy.Limits{})
+		ev.Profile = fixture(nil)
+		if d := Diagnose(ev); d.Attribution != None || d.Cause != "" || len(d.Grant) > 0 {
+			t.Errorf("%s: %s %q\n%s", text, d.Attribution, d.Grant, d.Text())
+		}
+		ev.System = ""
+		if d := Diagnose(ev); d.Attribution == None {
+			t.Errorf("control on Linux: %s\n%s", text, d.Text())
+		}
+	}
+}
+
+// TestWindowsStart: a program that Windows does not start was not refused by a rule.
+func TestWindowsStart(t *testing.T) {
+	for errno, fix := range map[syscall.Errno]string{5: "virus scanner", 193: "interpreter", 740: "administrator", 2: ""} {
+		ev := onWindows("", policy.Limits{})
+		ev.Exists = func(string) bool { return true }
+		ev.Stage, ev.Start = StageExec, &Start{Step: "exec", Errno: errno, Detail: "/home/u/work/srv"}
+		d := Diagnose(ev)
+		if d.Attribution != None || !strings.Contains(d.Text(), "could not be started") || !strings.Contains(d.Fix, fix) || len(d.Grant) > 0 || strings.Contains(d.Text(), "chmod") {
+			t.Errorf("error %d: %s %q\n%s", errno, d.Attribution, d.Grant, d.Text())
+		}
+	}
+}
