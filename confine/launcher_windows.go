@@ -69,7 +69,7 @@ func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher)
 	p := &Process{plan: plan, done: make(chan struct{})}
 	var err error
 	p.started, err = winjail.Start(winjail.Command{
-		Program: o.Program, Argv: o.Argv, Env: o.Env, Dir: o.Dir, Stdio: [3]*os.File{stdio.In, stdio.Out, stdio.Err}, Tell: p.report,
+		Program: o.Program, Argv: o.Argv, Env: o.Env, Dir: o.Dir, Stdio: [3]*os.File{stdio.In, stdio.Out, stdio.Err}, Tell: func(r winjail.Report) { recordLimit(p, r) },
 	}, *in)
 	if err != nil {
 		jail.RemoveTree(in.Temp)

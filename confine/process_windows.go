@@ -74,8 +74,8 @@ func (p *Process) PID() int { return p.started.PID }
 // Signal ends the whole jail: Windows has no signals. A session closes the server's standard input first.
 func (p *Process) Signal(os.Signal) error { return p.Kill() }
 
-// report records a limit that the job's processes reached.
-func (p *Process) report(r winjail.Report) {
+// recordLimit records a limit that the job's processes reached.
+func recordLimit(p *Process, r winjail.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch in := p.plan.Windows; r {

@@ -45,6 +45,13 @@ var windowsFixes = map[syscall.Errno]string{
 	740: "it asks for the rights of an administrator, which no server in a jail has: take one that does not",
 }
 
+func windowsFix(c *facts.Case, errno syscall.Errno) string {
+	if !c.Windows() {
+		return ""
+	}
+	return windowsFixes[errno]
+}
+
 func shortageFix(errno syscall.Errno, mac bool) string {
 	if mac {
 		return macBuildFixes[errno]
@@ -107,14 +114,11 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 	if path, ok := c.Absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
 		program = path
 	}
-	if program == "" {
-		return facts.Finding{Note: "the program could not be started" + detail}
+	if program == "" || c.Windows() && c.Exists(program) != facts.Absent {
+		return facts.Finding{Note: "the program could not be started" + detail, Fix: windowsFix(c, s.Errno)}
 	}
 	program = c.Canonical(program)
 	// From here on the step was exec, and its errno has a reason: the file, the policy or the loader.
-	if c.Windows() && c.Exists(program) != facts.Absent {
-		return facts.Finding{Note: "the program could not be started" + detail, Fix: windowsFixes[s.Errno]}
-	}
 	executable := c.RightsAt(program).Has(policy.Execute)
 	unlisted := c.Profile.Programs != nil && !names.IsListed(c, filepath.Base(program))
 	switch {
