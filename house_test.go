@@ -227,7 +227,7 @@ var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
-var freeTrees = []string{"examples", "bench", "testdata", "conformance"}
+var freeTrees = []string{"internal/wine", "examples", "bench", "testdata", "conformance"}
 
 // longestFunction is how many lines a function of the product has at most. Those of longFunctions,
 // each a table or an automaton, may have more.

@@ -76,7 +76,8 @@ if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
 	MCPJAIL_READERS=$(packages testdata/readers readers)
 	MCPJAIL_NODE=$(packages testdata/node node)
-	export MCPJAIL_PRESETS MCPJAIL_READERS MCPJAIL_NODE
+	MCPJAIL_WINE=$(packages testdata/wine wine --force) # it is for Windows
+	export MCPJAIL_PRESETS MCPJAIL_READERS MCPJAIL_NODE MCPJAIL_WINE
 fi
 MCPJAIL_PRESETS_NATIVE=
 if [ "${MCPJAIL_ALL:-}" = long ]; then
@@ -211,7 +212,7 @@ parallel() {
 	case $1 in
 	lifecycle/internal/* | confine/egress/*) echo 4 ;;
 	cmd/mcp-jail) echo 3 ;;
-	conformance | confine/attacks | packages/install) echo 2 ;;
+	conformance | confine/attacks | packages/install | internal/wine) echo 2 ;;
 	*) echo 1 ;;
 	esac
 }
@@ -331,7 +332,7 @@ one_ended() {
 listed=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...) # a process substitution would lose its status
 mapfile -t all < <(sed "s|^$root/||; s|^$root\$|.|" <<<"$listed")
 order() {
-	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics) package
+	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/wine internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics) package
 	if [ -n "${MCPJAIL_ALL:-}" ]; then # clients' own programs come first in cmd/mcp-jail: conformance beside them is too much
 		first[2]=packages/install first[3]=conformance
 	fi
