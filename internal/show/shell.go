@@ -30,6 +30,10 @@ func quoteWord(s string) string {
 		word, _ := windowsWord(s)
 		return word
 	}
+	return unixWord(s)
+}
+
+func unixWord(s string) string {
 	if s != "" && strings.Trim(s, bare) == "" && s[0] != '=' && s[0] != '%' {
 		return s
 	}
@@ -80,6 +84,15 @@ func Spelled(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = Line(quoteWord(w))
+	}
+	return strings.Join(out, " ")
+}
+
+// InUnix is [Spelled] for a line that is typed into a shell of Linux, from whichever system it is shown on.
+func InUnix(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = Line(unixWord(w))
 	}
 	return strings.Join(out, " ")
 }

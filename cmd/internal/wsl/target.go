@@ -40,6 +40,9 @@ func (t Target) String() string {
 	return t.Name + ":" + t.Root
 }
 
+// Shell returns the command line of Windows that opens a shell in the distribution, in the user's home directory.
+func (t Target) Shell() string { return "wsl -d " + t.Name + " --cd ~" }
+
 // A WordError is about a word that means something else in Linux.
 type WordError struct{ Word, Why, Fix string }
 

@@ -209,13 +209,20 @@ func (i *installation) mayLook(dir string) bool {
 	return i.root == "" || strings.HasPrefix(dir, i.root)
 }
 
+// npmTarget returns npm's name of a system and a processor that Go names otherwise.
+func npmTarget(system, processor string) string {
+	if system == "windows" {
+		system = "win32"
+	}
+	if processor == "amd64" {
+		processor = "x64"
+	}
+	return system + "-" + processor
+}
+
 // behindLauncher returns the program that npm's launcher in JavaScript starts, or "".
 func behindLauncher(script string) string {
-	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
-	below := filepath.Join("@mcp-jail", runtime.GOOS+"-"+arch, "bin", programs.File(programs.Main))
+	below := filepath.Join("@mcp-jail", npmTarget(runtime.GOOS, runtime.GOARCH), "bin", programs.File(programs.Main))
 	for dir := filepath.Dir(script); ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(filepath.Join(dir, "node_modules", below)); err == nil {
 			return real

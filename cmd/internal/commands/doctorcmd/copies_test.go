@@ -110,3 +110,12 @@ func TestCopies(t *testing.T) {
 		})
 	}
 }
+
+// TestNPMTarget: the packages of packaging/npm are named as node names systems.
+func TestNPMTarget(t *testing.T) {
+	for _, c := range [][3]string{{"linux", "amd64", "linux-x64"}, {"darwin", "arm64", "darwin-arm64"}, {"windows", "amd64", "win32-x64"}} {
+		if got := npmTarget(c[0], c[1]); got != c[2] {
+			t.Errorf("%s %s: %s", c[0], c[1], got)
+		}
+	}
+}

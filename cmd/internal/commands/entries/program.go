@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -52,7 +53,7 @@ func FindProgram(host hostfs.Host) (Program, error) {
 }
 
 // CopyPath returns the path of the copy that clients start.
-func CopyPath(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.Main) }
+func CopyPath(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.File(programs.Main)) }
 
 // InLauncherCache reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx. These
 // launchers empty or replace such a directory.
@@ -97,7 +98,8 @@ func (p Program) Keep() error {
 	}
 	defer dir.Close()
 	for _, name := range []string{"mcp-jail-tls", programs.Companion, programs.Main} {
-		err := copyProgram(filepath.Join(p.cached, name), dir, name)
+		file := programs.File(name)
+		err := copyProgram(filepath.Join(p.cached, file), dir, file)
 		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name == "mcp-jail-tls") { // which is optional
 			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
 		}
@@ -139,7 +141,8 @@ func copyProgram(from string, dir *private.Dir, name string) error {
 		return err
 	}
 	there, err := dir.ReadFile(name, int64(len(content)))
-	if info, looked := dir.Lstat(name); err == nil && looked == nil && info.Mode() == 0o755 && bytes.Equal(there, content) {
+	executable := func(info fs.FileInfo) bool { return info.Mode() == 0o755 || runtime.GOOS == "windows" } // which has no modes
+	if info, looked := dir.Lstat(name); err == nil && looked == nil && executable(info) && bytes.Equal(there, content) {
 		return nil
 	}
 	return dir.Replace(name, content, private.How{Mode: 0o755, Sync: true})

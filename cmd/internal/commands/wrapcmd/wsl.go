@@ -138,8 +138,8 @@ func runsHere(s wrapping.ServerChange) bool {
 // linuxNotes returns a note about the servers that run in a Linux of WSL.
 func linuxNotes(servers []serverStatus) (notes []string) {
 	for _, s := range servers {
-		if s.Linux != "" {
-			notes = append(notes, show.Name(s.Name)+" runs in "+show.Name(s.Linux)+", a Linux of WSL: its records are there (`wsl -d "+show.Name(s.Linux)+" --exec mcp-jail why`)")
+		if target, err := wsl.ParseTarget(s.Linux); s.Linux != "" && err == nil {
+			notes = append(notes, show.Name(s.Name)+" runs in "+target.Name+", a Linux of WSL: its records are there. `"+target.Shell()+"` opens a shell there, in which you type mcp-jail why")
 		}
 	}
 	return notes
