@@ -57,15 +57,30 @@ func newNPMWorld(t *testing.T) *npmWorld {
 }
 
 // npmTargets are the systems and processors that npm has programs for.
-var npmTargets = []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"}
+var npmTargets = []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64", "win32-arm64"}
+
+// forWindows makes programs that have the names of those of Windows, and returns their directory.
+func forWindows(t *testing.T, base string) string {
+	t.Helper()
+	dir := ownDirectory(t, base+"/programs-windows")
+	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+		write(t, dir+"/"+name+".exe", "x")
+	}
+	return dir
+}
 
 // packed returns the packages as npm pack makes them.
 func packed(t *testing.T, base string) (all []registry.Package) {
 	t.Helper()
 	built := programs(t, base) // in all packages: npm must leave the other ones out
+	windows := forWindows(t, base)
 	stage := []string{"npm/stage.mjs", version, base + "/staged"}
 	for _, name := range npmTargets {
-		stage = append(stage, name+"="+built)
+		from := built
+		if strings.HasPrefix(name, "win32-") {
+			from = windows
+		}
+		stage = append(stage, name+"="+from)
 	}
 	run(t, exec.Command("node", stage...))
 	for _, name := range append([]string{"mcp-jail"}, npmTargets...) {
@@ -274,8 +289,9 @@ func TestNPMRefusals(t *testing.T) {
 	}
 	const launcher = "./npm/mcp-jail/bin/mcp-jail.js"
 	for _, c := range []struct{ platform, processor, says string }{
-		{"freebsd", "arm64", "mcp-jail: it does not run on freebsd: its jails are made by the kernels of Linux and macOS.\n  Run your MCP client in Linux: "},
-		{"win32", "x64", "WSL 2 on Windows"},
+		{"freebsd", "arm64", "mcp-jail: it does not run on freebsd, only on Linux, macOS and Windows.\n  Run your MCP client in Linux: "},
+		{"win32", "x64", "mcp-jail: its package @mcp-jail/win32-x64 is missing: optional dependencies were left out"},
+		{"win32", "ia32", "there is no package for the processor ia32"},
 		{"darwin", "arm64", "mcp-jail: its package @mcp-jail/darwin-arm64 is missing: optional dependencies were left out"},
 		{"linux", "riscv64", "mcp-jail: there is no package for the processor riscv64, only for x64 and arm64.\n  Build it with Go: "},
 		{"linux", "x64", "mcp-jail: its package @mcp-jail/linux-x64 is missing: optional dependencies were left out"},
@@ -287,5 +303,48 @@ func TestNPMRefusals(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), c.says) {
 			t.Errorf("%s %s: %s, it says: %s", c.platform, c.processor, cmd.ProcessState, out)
 		}
+	}
+}
+
+// TestNPMWindows: on Windows the launcher starts mcp-jail.exe of its package, with every word and the streams
+// as they are, and waits for its end. A console sends its events to the program itself. A script is in the
+// place of the program, and node is told that this is Windows.
+func TestNPMWindows(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		testkit.Skip(t, "npm", "%v", err)
+	}
+	modules := directory(t) + "/node_modules"
+	for _, dir := range []string{"/mcp-jail/bin", "/@mcp-jail/win32-x64/bin"} {
+		testkit.Must(t, os.MkdirAll(modules+dir, 0o755))
+	}
+	launcher, program := modules+"/mcp-jail/bin/mcp-jail.js", modules+"/@mcp-jail/win32-x64/bin/mcp-jail.exe"
+	write(t, launcher, testkit.ReadFile(t, "npm/mcp-jail/bin/mcp-jail.js"))
+	write(t, modules+"/@mcp-jail/win32-x64/package.json", `{"name": "@mcp-jail/win32-x64"}`)
+	write(t, program, "#!/bin/sh\nprintf '<%s>' \"$@\"; echo; read -r line; echo \"$line\"; exit 7\n")
+	testkit.Must(t, os.Chmod(program, 0o755))
+	words := []string{"run", "a b", "%PATH%", "x&calc", `q"r\`, "", "$HOME"}
+	script := fmt.Sprintf(`for (const [k, v] of [["platform", "win32"], ["arch", "x64"]]) Object.defineProperty(process, k, { value: v });
+		require(%q);
+		process.on("SIGINT", () => console.log("interrupted"));`, launcher)
+	cmd := exec.Command("node", append([]string{"-e", script, "--", launcher}, words...)...)
+	in, err := cmd.StdinPipe()
+	testkit.Must(t, err)
+	out, err := cmd.StdoutPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
+	lines := bufio.NewReader(out)
+	if got, err := lines.ReadString('\n'); got != "<"+strings.Join(words, "><")+">\n" {
+		t.Errorf("the words are %q, %v", got, err)
+	}
+	testkit.Must(t, cmd.Process.Signal(syscall.SIGINT))
+	if got, err := lines.ReadString('\n'); got != "interrupted\n" {
+		t.Errorf("after the interrupt: %q, %v", got, err)
+	}
+	io.WriteString(in, "typed\n")
+	if got, _ := io.ReadAll(lines); string(got) != "typed\n" {
+		t.Errorf("it says %q", got)
+	}
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("it ends with %s", cmd.ProcessState)
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// archives are the systems and processors, as Go names them, of the archives that other ways of
-// installation take their programs from.
+// archives are the systems and processors, as Go names them, of the archives that Homebrew takes its
+// programs from.
 var archives = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"}
 
 // TestFormula renders the formula of a release. Each archive must come with its own checksum, and
@@ -47,14 +49,71 @@ func TestFormula(t *testing.T) {
 	run(t, exec.Command("ruby", "-c", dir+"/mcp-jail.rb"))
 }
 
+// TestWinget renders the manifest of a release for winget. Each archive must come with its own checksum,
+// and with the directory that it has inside.
+func TestWinget(t *testing.T) {
+	dir := directory(t)
+	sums := fmt.Sprintf("%064x  mcp-jail_%s_windows_amd64.zip\n%064x  mcp-jail_%s_windows_arm64.zip\n%064x  mcp-jail_%s_linux_amd64.tar.gz\n", 0xa1, version, 0xa2, version, 0xa3, version)
+	write(t, dir+"/checksums.txt", sums)
+	run(t, exec.Command("bash", "winget.sh", version, dir+"/checksums.txt", dir+"/out"))
+	type file struct{ RelativeFilePath, PortableCommandAlias string }
+	type manifest struct {
+		PackageIdentifier, PackageVersion, ManifestType, ManifestVersion                            string
+		DefaultLocale, PackageLocale, Publisher, PackageName, License, LicenseUrl, ShortDescription string
+		InstallerType, NestedInstallerType                                                          string
+		Commands                                                                                    []string
+		Installers                                                                                  []struct {
+			Architecture, InstallerUrl, InstallerSha256 string
+			NestedInstallerFiles                        []file
+		}
+	}
+	read := func(name, kind string) (m manifest) {
+		text := testkit.ReadFile(t, dir+"/out/mcp-jail.mcp-jail"+name+".yaml")
+		keys := map[string]any{}
+		testkit.Must(t, yaml.Unmarshal([]byte(text), &keys))
+		named, err := json.Marshal(keys)
+		testkit.Must(t, err)
+		testkit.Must(t, json.Unmarshal(named, &m))
+		if m.PackageIdentifier != "mcp-jail.mcp-jail" || m.PackageVersion != version || m.ManifestType != kind || m.ManifestVersion != "1.6.0" {
+			t.Errorf("%q is %+v", name, m)
+		}
+		return m
+	}
+	if m, l := read("", "version"), read(".locale.en-US", "defaultLocale"); m.DefaultLocale != l.PackageLocale || l.Publisher == "" || l.PackageName != "mcp-jail" || l.License != "Apache-2.0" || l.ShortDescription == "" || len(l.ShortDescription) > 256 {
+		t.Errorf("%+v\n%+v", m, l)
+	}
+	m := read(".installer", "installer")
+	if m.InstallerType != "zip" || m.NestedInstallerType != "portable" || len(m.Installers) != 2 {
+		t.Fatalf("%+v", m)
+	}
+	for i, of := range [][3]string{{"x64", "amd64", fmt.Sprintf("%064X", 0xa1)}, {"arm64", "arm64", fmt.Sprintf("%064X", 0xa2)}} {
+		got, top := m.Installers[i], "mcp-jail_"+version+"_windows_"+of[1]
+		if got.Architecture != of[0] || got.InstallerUrl != "https://github.com/mcp-jail/mcp-jail/releases/download/v"+version+"/"+top+".zip" || got.InstallerSha256 != of[2] {
+			t.Errorf("%+v", got)
+		}
+		if want := []file{{top + `\mcp-jail.exe`, "mcp-jail"}, {top + `\mcp-jail-cli.exe`, "mcp-jail-cli"}}; !slices.Equal(got.NestedInstallerFiles, want) || !slices.Equal(m.Commands, []string{"mcp-jail", "mcp-jail-cli"}) {
+			t.Errorf("%+v, %q", got.NestedInstallerFiles, m.Commands)
+		}
+		write(t, dir+"/fewer.txt", strings.Replace(sums, "windows_"+of[1], "other", 1))
+		if out, err := exec.Command("bash", "winget.sh", version, dir+"/fewer.txt", dir+"/none").CombinedOutput(); err == nil || !strings.Contains(string(out), "no archive for windows_"+of[1]) {
+			t.Errorf("without the archive for %s: %v\n%s", of[1], err, out)
+		}
+	}
+}
+
 // TestComplete has an archive that is whole, and the same without each of its parts.
 func TestComplete(t *testing.T) {
+	t.Run("unix", func(t *testing.T) { testComplete(t, "") })
+	t.Run("windows", func(t *testing.T) { testComplete(t, ".exe") })
+}
+
+func testComplete(t *testing.T, ending string) {
 	dir := directory(t)
 	text := testkit.ReadFile(t, "complete.sh")
 	_, list, _ := strings.Cut(text, "for name in ")
 	list, _, _ = strings.Cut(list, "; do")
-	parts := strings.Fields(strings.ReplaceAll(list, "\\\n", " "))
-	if !slices.Contains(parts, "mcp-jail-tls") || len(parts) < 10 {
+	parts := strings.Fields(strings.NewReplacer("\\\n", " ", `"`, "", "$ending", ending).Replace(list))
+	if !slices.Contains(parts, "mcp-jail-tls"+ending) || len(parts) < 10 {
 		t.Fatalf("the parts are %q", parts)
 	}
 	for _, name := range parts {
@@ -62,16 +121,19 @@ func TestComplete(t *testing.T) {
 		write(t, filepath.Join(dir, name), "x")
 	}
 	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-		testkit.Must(t, os.Chmod(filepath.Join(dir, name), 0o755))
+		testkit.Must(t, os.Chmod(filepath.Join(dir, name+ending), 0o755))
 	}
-	run(t, exec.Command("bash", "complete.sh", dir))
+	run(t, exec.Command("bash", "complete.sh", dir, ending))
 	for _, name := range parts {
 		file := filepath.Join(dir, name)
 		testkit.Must(t, os.Rename(file, dir+"/away"))
-		if out, err := exec.Command("bash", "complete.sh", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), " "+name+"\n") {
+		if out, err := exec.Command("bash", "complete.sh", dir, ending).CombinedOutput(); err == nil || !strings.Contains(string(out), " "+name+"\n") {
 			t.Errorf("without %s: %v\n%s", name, err, out)
 		}
 		testkit.Must(t, os.Rename(dir+"/away", file))
+	}
+	if ending != "" {
+		return // Windows has no mode that says what a program is
 	}
 	testkit.Must(t, os.Chmod(dir+"/mcp-jail-tls", 0o644))
 	if out, err := exec.Command("bash", "complete.sh", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "mcp-jail-tls(executable)") {
@@ -90,7 +152,11 @@ func TestNPMStage(t *testing.T) {
 	}
 	args := []string{"npm/stage.mjs", version, dir + "/staged"}
 	for _, name := range npmTargets {
-		args = append(args, name+"="+dir+"/programs")
+		from := dir + "/programs"
+		if strings.HasPrefix(name, "win32-") {
+			from = forWindows(t, dir)
+		}
+		args = append(args, name+"="+from)
 	}
 	run(t, exec.Command("node", args...))
 	var all struct{ OptionalDependencies map[string]string }
@@ -103,6 +169,13 @@ func TestNPMStage(t *testing.T) {
 		testkit.Must(t, json.Unmarshal([]byte(testkit.ReadFile(t, dir+"/staged/"+name+"/package.json")), &about))
 		if len(about.OS) != 1 || len(about.CPU) != 1 || about.OS[0]+"-"+about.CPU[0] != name || all.OptionalDependencies["@mcp-jail/"+name] != version {
 			t.Errorf("%s is for %+v", name, about)
+		}
+		program := "mcp-jail"
+		if strings.HasPrefix(name, "win32-") {
+			program += ".exe"
+		}
+		if _, err := os.Stat(dir + "/staged/" + name + "/bin/" + program); err != nil {
+			t.Error(err)
 		}
 	}
 	for _, wrong := range []string{"x64=" + dir, "windows-x64=" + dir, "linux-x64"} {
@@ -139,5 +212,68 @@ func TestReleaseUnsigned(t *testing.T) {
 	}
 	if said := release(nil, "--snapshot", "--skip=sign,docker"); !strings.Contains(said, "neither signed nor notarised") || !strings.Contains(said, "built") {
 		t.Errorf("a snapshot: %s", said)
+	}
+}
+
+// TestReleasePacks runs release.sh after a goreleaser that is a script, which makes small archives of each
+// system. The packages of npm must have the programs of their own systems, and the manifests their checksums.
+func TestReleasePacks(t *testing.T) {
+	testkit.NeedsAll(t)
+	if _, err := exec.LookPath("npm"); err != nil {
+		testkit.Skip(t, "npm", "%v", err)
+	}
+	dir := directory(t)
+	run(t, exec.Command("cp", "-r", ".", ownDirectory(t, dir+"/packaging")))
+	run(t, exec.Command("cp", "../LICENSE", "../THIRD_PARTY_LICENSES", "../README.md", dir))
+	write(t, ownDirectory(t, dir+"/bin")+"/goreleaser", `#!/usr/bin/env python3
+import hashlib, json, os, tarfile, zipfile
+os.makedirs("dist")
+json.dump({"version": "1.2.3"}, open("dist/metadata.json", "w"))
+sums = open("dist/checksums.txt", "w")
+for target in ["linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"]:
+    top = "mcp-jail_1.2.3_" + target
+    windows = target.startswith("windows")
+    files = [n + (".exe" if windows else "") for n in ["mcp-jail", "mcp-jail-cli", "mcp-jail-tls"]]
+    for n in files + ["LICENSE", "THIRD_PARTY_LICENSES", "README.md", "packaging/man/mcp-jail.1", "packaging/man/mcp-jail-wrap.1", "packaging/completions/mcp-jail.bash", "packaging/completions/_mcp-jail", "packaging/completions/mcp-jail.fish"]:
+        os.makedirs(os.path.dirname("made/" + top + "/" + n), exist_ok=True)
+        with open("made/" + top + "/" + n, "w") as f: f.write(target)
+        os.chmod("made/" + top + "/" + n, 0o755)
+    archive = "dist/" + top + (".zip" if windows else ".tar.gz")
+    if windows:
+        with zipfile.ZipFile(archive, "w") as z:
+            for base, _, names in os.walk("made/" + top):
+                for n in names: z.write(base + "/" + n, (base + "/" + n)[5:])
+    else:
+        with tarfile.open(archive, "w:gz") as z: z.add("made/" + top, top)
+    print(hashlib.sha256(open(archive, "rb").read()).hexdigest(), "", os.path.basename(archive), file=sums)
+`)
+	testkit.Must(t, os.Chmod(dir+"/bin/goreleaser", 0o755))
+	cmd := exec.Command("bash", dir+"/packaging/release.sh", "--snapshot")
+	cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "npm_config_update_notifier=false", "npm_config_cache="+dir+"/npm-cache")
+	run(t, cmd)
+	for npm, goes := range map[string]string{"linux-x64": "linux_amd64", "linux-arm64": "linux_arm64", "darwin-x64": "darwin_amd64", "darwin-arm64": "darwin_arm64", "win32-x64": "windows_amd64", "win32-arm64": "windows_arm64"} {
+		ending := ""
+		if strings.HasPrefix(npm, "win32") {
+			ending = ".exe"
+		}
+		for _, program := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+			if got := run(t, exec.Command("tar", "-xOzf", dir+"/dist/npm/mcp-jail-"+npm+"-1.2.3.tgz", "package/bin/"+program+ending)); got != goes {
+				t.Errorf("%s has the %s of %s", npm, program, got)
+			}
+		}
+	}
+	installer := testkit.ReadFile(t, dir+"/dist/winget/mcp-jail.mcp-jail.installer.yaml")
+	for _, name := range []string{"amd64", "arm64"} {
+		sum := strings.Fields(run(t, exec.Command("sha256sum", dir+"/dist/mcp-jail_1.2.3_windows_"+name+".zip")))[0]
+		if !strings.Contains(installer, "windows_"+name+".zip\n  InstallerSha256: "+strings.ToUpper(sum)+"\n") {
+			t.Errorf("winget has not the checksum %s of %s in\n%s", sum, name, installer)
+		}
+	}
+	workflow := testkit.ReadFile(t, "../.github/workflows/release.yml")
+	for _, name := range npmTargets {
+		system, _, _ := strings.Cut(name, "-")
+		if !strings.Contains(workflow, "dist/npm/mcp-jail-"+system+"-*.tgz ") {
+			t.Errorf("release.yml does not publish %s", name)
+		}
 	}
 }

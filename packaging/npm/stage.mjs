@@ -13,7 +13,7 @@ if (!out || platforms.length === 0) {
   console.error("usage: node stage.mjs VERSION OUT SYSTEM-PROCESSOR=PROGRAMS...");
   process.exit(2);
 }
-const systems = { linux: "Linux", darwin: "macOS" };
+const systems = { linux: "Linux", darwin: "macOS", win32: "Windows" };
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..", "..");
 const launcher = JSON.parse(readFileSync(join(here, "mcp-jail", "package.json"), "utf8"));
@@ -48,7 +48,8 @@ for (const platform of platforms) {
     preferUnplugged: true,
   });
   mkdirSync(join(dir, "bin"), { recursive: true });
-  for (const program of ["mcp-jail", "mcp-jail-cli", "mcp-jail-tls"]) {
+  for (const name of ["mcp-jail", "mcp-jail-cli", "mcp-jail-tls"]) {
+    const program = system === "win32" ? `${name}.exe` : name;
     cpSync(join(programs, program), join(dir, "bin", program));
     chmodSync(join(dir, "bin", program), 0o755);
   }

@@ -7,8 +7,9 @@
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 const { dirname, join } = require("node:path");
+const { isatty } = require("node:tty");
 
-const systems = ["linux", "darwin"];
+const systems = ["linux", "darwin", "win32"];
 const processors = ["x64", "arm64"];
 const name = `@mcp-jail/${process.platform}-${process.arch}`;
 
@@ -23,8 +24,8 @@ function fail(...lines) {
 function find() {
   if (!systems.includes(process.platform)) {
     fail(
-      `it does not run on ${process.platform}: its jails are made by the kernels of Linux and macOS.`,
-      "Run your MCP client in Linux: in WSL 2 on Windows, in a virtual machine or a container elsewhere.",
+      `it does not run on ${process.platform}, only on Linux, macOS and Windows.`,
+      "Run your MCP client in Linux: in a virtual machine or a container.",
     );
   }
   if (!processors.includes(process.arch)) {
@@ -34,7 +35,7 @@ function find() {
     );
   }
   try {
-    return join(dirname(require.resolve(`${name}/package.json`)), "bin", "mcp-jail");
+    return join(dirname(require.resolve(`${name}/package.json`)), "bin", process.platform === "win32" ? "mcp-jail.exe" : "mcp-jail");
   } catch {
     return fail(
       `its package ${name} is missing: optional dependencies were left out, or node_modules comes from another system.`,
@@ -44,17 +45,21 @@ function find() {
 }
 
 const program = find();
-const child = spawn(program, process.argv.slice(2), { argv0: "mcp-jail", stdio: "inherit" });
+let child;
 
-// A terminal sends these two to every process in the foreground, so the program has them already.
+// A terminal sends these two to every process in the foreground, so the program has them already. A console
+// of Windows does so with all of its events, and there child.kill would end the program at once.
 const fromTerminal = ["SIGINT", "SIGQUIT"];
-const inTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
-for (const signal of ["SIGTERM", "SIGHUP", ...fromTerminal]) {
+const inTerminal = [0, 1, 2].some((fd) => isatty(fd)); // process.stdin would open what the program reads
+const onWindows = process.platform === "win32";
+for (const signal of onWindows ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGHUP", ...fromTerminal]) {
   process.on(signal, () => {
-    if (!inTerminal || !fromTerminal.includes(signal)) child.kill(signal);
+    if (!onWindows && (!inTerminal || !fromTerminal.includes(signal))) child.kill(signal);
   });
 }
 
+// There is no shell between, so no word becomes a command.
+child = spawn(program, process.argv.slice(2), { argv0: "mcp-jail", stdio: "inherit", windowsHide: true });
 child.on("error", (error) => fail(`${program} cannot be executed: ${error.message}`));
 child.on("exit", (status, signal) => {
   if (signal === null) process.exit(status);
