@@ -53,7 +53,9 @@ func FindProgram(host hostfs.Host) (Program, error) {
 }
 
 // CopyPath returns the path of the copy that clients start.
-func CopyPath(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.File(programs.Main)) }
+func CopyPath(host hostfs.Host) string {
+	return filepath.Join(host.DataDir, "bin", programs.File(programs.Main))
+}
 
 // InLauncherCache reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx. These
 // launchers empty or replace such a directory.
