@@ -87,10 +87,11 @@ var mayImport = map[string][]string{
 	"internal/wrapper":          {}, // the same
 	"internal/launcher":         {}, // the same
 
-	"internal/toml":    {"github.com/pelletier/go-toml/v2/unstable"}, // the same
-	"internal/testkit": {"golang.org/x/sys/unix"},                    // for tests: no other line has it
-	"internal/lazy":    {},
-	"internal/private": {module + "policy/hostfs", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+	"internal/toml":     {"github.com/pelletier/go-toml/v2/unstable"}, // the same
+	"internal/testkit":  {"golang.org/x/sys/unix"},                    // for tests: no other line has it
+	"internal/lazy":     {},
+	"internal/resident": {"golang.org/x/sys/unix"},
+	"internal/private":  {module + "policy/hostfs", "golang.org/x/sys/unix", "golang.org/x/sys/windows"},
 
 	"internal/homelinks": {module + "internal/private", module + "policy", module + "policy/hostfs"},
 
@@ -131,7 +132,7 @@ var mayImport = map[string][]string{
 	"presets/learned":  {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
-	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/show", module + "lifecycle", "github.com/rs/zerolog"},
+	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},
 	"cmd/internal/programs":  {"golang.org/x/sys/windows"}, // how the two above find each other
 	"cmd/internal/terminal":  {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix", "golang.org/x/term"},
@@ -211,7 +212,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", module + "policy/statement", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "internal/private", module + "internal/resident", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", module + "policy/statement", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{

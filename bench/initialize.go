@@ -22,8 +22,8 @@ func measureInitialize(ctx context.Context, s *site) ([]row, error) {
 		argv         []string
 		note         string
 	}{
-		{name: "`initialize`, a server in Go", argv: []string{s.echo}},
-		{name: "`initialize`, server-filesystem (node)", budget: "≤ +6 ms, towards +4", argv: []string{s.node, s.files, s.workspace}, note: s.noNode},
+		{name: "`initialize`, a server in Go", budget: "≤ bwrap + 2 ms", argv: []string{s.echo}},
+		{name: "`initialize`, server-filesystem (node)", budget: "≤ bwrap + 2 ms", argv: []string{s.node, s.files, s.workspace}, note: s.noNode},
 	} {
 		if m.note != "" {
 			rows = append(rows, row{Measure: m.name, Budget: m.budget, Note: m.note})

@@ -17,7 +17,7 @@
 //   - Packages: mcp-jail install of ten packages, beside ten installations in a row.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
-//     while server-filesystem idles.
+//     while server-filesystem idles after one call; and of twenty such sessions together.
 //   - A process for each call (stateful = false): a call with a cold start, against the
 //     start, handshake and call of the same program bare; a call of a warm worker,
 //     against a call in a stateful session in the jail; eight calls at once; a thousand

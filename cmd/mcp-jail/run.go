@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/resident"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
@@ -20,10 +21,15 @@ import (
 // that: see mcpproxy.Memory.
 const softMemory = 64 << 20
 
+func boundMemory() (stop func()) {
+	debug.SetMemoryLimit(softMemory)
+	return resident.Shrink()
+}
+
 // run serves one client session. Its arguments begin with "run". The result says how this process
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
-	debug.SetMemoryLimit(softMemory)
+	defer boundMemory()()
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()

@@ -43,6 +43,7 @@ import (
 	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/resident"
 	"golang.org/x/sys/unix"
 )
 
@@ -77,6 +78,7 @@ func (s *Process) run(steps []jail.Step) {
 func IsSupervisor() bool { return len(os.Args) >= 2 && os.Args[0] == spec.SupervisorName }
 
 func newProcess() *Process {
+	resident.Shrink()
 	unix.CloseOnExec(spec.SpecFD)
 	unix.CloseOnExec(spec.EventsFD)
 	s := &Process{

@@ -1,0 +1,49 @@
+package resident
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+var written = bytes.Repeat([]byte{1}, 1<<16) // in the data that the program can write
+
+// TestUnmap maps all of this program, has it unmapped, and looks at how much is mapped then. The
+// program continues, and what it has written is there.
+func TestUnmap(t *testing.T) {
+	written[len(written)-1] = 2
+	for _, segment := range readOnly() {
+		if err := unix.Madvise(segment, unix.MADV_POPULATE_READ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := mappedFile(t)
+	if before < 2000 {
+		t.Fatalf("%d kB of the program are mapped: less than it has", before)
+	}
+	unmap()
+	if after := mappedFile(t); after > before/2 {
+		t.Errorf("%d kB of the program's file are mapped, and were %d before", after, before)
+	}
+	if written[0] != 1 || written[len(written)-1] != 2 {
+		t.Error("data of the program is lost")
+	}
+}
+
+// mappedFile returns how much of files this process has mapped, in kB.
+func mappedFile(t *testing.T) int {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nRssFile:")
+	n, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
