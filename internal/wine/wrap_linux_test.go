@@ -1,0 +1,121 @@
+package wine
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestWrap: the files of clients where Windows has them. wrap changes the line of a server and no
+// other byte, with the ends of lines and the mark at the beginning as they were. A client that does
+// what the file then says has a session. unwrap gives each file its bytes again.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const mark = "\ufeff"
+	entry := `"one": {` + "\r\n\t\t\t" + `"command": ` + quoted(h.program("server.exe")) + `, "args": ["a b\\", "q\"r", "ä"], "env": {"GIVEN": "x y"}` + "\r\n\t\t}"
+	files := map[string]struct{ path, content string }{
+		"claude-desktop": {`AppData\Roaming\Claude\claude_desktop_config.json`, mark + "{\r\n\t\"mcpServers\": {\r\n\t\t" + entry + "\r\n\t},\r\n\t\"other\":  [1,2 ]\r\n}\r\n"},
+		"vscode":         {`AppData\Roaming\Code\User\mcp.json`, "{\r\n\t// a comment\r\n\t\"servers\": {\r\n\t\t" + entry + ",\r\n\t},\r\n}"},
+		"zed":            {`AppData\Roaming\Zed\settings.json`, "{\r\n\t\"context_servers\": {\r\n\t\t" + entry + "\r\n\t}\n}\r\n\r\n"},
+		"cursor":         {`.cursor\mcp.json`, mark + strings.ReplaceAll("{\r\n\t\"mcpServers\": {\r\n\t\t"+entry+"\r\n\t}\r\n}\r\n", "\r\n", "\n")},
+	}
+	for name, file := range files {
+		h.write(t, h.home+`\`+file.path, file.content)
+		files[name] = file
+	}
+	read := func(path string) string {
+		content, err := os.ReadFile(h.linuxPath(h.home + `\` + path))
+		testkit.Must(t, err)
+		return string(content)
+	}
+	if r := h.jail(t, command{args: []string{"wrap", "--yes", "--no-install", "--accept-gaps", "windows,process,limits"}}); r.status != 0 {
+		t.Fatal(r)
+	}
+	for name, file := range files {
+		wrapped := read(file.path)
+		begin, end := commonEnds(file.content, wrapped)
+		if changed := file.content[begin : len(file.content)-end]; wrapped == file.content || strings.ContainsAny(changed, "\r\n") || strings.Contains(changed, "GIVEN") {
+			t.Errorf("%s: wrap has changed %q, and the file is %q", name, changed, wrapped)
+		}
+	}
+	h.startsAsEntered(t, read(files["claude-desktop"].path))
+	if r := h.jail(t, command{args: []string{"status"}}); r.status != 0 || !strings.Contains(r.out, "4 servers: 4 jailed, 0 not") {
+		t.Error(r)
+	}
+	if r := h.jail(t, command{args: []string{"unwrap", "--yes"}}); r.status != 0 {
+		t.Error(r)
+	}
+	for name, file := range files {
+		if got := read(file.path); got != file.content {
+			t.Errorf("%s: after unwrap the file is\n%q, want\n%q", name, got, file.content)
+		}
+	}
+}
+
+// startsAsEntered starts the server of a file as its client does, and compares what reaches it.
+func (h *host) startsAsEntered(t *testing.T, file string) {
+	t.Helper()
+	var client struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+			Env     map[string]string
+		} `json:"mcpServers"`
+	}
+	testkit.Must(t, json.Unmarshal(bytes.TrimPrefix([]byte(file), []byte("\ufeff")), &client))
+	one := client.Servers["one"]
+	if one.Command != h.program("mcp-jail.exe") {
+		t.Fatalf("the entry starts %q", one.Command)
+	}
+	s := h.talk(t, h.prepare(append([]string{one.Command}, one.Args...), command{env: one.Env}))
+	if args := s.tool(t, "args", "{}"); args != `["a b\\","q\"r","ä"]` {
+		t.Errorf("the server has the arguments %s", args)
+	}
+	if variables := strings.Split(s.tool(t, "env", "{}"), "\n"); !slices.Contains(variables, "GIVEN=x y") {
+		t.Errorf("the server has the variables %q", variables)
+	}
+	s.close(t)
+}
+
+// write writes a file below the user's directory in C:.
+func (h *host) write(t *testing.T, path, content string) {
+	t.Helper()
+	file := h.linuxPath(path)
+	var missing []string
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		missing = append([]string{dir}, missing...)
+	}
+	for _, dir := range missing {
+		testkit.Must(t, h.mkdir(dir))
+	}
+	testkit.Must(t, os.WriteFile(file, []byte(content), 0o644))
+	if h.user != nil {
+		testkit.Must(t, os.Chown(file, int(h.user.Uid), int(h.user.Gid)))
+	}
+}
+
+// commonEnds returns how many bytes two texts have in common at their beginning, and at their end.
+func commonEnds(a, b string) (begin, end int) {
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin, end
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
