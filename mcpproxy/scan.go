@@ -78,6 +78,8 @@ type Scanner struct {
 
 	bomBytes int // bytes of a byte order mark seen at the start
 
+	marked marked
+
 	partialRune [4]byte // an incomplete character at the end of the last part
 	partialLen  int
 
@@ -124,6 +126,7 @@ func (s *Scanner) feed(b []byte, ascii int) {
 	}
 	mark := 0   // where the captured token starts in b
 	quote := -1 // see skipText
+	s.marked.from, s.marked.to = 0, 0
 	st := s.state
 	i := 0
 loop:
@@ -131,9 +134,15 @@ loop:
 		c := b[i]
 		switch st {
 		case sString:
-			long := false
-			if i, long = s.skipWords(b, i, ascii); long {
-				i, quote = s.skipText(b, i, quote, ascii)
+			found := false
+			if hasBlocks {
+				i, found = s.skipMarked(b, i)
+			}
+			if !found {
+				long := false
+				if i, long = s.skipWords(b, i, ascii); long {
+					i, quote = s.skipText(b, i, quote, ascii)
+				}
 			}
 			if i >= len(b) {
 				break loop
