@@ -10,22 +10,25 @@ import (
 // escapes and characters beyond ASCII before it, and compares with encoding/json.
 func TestLongStrings(t *testing.T) {
 	const most = 4 * nearBytes
+	var c comparison
 	for _, before := range []string{"a", `a\n`, "é", `\"`, strings.Repeat("b", 2*nearBytes) + `\\`, strings.Repeat("b", nearBytes-1) + `\"`} {
 		for _, here := range []string{"", `"`, `\`, `\\`, `\"`, `\n`, `\x`, `\u00e9`, `\u00eg`, "\x00", "\x1f", "\x7f", "\x80", "é", "\xe9", `","b":"`, `\"\"\"\"\"\"\"\"\"`} {
 			for n := range most {
 				text := strings.Repeat(before, n/len(before)) + strings.Repeat("c", n%len(before)) + here
 				for _, after := range []string{"", "d", strings.Repeat("d", most), strings.Repeat("d", most) + `\t`} {
-					compareWithJSON(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
+					c.compare(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
 				}
 			}
 		}
 	}
 }
 
-func compareWithJSON(t *testing.T, line string) {
+// comparison compares scans with encoding/json.
+type comparison struct{ whole, parts Scanner }
+
+func (c *comparison) compare(t *testing.T, line string) {
 	t.Helper()
-	var s, parts Scanner
-	messages, flaws := s.Scan([]byte(line))
+	messages, flaws := c.whole.Scan([]byte(line))
 	var want struct {
 		ID     json.RawMessage
 		Method string
@@ -36,9 +39,10 @@ func compareWithJSON(t *testing.T, line string) {
 		t.Fatalf("%q: id %q, method %q", line, messages[0].ID, messages[0].Method)
 	}
 	half := len(line) / 2
-	parts.Feed([]byte(line[:half]))
-	parts.Feed([]byte(line[half:]))
-	if _, again := parts.Finish(); again != flaws {
+	c.parts.Reset()
+	c.parts.Feed([]byte(line[:half]))
+	c.parts.Feed([]byte(line[half:]))
+	if _, again := c.parts.Finish(); again != flaws {
 		t.Fatalf("%q: flaws %b, in two parts %b", line, flaws, again)
 	}
 }
