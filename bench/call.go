@@ -13,12 +13,17 @@ func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	for _, m := range []struct {
 		name, budget string
 		bytes, block int
+		base64       bool
 	}{
-		{"`tools/call`, 200 B", "≤ +30 µs", 200, 100},
-		{"`tools/call`, 10 kB", "≤ +30 µs", 10_000, 100},
-		{"`tools/call`, 1 MB", "", 1_000_000, 10},
+		{name: "`tools/call`, 200 B", budget: "≤ +30 µs", bytes: 200, block: 100},
+		{name: "`tools/call`, 10 kB", budget: "≤ +30 µs", bytes: 10_000, block: 100},
+		{name: "`tools/call`, 1 MB", budget: "≤ +250 µs", bytes: 1_000_000, block: 10},
+		{name: "`tools/call`, 1 MB of base64", budget: "≤ +250 µs", bytes: 1_000_000, block: 10, base64: true},
 	} {
-		p, err := s.bothSides(ctx, func(c *session) (float64, error) { return c.block(m.bytes, m.block) })
+		p, err := s.bothSides(ctx, func(c *session) (float64, error) {
+			c.base64 = m.base64
+			return c.block(m.bytes, m.block)
+		})
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", m.name, err)
 		}

@@ -34,6 +34,7 @@ type session struct {
 	began   time.Time
 	started time.Duration // from the spawn to the answer to initialize
 	lastID  int
+	base64  bool // texts are digits of base64
 	request []byte
 }
 
@@ -129,6 +130,9 @@ func (c *session) ask(n int) (id int, err error) {
 	b = strconv.AppendInt(b, int64(c.lastID), 10)
 	b = append(b, `,"method":"tools/call","params":{"name":"echo","arguments":{"bytes":`...)
 	b = strconv.AppendInt(b, int64(n), 10)
+	if c.base64 {
+		b = append(b, `,"base64":true`...)
+	}
 	b = append(b, "}}}\n"...)
 	c.request = b
 	_, err = c.in.Write(b)

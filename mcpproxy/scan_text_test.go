@@ -15,7 +15,7 @@ func TestLongStrings(t *testing.T) {
 		for _, here := range []string{"", `"`, `\`, `\\`, `\"`, `\n`, `\x`, `\u00e9`, `\u00eg`, "\x00", "\x1f", "\x7f", "\x80", "é", "\xe9", `","b":"`, `\"\"\"\"\"\"\"\"\"`} {
 			for n := range most {
 				text := strings.Repeat(before, n/len(before)) + strings.Repeat("c", n%len(before)) + here
-				for _, after := range []string{"", "d", strings.Repeat("d", most), strings.Repeat("d", most) + `\t`} {
+				for _, after := range []string{"", "d", strings.Repeat("d", most), strings.Repeat("d", most) + `\t`, `\t` + strings.Repeat("d", most)} {
 					c.compare(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
 				}
 			}
