@@ -47,7 +47,7 @@ func newSearch(patterns []pattern) *search {
 			}
 		}
 	}
-	s := &search{patterns: patterns, begins: map[uint64][]int32{}, four: newGrams(n, 16), eight: newGrams(n, 64), near: newGrams(odd, 16), before: newGrams(odd, 16)}
+	s := &search{patterns: patterns, begins: map[uint64][]int32{}, four: newGrams(n, 64), eight: newGrams(n, 64), near: newGrams(odd, 16), before: newGrams(odd, 16)}
 	for c := range s.classes {
 		if isLetterOrDigit(byte(c)) || c == '\\' || c == '%' {
 			s.classes[c] = always
