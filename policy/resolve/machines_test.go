@@ -113,6 +113,29 @@ func TestWindowsHomes(t *testing.T) {
 	}
 }
 
+// TestNoInterop: a server in WSL does not get the variables that lead to Windows, also by a rule for what
+// begins so. By its exact name one is granted, with a warning.
+func TestNoInterop(t *testing.T) {
+	for rules, want := range map[string]string{"": "", "WSL*": "WSL_DISTRO_NAME", "*": "WSL_DISTRO_NAME", "WSL_INTEROP": "WSL_INTEROP"} {
+		text := aServer
+		if rules != "" {
+			text += "[[servers.s.access.env]]\nname = \"" + rules + "\"\nread = true\n"
+		}
+		p, warnings := mustResolve(t, newFake(aSystem), text, func(h *hostfs.Host) {
+			h.Environ = append(h.Environ, "WSL_INTEROP=/run/WSL/8_interop", "WSLENV=PATH/l", "WSL_DISTRO_NAME=Debian")
+		})
+		var got []string
+		for _, v := range p.Env {
+			if strings.HasPrefix(v.Name, "WSL") {
+				got = append(got, v.Name)
+			}
+		}
+		if strings.Join(got, " ") != want || strings.Contains(codes(warnings), "dangerous-variable") != (rules == "WSL_INTEROP") {
+			t.Errorf("%q: %q, %s", rules, got, codes(warnings))
+		}
+	}
+}
+
 // anImmutable is a system whose /usr cannot be written: what users change is below /var.
 const anImmutable = `
 l /home var/home

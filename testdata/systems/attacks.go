@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -12,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +93,7 @@ func attacks(program string, flags []string) error {
 	if err := os.WriteFile(plan, text, 0o644); err != nil {
 		return err
 	}
-	line := slices.Concat([]string{program, "run", "--name", "attacker", "--write", s.Grant, "--read", plan, "--execute", self}, flags, []string{"--", self, "serve", plan})
+	line := slices.Concat([]string{program, "run", "--name", "attacker"}, granted(s, plan), flags, []string{"--", self, "serve", plan})
 	var bad []string
 	for _, name := range names() {
 		outside, inside := s.try([]string{self, "serve", plan}, name, services), s.try(line, name, services)
@@ -181,6 +180,9 @@ type services struct {
 
 func (s *stage) listen(base string) (*services, error) {
 	v := &services{udp: make(chan struct{}, 1), alive: s.Grant + "/alive"}
+	if runtime.GOOS == "windows" {
+		return v, nil // no attack there is about the network
+	}
 	s.Socket = s.Secret + "/s"
 	if len(s.Socket) > 100 {
 		return nil, fmt.Errorf("the path of a socket is too long: %s", s.Socket)
@@ -230,6 +232,9 @@ func (v *services) forget() {
 	case <-v.udp:
 	default:
 	}
+	if v.packets == nil {
+		return
+	}
 	if len(v.listeners) == 3 {
 		v.listeners[2].Close()
 		v.listeners = v.listeners[:2]
@@ -261,5 +266,7 @@ func (v *services) close() {
 	for _, l := range v.listeners {
 		l.Close()
 	}
-	v.packets.Close()
+	if v.packets != nil {
+		v.packets.Close()
+	}
 }

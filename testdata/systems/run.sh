@@ -1,10 +1,11 @@
 #!/bin/bash
 # Tries mcp-jail on a runner of any system, and fails where anything fails or is skipped:
 #
-#   testdata/systems/run.sh [STEP...]    # build test probes attacks servers log; all without one
+#   testdata/systems/run.sh [STEP...]    # build test probes attacks servers log wsl
 #
 # It leaves what the steps printed below bin/systems, from which the workflow uploads the table of
-# the probes. On Linux there is no self-test and no log: the steps probes and log say so and fail.
+# the probes. On Linux there is no self-test and no log, and on Windows there is no log: these steps
+# say so and fail. The step wsl is for Windows alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CGO_ENABLED=0
@@ -12,13 +13,22 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 kept=bin/systems
 mkdir -p "$kept"
 system=$(uname -s)
+windows=
 waive=() # what the platform cannot do is a gap with a name of its own
-if [ "$system" = Darwin ]; then waive=(--waive macos); fi
+case $system in
+Darwin) waive=(--waive macos) ;;
+MINGW* | MSYS*) windows=1 waive=(--waive windows) ;;
+esac
 
 build() { go build -o bin/ ./cmd/... && go build -o "$kept/" ./testdata/systems; }
 tests() {
 	# The judge fails for a test that was skipped, and so does a package that does not build.
-	go test -json ./confine/... ./policy/... ./lifecycle/... ./cmd/... >"$kept/test.json" || true
+	local packages=(./confine/... ./policy/... ./lifecycle/... ./cmd/...)
+	if [ -n "$windows" ]; then
+		go vet ./... # the tests of all packages build there
+		mapfile -t packages < <(sed 's/#.*//; /^ *$/d; s/ *$//' testdata/systems/windows.txt)
+	fi
+	go test -json "${packages[@]}" >"$kept/test.json" || true
 	"$kept/systems" skipped <"$kept/test.json"
 }
 probes() {
@@ -27,14 +37,15 @@ probes() {
 }
 attacks() { "$kept/systems" attacks bin/mcp-jail ${waive[@]+"${waive[@]}"} | tee "$kept/attacks.md"; }
 servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[@]+"${waive[@]}"} 2>&1 | tee "$kept/servers.txt"; }
+wsl() { bash testdata/systems/wsl.sh bin/mcp-jail 2>&1 | tee "$kept/wsl.txt"; }
 log() { bash testdata/systems/log.sh | tee "$kept/log.ndjson"; }
 
-[ $# -gt 0 ] || set -- build test probes attacks servers log
+[ $# -gt 0 ] || set -- build test probes attacks servers log # of macOS
 for step; do
 	echo "== $step" >&2
 	case $step in
 	test) tests ;; # test is a command of the shell
-	build | probes | attacks | servers | log) "$step" ;;
+	build | probes | attacks | servers | log | wsl) "$step" ;;
 	*)
 		echo "there is no step $step" >&2
 		exit 2
