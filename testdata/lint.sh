@@ -74,6 +74,8 @@ go test -count=1 -run '^Test(Document|SourceNamesDocuments|ReadmeFigures)' . ./c
 
 echo "workflows"
 "$(tool actionlint)" -shellcheck= -pyflakes= .github/workflows/*.yml
+go test ./testdata/systems
+for os in darwin windows; do GOOS=$os go vet ./testdata/systems; done
 
 echo "staticcheck"
 staticcheck=$(tool staticcheck)

@@ -70,6 +70,13 @@ func attacks(program string, flags []string) error {
 	if err != nil {
 		return err
 	}
+	// It starts in another directory than this program.
+	if program, err = exec.LookPath(program); err != nil {
+		return err
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return err
+	}
 	s := stage{Grant: base + "/grant", Secret: base + "/secret", Driver: os.Getpid(), Program: self, Canary: "MCP_JAIL_CANARY=" + filepath.Base(base)}
 	if os.Getenv("MCP_JAIL_CANARY") == "" { // a process shows the environment of its start
 		c := exec.Command(self, os.Args[1:]...)
