@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// installer is the account of Windows to which the files of the system belong.
-const installer = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
-
 // checkAccount returns an error unless a file belongs to the user, to administrators or to the system.
 // Access control lists, which can let others write it, are not read.
 func checkAccount(path string) error {
@@ -25,7 +22,7 @@ func checkAccount(path string) error {
 	if err != nil {
 		return fmt.Errorf("which user this process has is not known: %w", err)
 	}
-	if owner.Equals(user.User.Sid) || owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) || owner.IsWellKnown(windows.WinLocalSystemSid) || owner.String() == installer {
+	if isOwnAccount(owner.String(), user.User.Sid.String()) {
 		return nil
 	}
 	name := owner.String()

@@ -65,6 +65,15 @@ func TestCheckPath(t *testing.T) {
 	}
 }
 
+// TestLastingOnWindows: there the settings have the directories of PATH, and no file of a shell.
+func TestLastingOnWindows(t *testing.T) {
+	i, _ := newInstallation(t)
+	i.host.OS, i.login.Shell = "windows", "/bin/bash"
+	if fix := i.lasting(`C:\Program Files\mcp-jail`); fix != "open \"Edit environment variables for your account\" in the settings, add C:\\Program Files\\mcp-jail to Path, and open a new terminal" {
+		t.Error(fix)
+	}
+}
+
 // TestLoginShell tests whose shell is asked.
 func TestLoginShell(t *testing.T) {
 	i, _ := newInstallation(t)

@@ -2,10 +2,12 @@ package wrapcmd
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
@@ -13,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -36,7 +39,7 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 	printOpen(c, changes)
 	printPresets(c, changes)
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
-		return slices.ContainsFunc(ch.Changed(), func(s wrapping.ServerChange) bool { return s.Loses != nil && s.Preset == "" })
+		return slices.ContainsFunc(ch.Changed(), func(s wrapping.ServerChange) bool { return s.Loses != nil && s.Preset == "" && !isCoarse(s) })
 	}) {
 		c.Printf("\n")
 		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
@@ -145,11 +148,29 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Preset != "" {
 			c.Printf("%spreset     %s\n", indent, s.Preset)
 		}
-		printList(c, indent, "", "may reach", s.Gets, "nothing beyond its own files and its package")
-		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		printReach(c, indent, s)
 		printWaived(c, indent, accepts, no)
 		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 	}
+}
+
+// isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
+func isCoarse(s wrapping.ServerChange) bool {
+	after, _ := clients.ParseWrapped(s.After)
+	here := runtime.GOOS == "windows" && cmdline.LinuxOf(after.Flags) == ""
+	return here || slices.Contains(gaps.Waived(after.Flags), policy.WaiveWindows)
+}
+
+// printReach prints what a server may reach, and what it loses.
+func printReach(c terminal.Console, indent string, s wrapping.ServerChange) {
+	if !isCoarse(s) {
+		printList(c, indent, "", "may reach", s.Gets, "nothing beyond its own files and its package")
+		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		return
+	}
+	printList(c, indent, "", "may reach", []string{"every file of yours and every host: mcp-jail restricts neither on Windows"}, "")
+	printList(c, indent, "", "rules", s.Gets, "")
+	printList(c, indent, "", "loses", s.Loses[len(s.Loses)-1:], "") // variables
 }
 
 // printRepair prints what wrap puts in order in an entry that is wrapped already.

@@ -1,0 +1,80 @@
+package wrapcmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// printed returns what a function prints, with one blank in place of each row of them.
+func printed(t *testing.T, print func(terminal.Console)) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	print(terminal.New(nil, f, f))
+	f.Close()
+	text, _ := os.ReadFile(f.Name())
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+// TestGapsOfWindows: wrap says once what Windows cannot enforce, for all servers, and asks for one word.
+func TestGapsOfWindows(t *testing.T) {
+	windows := []confine.Gap{
+		{Axis: policy.AxisFs, What: "which files", Why: "none is restricted", Fix: "accept it", Platform: policy.WaiveWindows},
+		{Axis: policy.AxisNet, What: "which hosts", Why: "none is restricted", Fix: "accept it", Platform: policy.WaiveWindows},
+	}
+	w := &wrapCmd{}
+	w.Files = []string{filepath.Join(t.TempDir(), ".cursor", "mcp.json")}
+	if err := os.Mkdir(filepath.Dir(w.Files[0]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.Files[0], []byte(`{"mcpServers": {"one": {"command": "cat"}, "two": {"command": "cat"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, files, err := w.Find()
+	if err != nil || len(files) != 1 || len(files[0].Entries) != 2 {
+		t.Fatal(files, err)
+	}
+	var open openGaps
+	for _, e := range files[0].Entries {
+		open.add(files[0], wrapping.ServerChange{Entry: e}, clients.Wrapped{Argv: []string{"cat"}}, false, gaps.Need{Gaps: windows}, true)
+	}
+	if got := gaps.Names(policy.OrderWaivers(open.axes), " "); got != "windows" {
+		t.Errorf("asked for %s", got)
+	}
+	out := printed(t, open.print)
+	for _, once := range []string{"Windows has gaps under every policy: servers reach all your files and every host", "run servers in WSL 2", "fs which files: none is restricted", "net which hosts"} {
+		if strings.Count(out, once) != 1 {
+			t.Errorf("%q is there %d times in\n%s", once, strings.Count(out, once), out)
+		}
+	}
+	if strings.Contains(out, "namespaces") || strings.Contains(out, "to close it") {
+		t.Error(out)
+	}
+}
+
+// TestReachOnWindows: a server that gets a jail of Windows is not said to lose files or hosts. One that
+// starts in a Linux of WSL, or on another system, is.
+func TestReachOnWindows(t *testing.T) {
+	reach := func(flags ...string) string {
+		s := wrapping.ServerChange{After: append(append([]string{"mcp-jail", "run"}, flags...), "--", "cat")}
+		s.Gets, s.Loses = []string{"/src (read)"}, []string{"all other files of yours", "the network", "all other variables"}
+		return printed(t, func(c terminal.Console) { printReach(c, "", s) })
+	}
+	if got := reach("--waive", "windows"); got != "may reach every file of yours and every host: mcp-jail restricts neither on Windows rules /src (read) loses all other variables" {
+		t.Error(got)
+	}
+	if got := reach("--wsl", "Debian"); got != "may reach /src (read) loses all other files of yours, the network, all other variables" {
+		t.Error(got)
+	}
+}
