@@ -9,6 +9,12 @@ const (
 	MemoryReached                      // memory beyond Input.MemoryMB was not given
 )
 
+// Has reports whether the job of an input has the limit that a report is about. Windows also tells about
+// the limits of jobs that a server makes inside its own.
+func (in Input) Has(r Report) bool {
+	return r == ProcessesReached && in.Processes > 0 || r == MemoryReached && in.MemoryMB > 0
+}
+
 // Messages of a job (JOB_OBJECT_MSG_*) that mean a limit.
 const (
 	messageActiveProcesses = 3

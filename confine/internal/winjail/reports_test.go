@@ -12,3 +12,12 @@ func TestReportOf(t *testing.T) {
 		}
 	}
 }
+
+// TestHas: a report counts where the job itself has the limit, and not one inside it alone.
+func TestHas(t *testing.T) {
+	for r, in := range map[Report]Input{ProcessesReached: {Processes: 1}, MemoryReached: {MemoryMB: 1}} {
+		if !in.Has(r) || in.Has(ProcessesReached+MemoryReached-r) || (Input{NoChildren: true}).Has(r) {
+			t.Errorf("%d: %+v", r, in)
+		}
+	}
+}

@@ -41,7 +41,12 @@ func Start(c Command, in Input) (*Process, error) {
 	}
 	var reports *port
 	if c.Tell != nil {
-		if reports, err = listen(job, c.Tell); err != nil {
+		own := func(r Report) {
+			if in.Has(r) {
+				c.Tell(r)
+			}
+		}
+		if reports, err = listen(job, own); err != nil {
 			windows.CloseHandle(job)
 			return nil, err
 		}
