@@ -4,8 +4,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
@@ -165,13 +163,35 @@ func makeInternet(dir string) error {
 // internetHostMain is the resolver and the web server.
 func internetHostMain() { egresstest.Run(func() error { return serveInternet(os.Args[1]) }) }
 
-// remoteServer is an MCP server behind HTTP, with the tool remote.
-func remoteServer() http.Handler {
-	s := mcpserver.NewMCPServer("remote", "1")
-	s.AddTool(mcp.NewTool("remote"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("from afar"), nil
-	})
-	return mcpserver.NewStreamableHTTPServer(s)
+// remoteServer is an MCP server behind HTTP, with the tool remote. A server of a library would make
+// each start of the test binary take 10 ms longer.
+func remoteServer(w http.ResponseWriter, r *http.Request) {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct{ ProtocolVersion string }
+	}
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed) // it has no stream of its own
+		return
+	}
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	results := map[string]any{
+		"initialize": map[string]any{"protocolVersion": m.Params.ProtocolVersion, "capabilities": map[string]any{"tools": struct{}{}}, "serverInfo": map[string]string{"name": "remote", "version": "1"}},
+		"tools/list": map[string]any{"tools": []any{map[string]any{"name": "remote", "inputSchema": map[string]string{"type": "object"}}}},
+		"tools/call": map[string]any{"content": []any{map[string]string{"type": "text", "text": "from afar"}}},
+		"ping":       struct{}{},
+	}
+	answer := map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": results[m.Method]}
+	if results[m.Method] == nil {
+		delete(answer, "result")
+		answer["error"] = map[string]any{"code": -32601, "message": "Method not found"}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(answer)
 }
 
 // serveFlood answers the requests of TestOwnMemoryNetwork: not at all, or without end.
@@ -220,7 +240,6 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
-	remote := remoteServer()
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if anything {
 			all, _ := httputil.DumpRequest(r, true)
@@ -230,7 +249,7 @@ func serveInternet(dir string) error {
 			}
 			fmt.Fprintln(told, line)
 			if bytes.Contains(all, []byte(`"jsonrpc"`)) {
-				remote.ServeHTTP(w, r)
+				remoteServer(w, r)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")

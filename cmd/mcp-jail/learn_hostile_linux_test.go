@@ -22,13 +22,15 @@ import (
 
 // hostileModes are those of pupilMain, each with words that the document of its lesson has.
 var hostileModes = []struct {
-	name string
-	long bool // not in make test
-	ways bool // all ways are tried under the policy, and not only one
-	says []string
+	name  string
+	short bool // in make test only
+	long  bool // not in make test
+	ways  bool // all ways are tried under the policy, and not only one
+	says  []string
 }{
 	{name: "ways", ways: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
-	{name: "flood", says: []string{"# Not granted, sensitive: ~/.ssh", "longer than a page"}},
+	{name: "flood", short: true, says: []string{"# Not granted, sensitive: ~/.ssh", "longer than a page"}},
+	{name: "deluge", long: true, says: []string{"# Not granted, sensitive: ~/.ssh", "longer than a page"}},
 	{name: "names", long: true, says: []string{"# Not granted, sensitive: ~/.ssh"}},
 	{name: "parents", long: true, says: []string{`{ path = ".", read = true }`, `{ path = "~/project", read = true }`}},
 	{name: "two-faced", long: true, ways: true, says: []string{`"papers/plan.md"`}},
@@ -41,7 +43,7 @@ var hostileModes = []struct {
 func TestLearnHostile(t *testing.T) {
 	t.Parallel()
 	for _, m := range hostileModes {
-		if m.long && !testkit.All() {
+		if m.long && !testkit.All() || m.short && testkit.All() {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {

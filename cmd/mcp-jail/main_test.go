@@ -137,8 +137,8 @@ func (c cleaned) Run() int {
 // mcp-jail. Without the sources it is the test binary under that name, as in scripts.
 var buildBinary = sync.OnceValue(func() string {
 	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
-	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+"/", ".", "../"+programs.Companion)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", ".", "../"+programs.Companion)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOGC=off", "GOMEMLIMIT=512MiB")
 	if cmd.Run() != nil {
 		file, _ := exec.LookPath(programs.Main)
 		return file

@@ -71,6 +71,7 @@ var oddNames = []string{outOfTOML[:1] + strings.ReplaceAll(outOfTOML[1:], "/", "
 var pupilModes = map[string][]pupilTool{
 	"ways":      nil, // all ways are called
 	"flood":     {{"flood", pupil.flood}},
+	"deluge":    {{"flood", pupil.flood}},
 	"names":     {{"names", pupil.names}, {outOfTOML, pupil.name}, {"*", pupil.name}},
 	"parents":   {{"parents", pupil.parents}},
 	"two-faced": {{"face", pupil.face}},
@@ -83,9 +84,9 @@ func (p pupil) read(file string) bool {
 	return err == nil
 }
 
-// flood touches a thousand directories, and more files, programs and hosts than a page has.
+// flood touches more directories, files, programs and hosts than a page has, or than mcp-jail counts.
 func (p pupil) flood() string {
-	for i := range 1000 {
+	for i := range map[string]int{"flood": 150, "deluge": 1000}[p.mode] {
 		dir := filepath.Join(p.work, "flood", fmt.Sprint("d", i))
 		os.MkdirAll(dir, 0o755)
 		os.ReadDir(dir)
