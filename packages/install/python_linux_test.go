@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -32,10 +34,18 @@ type pythonUser struct {
 	site *registry.Site
 }
 
+var pipMissing = sync.OnceValue(func() error {
+	out, err := exec.Command("python3", "-m", "pip", "--version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w %s", err, out)
+	}
+	return nil
+})
+
 func newPythonUser(t *testing.T, wheels ...registry.Wheel) pythonUser {
 	t.Helper()
-	if out, err := exec.Command("python3", "-m", "pip", "--version").CombinedOutput(); err != nil {
-		testkit.Skip(t, "python3", "with pip: %v %s", err, out)
+	if err := pipMissing(); err != nil {
+		testkit.Skip(t, "python3", "with pip: %v", err)
 	}
 	site := registry.Start(t, registry.Stock{Wheels: wheels})
 	for name, value := range map[string]string{"PIP_INDEX_URL": site.URL + "/simple", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": "", "UV_INDEX_URL": "", "UV_DEFAULT_INDEX": "", "UV_INDEX": ""} {
