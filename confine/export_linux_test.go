@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -42,6 +43,13 @@ func (p *Process) IsSupervised() bool { return p.isSupervised() }
 
 // NewPool is Launcher.NewPool also on a small host.
 func NewPool(l Launcher) *PreparedPool { return l.newPool() }
+
+// IsBuilt reports whether each jail was built for its profile and waits for the files of the server.
+func (s *PreparedPool) IsBuilt() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) || j.plan == nil || j.failed })
+}
 
 // PIDs returns the process IDs of the supervisor processes, or 0 for one that is being started.
 func (s *PreparedPool) PIDs() (pids []int) {

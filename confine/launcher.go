@@ -182,6 +182,9 @@ func refuseGaps(plan *Plan) error {
 // Cancelling ctx ends a start that is under way, not a process that runs. If the deadline of ctx
 // passes, the error is a *StartError that gives the cause of ctx (context.Cause).
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
+	if process := l.startBuilt(ctx, p, stdio); process != nil {
+		return process, nil
+	}
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.

@@ -68,6 +68,7 @@ type startRequest struct {
 	spec  spec.Spec
 	stdio jail.Stdio
 	kept  *Kept // nil: nothing is kept
+	ahead bool  // only the jail is built; another request starts the server in it
 
 	beforeExec func() error // nil: there is none
 }
@@ -285,6 +286,18 @@ func (p *Prepared) awaitRequest() (*startRequest, bool) {
 		}
 		p.pending = &todo
 	}
+	return p.pending, true
+}
+
+// awaitServer waits for the request that starts the server in a jail that was built ahead. It returns false if
+// the jail was cancelled.
+func (p *Prepared) awaitServer() (*startRequest, bool) {
+	todo, used := <-p.requests
+	if !used {
+		return nil, false
+	}
+	todo.plan, todo.spec = p.process.plan, p.pending.spec
+	p.pending = &todo // if the jail is built again, then not ahead
 	return p.pending, true
 }
 

@@ -3,28 +3,31 @@
 package confine
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// PreparedPool has supervisor processes for later starts: each is in new namespaces and
-// waits for a plan. A start takes its process for good, so none was ever part of another jail.
+// PreparedPool has jails for later starts. Each is built for a profile, if that can be done ahead, and waits
+// for the files of the server. Otherwise it is a supervisor process in new namespaces that waits for a plan.
+// A start takes its jail for good, so none was ever part of another start, and no server has run in it.
 //
-// A process has the mounts that the host had when it was started. When they change, all processes are
-// dropped. The methods may be called on nil, which never has any.
+// A jail has the mounts that the host had when it was started. When they change, all jails are dropped.
+// The methods may be called on nil, which never has any.
 type PreparedPool struct {
 	launcher Launcher
 	mounts   int // a descriptor of /proc/self/mountinfo, which only mountsChanged polls: a poll resets it
 	ends     sync.WaitGroup
 
 	mu     sync.Mutex
-	ready  []*Prepared
-	closed bool // no process is started any more
+	ready  []*spare
+	failed *policy.Profile // the last one for which no jail could be built
+	closed bool            // no process is started any more
 }
 
 // NewPool returns a pool for starts by this launcher. It is empty before Keep. NewPool returns nil
@@ -46,8 +49,9 @@ func (l Launcher) newPool() *PreparedPool {
 	return &PreparedPool{launcher: l, mounts: mounts}
 }
 
-// Keep starts processes until there are n, and ends those that are more or out of date. It does not wait.
-func (s *PreparedPool) Keep(n int) {
+// Keep starts jails until there is one for each of these profiles, of which several may be equal. It ends those
+// that are more or out of date. It does not wait.
+func (s *PreparedPool) Keep(profiles []*policy.Profile) {
 	if s == nil {
 		return
 	}
@@ -57,16 +61,42 @@ func (s *PreparedPool) Keep(n int) {
 		return
 	}
 	s.drop()
-	for len(s.ready) > n {
-		s.end(s.ready[n])
-		s.ready = slices.Delete(s.ready, n, n+1)
+	var kept []*spare
+	var missing []*policy.Profile
+	for _, p := range profiles {
+		i := slices.IndexFunc(s.ready, func(j *spare) bool { return j.profile.SameJail(p) })
+		if i < 0 {
+			missing = append(missing, p)
+			continue
+		}
+		kept, s.ready = append(kept, s.ready[i]), slices.Delete(s.ready, i, i+1)
 	}
-	for !s.closed && len(s.ready) < n {
-		s.ready = append(s.ready, s.launcher.spawn(kindNamespaced))
+	for _, j := range s.ready {
+		s.end(j)
+	}
+	s.ready = kept
+	for _, p := range missing {
+		if s.closed {
+			break
+		}
+		s.ready = append(s.ready, s.prepare(p))
 	}
 }
 
-// Close ends all processes and waits for their ends.
+func (s *PreparedPool) prepare(p *policy.Profile) *spare {
+	j := &spare{Prepared: s.launcher.spawn(kindNamespaced), profile: p, over: make(chan struct{})}
+	if s.failed != nil && s.failed.SameJail(p) {
+		close(j.over)
+		return j
+	}
+	go func() {
+		defer close(j.over)
+		j.build(s.launcher)
+	}()
+	return j
+}
+
+// Close ends all jails and waits for their ends.
 func (s *PreparedPool) Close() {
 	if s == nil {
 		return
@@ -78,18 +108,41 @@ func (s *PreparedPool) Close() {
 }
 
 func (s *PreparedPool) close() {
-	for _, p := range s.ready {
-		s.end(p)
+	for _, j := range s.ready {
+		s.end(j)
 	}
 	s.ready, s.closed = nil, true
 	unix.Close(s.mounts)
 	s.mounts = -1
 }
 
-func (s *PreparedPool) end(p *Prepared) { s.ends.Go(p.Close) }
+func (s *PreparedPool) end(j *spare) { s.ends.Go(j.end) }
 
-// take returns a process that the caller has claimed, or nil.
+// take returns a process that waits for a plan and that the caller has claimed, or nil.
 func (s *PreparedPool) take() *Prepared {
+	j := s.takeSpare(func(j *spare) bool { return isClosed(j.over) && j.plan == nil })
+	if j == nil {
+		return nil
+	}
+	return j.claim(kindNamespaced)
+}
+
+// takeBuilt returns a jail that was built for a profile, or is being built, and that the caller has claimed,
+// or nil.
+func (s *PreparedPool) takeBuilt(p *policy.Profile) *spare {
+	fits := func(j *spare) bool { return j.profile.SameJail(p) && !(isClosed(j.over) && j.plan == nil) }
+	j := s.takeSpare(func(j *spare) bool { return isClosed(j.over) && fits(j) })
+	if j == nil {
+		j = s.takeSpare(fits)
+	}
+	if j == nil || j.claim(kindNamespaced) == nil {
+		return nil
+	}
+	return j
+}
+
+// takeSpare removes the oldest jail for which fits returns true, and returns it.
+func (s *PreparedPool) takeSpare(fits func(*spare) bool) *spare {
 	if s == nil {
 		return nil
 	}
@@ -99,33 +152,32 @@ func (s *PreparedPool) take() *Prepared {
 		return nil
 	}
 	s.drop()
-	if len(s.ready) == 0 {
+	i := slices.IndexFunc(s.ready, fits)
+	if i < 0 {
 		return nil
 	}
-	oldest := s.ready[0]
-	s.ready = slices.Delete(s.ready, 0, 1)
-	return oldest.claim(kindNamespaced)
+	oldest := s.ready[i]
+	s.ready = slices.Delete(s.ready, i, i+1)
+	return oldest
 }
 
-// drop ends all processes if the mounts of the host have changed. If one has ended by itself, none is started
-// any more: this host has no namespaces, or no room.
+// drop ends all jails if the mounts of the host have changed, and those that could not be built. If another
+// has ended by itself, none is started any more: this host has no namespaces, or no room.
 func (s *PreparedPool) drop() {
-	if s.mountsChanged() {
-		for _, p := range s.ready {
-			s.end(p)
+	changed := s.mountsChanged()
+	s.ready = slices.DeleteFunc(s.ready, func(j *spare) bool {
+		failed := isClosed(j.over) && j.failed
+		if failed {
+			s.failed = j.profile
 		}
-		s.ready = nil
-	}
-	if slices.ContainsFunc(s.ready, (*Prepared).isGone) {
+		if failed || changed {
+			s.end(j)
+		}
+		return failed || changed
+	})
+	if slices.ContainsFunc(s.ready, (*spare).isGone) {
 		s.close()
 	}
-}
-
-// isGone reports whether the process could not be started or has ended.
-func (p *Prepared) isGone() bool {
-	p.process.mu.Lock()
-	defer p.process.mu.Unlock()
-	return isClosed(p.process.done) || p.process.pidfd >= 0 && sys.WaitReadable(p.process.pidfd, 0)
 }
 
 // mountsChanged reports whether the mounts have changed since its last call (proc_pid_mountinfo(5)).
@@ -133,4 +185,17 @@ func (s *PreparedPool) mountsChanged() bool {
 	fds := []unix.PollFd{{Fd: int32(s.mounts), Events: unix.POLLPRI}}
 	n, err := unix.Poll(fds, 0)
 	return n != 0 || err != nil
+}
+
+// startBuilt starts the program in a jail of the pool that was built for this profile. It returns nil if there
+// is none, or if it could not be used: then nothing of the program has run.
+func (l Launcher) startBuilt(ctx context.Context, p *policy.Profile, stdio Stdio) *Process {
+	if l.Pool == nil || !l.startsAs(l.Pool.launcher) || stdio.Terminal != nil {
+		return nil
+	}
+	j := l.Pool.takeBuilt(p)
+	if j == nil {
+		return nil
+	}
+	return j.start(ctx, p, stdio, l)
 }

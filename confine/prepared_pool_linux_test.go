@@ -3,7 +3,10 @@
 package confine_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -11,28 +14,29 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// poolOf returns a pool and the IDs of their supervisor processes.
-func poolOf(t *testing.T, n int) (*confine.PreparedPool, []int) {
+// poolOf returns a pool for this profile and the IDs of its supervisor processes.
+func poolOf(t *testing.T, p *policy.Profile, n int) (*confine.PreparedPool, []int) {
 	t.Helper()
 	jailtest.Needs(t)
 	s := confine.NewPool(confine.Launcher{})
 	t.Cleanup(s.Close)
-	s.Keep(n)
+	s.Keep(slices.Repeat([]*policy.Profile{p}, n))
 	var pids []int
-	testkit.Eventually(t, "the processes are there", func() bool {
+	testkit.Eventually(t, "the jails are built", func() bool {
 		pids = s.PIDs()
-		return len(pids) == n && !slices.Contains(pids, 0)
+		return len(pids) == n && s.IsBuilt()
 	})
 	return s, pids
 }
 
 // startBy starts a server by this pool and returns the ID of its supervisor process.
-func startBy(t *testing.T, s *confine.PreparedPool) int {
+func startBy(t *testing.T, s *confine.PreparedPool, p *policy.Profile) int {
 	t.Helper()
-	started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, jailtest.Profile(t), attacker.Try("cwd"))
+	started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, attacker.Try("cwd"))
 	defer started.Finish()
 	return started.PID()
 }
@@ -41,9 +45,10 @@ func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
 
 // TestPreparedServesOnce: each process serves one start. The start after the last of them has a process of its own.
 func TestPreparedServesOnce(t *testing.T) {
-	s, pids := poolOf(t, 2)
+	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	s, pids := poolOf(t, p, 2)
 	for i := range 3 {
-		pid := startBy(t, s)
+		pid := startBy(t, s, p)
 		if is := slices.Contains(pids, pid); is != (i < 2) {
 			t.Errorf("start %d: by a prepared process: %t", i, is)
 		}
@@ -53,8 +58,9 @@ func TestPreparedServesOnce(t *testing.T) {
 
 // TestPreparedEnds: what is too many, and what is left at the end, is gone.
 func TestPreparedEnds(t *testing.T) {
-	s, pids := poolOf(t, 3)
-	s.Keep(1)
+	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	s, pids := poolOf(t, p, 3)
+	s.Keep([]*policy.Profile{p})
 	testkit.Eventually(t, "two are gone", func() bool {
 		return !alive(pids[1]) && !alive(pids[2])
 	})
@@ -65,14 +71,15 @@ func TestPreparedEnds(t *testing.T) {
 	if alive(pids[0]) {
 		t.Error("it lives after Close")
 	}
-	if s.Keep(1); len(s.PIDs()) > 0 {
+	if s.Keep([]*policy.Profile{p}); len(s.PIDs()) > 0 {
 		t.Error("a process after Close")
 	}
 }
 
 // TestPreparedThatEnded: a start does not get a process that has ended, and no other is started in its place.
 func TestPreparedThatEnded(t *testing.T) {
-	s, pids := poolOf(t, 1)
+	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	s, pids := poolOf(t, p, 1)
 	pidfd, err := unix.PidfdOpen(pids[0], 0)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +91,42 @@ func TestPreparedThatEnded(t *testing.T) {
 	if !sys.WaitReadable(pidfd, int(testkit.Patience.Milliseconds())) {
 		t.Fatal("it lives after SIGKILL")
 	}
-	startBy(t, s)
+	startBy(t, s, p)
 	testkit.Eventually(t, "it is gone", func() bool { return !alive(pids[0]) })
-	if s.Keep(1); len(s.PIDs()) > 0 {
+	if s.Keep([]*policy.Profile{p}); len(s.PIDs()) > 0 {
 		t.Error("there is another process")
+	}
+}
+
+// TestPreparedForItsProfile: a start under another profile does not get the jail, and neither does one whose
+// directory is another than when the jail was built. The tool's name is no difference.
+func TestPreparedForItsProfile(t *testing.T) {
+	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	dir := filepath.Join(t.TempDir(), "made")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.Entries = append(slices.Clone(p.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Make: true})
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	s, pids := poolOf(t, p, 2)
+	other, tool := *p, *p
+	other.Env, tool.Tool = append(slices.Clone(p.Env), policy.Variable{Name: "OTHER", Value: "1"}), "tool"
+	for _, c := range []struct {
+		what string
+		p    *policy.Profile
+		by   bool
+	}{{"another variable", &other, false}, {"another tool", &tool, true}} {
+		if is := slices.Contains(pids, startBy(t, s, c.p)); is != c.by {
+			t.Errorf("%s: by a prepared jail: %t", c.what, is)
+		}
+	}
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(pids, startBy(t, s, p)) {
+		t.Error("a start has the directory that was there before")
 	}
 }

@@ -49,8 +49,18 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	if todo.spec.Program == "" {
 		return p.tryOverlays(b)
 	}
+	b.Ahead = todo.ahead
 	if err := b.Build(); err != nil {
 		return true, err
+	}
+	if todo.ahead {
+		p.started <- nil
+		if todo, used = p.awaitServer(); !used {
+			return false, nil
+		}
+		if err := b.TakeStdio(todo.stdio); err != nil {
+			return true, err
+		}
 	}
 	if err := todo.allowExec(); err != nil {
 		return true, err

@@ -64,7 +64,19 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	p.process.interceptor = interceptor
 	p.process.plan, p.process.observe, p.process.askHost = plan, l.Observe, l.AskHost
-	request := startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}
+	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}, l); err == nil {
+		return p.process, nil
+	}
+	if interceptor != nil {
+		interceptor.End()
+	}
+	dirs.Remove(made)
+	return nil, err
+}
+
+// await sends the request and waits until the server was executed. If it was not, the jail has ended when await
+// returns, so no process can be in a directory that was made for it.
+func (p *Prepared) await(ctx context.Context, request startRequest, l Launcher) (err error) {
 	if l.BeforeExec != nil {
 		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}
@@ -75,16 +87,10 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		err = cancelled(ctx)
 		p.process.Kill()
 	}
-	if err == nil {
-		return p.process, nil
+	if err != nil {
+		<-p.process.done
 	}
-	// Only now no process can be in one of the directories.
-	<-p.process.done
-	if interceptor != nil {
-		interceptor.End()
-	}
-	dirs.Remove(made)
-	return nil, err
+	return err
 }
 
 // cancelled returns the error of a start whose context ended. If the deadline passed, the

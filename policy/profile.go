@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -247,4 +248,14 @@ func (p *Policy) Unset(profile *Profile) (names []string) {
 		}
 	}
 	return names
+}
+
+// SameJail reports whether two profiles are equal but for the names of their tools.
+func (p *Profile) SameJail(other *Profile) bool {
+	if p == other {
+		return true
+	}
+	mine, theirs := *p, *other
+	mine.Tool, theirs.Tool = "", ""
+	return reflect.DeepEqual(mine, theirs)
 }

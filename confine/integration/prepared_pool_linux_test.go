@@ -11,18 +11,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// poolFor returns a launcher with a prepared process.
-func poolFor(t *testing.T) confine.Launcher {
+// poolFor returns a launcher with a jail that is prepared for this profile.
+func poolFor(t *testing.T, p *policy.Profile) confine.Launcher {
 	t.Helper()
 	s := confine.Launcher{}.NewPool()
 	if s == nil {
 		t.Fatal("this host counts as too small for a pool")
 	}
 	t.Cleanup(s.Close)
-	s.Keep(1)
+	s.Keep([]*policy.Profile{p})
 	return confine.Launcher{Pool: s}
 }
 
@@ -39,7 +40,7 @@ func TestPreparedShowsNothing(t *testing.T) {
 		attacker.Try("read", "/proc/1/environ"), attacker.Try("read", "/proc/1/cmdline"), attacker.Try("list", "/proc/1/fd"),
 	}
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw})
-	launcher := poolFor(t)
+	launcher := poolFor(t, jailtest.Asking(t, p, tries...))
 	leaked, err := os.Open(dir) // while it waits
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,9 @@ func TestPreparedAndMounts(t *testing.T) {
 		return
 	}
 	dir := testkit.Plant(t, "ws/sub/")
-	launcher := poolFor(t)
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw})
+	read := attacker.Try("read", dir+"/ws/sub/late")
+	launcher := poolFor(t, jailtest.Asking(t, p, read))
 	testkit.Eventually(t, "it has its mounts", hasInit)
 	if err := unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
@@ -80,7 +83,7 @@ func TestPreparedAndMounts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ws/sub/late"), []byte("LATE"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := jailtest.Run(t, launcher, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}), []attacker.Attempt{attacker.Try("read", dir+"/ws/sub/late")})
+	got, err := jailtest.Run(t, launcher, p, []attacker.Attempt{read})
 	if err != nil {
 		t.Fatal(err)
 	}

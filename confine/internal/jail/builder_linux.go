@@ -60,6 +60,7 @@ type Builder struct {
 	ExecAllowed *stub.Event // outer let the server's execve continue; without a listener: see StartServer
 	Pivoted     *stub.Event // the new root is in place
 	stdio       Stdio
+	Ahead       bool   // the server's files come after Build, by TakeStdio
 	null        int    // the jail's /dev/null, in place of nil files of stdio
 	stdioRights []byte // the control message with the server's descriptors
 	master      int    // the two ends of Stdio.Terminal, if the server gets one
@@ -258,7 +259,7 @@ func (b *Builder) limitServer() error {
 // openNull opens the jail's /dev/null for the nil files of stdio. The server must not get a
 // descriptor of the host's /dev/null, with which it could change the mode or the owner.
 func (b *Builder) openNull() (err error) {
-	if slices.Contains(b.stdio.all(), nil) {
+	if b.Ahead || slices.Contains(b.stdio.all(), nil) {
 		b.null, err = stub.Openat(b.Server, unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	}
 	return steppkg.On(os.DevNull, err)

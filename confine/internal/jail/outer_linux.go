@@ -118,6 +118,9 @@ func (b *Builder) detachOldRoot() error {
 }
 
 func (b *Builder) takeStdio() error {
+	if b.Ahead {
+		return nil
+	}
 	var fds []int
 	for _, f := range b.stdio.all() {
 		if f != nil {

@@ -45,6 +45,15 @@ func (b *Builder) Build() error {
 	return b.Serve()
 }
 
+// TakeStdio gives the server's files to a jail that was built ahead.
+func (b *Builder) TakeStdio(stdio Stdio) error {
+	b.stdio, b.Ahead = stdio, false
+	if err := b.Run([]Step{{step.Spec, b.Outer, b.takeStdio}}); err != nil {
+		return err
+	}
+	return b.Settle()
+}
+
 // StartServer executes the server, and leaves a batch that executes the supervisor later. From
 // here on each task runs its last batch without the launcher.
 func (b *Builder) StartServer() error {

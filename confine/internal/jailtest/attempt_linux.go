@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -37,10 +36,8 @@ func Attempt(t testing.TB, p *policy.Profile, verb string, args ...string) attac
 // start.
 func Run(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []attacker.Attempt) ([]attacker.Outcome, error) {
 	t.Helper()
-	q := *p
-	q.Argv = append(slices.Clone(p.Argv), Args(t, attempts)...)
 	var out, errs bytes.Buffer
-	proc, wait, err := Start(t, l, &q, &out, &errs)
+	proc, wait, err := Start(t, l, Asking(t, p, attempts...), &out, &errs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +96,14 @@ func Args(t testing.TB, attempts []attacker.Attempt) []string {
 		t.Fatal(err)
 	}
 	return []string{string(b)}
+}
+
+// Asking returns the profile with which Run and BeginBy start the attacker.
+func Asking(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) *policy.Profile {
+	t.Helper()
+	q := *p
+	q.Argv = append(q.Argv[:1:1], Args(t, attempts)...)
+	return &q
 }
 
 // Outcomes reads a report of the attacker. The test fails if the report does not have one

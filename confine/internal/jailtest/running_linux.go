@@ -32,11 +32,9 @@ func Begin(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) *Start
 // BeginBy is Begin with a launcher.
 func BeginBy(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
-	q := *p
-	q.Argv = append(q.Argv[:1:1], Args(t, attempts)...)
 	s := &Started{T: t, Errs: &Output{}, Out: &bytes.Buffer{}}
 	var err error
-	if s.Process, s.Ends, err = Start(t, l, &q, s.Out, s.Errs); err != nil {
+	if s.Process, s.Ends, err = Start(t, l, Asking(t, p, attempts...), s.Out, s.Errs); err != nil {
 		t.Fatal(err)
 	}
 	return s

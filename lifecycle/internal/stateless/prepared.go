@@ -1,8 +1,11 @@
 package stateless
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -13,28 +16,56 @@ const (
 	preparedAfter = 30 * time.Millisecond
 )
 
-// prepared says how many jails to prepare: as many as calls have waited for at once. A session without
-// calls has none.
+// prepared says which jails to prepare: for each profile as many as calls under it have waited for at once. A
+// session without calls has none.
 type prepared struct {
-	mu   sync.Mutex
-	most int
-	last time.Time // of a call that needed a jail
+	mu      sync.Mutex
+	demands []*demand // the one of the last call comes first
+	last    time.Time // of a call that needed a jail
 }
 
-// note notes that n calls wait for their jails.
-func (s *prepared) note(n int, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.most, s.last = max(s.most, n), now
+// demand is what calls have needed whose profiles have the same jail.
+type demand struct {
+	profile       *policy.Profile // of the last call
+	waiting, most int
+	last          time.Time
 }
 
-// wanted returns how many jails to prepare. It is too early for any if ok is false.
-func (s *prepared) wanted(now time.Time) (n int, ok bool) {
+// maxDemands bounds the profiles that are compared for each call.
+const maxDemands = 8
+
+// begin notes that a call under a profile waits for its jail, until the call of end.
+func (s *prepared) begin(p *policy.Profile, now time.Time) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	idle := now.Sub(s.last)
-	if idle > preparedFor {
-		s.most = 0
+	i := slices.IndexFunc(s.demands, func(d *demand) bool { return d.profile.SameJail(p) })
+	d := &demand{}
+	if i >= 0 {
+		d = s.demands[i]
+		s.demands = slices.Delete(s.demands, i, i+1)
+	} else { // the tool has had another profile until now
+		s.demands = slices.DeleteFunc(s.demands, func(d *demand) bool { return d.profile.Tool == p.Tool })
 	}
-	return s.most, idle >= preparedAfter
+	s.demands = slices.Insert(s.demands, 0, d)
+	s.demands = s.demands[:min(len(s.demands), maxDemands)]
+	d.waiting++
+	d.profile, d.most, d.last, s.last = p, max(d.most, d.waiting), now, now
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		d.waiting--
+	}
+}
+
+// wanted returns a profile for each jail to prepare, at most so many. It is too early for any if ok is false.
+func (s *prepared) wanted(now time.Time, most int) (profiles []*policy.Profile, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.demands = slices.DeleteFunc(s.demands, func(d *demand) bool { return now.Sub(d.last) > preparedFor })
+	for _, d := range s.demands {
+		for range min(d.most, most-len(profiles)) {
+			profiles = append(profiles, d.profile)
+		}
+	}
+	return profiles, now.Sub(s.last) >= preparedAfter
 }

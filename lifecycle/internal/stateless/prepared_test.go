@@ -1,34 +1,54 @@
 package stateless
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestPrepared: as many jails are prepared as calls have waited at once, not during calls, and not for long.
+// TestPrepared: for each profile as many jails are prepared as calls under it have waited at once, not during
+// calls, and not for long. Tools of equal profiles share them. A profile that its tool no longer has gets none.
 func TestPrepared(t *testing.T) {
 	var s prepared
 	at := time.Unix(1e9, 0)
+	profiles := map[rune]*policy.Profile{
+		'a': {Tool: "a", Dir: "/1"}, 'b': {Tool: "b", Dir: "/1"}, 'c': {Tool: "c", Dir: "/2"}, 'C': {Tool: "c", Dir: "/3"},
+	}
+	name := func(p *policy.Profile) string { return p.Dir[1:] }
 	for _, c := range []struct {
 		what  string
-		calls []int
+		calls string
 		after time.Duration
-		n     int
+		want  string
 		ok    bool
 	}{
-		{"no call yet", nil, 0, 0, true},
-		{"three at once", []int{1, 2, 3}, 0, 3, false},
-		{"soon after them", nil, preparedAfter, 3, true},
-		{"one more call", []int{1}, preparedAfter, 3, true},
-		{"long after it", nil, preparedFor, 0, true},
-		{"one call later", []int{1}, preparedAfter, 1, true},
+		{"no call yet", "", 0, "", true},
+		{"three at once", "aab", 0, "111", false},
+		{"soon after them", "", preparedAfter, "111", true},
+		{"one call", "a", preparedAfter, "111", true},
+		{"two under another profile", "cc", preparedAfter, "22111", true},
+		{"more than may be", "bbbbb", preparedAfter, "111112", true},
+		{"its tool has another profile", "C", preparedAfter, "311111", true},
+		{"long after it", "", preparedFor, "", true},
+		{"one call later", "a", preparedAfter, "1", true},
 	} {
-		for _, n := range c.calls {
-			s.note(n, at)
+		var ends []func()
+		for _, tool := range c.calls {
+			ends = append(ends, s.begin(profiles[tool], at))
+		}
+		for _, end := range ends {
+			end()
 		}
 		at = at.Add(c.after)
-		if n, ok := s.wanted(at); n != c.n && ok || ok != c.ok {
-			t.Errorf("%s: %d %t, want %d %t", c.what, n, ok, c.n, c.ok)
+		got, ok := s.wanted(at, 6)
+		var names []string
+		for _, p := range got {
+			names = append(names, name(p))
+		}
+		if strings.Join(names, "") != c.want && ok || ok != c.ok {
+			t.Errorf("%s: %v %t, want %s %t", c.what, names, ok, c.want, c.ok)
 		}
 		at = at.Add(time.Millisecond)
 	}

@@ -30,8 +30,9 @@ type Options struct {
 	Declared func() []string
 	// Warm returns how many warm workers of a tool to keep ready. nil means none.
 	Warm func(tool string) int
-	// Prepare has n jails prepared, before it is known which tool is called. nil means that none can be.
-	Prepare func(n int)
+	// Prepare has a jail prepared for each of these profiles, of which several may be equal, and for no other.
+	// nil means that none can be.
+	Prepare func([]*policy.Profile)
 	// MaxCalls is how many calls run at once; 0 means policy.DefaultMaxConcurrentCalls.
 	MaxCalls int
 	// Catalog keeps the server's lists between sessions. With nil the session keeps

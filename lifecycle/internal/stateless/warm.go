@@ -178,8 +178,8 @@ func (p *pool) keepPrepared(now time.Time) {
 	if p.session.options.Prepare == nil {
 		return
 	}
-	if n, ok := p.prepared.wanted(now); ok {
-		p.session.options.Prepare(min(n, p.session.options.MaxCalls))
+	if profiles, ok := p.prepared.wanted(now, p.session.options.MaxCalls); ok {
+		p.session.options.Prepare(profiles)
 	} else {
 		time.AfterFunc(preparedAfter, p.session.wake)
 	}

@@ -105,8 +105,10 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 		}
 	}
 	// Meanwhile the pool starts no warm workers.
-	p.prepared.note(int(p.startingCalls.Add(1)), time.Now())
+	p.startingCalls.Add(1)
+	served := p.prepared.begin(t.Profile, time.Now())
 	defer func() {
+		served()
 		p.startingCalls.Add(-1)
 		p.session.wake()
 	}()

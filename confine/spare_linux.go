@@ -1,0 +1,125 @@
+//go:build !seatbelt
+
+package confine
+
+import (
+	"context"
+	"slices"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// spare is a jail of a PreparedPool.
+type spare struct {
+	*Prepared
+	profile *policy.Profile
+	over    chan struct{} // closed when build has returned; then the fields below do not change
+	plan    *planpkg.Plan // nil: the process waits for a plan
+	made    []dirState    // as the directories were before
+	failed  bool          // no jail could be built
+}
+
+// build builds the jail up to the execution of the server, if a jail of this profile can be built ahead.
+func (j *spare) build(l Launcher) {
+	made, all := madeDirs(j.profile)
+	if !all {
+		return
+	}
+	host := detect(j.profile)
+	host.Copies = cachedOverlays(j.profile)
+	plan, err := l.compileOn(j.profile, host)
+	if err != nil || !canBuildAhead(plan) {
+		return
+	}
+	sp := plan.Spec
+	sp.Mounts = jail.WithModes(sp.Mounts)
+	sp.Keep.On = false
+	j.process.plan, j.plan, j.made = plan, plan, made
+	j.send(startRequest{plan: plan, spec: sp, ahead: true})
+	j.failed = <-j.started != nil
+}
+
+// canBuildAhead reports whether nothing but the server's files is missing to build a jail: no socket has to be
+// served, and no cgroup to be asked for.
+func canBuildAhead(plan *planpkg.Plan) bool {
+	return !plan.Spec.HostNS && !plan.Spec.Network.Any() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
+}
+
+// madeDirs returns the state of each directory that a start would make, or false if one does not exist. A
+// directory of which the server gets a copy has its time of change in it: the copy is to begin as the directory is now.
+func madeDirs(p *policy.Profile) (states []dirState, all bool) {
+	for _, e := range p.Entries {
+		if !e.Make {
+			continue
+		}
+		var st syscall.Stat_t
+		if syscall.Lstat(e.Path, &st) != nil {
+			return nil, false
+		}
+		state := dirState{dev: st.Dev, ino: st.Ino}
+		if e.Ephemeral {
+			state.changed = st.Ctim
+		}
+		states = append(states, state)
+	}
+	return states, true
+}
+
+type dirState struct {
+	dev, ino uint64
+	changed  syscall.Timespec
+}
+
+// start starts the program in the jail. It returns nil if that is not possible: nothing of the program has run
+// then, and the jail has ended.
+func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Launcher) *Process {
+	select {
+	case <-j.over:
+	case <-ctx.Done():
+	}
+	made, _ := madeDirs(p)
+	if ctx.Err() != nil || j.failed || j.plan == nil || !slices.Equal(made, j.made) {
+		j.abandon()
+		return nil
+	}
+	plan := *j.plan
+	plan.Profile = p // which may be that of another tool
+	j.process.plan = &plan
+	if j.await(ctx, startRequest{stdio: stdio}, l) != nil {
+		return nil
+	}
+	return j.process
+}
+
+// end ends a jail that no start has claimed.
+func (j *spare) end() {
+	if j.claim(kindNamespaced) != nil {
+		j.abandon()
+	}
+}
+
+func (j *spare) abandon() {
+	if !isClosed(j.over) {
+		j.process.Kill()
+		<-j.over
+	}
+	j.cancel()
+}
+
+// isGone reports whether the process could not be started or has ended, although its jail was not refused.
+func (j *spare) isGone() bool {
+	p := j.process
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return isClosed(j.over) && (isClosed(p.done) || p.pidfd >= 0 && sys.WaitReadable(p.pidfd, 0))
+}
+
+// startsAs reports whether a start by l builds the same jail as one by other.
+func (l Launcher) startsAs(other Launcher) bool {
+	return l.TestHooks.Steps == nil && l.watching() == other.watching() && l.Unmediated == other.Unmediated && l.Kept == nil &&
+		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
+}
