@@ -55,8 +55,9 @@ var mayImport = map[string][]string{
 	"lifecycle/internal/pipesize":   {"golang.org/x/sys/unix"},
 	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/pipesize", module + "lifecycle/internal/refusals", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
 	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
-	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session"},
+	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session"},
 	"lifecycle/internal/certain":    {module + "policy"},
+	"lifecycle/internal/demand":     {module + "policy"},
 	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/session"},
 	"lifecycle/internal/capability": {module + "mcpproxy", module + "lifecycle/internal/session"},
 
@@ -181,7 +182,7 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/reported", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
@@ -201,6 +202,7 @@ var inside = map[string][]string{
 	"confine/internal/rootfs":          {"internal/spec", "internal/step", "internal/stub"},
 	"confine/internal/cgroup":          {"internal/proc", "internal/spec", "internal/step"},
 	"confine/internal/dirs":            {"internal/step"},
+	"confine/internal/reported":        {"internal/spec", "internal/sys"},
 	"confine/internal/oom":             {"internal/proc"},
 	"confine/internal/spec":            {"internal/landlock", "internal/stub"},
 	"confine/internal/seccomp":         {"internal/stub", "internal/sys"},

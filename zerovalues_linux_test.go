@@ -92,7 +92,7 @@ var zeroValues = map[string]zeroValue{
 	"confine.Notice":       {value: new(confine.Notice)},
 	"confine.Plan":         {new(confine.Plan), func(t *testing.T) { failsStart(t, &confine.Plan{}) }},
 	"confine.Prepared":     {new(confine.Prepared), func(t *testing.T) { new(confine.Prepared).Close() }},
-	"confine.PreparedPool": {(*confine.PreparedPool)(nil), func(t *testing.T) { var none *confine.PreparedPool; none.Keep(1); none.Close() }},
+	"confine.PreparedPool": {(*confine.PreparedPool)(nil), func(t *testing.T) { var none *confine.PreparedPool; none.Keep([]*policy.Profile{nil}); none.Close() }},
 	"confine.Process":      {new(confine.Process), func(t *testing.T) { is(t, new(confine.Process).Kill() != nil && new(confine.Process).PID() == 0) }},
 	"confine.StartError":   {value: new(confine.StartError)},
 	"confine.SelfTest":     {new(confine.SelfTest), func(t *testing.T) { is(t, !confine.SelfTest{}.Proof.Made) }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
@@ -93,7 +94,7 @@ func (p *Process) superviseCgroup() {
 	}
 	exceeded, err := p.cgroup.Tighten(p.limits)
 	if exceeded {
-		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
+		p.denials = reported.LimitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
 	}
 	if err != nil {
 		p.why = (&step.Error{Step: "cgroup", Detail: err.Error()}).Error()
@@ -124,10 +125,10 @@ func (p *Process) lookIntoCgroup() {
 	}
 	memory, processes := p.cgroup.NewEvents()
 	if memory {
-		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", p.limits.MemoryMB, 0, "")
+		p.denials = reported.LimitReached(p.denials, spec.KeyMemory, "memory", p.limits.MemoryMB, 0, "")
 	}
 	if processes {
-		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
+		p.denials = reported.LimitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,12 +28,12 @@ type Process struct {
 	mu         sync.Mutex
 	pid        int // of the supervisor process, as the host sees it
 	pidfd      int
-	control    *os.File        // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
-	events     *eventReader    // from the supervisor; nil before it has a spec
-	notices    []Notice        // before OnNotice was called
-	onNotice   func(Notice)    // see OnNotice
-	denials    []policy.Denial // except those of the supervisor
-	refused    denialLog       // those of the supervisor
+	control    *os.File          // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
+	events     *reported.Reader  // from the supervisor; nil before it has a spec
+	notices    []Notice          // before OnNotice was called
+	onNotice   func(Notice)      // see OnNotice
+	denials    []policy.Denial   // except those of the supervisor
+	refused    reported.Refusals // those of the supervisor
 	unanswered []policy.Unanswered
 	exit       Exit
 	exited     bool        // exit is set
@@ -68,7 +69,7 @@ type Process struct {
 func (p *Process) listen(events *os.File, started chan<- error) error {
 	var running bool
 	var failed error
-	w, err := newEventReader(events, func(m spec.Event) {
+	w, err := reported.NewReader(events, func(m spec.Event) {
 		switch {
 		case m.Kind == spec.EventStarted:
 			running = true
@@ -86,7 +87,7 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 	p.mu.Lock()
 	p.events = w
 	p.mu.Unlock()
-	w.run()
+	w.Run()
 	if !running && failed == nil {
 		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
 	}
@@ -120,11 +121,11 @@ func (p *Process) handleEvent(m spec.Event) {
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:
-		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
+		p.denials = reported.LimitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
 	case spec.EventRefused, spec.EventAbsent:
-		p.refused.add(m, time.Now())
+		p.refused.Add(m, time.Now())
 	case spec.EventUnanswered:
-		p.unanswered = noteUnanswered(p.unanswered, m, time.Now())
+		p.unanswered = reported.NoteUnanswered(p.unanswered, m, time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
 		if m.Detail == spec.ExitedAlone && p.gateway == nil && p.inbound == nil && !p.inCgroup {
@@ -156,7 +157,7 @@ func isClosed(c <-chan struct{}) bool {
 // the record says so.
 func (p *Process) isRefusal(m spec.Event) bool {
 	p.mu.Lock()
-	known := p.refused.knows(m)
+	known := p.refused.Knows(m)
 	p.mu.Unlock()
 	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
 }
@@ -241,7 +242,7 @@ func (p *Process) Denials() []policy.Denial {
 	events, gateway, hostNS := p.events, p.gateway, p.broker != nil
 	p.mu.Unlock()
 	if events != nil {
-		events.drain()
+		events.Drain()
 	}
 	var latest []policy.Denial
 	if gateway != nil {
@@ -250,7 +251,7 @@ func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()
-	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
+	latest = append(append(latest, p.denials...), p.refused.List(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
 }

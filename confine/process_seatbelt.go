@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -70,7 +71,7 @@ func (p *Process) handleEvent(e spec.Event) {
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: e.Step, Errno: syscall.Errno(e.Num), Detail: e.Detail, Fix: e.Target}).Error()
 	case spec.EventLimit:
-		p.denials = limitReached(p.denials, e.Step, e.Detail, e.Num, e.Pid, e.Program)
+		p.denials = reported.LimitReached(p.denials, e.Step, e.Detail, e.Num, e.Pid, e.Program)
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: e.Num, Signal: syscall.Signal(e.Pid)}, true
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
@@ -49,18 +50,8 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	if todo.spec.Program == "" {
 		return p.tryOverlays(b)
 	}
-	b.Ahead = todo.ahead
-	if err := b.Build(); err != nil {
-		return true, err
-	}
-	if todo.ahead {
-		p.started <- nil
-		if todo, used = p.awaitServer(); !used {
-			return false, nil
-		}
-		if err := b.TakeStdio(todo.stdio); err != nil {
-			return true, err
-		}
+	if todo, err = p.build(b, todo); todo == nil || err != nil {
+		return todo != nil, err
 	}
 	if err := todo.allowExec(); err != nil {
 		return true, err
@@ -68,22 +59,45 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	if err := b.StartServer(); err != nil {
 		return true, err
 	}
-	reader, err := newEventReader(events, process.handleEvent)
+	reader, err := p.readEvents(events)
 	if err != nil {
 		return true, err
 	}
-	process.mu.Lock()
-	process.events = reader
-	process.mu.Unlock()
 	p.started <- nil
 	go sendSpec(b, events, todo.keptRights())
 	process.awaitEnd(b, reader)
 	return true, nil
 }
 
-func (p *Process) awaitEnd(b *jail.Builder, events *eventReader) {
+// build builds the jail. If it is built ahead, build waits for the request that starts the server, and returns
+// that, or nil if the jail was cancelled.
+func (p *Prepared) build(b *jail.Builder, todo *startRequest) (*startRequest, error) {
+	b.Ahead = todo.ahead
+	if err := b.Build(); err != nil || !todo.ahead {
+		return todo, err
+	}
+	p.started <- nil
+	server, used := p.awaitServer()
+	if !used {
+		return nil, nil
+	}
+	return server, b.TakeStdio(server.stdio)
+}
+
+func (p *Prepared) readEvents(events *os.File) (*reported.Reader, error) {
+	reader, err := reported.NewReader(events, p.process.handleEvent)
+	if err != nil {
+		return nil, err
+	}
+	p.process.mu.Lock()
+	defer p.process.mu.Unlock()
+	p.process.events = reader
+	return reader, nil
+}
+
+func (p *Process) awaitEnd(b *jail.Builder, events *reported.Reader) {
 	drained := make(chan struct{})
-	go func() { defer close(drained); events.run() }()
+	go func() { defer close(drained); events.Run() }()
 	if exit, err := b.Reap(); err == nil {
 		p.stopSupervisor(drained)
 		p.handleEvent(exit)

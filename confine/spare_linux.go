@@ -5,8 +5,8 @@ package confine
 import (
 	"context"
 	"slices"
-	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -19,13 +19,13 @@ type spare struct {
 	profile *policy.Profile
 	over    chan struct{} // closed when build has returned; then the fields below do not change
 	plan    *planpkg.Plan // nil: the process waits for a plan
-	made    []dirState    // as the directories were before
+	made    []dirs.State  // as the directories were before
 	failed  bool          // no jail could be built
 }
 
 // build builds the jail up to the execution of the server, if a jail of this profile can be built ahead.
 func (j *spare) build(l Launcher) {
-	made, all := madeDirs(j.profile)
+	made, all := dirs.Made(j.profile)
 	if !all {
 		return
 	}
@@ -49,31 +49,6 @@ func canBuildAhead(plan *planpkg.Plan) bool {
 	return !plan.Spec.HostNS && !plan.Spec.Network.Any() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
 }
 
-// madeDirs returns the state of each directory that a start would make, or false if one does not exist. A
-// directory of which the server gets a copy has its time of change in it: the copy is to begin as the directory is now.
-func madeDirs(p *policy.Profile) (states []dirState, all bool) {
-	for _, e := range p.Entries {
-		if !e.Make {
-			continue
-		}
-		var st syscall.Stat_t
-		if syscall.Lstat(e.Path, &st) != nil {
-			return nil, false
-		}
-		state := dirState{dev: st.Dev, ino: st.Ino}
-		if e.Ephemeral {
-			state.changed = st.Ctim
-		}
-		states = append(states, state)
-	}
-	return states, true
-}
-
-type dirState struct {
-	dev, ino uint64
-	changed  syscall.Timespec
-}
-
 // start starts the program in the jail. It returns nil if that is not possible: nothing of the program has run
 // then, and the jail has ended.
 func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Launcher) *Process {
@@ -81,7 +56,7 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 	case <-j.over:
 	case <-ctx.Done():
 	}
-	made, _ := madeDirs(p)
+	made, _ := dirs.Made(p)
 	if ctx.Err() != nil || j.failed || j.plan == nil || !slices.Equal(made, j.made) {
 		j.abandon()
 		return nil

@@ -81,7 +81,7 @@ func (p *Process) recordFailure(why string) {
 const drainTimeout = time.Second
 
 func (p *Process) stopSupervisor(drained <-chan struct{}) {
-	p.events.drain()
+	p.events.Drain()
 	if !p.isSupervised() {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/demand"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -21,7 +22,7 @@ type pool struct {
 	session       *statelessSession
 	client        *session.Client
 	startingCalls atomic.Int32 // calls whose worker is being started
-	prepared      prepared
+	prepared      demand.Demand
 
 	mu            sync.Mutex
 	workers       map[*worker]bool
@@ -178,10 +179,10 @@ func (p *pool) keepPrepared(now time.Time) {
 	if p.session.options.Prepare == nil {
 		return
 	}
-	if profiles, ok := p.prepared.wanted(now, p.session.options.MaxCalls); ok {
+	if profiles, ok := p.prepared.Wanted(now, p.session.options.MaxCalls); ok {
 		p.session.options.Prepare(profiles)
 	} else {
-		time.AfterFunc(preparedAfter, p.session.wake)
+		time.AfterFunc(demand.After, p.session.wake)
 	}
 }
 

@@ -106,7 +106,7 @@ func (p *pool) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*wo
 	}
 	// Meanwhile the pool starts no warm workers.
 	p.startingCalls.Add(1)
-	served := p.prepared.begin(t.Profile, time.Now())
+	served := p.prepared.Begin(t.Profile, time.Now())
 	defer func() {
 		served()
 		p.startingCalls.Add(-1)

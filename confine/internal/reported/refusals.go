@@ -1,35 +1,35 @@
-package confine
+package reported
 
 import (
 	"strconv"
-	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// denialLog holds the refusals that a supervisor reported. It keeps the first
+// Refusals holds the refusals that a supervisor reported. It keeps the first
 // spec.MaxRefusals different ones, and one more for the others of each kind.
-type denialLog struct {
+type Refusals struct {
 	index map[spec.Refusal]int
-	all   []denialEntry
+	all   []refusal
 }
 
-type denialEntry struct {
+type refusal struct {
 	policy.Denial
 	restBy time.Time // repetitions until then are reported later; zero: none
 }
 
-func (l *denialLog) knows(m spec.Event) bool {
+// Knows reports whether this refusal was reported before.
+func (l *Refusals) Knows(m spec.Event) bool {
 	_, known := l.index[m.Refusal()]
 	return known
 }
 
-func (l *denialLog) add(m spec.Event, now time.Time) {
+// Add adds a refusal, or its repetitions.
+func (l *Refusals) Add(m spec.Event, now time.Time) {
 	s := m.Refusal()
-	if !l.knows(m) && len(l.index) >= spec.MaxRefusals {
+	if !l.Knows(m) && len(l.index) >= spec.MaxRefusals {
 		s.Target, s.Arguments = policy.DenialOthers, ""
 	}
 	i, known := l.index[s]
@@ -42,7 +42,7 @@ func (l *denialLog) add(m spec.Event, now time.Time) {
 		}
 		i = len(l.all)
 		l.index[s] = i
-		l.all = append(l.all, denialEntry{Denial: newDenial(s, now)})
+		l.all = append(l.all, refusal{Denial: newDenial(s, now)})
 	}
 	d := &l.all[i]
 	d.Count += m.Num
@@ -76,9 +76,9 @@ func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 	return d
 }
 
-// list returns all denials. While the supervisor holds repetitions of a denial back, list takes
+// List returns all denials. While the supervisor holds repetitions of a denial back, List takes
 // the present for their time.
-func (l *denialLog) list(now time.Time) []policy.Denial {
+func (l *Refusals) List(now time.Time) []policy.Denial {
 	out := make([]policy.Denial, len(l.all))
 	for i, d := range l.all {
 		out[i] = d.Denial
@@ -93,27 +93,10 @@ func (l *denialLog) list(now time.Time) []policy.Denial {
 	return out
 }
 
-// Notice is a message of a jail about itself. Its server continues to run.
-type Notice struct {
-	Text    string
-	Warning bool  // something that was granted does not work; false: for the log only
-	Leak    *Leak // if it is set, the other fields are not
-}
-
-// Leak is a secret in a request of the server that was sent on to a host.
-type Leak = egress.Leak
-
-// Exit is how a program ended.
-type Exit struct {
-	Code   int            // exit status; 128+n after signal n
-	Signal syscall.Signal // 0 unless a signal ended it
-	Why    string         // why the jail could not be enforced any longer, if that ended the program; else ""
-}
-
-// limitReached adds a denial for a limit that was reached. key is the policy's key that raises
+// LimitReached adds a denial for a limit that was reached. key is the policy's key that raises
 // the limit. Each process that was ended gets a denial of its own; all other events of one
 // limit share a denial, which has the time of the latest.
-func limitReached(denials []policy.Denial, key, what string, value, pid int, program string) []policy.Denial {
+func LimitReached(denials []policy.Denial, key, what string, value, pid int, program string) []policy.Denial {
 	d := policy.Denial{
 		Axis: policy.AxisLimits, Operation: what, Target: key + " = " + strconv.Itoa(value),
 		PID: pid, Program: program, Count: 1, Time: time.Now(),

@@ -1,4 +1,4 @@
-package confine
+package reported
 
 import (
 	"fmt"
@@ -20,14 +20,14 @@ func unseen(target string) spec.Refusal {
 // TestRepeatsAreBounded: how often a server is refused the same thing costs the
 // launcher nothing, and the first time and the latest are kept.
 func TestRepeatsAreBounded(t *testing.T) {
-	var r denialLog
+	var r Refusals
 	begin := time.Now()
 	for n := range 100 {
 		for _, target := range []string{"/a", "/b"} {
-			r.add(written(target).Event(1), begin.Add(time.Duration(n)))
+			r.Add(written(target).Event(1), begin.Add(time.Duration(n)))
 		}
 	}
-	got := r.list(begin.Add(time.Hour))
+	got := r.List(begin.Add(time.Hour))
 	if len(got) != 2 || got[0].Target != "/a" || got[1].Target != "/b" {
 		t.Fatalf("%+v", got)
 	}
@@ -39,14 +39,14 @@ func TestRepeatsAreBounded(t *testing.T) {
 // TestRefusalsBeyondRoom: the first ones are kept, and of what has no room, when it
 // happened and how often.
 func TestRefusalsBeyondRoom(t *testing.T) {
-	var r denialLog
+	var r Refusals
 	begin := time.Now()
 	for n := range 3 * spec.MaxRefusals {
-		r.add(written(fmt.Sprint("/", n)).Event(1), begin.Add(time.Duration(n)))
+		r.Add(written(fmt.Sprint("/", n)).Event(1), begin.Add(time.Duration(n)))
 	}
-	r.add(spec.Refusal{Axis: "process", Operation: "exec", Target: "/bin/x"}.Event(1), begin)
-	r.add(unseen(policy.DenialOthers).Event(5), begin)
-	got := r.list(begin.Add(time.Hour))
+	r.Add(spec.Refusal{Axis: "process", Operation: "exec", Target: "/bin/x"}.Event(1), begin)
+	r.Add(unseen(policy.DenialOthers).Event(5), begin)
+	got := r.List(begin.Add(time.Hour))
 	if len(got) != spec.MaxRefusals+3 || got[spec.MaxRefusals-1].Target != fmt.Sprint("/", spec.MaxRefusals-1) {
 		t.Fatalf("%d are kept, the last of them %+v", len(got), got[len(got)-1])
 	}
@@ -66,18 +66,18 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 // TestAnnouncedRefusals: until it can have been told, what was announced counts as
 // refused just now.
 func TestAnnouncedRefusals(t *testing.T) {
-	var r denialLog
+	var r Refusals
 	begin := time.Now()
 	m := written("/a").Event(1)
 	m.Held = true
-	r.add(m, begin)
+	r.Add(m, begin)
 	for asked, want := range map[time.Duration]time.Duration{time.Millisecond: time.Millisecond, spec.Window: spec.Window, time.Hour: spec.Window} {
-		if got := r.list(begin.Add(asked))[0].Last; !got.Equal(begin.Add(want)) {
+		if got := r.List(begin.Add(asked))[0].Last; !got.Equal(begin.Add(want)) {
 			t.Errorf("asked after %v: the latest after %v", asked, got.Sub(begin))
 		}
 	}
-	r.add(written("/a").Event(0), begin.Add(spec.Window)) // the page has ended, and there was no more
-	if d := r.list(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
+	r.Add(written("/a").Event(0), begin.Add(spec.Window)) // the page has ended, and there was no more
+	if d := r.List(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
 		t.Errorf("of one refusal that was not repeated: %+v", d)
 	}
 }

@@ -1,4 +1,4 @@
-package stateless
+package demand
 
 import (
 	"strings"
@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestPrepared: for each profile as many jails are prepared as calls under it have waited at once, not during
+// TestDemand: for each profile as many jails are prepared as calls under it have waited at once, not during
 // calls, and not for long. Tools of equal profiles share them. A profile that its tool no longer has gets none.
-func TestPrepared(t *testing.T) {
-	var s prepared
+func TestDemand(t *testing.T) {
+	var s Demand
 	at := time.Unix(1e9, 0)
 	profiles := map[rune]*policy.Profile{
 		'a': {Tool: "a", Dir: "/1"}, 'b': {Tool: "b", Dir: "/1"}, 'c': {Tool: "c", Dir: "/2"}, 'C': {Tool: "c", Dir: "/3"},
@@ -26,23 +26,23 @@ func TestPrepared(t *testing.T) {
 	}{
 		{"no call yet", "", 0, "", true},
 		{"three at once", "aab", 0, "111", false},
-		{"soon after them", "", preparedAfter, "111", true},
-		{"one call", "a", preparedAfter, "111", true},
-		{"two under another profile", "cc", preparedAfter, "22111", true},
-		{"more than may be", "bbbbb", preparedAfter, "111112", true},
-		{"its tool has another profile", "C", preparedAfter, "311111", true},
+		{"soon after them", "", After, "111", true},
+		{"one call", "a", After, "111", true},
+		{"two under another profile", "cc", After, "22111", true},
+		{"more than may be", "bbbbb", After, "111112", true},
+		{"its tool has another profile", "C", After, "311111", true},
 		{"long after it", "", preparedFor, "", true},
-		{"one call later", "a", preparedAfter, "1", true},
+		{"one call later", "a", After, "1", true},
 	} {
 		var ends []func()
 		for _, tool := range c.calls {
-			ends = append(ends, s.begin(profiles[tool], at))
+			ends = append(ends, s.Begin(profiles[tool], at))
 		}
 		for _, end := range ends {
 			end()
 		}
 		at = at.Add(c.after)
-		got, ok := s.wanted(at, 6)
+		got, ok := s.Wanted(at, 6)
 		var names []string
 		for _, p := range got {
 			names = append(names, name(p))

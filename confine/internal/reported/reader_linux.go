@@ -1,6 +1,4 @@
-//go:build !seatbelt
-
-package confine
+package reported
 
 import (
 	"io"
@@ -13,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventReader reads the events that a jail's supervisor writes: to a socket with namespaces,
-// and to a pipe without. The goroutine of run reads as soon as there is an event. The callers of
-// drain read too: the supervisor writes the event of a refusal before it answers the call, so
-// drain finds the event of each answer that the server has seen.
-type eventReader struct {
+// Reader reads the events that a jail's supervisor writes: to a socket with namespaces,
+// and to a pipe without. The goroutine of Run reads as soon as there is an event. The callers of
+// Drain read too: the supervisor writes the event of a refusal before it answers the call, so
+// Drain finds the event of each answer that the server has seen.
+type Reader struct {
 	conn    syscall.RawConn
 	onEvent func(spec.Event)
 
@@ -26,14 +24,15 @@ type eventReader struct {
 	err  error  // why there are no more events
 }
 
-func newEventReader(pipe *os.File, hear func(spec.Event)) (*eventReader, error) {
+// NewReader returns a reader that calls hear for each event.
+func NewReader(pipe *os.File, hear func(spec.Event)) (*Reader, error) {
 	conn, err := pipe.SyscallConn()
-	return &eventReader{conn: conn, onEvent: hear}, err
+	return &Reader{conn: conn, onEvent: hear}, err
 }
 
-// run handles events until there are no more, and returns why. It blocks its own thread,
+// Run handles events until there are no more, and returns why. It blocks its own thread,
 // which is faster than waiting for the runtime's poller.
-func (r *eventReader) run() error {
+func (r *Reader) Run() error {
 	for {
 		err := r.conn.Control(func(fd uintptr) {
 			sys.WaitReadable(int(fd), -1)
@@ -50,13 +49,14 @@ func (r *eventReader) run() error {
 	}
 }
 
-func (r *eventReader) drain() {
+// Drain handles the events that are there.
+func (r *Reader) Drain() {
 	r.conn.Control(func(fd uintptr) { r.readAvailable(int(fd)) })
 }
 
 // readAvailable handles the events in the pipe without waiting. r.mu lets one goroutine read
 // at a time.
-func (r *eventReader) readAvailable(fd int) {
+func (r *Reader) readAvailable(fd int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.err == nil && sys.WaitReadable(fd, 0) {
@@ -76,7 +76,7 @@ func (r *eventReader) readAvailable(fd int) {
 	}
 }
 
-func (r *eventReader) parse() {
+func (r *Reader) parse() {
 	for r.err == nil {
 		m, rest, err := spec.NextEvent(r.rest)
 		if err == io.ErrUnexpectedEOF {

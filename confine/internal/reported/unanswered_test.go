@@ -1,6 +1,4 @@
-//go:build !seatbelt
-
-package confine
+package reported
 
 import (
 	"fmt"
@@ -20,8 +18,8 @@ func TestUnansweredBounded(t *testing.T) {
 		return spec.Event{Kind: spec.EventUnanswered, Target: fmt.Sprintf("127.0.%d.%d", i/250, 2+i%250), Num: 7000 + i%7}
 	}
 	for i := range 3 * maxUnanswered {
-		all = noteUnanswered(all, event(i), now.Add(time.Duration(i)))
-		all = noteUnanswered(all, event(0), now.Add(time.Duration(i))) // again and again: it stays
+		all = NoteUnanswered(all, event(i), now.Add(time.Duration(i)))
+		all = NoteUnanswered(all, event(0), now.Add(time.Duration(i))) // again and again: it stays
 	}
 	known := map[string]bool{}
 	for _, u := range all {

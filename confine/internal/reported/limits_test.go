@@ -1,4 +1,4 @@
-package confine
+package reported
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestLimitReached(t *testing.T) {
 		{spec.KeyMemory, "memory", 64, 0}, {spec.KeyMemory, "memory", 64, 0}, {spec.KeyMemory, "space in /tmp", 64, 0}, {spec.KeyMemory, "memory", 128, 0},
 		{spec.KeyMemory, "memory", 64, 7}, {spec.KeyMemory, "memory", 64, 7}, {spec.KeyProcesses, "processes", 64, 0}, {spec.KeyMemory, "memory", 64, 0},
 	} {
-		all = limitReached(all, m.key, m.what, m.value, m.pid, "")
+		all = LimitReached(all, m.key, m.what, m.value, m.pid, "")
 	}
 	var got []string
 	for _, d := range all {
