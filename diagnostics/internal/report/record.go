@@ -76,11 +76,58 @@ func (r Record) Encode() ([]byte, error) {
 	r.Denials = lastN(r.Denials, recordDenials)
 	r.Diagnoses = lastN(r.Diagnoses, recordDiagnoses)
 	r.Remedies = lastN(r.Remedies, recordRemedies)
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.MarshalIndent(r.stored(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
 	}
 	return append(show.JSON(data), '\n'), nil
+}
+
+// storedRecord is a Record as its file has it. Package json asks a type for the members of all types
+// in it, which takes longer than to encode a record. Behind any it asks only for what is there: at
+// the start of a session, nothing.
+type storedRecord struct {
+	Version    int       `json:"version"`
+	Time       time.Time `json:"time"`
+	Server     string    `json:"server"`
+	Tool       string    `json:"tool,omitempty"`
+	Guest      bool      `json:"guest,omitempty"`
+	Project    string    `json:"project,omitempty"`
+	File       string    `json:"file,omitempty"`
+	Profile    string    `json:"profile"`
+	Warnings   []string  `json:"warnings,omitempty"`
+	Waived     []string  `json:"waived,omitempty"`
+	Changes    string    `json:"changes,omitempty"`
+	Denials    any       `json:"denials,omitempty"`
+	Diagnoses  any       `json:"diagnoses,omitempty"`
+	Remedies   any       `json:"remedies,omitempty"`
+	Unfinished bool      `json:"unfinished,omitempty"`
+	Newer      any       `json:"newer,omitempty"`
+	Incomplete string    `json:"incomplete,omitempty"`
+	Failed     any       `json:"failed,omitempty"`
+	Tried      any       `json:"tried,omitempty"`
+}
+
+func (r Record) stored() storedRecord {
+	s := storedRecord{
+		Version: r.Version, Time: r.Time, Server: r.Server, Tool: r.Tool, Guest: r.Guest, Project: r.Project, File: r.File, Profile: r.Profile,
+		Warnings: r.Warnings, Waived: r.Waived, Changes: r.Changes, Unfinished: r.Unfinished, Incomplete: r.Incomplete,
+		Denials: unlessEmpty(r.Denials), Diagnoses: unlessEmpty(r.Diagnoses), Remedies: unlessEmpty(r.Remedies), Tried: unlessEmpty(r.Tried),
+	}
+	if r.Newer != nil {
+		s.Newer = r.Newer
+	}
+	if r.Failed != nil {
+		s.Failed = r.Failed.stored()
+	}
+	return s
+}
+
+func unlessEmpty[T any](s []T) any {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
 }
 
 // DecodeRecord decodes the output of Encode.

@@ -50,8 +50,10 @@ type Client struct {
 	told          told
 	unsavedRecord chan struct{} // record has changed
 	Finished      chan struct{}
-	Saved         chan struct{} // closed when saveRecords has returned
-	warnedLost    bool          // used by saveRecords alone
+	Saved         chan struct{}   // closed when saveRecords has returned
+	digested      *policy.Profile // used by saveRecords alone
+	digest        string          // of digested
+	warnedLost    bool            // used by saveRecords alone
 }
 
 // NewClient returns the client side of a session and starts saving its record. denied

@@ -162,7 +162,10 @@ func (c *Client) writeRecord(finished bool) {
 	c.RecordMu.Unlock()
 	record.Unfinished = !finished
 	// Computed here, so that the start does not wait for it.
-	record.Profile = diagnostics.Digest(c.Config.Profile)
+	if c.digested != c.Config.Profile {
+		c.digested, c.digest = c.Config.Profile, diagnostics.Digest(c.Config.Profile)
+	}
+	record.Profile = c.digest
 	record.Denials, record.Remedies = c.allDenials()
 	c.Config.Sink(record)
 	if c.Config.Lost == nil {
