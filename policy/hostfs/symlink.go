@@ -52,6 +52,8 @@ type lstatResult struct {
 	Info   FileInfo
 	target string // of a symbolic link
 	Err    error  // fs.ErrNotExist itself if the path does not exist
+	// canonical reports that Resolve came here and found the path canonical as it was asked for.
+	canonical bool
 }
 
 // absent is the answer of Lstat for a path that isMissing. It must not be changed.
@@ -171,8 +173,8 @@ func Upward(p string) iter.Seq[string] {
 // components exist, and appends the rest. The only error is a loop.
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
-	out := ResolvedPath{Path: "/", Info: f.Lstat("/").Info}
-	todo, asWritten := p[1:], true // asWritten: out.Path is a part of p
+	out, todo := f.from(p)
+	asWritten := true // out.Path is a part of p
 	for crossed := 0; todo != ""; {
 		before := len(p) - len(todo)
 		var name string
@@ -226,8 +228,19 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 		}
 		out.Path, out.Info = f.firmlinked(next, s.Info), s.Info
 		asWritten = asWritten && out.Path == next
+		s.canonical = s.canonical || asWritten
 	}
 	return out, nil
+}
+
+// from returns where Resolve begins: at the directory of a clean path if an earlier answer shows that
+// this directory is canonical, else at the root. todo is the rest of the path.
+func (f *LinkResolver) from(p string) (out ResolvedPath, todo string) {
+	dir, name := Split(p)
+	if s := f.stats[dir]; s != nil && s.canonical {
+		return ResolvedPath{Path: dir, Info: s.Info}, name
+	}
+	return ResolvedPath{Path: "/", Info: f.Lstat("/").Info}, p[1:]
 }
 
 // without returns the result for a path of which a component is missing.
@@ -249,7 +262,7 @@ func (f *LinkResolver) Canonical(p string) string {
 		at.Path = path.Clean(p)
 	}
 	if f.canonicals == nil {
-		f.canonicals = make(map[string]string, 300)
+		f.canonicals = make(map[string]string, 700)
 	}
 	f.canonicals[p] = at.Path
 	return at.Path

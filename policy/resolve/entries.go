@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // An entrySet has the entries of one profile by their paths. It is a map, because the entries are few
@@ -21,7 +22,7 @@ func (b entrySet) find(p string) (policy.Entry, bool) {
 		if p == "/" {
 			return policy.Entry{}, false
 		}
-		p = path.Dir(p)
+		p, _ = hostfs.Split(p)
 	}
 }
 

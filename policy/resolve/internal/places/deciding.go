@@ -45,6 +45,10 @@ func PlaceVariables() []string {
 	return slices.Compact(names)
 }
 
+// roomForDeciding is more than a host usually has. Pages that a start touches for the first time are
+// dear, and a list that grows touches three times as many.
+const roomForDeciding = 512
+
 func (b *Places) collectDeciding() {
 	var places []struct{ prefix, dir string }
 	for _, m := range moved {
@@ -52,6 +56,7 @@ func (b *Places) collectDeciding() {
 			places = append(places, struct{ prefix, dir string }{m.prefix, v})
 		}
 	}
+	b.Deciding = make([]DecidingPath, 0, roomForDeciding)
 	for _, g := range append(DecidingFiles(b.h.OS), DecidingGroup{"MCP clients start the servers that it names", ClientFiles(b.h.OS)}) {
 		for _, s := range g.Paths {
 			abs, _ := b.Expand(s, "/")
