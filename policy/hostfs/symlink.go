@@ -174,8 +174,7 @@ func Upward(p string) iter.Seq[string] {
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out, todo := f.from(p)
-	asWritten := true // out.Path is a part of p
-	for crossed := 0; todo != ""; {
+	for crossed, asWritten := 0, true; todo != ""; { // asWritten: out.Path is a part of p
 		before := len(p) - len(todo)
 		var name string
 		name, todo, _ = strings.Cut(todo, "/")
