@@ -252,10 +252,13 @@ func (v *services) forget() {
 	}
 }
 
+// lateAfter is when a process that was left behind shows that it goes on: later than a jail takes to end.
+const lateAfter = 5 * time.Second
+
 // arrived returns the outcome of an attack that only the driver can see.
 func (v *services) arrived(name string) string {
 	if strings.HasPrefix(name, "process: ") {
-		time.Sleep(2 * time.Second) // longer than the process waits
+		time.Sleep(lateAfter + 2*time.Second)
 		if _, err := os.Stat(v.alive); err == nil {
 			return succeeded
 		}

@@ -148,7 +148,7 @@ func packet(address string) error {
 
 // leave starts a process of a session of its own, which writes a file after this one has ended.
 func leave(s stage) error {
-	c := exec.Command("/bin/sh", "-c", "sleep 1; echo >alive")
+	c := exec.Command("/bin/sh", "-c", fmt.Sprintf("sleep %d; echo >alive", int(lateAfter.Seconds())))
 	c.Dir, c.SysProcAttr = s.Grant, &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
 		return err

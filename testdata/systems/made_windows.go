@@ -116,7 +116,7 @@ func part(words []string) {
 		fmt.Println("here")
 		io.Copy(io.Discard, os.Stdin)
 	case "late":
-		time.Sleep(time.Second)
+		time.Sleep(lateAfter)
 		os.WriteFile(words[1], []byte("x"), 0o644)
 	}
 }
