@@ -17,6 +17,9 @@ import (
 
 var must = testkit.Must
 
+// hasModes: the permissions of a file are bits. Windows has lists in their place, which are not read.
+const hasModes = runtime.GOOS != "windows"
+
 // refused tests that an error is an *OwnerError that names a path and has a text.
 func refused(t *testing.T, err error, at, text string) {
 	t.Helper()
@@ -36,19 +39,19 @@ func TestDir(t *testing.T) {
 	must(t, err)
 	defer d.Close()
 	for _, dir := range []string{base, base + "/a", base + "/a/b"} {
-		if info, err := os.Lstat(dir); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || hasModes && info.Mode() != fs.ModeDir|0o700 {
 			t.Errorf("%s: %v, %v", dir, info, err)
 		}
 	}
 	must(t, d.Replace("f", []byte("1"), How{}))
 	must(t, d.Replace("f", []byte("two"), How{Mode: 0o644, Sync: true}))
-	if info, err := os.Lstat(base + "/a/b/f"); err != nil || info.Mode() != 0o644 {
+	if info, err := os.Lstat(base + "/a/b/f"); err != nil || hasModes && info.Mode() != 0o644 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if b, err := ReadFile(base, "a/b/f", 3); err != nil || string(b) != "two" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := d.ReadFile("f", 2); err == nil || !strings.Contains(err.Error(), base+"/a/b/f has 3 bytes, and may have at most 2") {
+	if _, err := d.ReadFile("f", 2); err == nil || !strings.Contains(err.Error(), filepath.Join(base, "a/b/f")+" has 3 bytes, and may have at most 2") {
 		t.Errorf("too large: %v", err)
 	}
 	if err := d.Replace("f", nil, How{Before: func() error { return fs.ErrClosed }}); !errors.Is(err, fs.ErrClosed) {
@@ -63,6 +66,7 @@ func TestDir(t *testing.T) {
 	defer top.Close()
 	must(t, top.Rename("a/b/f", "a/g"))
 	must(t, os.Chmod(base+"/a/b", 0o500))
+	must(t, d.Close()) // Windows removes no directory that is open
 	must(t, top.RemoveAll("a"))
 	if names, err := top.Names(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
@@ -106,6 +110,7 @@ func TestNames(t *testing.T) {
 // TestLinks tests that no link below the base is followed, read, replaced or written through, and
 // that links of the user may lead to the base.
 func TestLinks(t *testing.T) {
+	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	elsewhere, own := top+"/elsewhere", top+"/own"
 	must(t, errors.Join(os.MkdirAll(own+"/kept", 0o700), os.Mkdir(elsewhere, 0o700), os.WriteFile(elsewhere+"/file", []byte("victim"), 0o600)))
@@ -172,6 +177,7 @@ func TestHardLinks(t *testing.T) {
 // TestFollow tests that the user's link to a file is followed, and its directory made if there is
 // none.
 func TestFollow(t *testing.T) {
+	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	must(t, errors.Join(os.Mkdir(top+"/dotfiles", 0o700), os.Mkdir(top+"/config", 0o700), os.Symlink("../dotfiles/lock", top+"/config/lock")))
 	if _, err := ReadFollowed(top+"/config/lock", 9); !errors.Is(err, fs.ErrNotExist) {
@@ -194,41 +200,10 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestOthers tests that nothing is used which others may write, or could replace.
-func TestOthers(t *testing.T) {
-	top := t.TempDir()
-	for _, c := range []struct{ wide, below, text string }{
-		{"home", "home/state", "may be written by other users (mode 0777)"},
-		{"home/state", "home/state", "chmod go-w"},
-		{"home/state/servers", "home/state", "may be written"},
-	} {
-		must(t, os.MkdirAll(filepath.Join(top, "home/state/servers"), 0o700))
-		must(t, os.WriteFile(filepath.Join(top, "home/state/servers/f"), nil, 0o600))
-		must(t, os.Chmod(filepath.Join(top, c.wide), 0o777))
-		base := filepath.Join(top, c.below)
-		_, err := Open(base, "servers")
-		refused(t, err, filepath.Join(top, c.wide), c.text)
-		_, err = Make(base, "servers/new")
-		refused(t, err, filepath.Join(top, c.wide), c.text)
-		_, err = ReadFile(base, "servers/f", 10)
-		refused(t, err, filepath.Join(top, c.wide), c.text)
-		_, _, err = Follow(base + "/servers/f")
-		refused(t, err, filepath.Join(top, c.wide), c.text)
-		must(t, os.Chmod(filepath.Join(top, c.wide), 0o700))
-	}
-	must(t, os.Chmod(top+"/home/state/servers/f", 0o666))
-	_, err := ReadFile(top+"/home/state", "servers/f", 10)
-	refused(t, err, top+"/home/state/servers/f", "mode 0666")
-	must(t, os.Chmod(top+"/home/state/servers/f", 0o600))
-	must(t, os.Chmod(top+"/home", 0o777|fs.ModeSticky)) // as /tmp: others replace only what is theirs
-	if _, err := ReadFile(top+"/home/state", "servers/f", 10); err != nil {
-		t.Errorf("control: %v", err)
-	}
-}
-
 // TestReplaced tests that work goes on in the directory that was checked when another one takes its
 // place.
 func TestReplaced(t *testing.T) {
+	testkit.NotUnderWine(t, "it looks for an open file by its old path after a move")
 	top := t.TempDir()
 	d, err := Make(top, "state")
 	must(t, err)
@@ -278,6 +253,7 @@ func TestUnfinished(t *testing.T) {
 
 // TestCreate tests that Create takes the first free name, and that a link takes a name too.
 func TestCreate(t *testing.T) {
+	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	d, err := Make(top, "d")
 	must(t, err)

@@ -109,3 +109,35 @@ func TestFull(t *testing.T) {
 		t.Errorf("%v", entries)
 	}
 }
+
+// TestOthers tests that nothing is used which others may write, or could replace.
+func TestOthers(t *testing.T) {
+	top := t.TempDir()
+	for _, c := range []struct{ wide, below, text string }{
+		{"home", "home/state", "may be written by other users (mode 0777)"},
+		{"home/state", "home/state", "chmod go-w"},
+		{"home/state/servers", "home/state", "may be written"},
+	} {
+		must(t, os.MkdirAll(filepath.Join(top, "home/state/servers"), 0o700))
+		must(t, os.WriteFile(filepath.Join(top, "home/state/servers/f"), nil, 0o600))
+		must(t, os.Chmod(filepath.Join(top, c.wide), 0o777))
+		base := filepath.Join(top, c.below)
+		_, err := Open(base, "servers")
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, err = Make(base, "servers/new")
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, err = ReadFile(base, "servers/f", 10)
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, _, err = Follow(base + "/servers/f")
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		must(t, os.Chmod(filepath.Join(top, c.wide), 0o700))
+	}
+	must(t, os.Chmod(top+"/home/state/servers/f", 0o666))
+	_, err := ReadFile(top+"/home/state", "servers/f", 10)
+	refused(t, err, top+"/home/state/servers/f", "mode 0666")
+	must(t, os.Chmod(top+"/home/state/servers/f", 0o600))
+	must(t, os.Chmod(top+"/home", 0o777|fs.ModeSticky)) // as /tmp: others replace only what is theirs
+	if _, err := ReadFile(top+"/home/state", "servers/f", 10); err != nil {
+		t.Errorf("control: %v", err)
+	}
+}

@@ -25,6 +25,9 @@
 //	MCPJAIL_ALL=1 MCPJAIL_SERVERS=$(ls -d ~/.cache/mcp-jail-tests/npm-*) \
 //	MCPJAIL_WINE=$(ls -d ~/.cache/mcp-jail-tests/wine-*) go test ./internal/wine -run TestX
 //
+// TestPackages runs the tests of other packages as programs of Windows: a package is a line of
+// windowsPackages. A test that Wine cannot pass calls testkit.NotUnderWine.
+//
 // Wine 8 does not limit processes and memory, and does not take privileges from a token: what those
 // hold is tested on Windows. It refuses one way to remove a file, and the Go library does not know
 // that answer. So programs are built with Go's own other way, which it has for older systems.

@@ -133,7 +133,7 @@ func (h *host) start(words ...string) *exec.Cmd {
 
 // olderRemoval has the Go library remove files as on older systems: Wine 8 does not know the newer
 // way, and answers it with an error that the library does not take for that.
-const olderRemoval = `package %s
+const olderRemoval = `package %[1]s
 
 import _ "unsafe"
 
@@ -146,15 +146,15 @@ func init() { olderRemoval = true }
 // build builds mcp-jail, mcp-jail-cli and the test server into the directory bin.
 func (h *host) build() error {
 	bin := filepath.Join(h.dir, "bin")
-	if err := h.compile("main", []string{"cmd/mcp-jail/wine.go", "cmd/mcp-jail-cli/wine.go"}, "build", "-o", bin, "./cmd/mcp-jail", "./cmd/mcp-jail-cli"); err != nil {
+	if err := h.compile(map[string]string{"cmd/mcp-jail/wine.go": "main", "cmd/mcp-jail-cli/wine.go": "main"}, "build", "-o", bin, "./cmd/mcp-jail", "./cmd/mcp-jail-cli"); err != nil {
 		return err
 	}
-	return h.compile("main", nil, "build", "-o", filepath.Join(bin, "server.exe"), "./internal/wine/testdata/server")
+	return h.compile(nil, "build", "-o", filepath.Join(bin, "server.exe"), "./internal/wine/testdata/server")
 }
 
-// compile runs the go command for Windows in the root of the checkout. The files, which are not
-// there, are to be in the package that they name, with olderRemoval in them.
-func (h *host) compile(name string, files []string, words ...string) error {
+// compile runs the go command for Windows in the root of the checkout. It adds files, which are not
+// there: olderRemoval, in a package of the name that each has in the map.
+func (h *host) compile(files map[string]string, words ...string) error {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		return err
@@ -163,16 +163,19 @@ func (h *host) compile(name string, files []string, words ...string) error {
 	if err != nil {
 		return err
 	}
-	source, overlay := filepath.Join(work, "removal.go"), filepath.Join(work, "overlay.json")
-	replace := map[string]string{}
-	for _, file := range files {
+	replace, overlay := map[string]string{}, filepath.Join(work, "overlay.json")
+	for file, name := range files {
+		source := filepath.Join(work, name+".go")
 		replace[filepath.Join(root, file)] = source
+		if err := os.WriteFile(source, fmt.Appendf(nil, olderRemoval, name), 0o644); err != nil {
+			return err
+		}
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(source, fmt.Appendf(nil, olderRemoval, name), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
+	if err := os.WriteFile(overlay, list, 0o644); err != nil {
 		return err
 	}
 	cmd := exec.Command("go", append([]string{words[0], "-trimpath", "-overlay=" + overlay, "-ldflags=-s -w -checklinkname=0"}, words[1:]...)...)

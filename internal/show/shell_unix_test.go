@@ -1,0 +1,40 @@
+//go:build unix
+
+package show_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// TestWord: a real shell reads each word that is proposed as the text that was meant.
+func TestWord(t *testing.T) {
+	words := []string{"/a/b", "a b", "", "$(id)", "x'y", "a~b", "~/x", "~", "/a/[b]", `a\b`, `\'`, "!!", "=ls", "%self", "A=b", "{a,b}", "*", "#", "a\tb", "é", "--", "-n"}
+	var line []string
+	var typed []string
+	for _, w := range append(slices.Clone(words), "a\rb", "a\nb", "a\u200bb", "\x1b[2J", "\u202e", "[mcp-jail] x") {
+		word, ok := show.Word(w)
+		if ok != (show.Line(w) == w) {
+			t.Errorf("%q: %v", w, ok)
+		}
+		if ok {
+			line, typed = append(line, word), append(typed, w)
+		}
+	}
+	if got := show.Unquoted(line); !slices.Equal(got, typed) {
+		t.Errorf("%q\n%q", got, typed)
+	}
+	for _, shell := range []string{"sh", "bash"} {
+		out, err := exec.Command(shell, "-c", `printf '%s\0' `+strings.Join(line, " ")).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", shell, err)
+		}
+		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, typed) {
+			t.Errorf("%s read %q, want %q", shell, got, typed)
+		}
+	}
+}
