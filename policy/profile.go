@@ -227,6 +227,10 @@ func (p *Profile) RightsAt(name string) Rights {
 	return e.Rights
 }
 
+// RestrictsFiles reports whether the entries of the profile hold. No profile for Windows restricts files:
+// there the working directory begins with a drive.
+func (p *Profile) RestrictsFiles() bool { return len(p.Dir) < 2 || p.Dir[1] != ':' }
+
 // Within reports whether path is dir or lies below it, by component. Both must
 // be clean and absolute.
 func Within(path, dir string) bool {

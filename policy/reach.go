@@ -60,10 +60,11 @@ func (w WriterRules) Find(p string) (at string, place WriteGrant) {
 		if place, ok := w.Rules[p]; ok {
 			return p, place
 		}
-		if p == "/" {
+		parent := path.Dir(p)
+		if parent == p || parent == "." { // a path of Windows has no slash
 			return p, WriteGrant{}
 		}
-		p = path.Dir(p)
+		p = parent
 	}
 }
 

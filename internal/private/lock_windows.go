@@ -3,6 +3,7 @@ package private
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/windows"
 )
@@ -34,7 +35,7 @@ func (d *Dir) Lock(kind Kind) (unlock func(), err error) {
 		windows.CloseHandle(h)
 		return nil, &os.PathError{Op: "lock", Path: d.path, Err: err}
 	}
-	return func() { windows.CloseHandle(h) }, nil
+	return sync.OnceFunc(func() { windows.CloseHandle(h) }), nil
 }
 
 // sync does nothing: a directory cannot be opened for it.

@@ -34,7 +34,7 @@ func (d *Dir) RemoveAll(below string) error {
 		fs.WalkDir(d.root.FS(), filepath.ToSlash(below), func(at string, e fs.DirEntry, _ error) error {
 			name := filepath.FromSlash(at)
 			ClearFlags(d.root, name)
-			if e != nil && e.IsDir() {
+			if e != nil && (e.IsDir() || runtime.GOOS == "windows") { // some filesystems of Windows keep a read-only file
 				_ = d.root.Chmod(name, 0o700)
 			}
 			return nil
@@ -53,6 +53,16 @@ func (d *Dir) Rename(from, to string) error {
 		}
 	}
 	return d.full(d.root.Rename(from, to), from)
+}
+
+// LetGo calls unlock and closes the directory, so that it can be moved, on a system that moves no directory
+// that is open: Windows. There a program that has a file of it open keeps it from being moved. On other
+// systems LetGo does nothing.
+func (d *Dir) LetGo(unlock func()) {
+	if runtime.GOOS == "windows" {
+		unlock()
+		d.Close()
+	}
 }
 
 func (d *Dir) checkParents(below string) error {

@@ -27,16 +27,17 @@ const (
 
 // An npmProgram is the npm of PATH.
 type npmProgram struct {
-	file    string // its path in PATH
-	dir     string // of its package; "" if that is not known, if a shim of a version manager starts it
-	version string // "" if that is not known
-	prefix  string // of the node that runs it: npm's global prefix, unless it is set
+	file    string   // its path in PATH; of Windows, the script that node runs
+	argv    []string // what starts it
+	dir     string   // of its package; "" if that is not known, if a shim of a version manager starts it
+	version string   // "" if that is not known
+	prefix  string   // of the node that runs it: npm's global prefix, unless it is set
 }
 
 func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
 	p, node, err := i.lookForNPM(paths)
-	if err != nil {
-		return nil, err
+	if err != nil || i.Host.OS == "windows" {
+		return p, err
 	}
 	found, err := installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, runtime.Node)
 	if err != nil {
@@ -53,17 +54,47 @@ func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, e
 		dirs = append([]string{filepath.Dir(filepath.Dir(real))}, dirs...) // npm/bin/npm-cli.js
 	}
 	for _, dir := range dirs {
-		var manifest struct{ Name, Version string }
-		if json.Unmarshal([]byte(readText(filepath.Join(dir, "package.json"))), &manifest) == nil && manifest.Name == "npm" {
-			p.dir, p.version = dir, manifest.Version
+		if version, ok := npmVersion(dir); ok {
+			p.dir, p.version = dir, version
 			break
 		}
 	}
 	return p, nil
 }
 
+// npmVersion returns the version of the npm whose package is in dir. ok is false for another package.
+func npmVersion(dir string) (version string, ok bool) {
+	var manifest struct{ Name, Version string }
+	err := json.Unmarshal([]byte(readText(filepath.Join(dir, "package.json"))), &manifest)
+	return manifest.Version, err == nil && manifest.Name == "npm"
+}
+
+// lookOnWindows returns the npm of a Windows, whose npm.cmd is never started.
+func (i *Installer) lookOnWindows() (*npmProgram, error) {
+	const get = "Install Node.js, which brings npm, for example with  winget install OpenJS.NodeJS.LTS"
+	found := runtime.NPMOfWindows(&i.Host, i.untrusted)
+	ignored := i.ignoredPaths()
+	if found.Refused != "" {
+		ignored = " (" + found.Refused + ")"
+	}
+	switch {
+	case found.Node == "":
+		return nil, errors.New("node.exe was not found in PATH" + ignored + ", nor in the directories of version managers: npm, which fetches packages, is a program for it. " + get)
+	case found.Dir == "":
+		return nil, fmt.Errorf("npm was not found in PATH%s, nor beside %s: it fetches the packages of npm. %s", ignored, found.Node, get)
+	}
+	p := &npmProgram{file: found.Script(), argv: []string{found.Node, found.Script()}, dir: found.Dir, prefix: filepath.Dir(found.Node)}
+	p.version, _ = npmVersion(found.Dir)
+	return p, nil
+}
+
 func (i *Installer) lookForNPM(paths []string) (p *npmProgram, node string, err error) {
+	if i.Host.OS == "windows" {
+		p, err = i.lookOnWindows()
+		return p, "", err
+	}
 	p, node = &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
+	p.argv = []string{p.file}
 	switch {
 	case p.file == "":
 		return nil, "", errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")

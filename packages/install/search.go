@@ -39,13 +39,22 @@ func (i *Installer) untrusted(file string) string {
 	if err != nil {
 		real = filepath.Clean(file)
 	}
-	if work := i.Host.Dir; filepath.IsAbs(work) && !policy.Within(i.Host.Home, work) && (policy.Within(filepath.Clean(file), work) || policy.Within(real, work)) {
+	within := func(path, dir string) bool { return policy.Within(i.asSlashes(path), i.asSlashes(dir)) }
+	if work := i.Host.Dir; filepath.IsAbs(work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
 		return "servers may write to the working directory " + work
 	}
 	if i.Untrusted == nil {
 		return ""
 	}
 	return i.Untrusted(file)
+}
+
+// asSlashes returns a path with slashes, and on Windows, where names have no case, in small letters.
+func (i *Installer) asSlashes(path string) string {
+	if i.Host.OS == "windows" {
+		path = strings.ToLower(strings.ReplaceAll(path, `\`, "/"))
+	}
+	return path
 }
 
 // believe returns an error if a server may write a file that decides what is installed. what is the

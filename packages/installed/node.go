@@ -55,7 +55,8 @@ func userInterpreter(name string) string {
 }
 
 // interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
-// gives fits or rng is "", and otherwise its path. One that a server may write never fits.
+// gives fits or rng is "", and otherwise its path. One that a server may write never fits. On Windows it
+// is always the path, since PATH may have a stand-in of a version manager before it.
 func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
@@ -76,7 +77,7 @@ func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Langua
 	if err != nil {
 		return "", err
 	}
-	if chosen.Default {
+	if chosen.Default && f.Host.OS != "windows" {
 		return string(lang), nil
 	}
 	return chosen.Path, nil

@@ -138,7 +138,7 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	host := j.Host
 	// So the private HOME and the workspace are in the stage.
 	host.StateDir, host.Dir = j.Dir, j.Home()
-	host.Environ = append(slices.Clone(host.Environ), "PATH="+strings.Join(j.Path, string(filepath.ListSeparator)))
+	host.Environ = append(slices.DeleteFunc(slices.Clone(host.Environ), isPath), "PATH="+strings.Join(j.Path, string(filepath.ListSeparator)))
 	p := &policy.Policy{
 		Waive:  j.Waive,
 		Server: j.Name, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
@@ -167,6 +167,12 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 		profile.Program = j.Through[0]
 	}
 	return profile, nil
+}
+
+// isPath reports whether a variable is PATH, whose name is Path on Windows.
+func isPath(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return strings.EqualFold(name, "PATH")
 }
 
 func registryRule(u *url.URL) policy.NetRule {

@@ -37,6 +37,15 @@ func AskLauncher(ctx context.Context, host *hostfs.Host, waive []policy.Axis, fi
 	return ask(ctx, host, waive, maxLauncher, file, "-0p")
 }
 
+// systemPath returns where the system has its programs.
+func systemPath(host *hostfs.Host) []string {
+	if host.OS != "windows" {
+		return []string{"/usr/bin", "/bin"}
+	}
+	root, _ := host.Getenv("SystemRoot")
+	return []string{root + `\System32`, root}
+}
+
 func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int, file, flag string) (string, error) {
 	ctx, cancel := context.WithTimeout(whole, patience)
 	defer cancel()
@@ -46,7 +55,7 @@ func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int
 	}
 	defer os.RemoveAll(dir)
 	j := &Jail{
-		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
+		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: systemPath(host),
 		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
 		Waive:  waive, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
 	}

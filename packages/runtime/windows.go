@@ -109,7 +109,8 @@ func (s *search) standIn(dir string) string {
 	return ""
 }
 
-func (s *search) addTree(ctx context.Context, t tree) {
+// versionsOf returns the directories of a tree, the newest version first.
+func (s *search) versionsOf(t tree) (dirs []string) {
 	root := ""
 	if t.variable != "" {
 		root = strings.TrimRight(s.variable(t.variable), `\`)
@@ -119,7 +120,7 @@ func (s *search) addTree(ctx context.Context, t tree) {
 	}
 	root += t.versions
 	if !isWhole(root) {
-		return
+		return nil
 	}
 	entries, _ := s.Host.ReadDir(root)
 	var names []string
@@ -129,12 +130,19 @@ func (s *search) addTree(ctx context.Context, t tree) {
 		}
 	}
 	for _, name := range newestFirst(names) {
-		if file := join(root, name) + t.program; s.isFile(file) {
+		dirs = append(dirs, join(root, name))
+	}
+	return dirs
+}
+
+func (s *search) addTree(ctx context.Context, t tree) {
+	for _, dir := range s.versionsOf(t) {
+		if file := dir + t.program; s.isFile(file) {
 			if !slices.Contains(s.found.managers, t.source) {
 				s.found.managers = append(s.found.managers, t.source)
 			}
 			p := place{file: file, source: t.source}
-			if v := bareVersion(name); strings.Count(v, ".") == 2 && isRelease(v) == 1 {
+			if v := bareVersion(dir[strings.LastIndexByte(dir, '\\')+1:]); strings.Count(v, ".") == 2 && isRelease(v) == 1 {
 				p.version = v
 			}
 			s.addOnWindows(ctx, p)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -80,6 +81,9 @@ func (g *Stage) Discard() error {
 		return err
 	}
 	defer staging.Close()
+	if runtime.GOOS == "windows" {
+		g.Close() // an open file cannot always be removed there; who locks it now sees that it is gone
+	}
 	return staging.RemoveAll(g.key)
 }
 

@@ -202,14 +202,16 @@ func (s Store) Remove(info Info) error {
 	}
 	defer place.Close()
 	defer unlock()
+	place.LetGo(unlock)
 	top, err := private.Open(s.Dir, ".")
 	if err != nil {
 		return err
 	}
 	defer top.Close()
 	for try := 0; ; try++ {
-		err = throwAway(top, info.below)
-		if err == nil || try == 3 { // otherwise another process may just have removed the trash
+		var moved bool
+		moved, err = throwAway(top, info.below)
+		if moved || err == nil || try == 3 { // otherwise another process may just have removed the trash
 			break
 		}
 	}
@@ -218,19 +220,20 @@ func (s Store) Remove(info Info) error {
 	return err
 }
 
-// throwAway moves a tree to the trash in one step, and deletes it there.
-func throwAway(top *private.Dir, below string) error {
+// throwAway moves a tree to the trash in one step, and deletes it there. moved reports that the first was
+// done.
+func throwAway(top *private.Dir, below string) (moved bool, err error) {
 	trash, err := top.Make(trashName)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer trash.Close()
 	at, err := trash.MakeTemp()
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = top.Rename(below, filepath.Join(trashName, at, "removed"))
-	return errors.Join(err, trash.RemoveAll(at))
+	return err == nil, errors.Join(err, trash.RemoveAll(at))
 }
 
 // Lookup returns the place of a tree, also of one whose seal is damaged, so that it can be

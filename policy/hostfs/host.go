@@ -1,6 +1,8 @@
 package hostfs
 
 import (
+	"strings"
+
 	"io/fs"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -87,20 +89,21 @@ type DirEntry struct {
 }
 
 // Getenv returns the value of a variable of Environ.
-func (h *Host) Getenv(name string) (string, bool) { return lookup(h.Environ, name) }
+func (h *Host) Getenv(name string) (string, bool) { return h.lookup(h.Environ, name) }
 
 // UserEnv returns the value of a variable that decides which files are the user's.
 func (h *Host) UserEnv(name string) (string, bool) {
 	if h.Places != nil {
-		return lookup(h.Places, name)
+		return h.lookup(h.Places, name)
 	}
-	return lookup(h.Environ, name)
+	return h.lookup(h.Environ, name)
 }
 
-func lookup(environ []string, name string) (string, bool) {
+// lookup returns the value of a variable. Names of variables have no case on Windows.
+func (h *Host) lookup(environ []string, name string) (string, bool) {
 	for i := len(environ) - 1; i >= 0; i-- { // the last one wins, as in os/exec
 		e := environ[i]
-		if len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
+		if len(e) > len(name) && e[len(name)] == '=' && (e[:len(name)] == name || h.OS == "windows" && strings.EqualFold(e[:len(name)], name)) {
 			return e[len(name)+1:], true
 		}
 	}

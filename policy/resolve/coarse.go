@@ -14,7 +14,7 @@ func resolveCoarse(p *policy.Policy, h *hostfs.Host) (*policy.Profile, []policy.
 		return nil, nil, err
 	}
 	warnings := &warningList{}
-	for _, r := range p.Fs {
+	for _, r := range coarse.Written(p) {
 		if err := coarse.CheckRule(r); err != nil {
 			return nil, warnings.list, &RuleError{Rule: r.Label(), Reason: err.Error()}
 		}
@@ -25,7 +25,6 @@ func resolveCoarse(p *policy.Policy, h *hostfs.Host) (*policy.Profile, []policy.
 	if err := coarse.Fill(p, h, out); err != nil {
 		return nil, warnings.list, err
 	}
-	// Every policy may write everywhere, and so none is listed with rules.
-	out.Reach = &policy.Reach{Writers: make([]policy.WriterRules, 1+len(p.Others))}
+	out.Reach = coarse.Reach(p)
 	return out, warnings.list, nil
 }

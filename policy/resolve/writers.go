@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/coarse"
 )
 
 // writers know which policy may write where.
@@ -193,6 +194,9 @@ func (b *writers) isChangeable(p string) bool {
 // ReachOf returns the Reach of a policy and its Others before the policy is resolved, for
 // [WhyChangeable].
 func ReachOf(p *policy.Policy, host hostfs.Host) *policy.Reach {
+	if host.OS == "windows" {
+		return coarse.Reach(p)
+	}
 	b := newResolver(p, &host)
 	b.collectGuarded()
 	b.writers.collectWriters(&policy.Profile{})

@@ -95,8 +95,12 @@ func (t *Target) Untrusted(file string) string { return t.writers().whyUntrusted
 // Reach returns where servers may write, for a target that need not be resolved.
 func (t *Target) Reach() (*policy.Reach, error) { return t.writers().reach() }
 
-// Untrusted returns which server may write a file, as whyUntrusted does, for a Reach.
+// Untrusted returns which server may write a file, as whyUntrusted does, for a Reach. On Windows every
+// server may write every file, which is a gap of its own, so none is told.
 func Untrusted(reach *policy.Reach, host hostfs.Host) func(file string) string {
+	if host.OS == "windows" {
+		return func(string) string { return "" }
+	}
 	paths := hostfs.NewLinkResolver(&host)
 	return func(file string) string { return resolve.WhyChangeable(reach, paths, file) }
 }

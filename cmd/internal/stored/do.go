@@ -21,6 +21,7 @@ import (
 // be removed, it ends there. A later error is about the parts that could not be removed; the rest
 // is gone.
 func (r *Removal) Do() error {
+	var letGo []func()
 	// Take all servers before anything goes: a refusal must leave everything.
 	for _, s := range r.Servers {
 		if !s.started {
@@ -36,6 +37,7 @@ func (r *Removal) Do() error {
 			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
 		}
 		defer unlock()
+		letGo = append(letGo, func() { d.LetGo(unlock) })
 		// A session may have come and gone between Look and the lock.
 		now := &Server{Homes: s.Homes}
 		if now.readTimes(d); now.Used.After(s.Used) {
@@ -51,6 +53,9 @@ func (r *Removal) Do() error {
 		return err
 	}
 	errs := []error{r.removeTrees()}
+	for _, f := range letGo {
+		f()
+	}
 	for _, s := range r.Servers {
 		if s.started {
 			errs = append(errs, removeDir(r.host, s.Name), records.ForgetWrites(r.host, s.Name))

@@ -27,6 +27,9 @@ var localURL = lazy.Regexp(`^(?:jdbc:)?(?:unix|file|sqlite3?|duckdb)(?:\+[a-z0-9
 
 // Ungranted returns the named paths, each once: first those of the arguments.
 func Ungranted(c *facts.Case) (all []Named) {
+	if !c.Profile.RestrictsFiles() {
+		return nil
+	}
 	add := func(n Named) {
 		n.Path = ArgumentPath(c, n.Word)
 		if n.Path != "" && Tilde(n.Word) == "" && !slices.ContainsFunc(all, func(o Named) bool { return o.Path == n.Path }) {

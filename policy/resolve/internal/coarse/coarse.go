@@ -55,6 +55,20 @@ func Fill(p *policy.Policy, on *hostfs.Host, out *policy.Profile) (err error) {
 	return nil
 }
 
+// Written returns the rules about files that the user has written: of those of the default policy, the gap
+// tells the same as a warning would.
+func Written(p *policy.Policy) []policy.FsRule {
+	if p.Default {
+		return nil
+	}
+	return p.Fs
+}
+
+// Reach returns where servers may write. Every policy may write everywhere, and so none is listed with rules.
+func Reach(p *policy.Policy) *policy.Reach {
+	return &policy.Reach{Writers: make([]policy.WriterRules, 1+len(p.Others))}
+}
+
 type host struct{ *hostfs.Host }
 
 // home returns the directory of the server's own, or the user's.

@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// An NPM is an npm of Windows. Its batch file npm.cmd is never started: node runs its script.
+type NPM struct {
+	Node string // node.exe
+	Dir  string // of npm's package; "" if there is none
+	// Refused is the first file that is not used, with the reason, or "".
+	Refused string
+}
+
+// Script returns the file that node runs.
+func (n NPM) Script() string { return n.Dir + npmScript }
+
+const npmScript = `\bin\npm-cli.js`
+
+// NPMOfWindows returns the node.exe that PATH gives, or else the newest of a version manager, and an npm
+// for it: the one whose npm.cmd is the first in PATH, or else the one beside that node.exe. Without a
+// node it has neither. untrusted is that of a Finder.
+func NPMOfWindows(host *hostfs.Host, untrusted func(file string) string) (n NPM) {
+	none := func(context.Context, string) (string, error) { return "", nil }
+	s := &search{Finder: Finder{Host: host, Untrusted: untrusted, Version: none}, owners: ownerHost(host), found: Found{Language: Node}}
+	is := func(file string) bool {
+		if !s.isFile(file) {
+			return false
+		}
+		why := s.faultOnWindows(file)
+		if why != "" && n.Refused == "" {
+			n.Refused = file + " is not used: " + why
+		}
+		return why == ""
+	}
+	isNPM := func(dir string) bool { return is(dir + `\node_modules\npm` + npmScript) }
+	dirs := s.windowsPath()
+	for _, dir := range dirs {
+		if file := join(dir, "node.exe"); n.Node == "" && s.standIn(dir) == "" && is(file) {
+			n.Node = file
+		}
+		if n.Dir == "" && s.isFile(join(dir, "npm.cmd")) && isNPM(dir) {
+			n.Dir = join(dir, `node_modules\npm`)
+		}
+	}
+	for _, t := range trees[Node] {
+		for _, dir := range s.versionsOf(t) {
+			if file := dir + t.program; n.Node == "" && is(file) {
+				n.Node = file
+			}
+		}
+	}
+	if n.Node == "" {
+		return NPM{Refused: n.Refused}
+	}
+	if beside := n.Node[:strings.LastIndexByte(n.Node, '\\')]; n.Dir == "" && isNPM(beside) {
+		n.Dir = join(beside, `node_modules\npm`)
+	}
+	return n
+}
