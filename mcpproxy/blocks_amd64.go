@@ -1,3 +1,5 @@
+//go:build linux
+
 package mcpproxy
 
 import "golang.org/x/sys/cpu"
