@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -80,9 +81,9 @@ func recordLimit(p *Process, r winjail.Report) {
 	defer p.mu.Unlock()
 	switch in := p.plan.Windows; r {
 	case winjail.ProcessesReached:
-		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", in.Processes, 0, "")
+		p.denials = reported.LimitReached(p.denials, spec.KeyProcesses, "processes", in.Processes, 0, "")
 	case winjail.MemoryReached:
-		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", in.MemoryMB, 0, "")
+		p.denials = reported.LimitReached(p.denials, spec.KeyMemory, "memory", in.MemoryMB, 0, "")
 	}
 }
 
