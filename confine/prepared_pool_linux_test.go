@@ -3,6 +3,7 @@
 package confine_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,5 +129,40 @@ func TestPreparedForItsProfile(t *testing.T) {
 	}
 	if slices.Contains(pids, startBy(t, s, p)) {
 		t.Error("a start has the directory that was there before")
+	}
+}
+
+// TestPreparedKeepsItsMasks: a start does not get a jail whose mask is gone, or elsewhere, although the file that it
+// hides is the same.
+func TestPreparedKeepsItsMasks(t *testing.T) {
+	jailtest.Needs(t)
+	for _, c := range []struct {
+		what  string
+		again func(hidden, other string) error
+	}{
+		{"nothing", nil},
+		{"removed and linked again", func(hidden, other string) error {
+			return errors.Join(os.Link(hidden, other), os.Remove(hidden), os.Rename(other, hidden))
+		}},
+		{"renamed and linked again", func(hidden, other string) error {
+			return errors.Join(os.Rename(hidden, other), os.Link(other, hidden))
+		}},
+	} {
+		dir := testkit.Plant(t, "ws/hidden")
+		hidden := filepath.Join(dir, "ws/hidden")
+		read := attacker.Try("read", hidden)
+		p := jailtest.Asking(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: policy.AllRights}, jailtest.Grant{Path: hidden}), read)
+		s, pids := poolOf(t, p, 1)
+		if c.again != nil {
+			if err := c.again(hidden, hidden+"2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, read)
+		if is := slices.Contains(pids, started.PID()); is != (c.again == nil) {
+			t.Errorf("%s: by a prepared jail: %t", c.what, is)
+		}
+		started.Finish()
+		jailtest.Expect(t, c.what, jailtest.Outcomes(t, []attacker.Attempt{read}, started.Out.Bytes(), "")[0], "EACCES")
 	}
 }

@@ -3,12 +3,15 @@
 package confine
 
 import (
+	"bytes"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -20,6 +23,7 @@ type spare struct {
 	over    chan struct{} // closed when build has returned; then the fields below do not change
 	plan    *planpkg.Plan // nil: the process waits for a plan
 	made    []dirs.State  // as the directories were before
+	mounts  []byte        // of the jail, as built: see mountinfo
 	failed  bool          // no jail could be built
 }
 
@@ -41,6 +45,17 @@ func (j *spare) build(l Launcher) {
 	j.process.plan, j.plan, j.made = plan, plan, made
 	j.send(startRequest{plan: plan, spec: sp, ahead: true})
 	j.failed = <-j.started != nil
+	j.mounts = j.mountinfo()
+}
+
+// mountinfo returns the mounts of the jail (proc_pid_mountinfo(5)), or nil. They change without the jail when a
+// name on which one lies is removed or renamed outside: a mask is gone then, or lies elsewhere.
+func (j *spare) mountinfo() []byte {
+	b, err := proc.ReadFile("/proc/" + strconv.Itoa(j.process.PID()) + "/mountinfo")
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // canBuildAhead reports whether nothing but the server's files is missing to build a jail: no socket has to be
@@ -58,6 +73,10 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 	}
 	made, _ := dirs.Made(p)
 	if ctx.Err() != nil || j.failed || j.plan == nil || !slices.Equal(made, j.made) {
+		j.abandon()
+		return nil
+	}
+	if len(j.mounts) == 0 || !bytes.Equal(j.mountinfo(), j.mounts) {
 		j.abandon()
 		return nil
 	}

@@ -4,6 +4,7 @@ package mcpproxy
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -86,4 +87,32 @@ func TestScanWithoutBlocks(t *testing.T) {
 	t.Run("windows", TestWindows)
 	t.Run("text", TestTextPrefix)
 	t.Run("batch", TestScanBatch)
+}
+
+// FuzzBlocks compares the scan in blocks with one without them, whole and in three parts.
+func FuzzBlocks(f *testing.F) {
+	for _, here := range []string{`"`, `\`, `\\`, `\"`, `\u0061`, "\n", "é", "\xe9", `","method":"`} {
+		for _, n := range []int{blockSize - 9, blockSize - 8, blockSize - 7, 5 * blockSize} {
+			f.Add([]byte(`{"id":"`+strings.Repeat("a", n)+here+strings.Repeat("b", n)+`"}`), n, 1)
+		}
+	}
+	f.Fuzz(func(t *testing.T, line []byte, first, second int) {
+		defer func(has bool) { hasBlocks = has }(hasBlocks)
+		first = max(0, min(first, len(line)))
+		second = max(0, min(second, len(line)-first))
+		var blocks, parts, plain Scanner
+		got, flaws := blocks.Scan(line)
+		parts.Feed(line[:first])
+		parts.Feed(line[first:][:second])
+		parts.Feed(line[first+second:])
+		again, flawsAgain := parts.Finish()
+		hasBlocks = false
+		want, flawsWant := plain.Scan(line)
+		if flaws != flawsWant || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: in blocks %b %+v, without %b %+v", line, flaws, got, flawsWant, want)
+		}
+		if flawsAgain != flawsWant || !reflect.DeepEqual(again, want) {
+			t.Fatalf("%q, cut after %d and %d: %b %+v, whole %b %+v", line, first, second, flawsAgain, again, flawsWant, want)
+		}
+	})
 }
