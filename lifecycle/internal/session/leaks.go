@@ -17,6 +17,7 @@ import (
 // nothing.
 type LeakCheck struct {
 	*leakTeller
+	held   []policy.Variable // the secrets among the variables of its processes
 	finder func() *leak.Finder
 }
 
@@ -28,10 +29,10 @@ type leakTeller struct {
 
 	mu     sync.Mutex
 	told   map[string]bool
-	checks map[*policy.Profile]*LeakCheck
+	checks []*LeakCheck
 }
 
-// maxChecks bounds the profiles whose checks a session keeps.
+// maxChecks bounds the checks that a session keeps.
 const maxChecks = 100
 
 func newLeakCheck(c *Client) *LeakCheck {
@@ -39,7 +40,7 @@ func newLeakCheck(c *Client) *LeakCheck {
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return nil
 	}
-	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}, checks: map[*policy.Profile]*LeakCheck{}}
+	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}}
 	return (&LeakCheck{leakTeller: t}).For(p)
 }
 
@@ -50,19 +51,22 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known := l.checks[p]; known != nil {
-		return known
+	// Each call may have a profile of its own, and a finder takes megabytes for a long key.
+	held := slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return !v.Secret })
+	for _, known := range l.checks {
+		if slices.Equal(known.held, held) {
+			return known
+		}
 	}
-	// A profile is resolved for each call, so old ones are of no use.
 	if len(l.checks) >= maxChecks {
-		clear(l.checks)
+		l.checks = nil
 	}
 	// The first message makes the finder, so that no start waits for it.
-	check := &LeakCheck{leakTeller: l.leakTeller, finder: sync.OnceValue(func() *leak.Finder {
-		secrets, _ := leak.Sought(p.Env)
+	check := &LeakCheck{leakTeller: l.leakTeller, held: held, finder: sync.OnceValue(func() *leak.Finder {
+		secrets, _ := leak.Sought(held)
 		return leak.New(secrets, l.tokens)
 	})}
-	l.checks[p] = check
+	l.checks = append(l.checks, check)
 	return check
 }
 

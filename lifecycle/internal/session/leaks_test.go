@@ -19,3 +19,19 @@ func TestLeakFinder(t *testing.T) {
 		t.Error("there is no finder")
 	}
 }
+
+// TestLeakFinderOfProfiles: profiles with the same secrets share a finder, however many a session has. One with
+// another secret has its own.
+func TestLeakFinderOfProfiles(t *testing.T) {
+	l := newLeakCheck(&Client{Config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
+	of := func(secret, other string) *leak.Finder {
+		return l.For(&policy.Profile{Env: []policy.Variable{{Name: "A_TOKEN", Value: secret, Secret: true}, {Name: policy.StatementVar, Value: other}}}).Current()
+	}
+	first := of("s3cr3t/Value+42-of-a-test", "one")
+	if of("s3cr3t/Value+42-of-a-test", "two") != first {
+		t.Error("a profile with the same secret has a finder of its own")
+	}
+	if of("An0ther/Value+42-of-a-test", "one") == first {
+		t.Error("a profile with another secret has the same finder")
+	}
+}
