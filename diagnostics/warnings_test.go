@@ -68,6 +68,7 @@ func TestArguments(t *testing.T) {
 			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		}, []string{`not granted: "out.txt"; leave out --deny out.txt, if the server may have "out.txt"`}},
+		{"on Windows", "/home/u/notes", func(ev *Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, nil},
 		{"a package", "@scope/notes", defaults, nil},
 		{"a word", "notes", defaults, nil},
 		{"an option", "-y", defaults, nil},

@@ -111,7 +111,11 @@ func (h *host) boot() error {
 			h.home = `C:\users\` + name
 		}
 	}
-	return os.WriteFile(filepath.Join(drive, "windows", "system32", "bcryptprimitives.dll"), randomLibrary(), 0o644)
+	// Where Unix has the administrator's configuration, anyone can make one on Windows: each start that
+	// reads it fails.
+	notOwn := filepath.Join(drive, "etc", "mcp-jail")
+	return errors.Join(os.MkdirAll(notOwn, 0o755), os.WriteFile(filepath.Join(notOwn, "config.toml"), []byte("[servers"), 0o644),
+		os.WriteFile(filepath.Join(drive, "windows", "system32", "bcryptprimitives.dll"), randomLibrary(), 0o644))
 }
 
 // start returns a program of Windows. Nothing of this process's environment reaches it, and it

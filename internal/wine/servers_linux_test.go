@@ -130,7 +130,7 @@ func TestStateless(t *testing.T) {
 	word := "stateless " + filepath.Base(linux)
 	config := "[servers.each]\ncommand = '" + h.program("server.exe") + "'\narguments = ['" + word + "']\nworkspace = '" + windows + "'\n" +
 		"stateful = false\nwaive = ['windows', 'process', 'limits']\n[servers.each.tools.\"*\".access]\nfs = [{ path = '.', read = true }]\n"
-	testkit.Must(t, os.WriteFile(filepath.Join(linux, "config.toml"), []byte(config), 0o644))
+	h.write(t, windows+`\config.toml`, config)
 	s := h.session(t, command{args: []string{"run", "--config", windows + `\config.toml`, "each"}})
 	if list := s.call(t, "tools/list", "{}"); !bytes.Contains(list, []byte(`"name":"pid"`)) {
 		t.Errorf("tools/list: %s", list)

@@ -84,7 +84,7 @@ func (h *host) startsAsEntered(t *testing.T, file string) {
 	s.close(t)
 }
 
-// write writes a file below the user's directory in C:.
+// write writes a file of the user in C:.
 func (h *host) write(t *testing.T, path, content string) {
 	t.Helper()
 	file := h.linuxPath(path)

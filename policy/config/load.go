@@ -6,7 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -25,7 +28,7 @@ const ProjectFile = ".mcp-jail.toml"
 type LoadOptions struct {
 	Files     []string // --config, in order: only these are read
 	Workspace string   // where the project file is looked for; "" is the working directory
-	System    string   // "" is /etc/mcp-jail/config.toml
+	System    string   // "" is /etc/mcp-jail/config.toml, and on Windows no file
 	User      string   // "" is $XDG_CONFIG_HOME/mcp-jail/config.toml
 	Trust     string   // the trust store; "" is $XDG_STATE_HOME/mcp-jail/trust.toml
 	// Project is the content of the project's file that the user is about to trust. It
@@ -138,7 +141,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		return nil, err
 	}
 	if o.System == "" {
-		o.System = filepath.Join(policy.SystemConfigDir, "config.toml")
+		o.System = systemFile(runtime.GOOS)
 	}
 	if o.User == "" {
 		o.User = filepath.Join(config, "config.toml")
@@ -159,7 +162,20 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	if workspace, err = filepath.Abs(workspace); err != nil {
 		return nil, err
 	}
-	return []layer{{path: o.System}, {path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}, nil
+	layers := []layer{{path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}
+	if o.System != "" {
+		layers = slices.Insert(layers, 0, layer{path: o.System})
+	}
+	return layers, nil
+}
+
+// systemFile returns the administrator's configuration on an operating system. Windows has none: each
+// user may make directories in the places for files of all users, and on the drive of a working directory.
+func systemFile(system string) string {
+	if system == "windows" {
+		return ""
+	}
+	return path.Join(policy.SystemConfigDir, "config.toml")
 }
 
 func (o *LoadOptions) read(l layer) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,6 +165,30 @@ func TestLayersOnDisk(t *testing.T) {
 	var ps policy.Problems
 	if !errors.As(err, &ps) || len(ps) != 3 || ps[0].File != o.System || ps[2].Line != 2 {
 		t.Errorf("problems of two files: %v", err)
+	}
+}
+
+// TestSystemFile: Windows has no configuration of the administrator, since any user could make it there.
+func TestSystemFile(t *testing.T) {
+	for system, want := range map[string]string{"linux": "/etc/mcp-jail/config.toml", "darwin": "/etc/mcp-jail/config.toml", "freebsd": "/etc/mcp-jail/config.toml", "windows": ""} {
+		if got := systemFile(system); got != want {
+			t.Errorf("%s: %q, want %q", system, got, want)
+		}
+	}
+	o, _ := layersIn(t)
+	o.System = ""
+	layers, err := o.Layers()
+	must(t, err)
+	all := []string{o.User, filepath.Join(o.Workspace, ProjectFile)}
+	if own := systemFile(runtime.GOOS); own != "" {
+		all = append([]string{own}, all...)
+	}
+	var got []string
+	for _, l := range layers {
+		got = append(got, l.Path)
+	}
+	if !slices.Equal(got, all) {
+		t.Errorf("the layers are %q, want %q", got, all)
 	}
 }
 

@@ -19,3 +19,8 @@ func isOwnAccount(owner, user string) bool {
 	}
 	return false
 }
+
+// ofAccount returns the error about a file that belongs to another account.
+func ofAccount(file, account string) error {
+	return &OwnerError{File: file, At: file, Reason: "belongs to " + account, Fix: ownPlace}
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestOwnerOfFile: a file that this process makes is the user's own. One whose owner is everyone is
@@ -24,9 +26,7 @@ func TestOwnerOfFile(t *testing.T) {
 	if err := checkAccount(file + ".none"); err == nil {
 		t.Error("a file that does not exist has an owner")
 	}
-	if windows.NewLazySystemDLL("ntdll.dll").NewProc("wine_get_version").Find() == nil {
-		t.Skip("Wine: a file has no owner but the user")
-	}
+	testkit.NotUnderWine(t, "a file has no owner but the user")
 	everyone, err := windows.CreateWellKnownSid(windows.WinWorldSid)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func checkAccount(path string) error {
 	if account, domain, _, err := owner.LookupAccount(""); err == nil {
 		name = domain + `\` + account
 	}
-	return &OwnerError{File: path, At: path, Reason: "belongs to " + name, Fix: ownPlace}
+	return ofAccount(path, name)
 }
 
 // OwnedByUser reports whether a file belongs to the user, to administrators or to the system.

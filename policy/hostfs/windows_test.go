@@ -25,6 +25,14 @@ func TestOwnAccount(t *testing.T) {
 	}
 }
 
+// TestOtherAccount: the refusal is a sentence, with the name of the file and without it.
+func TestOtherAccount(t *testing.T) {
+	err := ofAccount(`C:\Users\u\c.toml`, `M\other`)
+	if got, want := err.Error(), `C:\Users\u\c.toml is refused: it belongs to M\other; name a place of your own`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestUpwardEnds tests that a search in the directories above a path ends for a path without slashes,
 // as Windows writes it, and for a relative one.
 func TestUpwardEnds(t *testing.T) {

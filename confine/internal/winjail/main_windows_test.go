@@ -57,20 +57,6 @@ func serve(do string, args []string) int {
 	return 0
 }
 
-// isWine reports whether this is Wine, which enforces neither limits nor tokens. Tests of these say so by
-// name and do not count as made there.
-func isWine() bool {
-	return windows.NewLazySystemDLL("ntdll.dll").NewProc("wine_get_version").Find() == nil
-}
-
-// needsWindows leaves a test that Wine cannot pass. Every other Windows must pass it.
-func needsWindows(t *testing.T, reason string) {
-	t.Helper()
-	if isWine() {
-		t.Skip("Wine: " + reason)
-	}
-}
-
 // hasOpenDesktop is whether a job of this process has no limits of the desktop, since this process is in a job
 // itself, as on some runners. All else is tested there as well.
 var hasOpenDesktop = sync.OnceValue(func() bool {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestArguments: every argument arrives as it was given.
@@ -145,7 +146,7 @@ func TestFailedStart(t *testing.T) {
 
 // TestToken: a process of this package has no privileges and no administrators.
 func TestToken(t *testing.T) {
-	needsWindows(t, "CreateRestrictedToken takes nothing away")
+	testkit.NotUnderWine(t, "CreateRestrictedToken takes nothing away")
 	token, err := restrictedToken()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestToken(t *testing.T) {
 
 // TestLimits: a process too many and memory too much are refused, and reported.
 func TestLimits(t *testing.T) {
-	needsWindows(t, "a job limits nothing")
+	testkit.NotUnderWine(t, "a job limits nothing")
 	for _, c := range []struct {
 		in       Input
 		argv     []string
