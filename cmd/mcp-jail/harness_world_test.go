@@ -191,7 +191,13 @@ func (w *world) asOrdinaryUser(t *testing.T) {
 // copySelf copies the test binary into the world under the name of one of its programs.
 func (w *world) copySelf(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/exe")
+	return w.copyProgram(t, "/proc/self/exe", name)
+}
+
+// copyProgram copies a program into the world under a name.
+func (w *world) copyProgram(t *testing.T, from, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(from)
 	must(t, err)
 	file := filepath.Join(w.base, "bin", name)
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))

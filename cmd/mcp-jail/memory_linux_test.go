@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func floodTicks() int {
 	case testkit.All():
 		return 300
 	}
-	return 100
+	return 50
 }
 
 // leastTicks is the processor time of a flood that is held up.
@@ -204,8 +205,8 @@ var shortFloods = map[string]bool{
 	"per-call/ask": true, "per-call/ask-long": true, "per-call/ask-batch": true, "per-call/pages-one": true,
 }
 
-// TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken three seconds of a processor in make
-// test-all, and ten in make test-long, and reads the peak memory of each process of ours. The client reads what it gets; make test-long has one
+// TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken half a second of a processor, three
+// in make test-all, and ten in make test-long, and reads the peak memory of each process of ours. The client reads what it gets; make test-long has one
 // that does not, too.
 func TestOwnMemory(t *testing.T) {
 	need(t, "jail")
@@ -281,9 +282,10 @@ func TestOwnMemoryNetwork(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			newInternet(t, w, "none")
-			build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(w.base, "bin", tlsName), "../"+tlsName)
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Logf("mcp-jail-tls is the test binary: %s", out)
+			if file, err := buildTLS(); err != nil {
+				t.Logf("mcp-jail-tls is the test binary: %v", err)
+			} else {
+				w.copyProgram(t, file, tlsName)
 			}
 			config := filepath.Join(w.base, "flood.toml")
 			must(t, os.WriteFile(config, fmt.Appendf(nil, `version = 1
@@ -307,3 +309,14 @@ allow = true
 		})
 	}
 }
+
+// buildTLS builds mcp-jail-tls once for all tests, and returns its path.
+var buildTLS = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(os.TempDir(), "bin", tlsName) // TestMain removes it
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "../"+tlsName)
+	build.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=512MiB")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return file, nil
+})
