@@ -107,6 +107,9 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 // DecodeRecord decodes the output of Record.Encode.
 func DecodeRecord(data []byte) (Record, error) { return report.DecodeRecord(data) }
 
+// HasDiagnosis reports whether the output of Record.Encode is that of a session that failed.
+func HasDiagnosis(data []byte) bool { return report.HasDiagnosis(data) }
+
 // DecodeRefusal decodes the output of Refusal.Encode.
 func DecodeRefusal(line []byte) (Refusal, error) { return report.DecodeRefusal(line) }
 

@@ -42,7 +42,8 @@ func (o Origin) String() string {
 func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.document()) }
 
 // profileJSON is the form of a profile that plan prints, for encoding/json. Its names
-// are stable: plan prints them, and [Profile.Key] is made of them.
+// are stable: plan prints them, and [Profile.Key] is made of them. Package json asks a type for the
+// members of all types in it, and a start waits for that. Behind any it asks for what is there.
 type profileJSON struct {
 	Server      string         `json:"server"`
 	Tool        string         `json:"tool,omitempty"`
@@ -65,11 +66,11 @@ type profileJSON struct {
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
 	CommandArgs []string       `json:"command_args,omitempty"`
-	Commands    []commandJSON  `json:"commands,omitempty"`
-	Net         []netJSON      `json:"net"`
+	Commands    any            `json:"commands,omitempty"`
+	Net         any            `json:"net"`
 	Inbound     []int          `json:"inbound,omitempty"`
 	Optional    []int          `json:"inbound_optional,omitempty"`
-	Secrets     []secretJSON   `json:"secrets,omitempty"`
+	Secrets     any            `json:"secrets,omitempty"`
 	Env         []variableJSON `json:"env"`
 	Withheld    []string       `json:"withheld"`
 	Limits      Limits         `json:"limits"`
@@ -78,7 +79,7 @@ type profileJSON struct {
 	Call        float64        `json:"call_timeout_secs"`
 	Roots       string         `json:"roots"`
 	Advertise   bool           `json:"advertise"`
-	Undo        *undoJSON      `json:"undo,omitempty"`  // nil: off
+	Undo        any            `json:"undo,omitempty"`  // nil: off
 	Leaks       string         `json:"leaks,omitempty"` // "": "warn"
 	Patterns    bool           `json:"leak_patterns,omitempty"`
 }
@@ -145,7 +146,7 @@ func (p *Profile) document() profileJSON {
 	out := profileJSON{
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
-		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
+		Entries: []entryJSON{}, Links: []linkJSON{}, Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: p.commandsDocument(), Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
@@ -171,24 +172,6 @@ func (p *Profile) document() profileJSON {
 		out.Folded = append(out.Folded, name)
 	}
 	p.addLinks(&out)
-	for _, r := range p.Net {
-		ports := r.Ports()
-		if !r.Allow && r.Port == 0 {
-			ports = nil
-		}
-		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, ports, r.PathPrefix, r.Methods, r.SecretNames(), r.Allow, r.Where})
-	}
-	for _, c := range p.Commands {
-		j := commandJSON{Name: c.Name, Args: c.Args, Rule: c.Where}
-		if c.OnlyEnvs {
-			envs := list(c.Envs)
-			j.Envs = &envs
-		}
-		out.Commands = append(out.Commands, j)
-	}
-	for _, s := range p.Secrets {
-		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})
-	}
 	for _, v := range p.Env {
 		j := variableJSON(v)
 		if v.Secret {
@@ -199,6 +182,42 @@ func (p *Profile) document() profileJSON {
 	return out
 }
 
+func (p *Profile) netDocument() any {
+	out := make([]netJSON, 0, len(p.Net))
+	for _, r := range p.Net {
+		ports := r.Ports()
+		if !r.Allow && r.Port == 0 {
+			ports = nil
+		}
+		out = append(out, netJSON{r.Host, r.Scheme, ports, r.PathPrefix, r.Methods, r.SecretNames(), r.Allow, r.Where})
+	}
+	if len(out) == 0 {
+		return []string{}
+	}
+	return out
+}
+
+func (p *Profile) secretsDocument() any {
+	var out []secretJSON
+	for _, s := range p.Secrets {
+		out = append(out, secretJSON{s.Env, s.File, s.Command, s.Where})
+	}
+	return unlessEmpty(out)
+}
+
+func (p *Profile) commandsDocument() any {
+	var out []commandJSON
+	for _, c := range p.Commands {
+		j := commandJSON{Name: c.Name, Args: c.Args, Rule: c.Where}
+		if c.OnlyEnvs {
+			envs := list(c.Envs)
+			j.Envs = &envs
+		}
+		out = append(out, j)
+	}
+	return unlessEmpty(out)
+}
+
 func (p *Profile) addLinks(out *profileJSON) {
 	for _, l := range p.Links {
 		out.Links = append(out.Links, linkJSON(l))
@@ -206,6 +225,13 @@ func (p *Profile) addLinks(out *profileJSON) {
 	for _, l := range p.HomeLinks {
 		out.HomeLinks = append(out.HomeLinks, linkJSON{l.Path, l.Target})
 	}
+}
+
+func unlessEmpty[T any](s []T) any {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
 }
 
 // list makes sure that JSON says [] and not null.
@@ -233,9 +259,9 @@ func (p *Profile) Key() string {
 	text, err := json.Marshal(struct {
 		P        profileJSON
 		IDs      []FileID
-		Commands []Command `json:",omitempty"` // profiles without them keep the keys of older versions
-		Own      []string  `json:",omitempty"`
-	}{p.document(), ids, p.Commands, p.OwnPrograms})
+		Commands any      `json:",omitempty"` // profiles without them keep the keys of older versions
+		Own      []string `json:",omitempty"`
+	}{p.document(), ids, unlessEmpty(p.Commands), p.OwnPrograms})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}

@@ -156,7 +156,7 @@ func (d Dir) preserveFailure() {
 	if err != nil {
 		return
 	}
-	if r, err := diagnostics.DecodeRecord(b); err == nil && len(r.Diagnoses) > 0 {
+	if diagnostics.HasDiagnosis(b) {
 		_ = d.Replace(failedFile, b, private.How{})
 	}
 }

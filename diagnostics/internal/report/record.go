@@ -142,6 +142,16 @@ func DecodeRecord(data []byte) (Record, error) {
 	return r, nil
 }
 
+// HasDiagnosis reports whether the output of Encode is that of a session that failed. It reads no more
+// than that: each session asks it of the one before.
+func HasDiagnosis(data []byte) bool {
+	var r struct {
+		Version   int               `json:"version"`
+		Diagnoses []json.RawMessage `json:"diagnoses"`
+	}
+	return json.Unmarshal(data, &r) == nil && r.Version == RecordVersion && len(r.Diagnoses) > 0
+}
+
 // Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
 // because other programs can write to the state directory, and names in the record come
 // from servers. Each of lists is a file of the client that starts the server; without one, the
