@@ -39,10 +39,11 @@ func (p ResolvedPath) Exists() bool { return p.missing == "" }
 // A LinkResolver follows paths on a host and remembers the answers, because one start asks
 // about the same few directories many times.
 type LinkResolver struct {
-	host       *Host
-	stats      map[string]*lstatResult
-	canonicals map[string]string     // the answers of Canonical
-	spellings  map[string][]DirEntry // of directories: see spelled
+	host      *Host
+	stats     map[string]*lstatResult
+	followed  map[string]*ResolvedPath // the answers of Resolve
+	room      []ResolvedPath           // for the next of them
+	spellings map[string][]DirEntry    // of directories: see spelled
 	// Listings are the entries of directories about which a start asks many questions, most
 	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry
@@ -134,6 +135,7 @@ func (f *LinkResolver) isMissing(p string) bool {
 // Saw forgets answers that deny p, which the host was just found to have: it may have been made
 // since it was asked for.
 func (f *LinkResolver) Saw(p string) {
+	clear(f.followed)
 	for p := range Upward(p) {
 		if s, asked := f.stats[p]; asked {
 			if s.Err != fs.ErrNotExist {
@@ -172,6 +174,31 @@ func Upward(p string) iter.Seq[string] {
 // the text, then goes through symbolic links component by component, as long as the
 // components exist, and appends the rest. The only error is a loop.
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
+	if at := f.followed[p]; at != nil {
+		return *at, nil
+	}
+	at, err := f.follow(p)
+	if err == nil {
+		at.Links = slices.Clip(at.Links) // so that no caller appends to those of another
+		f.remember(p, at)
+	}
+	return at, err
+}
+
+// remember keeps an answer of Resolve. A start asks three times for most of some 600 paths.
+func (f *LinkResolver) remember(p string, at ResolvedPath) {
+	if f.followed == nil {
+		f.followed = make(map[string]*ResolvedPath, 700)
+	}
+	if len(f.room) == 0 {
+		f.room = make([]ResolvedPath, 64)
+	}
+	f.room[0] = at
+	f.followed[p], f.room = &f.room[0], f.room[1:]
+}
+
+// follow is Resolve without the earlier answers of it.
+func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out, todo := f.from(p)
 	for crossed, asWritten := 0, true; todo != ""; { // asWritten: out.Path is a part of p
@@ -253,17 +280,10 @@ func (p ResolvedPath) without(missing, whole string, err error) ResolvedPath {
 
 // Canonical returns the canonical form of a path, or the path itself if its links form a loop.
 func (f *LinkResolver) Canonical(p string) string {
-	if known, ok := f.canonicals[p]; ok {
-		return known
-	}
 	at, err := f.Resolve(p)
 	if err != nil {
-		at.Path = path.Clean(p)
+		return path.Clean(p)
 	}
-	if f.canonicals == nil {
-		f.canonicals = make(map[string]string, 700)
-	}
-	f.canonicals[p] = at.Path
 	return at.Path
 }
 

@@ -65,3 +65,34 @@ func TestResolveAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestResolveSawNew tests that an answer is forgotten when the host turns out to have the path, and that
+// what a caller appends to the links of an answer is in no other.
+func TestResolveSawNew(t *testing.T) {
+	host := againHost("linux")
+	here := host.Lstat
+	host.Lstat = func(p string) (FileInfo, error) {
+		if p != "/" {
+			return FileInfo{}, fs.ErrNotExist
+		}
+		return here(p)
+	}
+	f := NewLinkResolver(host)
+	if at, _ := f.Resolve("/d/up/d/up/link/e"); at.Exists() {
+		t.Error("nothing exists yet")
+	}
+	host.Lstat = here
+	if at, _ := f.Resolve("/d/up/d/up/link/e"); at.Exists() {
+		t.Error("the answer is not the same again")
+	}
+	f.Saw("/d/up/d/up/link/e")
+	at, _ := f.Resolve("/d/up/d/up/link/e")
+	if !at.Exists() || at.Path != "/d/e" || len(at.Links) != 3 {
+		t.Fatalf("after it was seen: %+v", at)
+	}
+	at.Links = append(at.Links, policy.Link{Path: "/x"})
+	again, _ := f.Resolve("/d/up/d/up/link/e")
+	if next := append(again.Links, policy.Link{Path: "/y"}); at.Links[3].Path != "/x" || len(again.Links) != 3 {
+		t.Errorf("one caller's links %v in those of another, %v", next, at.Links)
+	}
+}
