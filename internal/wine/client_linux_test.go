@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -104,10 +103,10 @@ func (h *host) session(t *testing.T, c command) *session {
 // talk starts a program for a client, which begins with initialize.
 func (h *host) talk(t *testing.T, cmd *exec.Cmd) *session {
 	t.Helper()
-	s := &session{cmd: cmd, errs: filepath.Join(t.TempDir(), "errors")}
-	errs, err := os.Create(s.errs) // a pipe would have its end when the last process below has ended
+	errs, err := os.CreateTemp(h.dir, "errors-") // a pipe would have its end when the last process below has ended
 	testkit.Must(t, err)
 	defer errs.Close()
+	s := &session{cmd: cmd, errs: errs.Name()}
 	cmd.Stderr = errs
 	if s.stdin, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
