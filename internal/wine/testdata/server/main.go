@@ -97,7 +97,7 @@ func spawn(generations, word string) error {
 	return err
 }
 
-// child stays for five minutes, if nothing ends it.
+// child stays for longer than a test waits for its end, if nothing ends it.
 func child(args []string) {
 	if n, _ := strconv.Atoi(args[0]); n > 1 {
 		if err := spawn(strconv.Itoa(n-1), args[1]); err != nil {
@@ -106,5 +106,5 @@ func child(args []string) {
 		}
 	}
 	os.Stdout.WriteString("+")
-	time.Sleep(5 * time.Minute)
+	time.Sleep(time.Hour)
 }
