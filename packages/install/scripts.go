@@ -18,6 +18,9 @@ const scriptsName = "scripts"
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
+	if err := mayRunScripts(r.installer.Host.OS, packages); err != nil {
+		return nil, err
+	}
 	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
 	j.Watched = true
 	work := filepath.Join(j.Home(), "work")
