@@ -41,6 +41,9 @@ func (p *Prepared) Limit(limits policy.Limits) {
 // IsSupervised reports whether the supervisor runs.
 func (p *Process) IsSupervised() bool { return p.isSupervised() }
 
+// StartsAs is Launcher.startsAs.
+func StartsAs(l, other Launcher) bool { return l.startsAs(other) }
+
 // NewPool is Launcher.NewPool also on a small host.
 func NewPool(l Launcher) *PreparedPool { return l.newPool() }
 
@@ -49,6 +52,13 @@ func (s *PreparedPool) IsBuilt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) || j.plan == nil || j.failed })
+}
+
+// IsOver reports whether each jail is built, or is not built ahead.
+func (s *PreparedPool) IsOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) })
 }
 
 // PIDs returns the process IDs of the supervisor processes, or 0 for one that is being started.

@@ -3,6 +3,7 @@
 package confine_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,6 +19,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
+
+// asking returns the profile of a program that asks for its directory.
+func asking(t *testing.T) *policy.Profile {
+	t.Helper()
+	jailtest.Needs(t)
+	return jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+}
 
 // poolOf returns a pool for this profile and the IDs of its supervisor processes.
 func poolOf(t *testing.T, p *policy.Profile, n int) (*confine.PreparedPool, []int) {
@@ -39,6 +47,9 @@ func startBy(t *testing.T, s *confine.PreparedPool, p *policy.Profile) int {
 	t.Helper()
 	started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, attacker.Try("cwd"))
 	defer started.Finish()
+	if tool := started.Plan().Profile.Tool; tool != p.Tool {
+		t.Errorf("a start for tool %q has the plan of %q", p.Tool, tool)
+	}
 	return started.PID()
 }
 
@@ -46,7 +57,7 @@ func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
 
 // TestPreparedServesOnce: each process serves one start. The start after the last of them has a process of its own.
 func TestPreparedServesOnce(t *testing.T) {
-	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	p := asking(t)
 	s, pids := poolOf(t, p, 2)
 	for i := range 3 {
 		pid := startBy(t, s, p)
@@ -59,7 +70,7 @@ func TestPreparedServesOnce(t *testing.T) {
 
 // TestPreparedEnds: what is too many, and what is left at the end, is gone.
 func TestPreparedEnds(t *testing.T) {
-	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	p := asking(t)
 	s, pids := poolOf(t, p, 3)
 	s.Keep([]*policy.Profile{p})
 	testkit.Eventually(t, "two are gone", func() bool {
@@ -79,7 +90,7 @@ func TestPreparedEnds(t *testing.T) {
 
 // TestPreparedThatEnded: a start does not get a process that has ended, and no other is started in its place.
 func TestPreparedThatEnded(t *testing.T) {
-	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	p := asking(t)
 	s, pids := poolOf(t, p, 1)
 	pidfd, err := unix.PidfdOpen(pids[0], 0)
 	if err != nil {
@@ -102,7 +113,7 @@ func TestPreparedThatEnded(t *testing.T) {
 // TestPreparedForItsProfile: a start under another profile does not get the jail, and neither does one whose
 // directory is another than when the jail was built. The tool's name is no difference.
 func TestPreparedForItsProfile(t *testing.T) {
-	p := jailtest.Asking(t, jailtest.Profile(t), attacker.Try("cwd"))
+	p := asking(t)
 	dir := filepath.Join(t.TempDir(), "made")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -164,5 +175,58 @@ func TestPreparedKeepsItsMasks(t *testing.T) {
 		}
 		started.Finish()
 		jailtest.Expect(t, c.what, jailtest.Outcomes(t, []attacker.Attempt{read}, started.Out.Bytes(), "")[0], "EACCES")
+	}
+}
+
+// TestPreparedForItsLauncher: a start whose launcher asks for more than that of the pool does not get its jail.
+func TestPreparedForItsLauncher(t *testing.T) {
+	p := asking(t)
+	s, pids := poolOf(t, p, 1)
+	certain := jailtest.BeginBy(t, confine.Launcher{Pool: s, CertainReads: true}, p, attacker.Try("cwd"))
+	if slices.Contains(pids, certain.PID()) {
+		t.Error("a start that records each refused read has a jail that does not")
+	}
+	certain.Finish()
+	if !slices.Contains(pids, startBy(t, s, p)) {
+		t.Error("the control: an ordinary start has a jail of its own")
+	}
+	umask := 0o77
+	observe := func(policy.Observation) {}
+	ask := func(context.Context, string, int) bool { return false }
+	for what, c := range map[string]struct{ of, start confine.Launcher }{
+		"watched":         {start: confine.Launcher{Observe: observe}},
+		"both watched":    {confine.Launcher{Observe: observe}, confine.Launcher{Observe: observe}},
+		"asks for hosts":  {confine.Launcher{AskHost: ask}, confine.Launcher{AskHost: ask}},
+		"a closed net":    {start: confine.Launcher{ClosedNetwork: true}},
+		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},
+		"without gaps":    {of: confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}},
+		"mediated":        {of: confine.Launcher{Unmediated: true}},
+		"another program": {start: confine.Launcher{SupervisorPath: "/proc/self/exe"}},
+		"another umask":   {start: confine.Launcher{Umask: &umask}},
+	} {
+		if confine.StartsAs(c.start, c.of) {
+			t.Errorf("%s: it gets a jail of the pool", what)
+		}
+	}
+	if !confine.StartsAs(confine.Launcher{Umask: &umask}, confine.Launcher{Umask: &umask}) {
+		t.Error("the control: an equal launcher gets no jail of the pool")
+	}
+}
+
+// TestPreparedOnlyWithoutFiles: a jail whose network or kept changes need something of the start is not built ahead.
+func TestPreparedOnlyWithoutFiles(t *testing.T) {
+	for what, change := range map[string]func(*policy.Profile){
+		"a granted host": func(p *policy.Profile) { p.Net = []policy.NetRule{{Host: "example.org", Port: 443, Allow: true}} },
+		"kept changes":   func(p *policy.Profile) { p.Undo = policy.Undo{Mode: policy.UndoCall, FileMB: 1, TotalMB: 1, Days: 1} },
+	} {
+		p := *asking(t)
+		change(&p)
+		s := confine.NewPool(confine.Launcher{})
+		t.Cleanup(s.Close)
+		s.Keep([]*policy.Profile{&p})
+		testkit.Eventually(t, what+": it waits", s.IsOver)
+		if s.IsBuilt() {
+			t.Errorf("%s: the jail is built", what)
+		}
 	}
 }
