@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -65,4 +67,34 @@ func TestFamily(t *testing.T) {
 	expect("its number is used again", root)
 	table.all = alone(process{root, 5, 20}, process{root + 9, 1, 30})
 	expect("the first number is used again, by another session")
+}
+
+// TestFamilyUnseen: a family whose first process had ended before the first look has no members. Its number may be
+// another's later.
+func TestFamilyUnseen(t *testing.T) {
+	const root = 1 << 20
+	table := &fakeTable{sessions: map[int]int{root: root}}
+	f := newFamily(table, root)
+	if _, err := f.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	table.all = []process{{root, 1, 20}}
+	if f.kill(); len(table.killed) > 0 {
+		t.Errorf("killed: %v", table.killed)
+	}
+}
+
+// TestEndOfServerThatNoTableShows: the server's first process is ended although the table of processes lacks it.
+func TestEndOfServerThatNoTableShows(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	table := &fakeTable{}
+	s := &supervisor{table: table, family: newFamily(table, cmd.Process.Pid), server: cmd.Process, exited: make(chan syscall.WaitStatus, 1)}
+	s.reap()
+	if s.endFamily(); s.server != nil {
+		cmd.Process.Kill()
+		t.Error("the server lives")
+	}
 }
