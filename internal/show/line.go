@@ -26,11 +26,22 @@ func Quote(s string) string { return strconv.Quote(Line(s)) }
 
 // Name returns the name of a file, a server or a tool in a sentence or a table: the name itself, or
 // in quotes with escapes if it does not show as it is, or could be taken for words of the sentence
-// or for a line of mcp-jail's own.
+// or for a line of mcp-jail's own. On Windows the backslashes of a path stay single, between quotes too.
 func Name(s string) string {
-	if s != "" && Line(s) == s && !strings.ContainsAny(s, "\"\\(),;") && strings.TrimSpace(s) == s && !Imitates(s) {
+	if onWindows && isWindowsPath(s) {
+		return windowsPath(s)
+	}
+	if isPlainName(s) && (onWindows || !strings.Contains(s, `\`)) {
 		return s
 	}
+	return quoteName(s)
+}
+
+func isPlainName(s string) bool {
+	return s != "" && Line(s) == s && !strings.ContainsAny(s, "\"(),;") && strings.TrimSpace(s) == s && !Imitates(s)
+}
+
+func quoteName(s string) string {
 	var b strings.Builder
 	var open marks
 	q := strconv.Quote(s)

@@ -21,3 +21,20 @@ func windowsWord(s string) (word string, ok bool) {
 
 // isSplit reports whether PowerShell would make two words of one: of a flag with a dot or a colon.
 func isSplit(s string) bool { return strings.HasPrefix(s, "-") && strings.ContainsAny(s, ".:") }
+
+// isWindowsPath reports whether a name begins with a drive and a backslash.
+func isWindowsPath(s string) bool {
+	return len(s) > 2 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\'
+}
+
+// windowsPath is [Name] for a path that begins with a drive. That its first backslash is single says that
+// nothing in it is an escape.
+func windowsPath(s string) string {
+	switch {
+	case isPlainName(s):
+		return s
+	case Line(s) == s && !strings.Contains(s, `"`):
+		return `"` + s + `"`
+	}
+	return quoteName(s)
+}

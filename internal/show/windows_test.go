@@ -20,3 +20,26 @@ func TestWindowsWord(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowsPath: a path is shown as Windows writes it. One with hidden characters has escapes, and cannot
+// be taken for one in which the same text stands.
+func TestWindowsPath(t *testing.T) {
+	for in, want := range map[string]string{
+		`C:\Users\me\.mcp.json`: `C:\Users\me\.mcp.json`, `C:\a b\c`: `C:\a b\c`, `C:\Program Files (x86)\a`: `"C:\Program Files (x86)\a"`, `C:\a, b`: `"C:\a, b"`, `C:\a `: `"C:\a "`,
+		"C:\\a\u202eb (x)": `"C:\\a\u202eb (x)"`, `C:\a\u202eb (x)`: `"C:\a\u202eb (x)"`, `C:\a"b`: `"C:\\a\"b"`, "C:\\a\nb": `"C:\\a\nb"`, `C:\[mcp-jail] x`: `"C:\\\U0000005bmcp-jail] x"`,
+	} {
+		if got := windowsPath(in); got != want || !isWindowsPath(in) {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	for _, in := range []string{"", `C:`, `C:a`, `\\a\b`, `1:\a`, `mcp-jail: C:\a`} {
+		if isWindowsPath(in) {
+			t.Errorf("%q begins with a drive", in)
+		}
+	}
+	for plain, quoted := range map[string]string{`C:\Users\me\.mcp.json`: `"C:\\Users\\me\\.mcp.json"`, `\\server\x`: `"\\\\server\\x"`} {
+		if got, want := Name(plain), map[bool]string{true: plain, false: quoted}[onWindows]; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

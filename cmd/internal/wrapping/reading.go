@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/plugins"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -70,12 +71,13 @@ func (f *File) find(r reading) {
 		return
 	}
 	found, err := f.entries(r)
+	for i := 0; err == nil && i < len(found); i++ {
+		if err = windows.CheckLook(found[i].Entry, f.host, f.IsProject()); err == nil {
+			f.merge(found[i])
+		}
+	}
 	if err != nil {
 		f.Err = fmt.Errorf("%s: %w", f.Path, err)
-		return
-	}
-	for _, e := range found {
-		f.merge(e)
 	}
 }
 

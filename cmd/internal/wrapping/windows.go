@@ -28,6 +28,5 @@ func (j judge) launched(line clients.Wrapped) (clients.Reason, *Repair) {
 	case isWSL || OnWindows(j.file):
 		return OtherWSL, nil
 	}
-	old := strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")
-	return repair(Launched + " (" + clients.Reason(old) + ")")
+	return repair(Launched + " (" + clients.Reason(strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")) + ")")
 }
