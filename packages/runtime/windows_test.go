@@ -116,3 +116,27 @@ func TestLauncherPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestUntrustedOnWindows: neither an interpreter nor py.exe is asked that a server may write.
+func TestUntrustedOnWindows(t *testing.T) {
+	f := Finder{
+		Host: windowsHost([]string{`PATH=C:\bad;C:\good`}, `C:\bad\python.exe`, `C:\bad\py.exe`, `C:\good\py.exe`),
+		Untrusted: func(file string) string {
+			return map[bool]string{true: "the server x may write it"}[strings.HasPrefix(file, `C:\bad\`)]
+		},
+		Version: func(_ context.Context, file string) (string, error) {
+			t.Error("asked: " + file)
+			return "", nil
+		},
+		Launcher: func(_ context.Context, py string) (string, error) {
+			if py != `C:\good\py.exe` {
+				t.Error("asked: " + py)
+			}
+			return "", nil
+		},
+	}
+	found, err := f.Find(t.Context(), Python)
+	if err != nil || len(found.Interpreters) > 0 || len(found.Refused) != 2 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
