@@ -7,9 +7,9 @@ const bareWindows = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 // windowsWord quotes a word for the shells of Windows. ok is false if PowerShell, cmd.exe and the program
 // do not all read it as meant: between quotation marks, each of them still acts on other characters, and a
-// backslash before the last mark would count as its escape.
+// backslash before the last mark would count as its escape. PowerShell 5 drops an empty word.
 func windowsWord(s string) (word string, ok bool) {
-	ok = !strings.ContainsAny(s, "\"$`%!\u201c\u201d\u201e") && !strings.HasSuffix(s, `\`)
+	ok = s != "" && !strings.ContainsAny(s, "\"$`%!\u201c\u201d\u201e") && !strings.HasSuffix(s, `\`)
 	switch {
 	case s != "" && strings.Trim(s, bareWindows) == "" && !isSplit(s):
 		return s, true

@@ -9,7 +9,7 @@ func TestWindowsWord(t *testing.T) {
 		in, word string
 		ok       bool
 	}{
-		{`C:\work\x.exe`, `C:\work\x.exe`, true}, {`C:\Program Files\a`, `"C:\Program Files\a"`, true}, {"", `""`, true},
+		{`C:\work\x.exe`, `C:\work\x.exe`, true}, {`C:\Program Files\a`, `"C:\Program Files\a"`, true}, {"", `""`, false},
 		{"--waive", "--waive", true}, {"-f.x", `"-f.x"`, true}, {"--net=a:1", `"--net=a:1"`, true}, {"~/x", `"~/x"`, true},
 		{"a,b", `"a,b"`, true}, {"@a", `"@a"`, true}, {"a&b|c>d", `"a&b|c>d"`, true}, {"it's", `"it's"`, true}, {"(a)", `"(a)"`, true}, {"a;b", `"a;b"`, true},
 		{`C:\work\`, `C:\work\`, true}, {`C:\a b\`, `"C:\a b\\"`, false}, {`a"b`, `"a"b"`, false}, {"%PATH%", `"%PATH%"`, false}, {"$env:A", `"$env:A"`, false},
