@@ -3,6 +3,7 @@
 package confine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -201,6 +202,7 @@ func TestPreparedForItsLauncher(t *testing.T) {
 		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},
 		"without gaps":    {of: confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}},
 		"mediated":        {of: confine.Launcher{Unmediated: true}},
+		"both unmediated": {confine.Launcher{Unmediated: true}, confine.Launcher{Unmediated: true}},
 		"another program": {start: confine.Launcher{SupervisorPath: "/proc/self/exe"}},
 		"another umask":   {start: confine.Launcher{Umask: &umask}},
 	} {
@@ -228,5 +230,25 @@ func TestPreparedOnlyWithoutFiles(t *testing.T) {
 		if s.IsBuilt() {
 			t.Errorf("%s: the jail is built", what)
 		}
+	}
+}
+
+// TestPreparedOfAnotherUser: a start does not get a jail with a directory that another user has made, as a new start
+// does not.
+func TestPreparedOfAnotherUser(t *testing.T) {
+	p := asking(t)
+	dir := "/usr/share" // which is another user's, but for root
+	if os.Getuid() == 0 {
+		dir = filepath.Join(t.TempDir(), "made")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Entries = append(slices.Clone(p.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.Read, Make: true})
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	s, _ := poolOf(t, p, 1)
+	var out, errs bytes.Buffer
+	if _, _, err := jailtest.Start(t, confine.Launcher{Pool: s}, p, &out, &errs); err == nil {
+		t.Error("there is a jail with the directory")
 	}
 }

@@ -76,7 +76,8 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 		j.abandon()
 		return nil
 	}
-	if len(j.mounts) == 0 || !bytes.Equal(j.mountinfo(), j.mounts) {
+	// All directories exist. One may belong to another user: a new jail says so.
+	if _, err := dirs.Make(p); err != nil || len(j.mounts) == 0 || !bytes.Equal(j.mountinfo(), j.mounts) {
 		j.abandon()
 		return nil
 	}
@@ -114,6 +115,6 @@ func (j *spare) isGone() bool {
 
 // startsAs reports whether a start by l builds the same jail as one by other.
 func (l Launcher) startsAs(other Launcher) bool {
-	return l.TestHooks.Steps == nil && l.Observe == nil && l.AskHost == nil && l.Kept == nil && l.watching() == other.watching() && l.Unmediated == other.Unmediated &&
+	return l.TestHooks.Steps == nil && l.Observe == nil && l.AskHost == nil && l.Kept == nil && l.watching() == other.watching() && !l.Unmediated && !other.Unmediated &&
 		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
 }

@@ -100,7 +100,7 @@ var notUnderSeatbelt = map[string][]string{
 		"TestJailCgroup", "TestJailCgroupIsOutOfReach", "TestJailCommandsSelfTest", "TestJailDescriptorTable", "TestJailEndsWhenMemoryCannotBeRead", "TestJailFaults",
 		"TestJailHomeWithoutOverlay", "TestJailMissingCalls", "TestJailMountFlags", "TestJailResolvedThroughALink", "TestJailState",
 		"TestJailSupervisorCannotPoll", "TestJailSupervisorGivesUp", "TestJailSwappedObjects", "TestJailSwappedParent", "TestJailTerminal", "TestJailTerminalGiven", "TestJailTerminalCanBeWritten",
-		"TestJailTerminalOfItsOwn", "TestJailUnanswered", "TestJailWithoutProc", "TestLandlockInKernel", "TestLandlockScopesInKernel", "TestNamespacesUsedUp", "TestPreparedAndMounts", "TestPreparedShowsNothing",
+		"TestJailTerminalOfItsOwn", "TestJailUnanswered", "TestJailWithoutProc", "TestLandlockInKernel", "TestLandlockScopesInKernel", "TestNamespacesUsedUp", "TestPreparedAndMounts", "TestPreparedAndSecrets", "TestPreparedShowsNothing",
 		"TestSeccompInKernel", "TestSeccompReachesEveryThread", "TestSelfTestDetects", "TestShortageIsNoGap", "TestSupervisorAnswersWithoutProcessesLeft", "TestSupervisorIsAsked",
 		"TestSupervisorThreads", "TestUserNamespaceLimitCannotBeSet", "TestWholeCgroup", "TestWithoutNamespaces",
 	},

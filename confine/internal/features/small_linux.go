@@ -2,6 +2,7 @@ package features
 
 import (
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -20,16 +21,25 @@ const (
 // IsSmallHost reports whether processes that wait for their use would be too dear on this host.
 func IsSmallHost() bool {
 	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil || uint64(info.Totalram)*uint64(info.Unit) < smallMemory {
+	if unix.Sysinfo(&info) != nil {
 		return true
 	}
 	own, _ := cgroup.Path(proc.ReadLine("/proc/self/cgroup"))
-	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup" + own} { // in a container the first is its own
-		if isLimit(dir+"/pids.max", smallTasks) || isLimit(dir+"/memory.max", smallMemory) {
+	return isSmall(uint64(info.Totalram)*uint64(info.Unit), "/sys/fs/cgroup", own)
+}
+
+func isSmall(memory uint64, cgroups, own string) bool {
+	if memory < smallMemory {
+		return true
+	}
+	for dir := path.Clean("/" + own); ; dir = path.Dir(dir) { // in a container "/" is its own
+		if at := path.Join(cgroups, dir); isLimit(at+"/pids.max", smallTasks) || isLimit(at+"/memory.max", smallMemory) {
 			return true
 		}
+		if dir == "/" {
+			return false
+		}
 	}
-	return false
 }
 
 // isLimit reports whether a file of a cgroup has a number below least, and not "max".
