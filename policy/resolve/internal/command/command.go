@@ -26,7 +26,7 @@ type Error struct {
 func (e *Error) Error() string {
 	msg := fmt.Sprintf("%s: %s", policy.Abbreviate(show.Program(e.Command)), e.Reason)
 	if len(e.Path) > 0 {
-		msg += " in PATH (" + strings.Join(e.Path, ":") + ")"
+		msg += " in PATH (" + someOf(e.Path) + ")"
 	}
 	if e.Hint != "" {
 		msg += "; " + e.Hint
@@ -35,6 +35,22 @@ func (e *Error) Error() string {
 		msg += "; " + e.Fix
 	}
 	return msg
+}
+
+// someOf returns the first directories of a PATH, and how many more there are: a message is cut where it is
+// too long, and the advice is at its end.
+func someOf(dirs []string) string {
+	const most = 200
+	n, long := 1, len(dirs[0])
+	for n < len(dirs) && long+1+len(dirs[n]) <= most {
+		long += 1 + len(dirs[n])
+		n++
+	}
+	text := strings.Join(dirs[:n], ":")
+	if more := len(dirs) - n; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // A Dependency is a path that a command needs in the baseline.
