@@ -80,7 +80,7 @@ func FindConflict(grants []Grant) error {
 		// Mounts and Landlock add up what all wider grants give, so their union is what would hold here.
 		var union Rights
 		var wider []*Grant
-		for p := g.Path; p != "/" && p != "."; {
+		for p := g.Path; p != path.Dir(p); {
 			p = path.Dir(p)
 			if w, ok := at[p]; ok {
 				union |= w.Rights

@@ -142,7 +142,7 @@ func (s *scanner) addPackageOf(file string) {
 // parents returns a directory and its parents, without the home directory, the root, and the
 // directories above them. It returns at most 32.
 func (s *scanner) parents(dir string) (dirs []string) {
-	for ; len(dirs) < 32 && dir != "/" && dir != "." && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
+	for ; len(dirs) < 32 && dir != filepath.Dir(dir) && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
 	}
 	return dirs

@@ -135,7 +135,7 @@ func (s *search) nearest(name string) string {
 		if text := s.read(path.Join(dir, name)); strings.TrimSpace(text) != "" {
 			return text
 		}
-		if dir == "/" {
+		if dir == path.Dir(dir) {
 			break
 		}
 	}

@@ -126,7 +126,7 @@ func (l *learner) place(all needs, moved map[string]bool, u *use) {
 		l.leave(u, Absent, "")
 		return
 	}
-	for at != "/" && l.Facts.Kind(at) == 0 {
+	for at != path.Dir(at) && l.Facts.Kind(at) == 0 {
 		at = path.Dir(at)
 	}
 	dir := l.Facts.Kind(at) == policy.KindDir

@@ -31,7 +31,7 @@ func fsRules(places []place, dropped []string) []Rule {
 			continue
 		}
 		up, around := p.path, policy.Rights(0)
-		for up != "/" && around == 0 {
+		for up != path.Dir(up) && around == 0 {
 			up = path.Dir(up)
 			around = final[up]
 		}

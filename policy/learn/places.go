@@ -172,7 +172,7 @@ func (in *Input) isInPrivateHome(u *use, writes bool) bool {
 		return true
 	}
 	at := u.path
-	for at != "/" && in.Facts.Kind(at) == 0 {
+	for at != path.Dir(at) && in.Facts.Kind(at) == 0 {
 		at = path.Dir(at)
 	}
 	return writes && at != u.path && in.wide(at) != ""

@@ -19,7 +19,7 @@ func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
 	found := map[string]policy.FoldedName{}
 	add := func(name string) {
 		var way []string
-		for p := name; p != "/"; p = path.Dir(p) {
+		for p := name; p != path.Dir(p); p = path.Dir(p) {
 			if _, inside := b.entries.find(path.Dir(p)); !inside {
 				break
 			}

@@ -36,7 +36,7 @@ func (b entrySet) sorted() []policy.Entry {
 }
 
 func (b entrySet) insideRule(p string) bool {
-	for p != "/" {
+	for p != path.Dir(p) {
 		p = path.Dir(p)
 		if e, ok := b[p]; ok && e.Origin == policy.OriginRule {
 			return e.Rights != 0
@@ -46,7 +46,7 @@ func (b entrySet) insideRule(p string) bool {
 }
 
 func (b entrySet) rightsAround(p string) (rights policy.Rights) {
-	for p != "/" {
+	for p != path.Dir(p) {
 		p = path.Dir(p)
 		rights |= b[p].Rights
 	}

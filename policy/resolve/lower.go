@@ -53,7 +53,7 @@ func (b *lowerLayers) lowerRuleAt(p string) (lowerRule, bool) {
 				return b.rules[i], true
 			}
 		}
-		if p == "/" {
+		if p == path.Dir(p) {
 			return lowerRule{}, false
 		}
 	}
@@ -70,7 +70,7 @@ func (b *lowerLayers) refusedBelow(p string) (refusal, where string, ok bool) {
 		return "path = " + show.TOML(decides.rule.Path), decides.rule.Where, true
 	}
 	// A sensitive path holds unless a rule of these layers names it, or something in it.
-	for at := p; at != "/"; at = path.Dir(at) {
+	for at := p; at != path.Dir(at); at = path.Dir(at) {
 		if found && policy.Within(decides.at.Path, at) {
 			break // the layers below name it, or something inside
 		}

@@ -28,7 +28,7 @@ func (b *masks) hideUnreadable(dir string) {
 			b.warnings.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
 			b.entries[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
 			return
-		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
+		case errors.Is(err, fs.ErrNotExist), dir == path.Dir(dir), !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
 			return // gone, or unreachable for every process, such as a dead mount
 		}
 		// dir can only be hidden together with the directory above it.

@@ -179,7 +179,7 @@ func (b *writers) whyChangeable(at hostfs.ResolvedPath) string {
 		if w, ok := b.writerOf(p, policy.Write); ok {
 			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
 		}
-		if p == "/" {
+		if p == path.Dir(p) {
 			return ""
 		}
 	}
@@ -219,7 +219,7 @@ func WhyChangeable(reach *policy.Reach, paths *hostfs.LinkResolver, file string)
 		if w, ok := reach.Writer(p, policy.Write); ok {
 			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
 		}
-		if p == "/" || slices.Contains(reach.Protected, p) {
+		if p == path.Dir(p) || slices.Contains(reach.Protected, p) {
 			return ""
 		}
 	}

@@ -140,7 +140,7 @@ func coverPaths(rules map[string]policy.WriteGrant, limit int) map[string]policy
 }
 
 func commonDir(a, b string) string {
-	for !policy.Within(b, a) {
+	for a != path.Dir(a) && !policy.Within(b, a) {
 		a = path.Dir(a)
 	}
 	return a

@@ -46,7 +46,7 @@ func beyondFiles(a, b Side, home string) (more []string) {
 			rights |= a.Profile.RightsAt(path) & policy.Write
 		}
 		above := path
-		for above != "/" && !said[above].Has(rights) {
+		for above != filepath.Dir(above) && !said[above].Has(rights) {
 			above = filepath.Dir(above)
 		}
 		if rights != 0 && !said[above].Has(rights) {

@@ -91,7 +91,7 @@ func locate(f facts) Location {
 		if at := path.Join(f.Mount, dir); f.Delegated(at) {
 			return Location{Parent: at}
 		}
-		if dir == "/" || f.Booted {
+		if dir == path.Dir(dir) || f.Booted {
 			break
 		}
 	}

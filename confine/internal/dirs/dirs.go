@@ -30,7 +30,7 @@ func Make(p *policy.Profile) (made []string, err error) {
 		// Only what did not exist is removed if the start fails, the deepest directory first.
 		var missing []string
 		for dir := e.Path; ; dir = path.Dir(dir) {
-			if _, err := os.Lstat(dir); err == nil || dir == "/" {
+			if _, err := os.Lstat(dir); err == nil || dir == path.Dir(dir) {
 				break
 			}
 			missing = append(missing, dir)

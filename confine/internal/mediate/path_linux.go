@@ -277,7 +277,7 @@ func (j *judge) canonicalPath(full string, fd int) string {
 	if len(j.profile.Folded) == 0 {
 		return full
 	}
-	for p := full; p != "/" && p != "."; p = path.Dir(p) {
+	for p := full; p != path.Dir(p); p = path.Dir(p) {
 		var st unix.Stat_t
 		var err error
 		if fd >= 0 {

@@ -210,7 +210,7 @@ func lost(base int, name string, errno syscall.Errno) string {
 			}
 			return path.Join(to, full[len(dir):])
 		}
-		if dir == "/" {
+		if dir == path.Dir(dir) {
 			return full
 		}
 	}

@@ -111,7 +111,7 @@ func (c *mountCompiler) at(p string) (mountState, string) {
 		if s, ok := c.state[p]; ok {
 			return s, p
 		}
-		if p == "/" {
+		if p == path.Dir(p) {
 			return mountState{own: true}, "/"
 		}
 		p = path.Dir(p)
@@ -186,7 +186,7 @@ func (c *mountCompiler) hold(e policy.Entry, cover mountState, coverPath string)
 		return // nothing can be renamed there
 	}
 	var between []string
-	for p := path.Dir(e.Path); p != coverPath && p != "/"; p = path.Dir(p) {
+	for p := path.Dir(e.Path); p != coverPath && p != path.Dir(p); p = path.Dir(p) {
 		between = append(between, p)
 	}
 	kind := spec.MountBind

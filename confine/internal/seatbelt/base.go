@@ -134,7 +134,7 @@ func libraries() []Rule {
 	var trees, ways []Filter
 	for _, dir := range []string{"/usr/lib", "/System/Library", "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes", "/private/var/db/dyld"} {
 		trees = append(trees, Subpath(dir))
-		for d := path.Dir(dir); d != "/"; d = path.Dir(d) {
+		for d := path.Dir(dir); d != path.Dir(d); d = path.Dir(d) {
 			if !slices.Contains(ways, Filter(Literal(d))) {
 				ways = append(ways, Literal(d))
 			}

@@ -69,7 +69,7 @@ func (f *files) owner(p string) int {
 		if i, ok := f.at[p]; ok {
 			return i
 		}
-		if p == "/" {
+		if p == path.Dir(p) {
 			return -1
 		}
 		p = path.Dir(p)

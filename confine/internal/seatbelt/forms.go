@@ -150,7 +150,7 @@ func layers(ops []string, why string, areas []area) (out []Rule) {
 
 // hasAround reports whether a directory around p is among some paths.
 func hasAround(paths map[string]bool, p string) bool {
-	for p != "/" {
+	for p != path.Dir(p) {
 		if p = path.Dir(p); paths[p] {
 			return true
 		}

@@ -152,7 +152,7 @@ func (f *files) unprotected(i int, k kind, guarded bool) []Filter {
 		if !k.makes() {
 			continue
 		}
-		for d := path.Dir(u); d != e.Path && !slices.Contains(ways, d); d = path.Dir(d) {
+		for d := path.Dir(u); d != path.Dir(d) && d != e.Path && !slices.Contains(ways, d); d = path.Dir(d) {
 			if !guarded || !guardsDirectory(d[len(strings.TrimSuffix(e.Path, "/")):]) {
 				ways = append(ways, d)
 			}
@@ -179,7 +179,7 @@ func namesProtected(e policy.Entry) bool {
 func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
 	out := protection(f.pre(e.Path)+"(.*/)?", k)
 	_, partial := protectedNames()
-	for d := e.Path; d != "/"; d = path.Dir(d) {
+	for d := e.Path; d != path.Dir(d); d = path.Dir(d) {
 		pre := f.pre(path.Dir(d))
 		for _, name := range append(partial, ".git") {
 			if !matches(Regex("^"+known(name)+"$"), path.Base(d)) {

@@ -37,7 +37,7 @@ func repositoryAbove(c *facts.Case, edge string) facts.Finding {
 	// The nearest directory with a .git.
 	dir := below
 	for c.Exists(filepath.Join(dir, ".git")) != facts.Present {
-		if dir == "/" {
+		if dir == filepath.Dir(dir) {
 			return facts.Finding{}
 		}
 		dir = filepath.Dir(dir)

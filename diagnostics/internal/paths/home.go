@@ -98,7 +98,7 @@ func attributeInHome(c *facts.Case, sure report.Attribution, user string, missin
 	real := c.Canonical(at)
 	f := Attribute(c, sure, real, missing, false, cause)
 	f.Hint.Target = user
-	for dir := at; f.Grant.Path != "" && inUserHome(c, dir); dir = filepath.Dir(dir) {
+	for dir := at; f.Grant.Path != "" && dir != filepath.Dir(dir) && inUserHome(c, dir); dir = filepath.Dir(dir) {
 		if c.Canonical(dir) == f.Grant.Path {
 			f.Grant.Path = dir
 			break

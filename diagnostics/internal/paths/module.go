@@ -44,7 +44,7 @@ func findModule(c *facts.Case, name, from string) string {
 			tried = append(tried, name+suffix)
 		}
 	case filepath.Ext(from) == ".py":
-		for dir, n := filepath.Dir(from), 0; dir != "/" && n < 4; dir, n = filepath.Dir(dir), n+1 {
+		for dir, n := filepath.Dir(from), 0; dir != filepath.Dir(dir) && n < 4; dir, n = filepath.Dir(dir), n+1 {
 			tried = append(tried, filepath.Join(dir, name), filepath.Join(dir, name+".py"), filepath.Join(dir, "src", name))
 		}
 	default:
@@ -54,7 +54,7 @@ func findModule(c *facts.Case, name, from string) string {
 		} else {
 			name = parts[0] + "/" + parts[1]
 		}
-		for dir := filepath.Dir(from); dir != "/"; dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(from); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			tried = append(tried, filepath.Join(dir, "node_modules", name))
 		}
 	}
@@ -73,7 +73,7 @@ func moduleDir(c *facts.Case, module, from string) string {
 	if !code && c.Exists(module+"/.") != facts.Present {
 		return module
 	}
-	for dir := filepath.Dir(module); mayGrantModules(c, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(module); dir != filepath.Dir(dir) && mayGrantModules(c, dir); dir = filepath.Dir(dir) {
 		isPackage := slices.ContainsFunc([]string{"package.json", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"}, func(name string) bool {
 			return c.Exists(filepath.Join(dir, name)) == facts.Present
 		})

@@ -235,7 +235,7 @@ func (s *Step) withoutSetID() string {
 func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }
 
 func (r *Review) belowOwnLink(path string) bool {
-	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if c := r.changes[dir]; c != nil && c.Before.Kind != object.Link {
 			if now, err := object.LookPath(dir); err == nil && now.Kind == object.Link && r.Origin.ChangedSince(c, &now) == "" {
 				return true

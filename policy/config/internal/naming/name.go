@@ -99,7 +99,7 @@ func scriptName(script string) string {
 	base = strings.TrimSuffix(base, path.Ext(base))
 	if slices.Contains([]string{"index", "main", "server", "cli", "bin", "__main__"}, base) {
 		dir := path.Dir(path.Clean(script))
-		for slices.Contains([]string{"dist", "build", "src", "lib", "bin", "out"}, path.Base(dir)) {
+		for dir != path.Dir(dir) && slices.Contains([]string{"dist", "build", "src", "lib", "bin", "out"}, path.Base(dir)) {
 			dir = path.Dir(dir)
 		}
 		if name := path.Base(dir); name != "." && name != "/" && name != ".." {

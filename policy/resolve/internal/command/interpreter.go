@@ -263,7 +263,7 @@ func (c *Resolver) addScriptPackage(interpreter, file string) {
 			c.Modules = append(c.Modules, file[:i]+"/node_modules")
 			return
 		}
-		for d := dir; d != "/" && !c.isGuarded(d); d = path.Dir(d) {
+		for d := dir; d != path.Dir(d) && !c.isGuarded(d); d = path.Dir(d) {
 			if c.Paths.Exists(path.Join(d, "package.json")) {
 				c.Modules = append(c.Modules, path.Join(d, "node_modules"))
 				if c.isServerWritable(file) && !c.isServerWritable(d) {
@@ -296,7 +296,7 @@ var manifests = []string{"package.json", "pyproject.toml", "setup.py", "deno.jso
 // server may write is not widened to what it may not. A directory that holds repositories, and is none,
 // is a place for projects: a manifest that was left there makes no package of all of them.
 func (c *Resolver) addShellPackage(file string) {
-	for dir := path.Dir(file); dir != "/" && !c.isGuarded(dir) && c.isServerWritable(file) == c.isServerWritable(dir); dir = path.Dir(dir) {
+	for dir := path.Dir(file); dir != path.Dir(dir) && !c.isGuarded(dir) && c.isServerWritable(file) == c.isServerWritable(dir); dir = path.Dir(dir) {
 		has := func(name string) bool { return c.Paths.Exists(path.Join(dir, name)) }
 		if slices.ContainsFunc(manifests, has) {
 			if !has(".git") && c.holdsRepository(dir) {
@@ -328,7 +328,7 @@ func (c *Resolver) holdsRepository(dir string) bool {
 // addHoisted adds the node_modules of the directories above a package. In a monorepo they
 // contain the dependencies of packages/x.
 func (c *Resolver) addHoisted(dir string) {
-	for ; dir != "/" && !c.isGuarded(dir); dir = path.Dir(dir) {
+	for ; dir != path.Dir(dir) && !c.isGuarded(dir); dir = path.Dir(dir) {
 		if m := path.Join(dir, "node_modules"); c.Paths.Exists(m) {
 			c.AddDependency(m, "the packages hoisted to "+dir, false)
 			c.Modules = append(c.Modules, m)

@@ -177,7 +177,7 @@ func (c *Resolver) nearestFile(name string) string {
 		if text := c.Paths.ReadStart(path.Join(d, name)); strings.TrimSpace(text) != "" {
 			return text
 		}
-		if d == "/" {
+		if d == path.Dir(d) {
 			break
 		}
 	}
