@@ -36,7 +36,7 @@ func isSmall(memory uint64, cgroups, own string) bool {
 		if at := path.Join(cgroups, dir); isLimit(at+"/pids.max", smallTasks) || isLimit(at+"/memory.max", smallMemory) {
 			return true
 		}
-		if dir == "/" {
+		if dir == path.Dir(dir) {
 			return false
 		}
 	}
