@@ -101,6 +101,9 @@ func (c *session) answer(id int) (size int, err error) {
 			size += len(part)
 			wanted = wanted || names(part, token)
 			if err == nil {
+				if wanted && failed(part) {
+					return size, fmt.Errorf("the call failed: %s", firstLine(string(part)))
+				}
 				break
 			}
 			if !errors.Is(err, bufio.ErrBufferFull) {
@@ -109,6 +112,12 @@ func (c *session) answer(id int) (size int, err error) {
 		}
 	}
 	return size, nil
+}
+
+// failed reports whether a short answer is an error, of the request or of the tool.
+func failed(answer []byte) bool {
+	const short = 4 << 10
+	return len(answer) < short && (bytes.Contains(answer, []byte(`"error":{`)) || bytes.Contains(answer, []byte(`"isError":true`)))
 }
 
 // names reports whether a part of a message has the token. Servers put the id at the

@@ -29,6 +29,7 @@ type site struct {
 	files     string   // server-filesystem's script
 	noNode    string   // why node or the script is missing
 	stderr    *os.File // of all programs
+	forbidden bool     // jails are made without user namespaces
 }
 
 // newSite builds and finds the programs.

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// summary is a series of values in three numbers.
+// summary is a series of values in four numbers.
 type summary struct {
 	Median float64 `json:"median"`
+	P90    float64 `json:"p90"` // nine of ten values are not above it
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
@@ -15,9 +16,10 @@ type summary struct {
 // summarize returns NaNs if there are no values.
 func summarize(values []float64) summary {
 	if len(values) == 0 {
-		return summary{math.NaN(), math.NaN(), math.NaN()}
+		return summary{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	}
-	return summary{median(values), slices.Min(values), slices.Max(values)}
+	sorted := slices.Sorted(slices.Values(values))
+	return summary{median(values), sorted[(9*len(sorted)+9)/10-1], sorted[0], sorted[len(sorted)-1]}
 }
 
 // median returns NaN for no values, and the mean of the two middle ones for an even number

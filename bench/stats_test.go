@@ -33,8 +33,11 @@ func TestMedian(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	if got, want := summarize([]float64{5, 1, 9, 2}), (summary{3.5, 1, 9}); got != want {
+	if got, want := summarize([]float64{5, 1, 9, 2}), (summary{3.5, 9, 1, 9}); got != want {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := summarize([]float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}); got != (summary{5.5, 9, 1, 10}) {
+		t.Errorf("of ten: %v", got)
 	}
 	if got := summarize(nil); !math.IsNaN(got.Median) || !math.IsNaN(got.Min) || !math.IsNaN(got.Max) {
 		t.Errorf("of nothing: %v", got)
@@ -60,7 +63,7 @@ func TestPairs(t *testing.T) {
 		t.Errorf("ratio %v, want 2", got)
 	}
 	r := q.row("m", "ms", "b")
-	if *r.Bare != (summary{10, 1, 100}) || *r.Jailed != (summary{20, 2, 900}) || *r.Added != 10 || *r.Ratio != 2 {
+	if *r.Bare != (summary{10, 100, 1, 100}) || *r.Jailed != (summary{20, 900, 2, 900}) || *r.Added != 10 || *r.Ratio != 2 {
 		t.Errorf("row %+v %+v %v %v", *r.Bare, *r.Jailed, *r.Added, *r.Ratio)
 	}
 }

@@ -26,6 +26,7 @@ type row struct {
 	Ratio   *float64 `json:"ratio,omitempty"` // the same
 	Budget  string   `json:"budget,omitempty"`
 	Note    string   `json:"note,omitempty"`
+	Tail    bool     `json:"-"` // the table shows P90 too
 }
 
 func (t table) print(w io.Writer, format string) error {
@@ -85,10 +86,10 @@ func (r row) cells() []string {
 	const nothing = "–"
 	cells := []string{r.Measure, nothing, nothing, nothing, nothing, nothing}
 	if r.Bare != nil {
-		cells[1] = r.Bare.in(r.Unit)
+		cells[1] = r.Bare.in(r.Unit, r.Tail)
 	}
 	if r.Jailed != nil {
-		cells[2] = r.Jailed.in(r.Unit)
+		cells[2] = r.Jailed.in(r.Unit, r.Tail)
 	}
 	if r.Added != nil {
 		cells[3] = signed(*r.Added) + " " + r.Unit
@@ -102,9 +103,12 @@ func (r row) cells() []string {
 	return cells
 }
 
-func (s summary) in(unit string) string {
-	if s.Min == s.Max {
+func (s summary) in(unit string, tail bool) string {
+	switch {
+	case s.Min == s.Max:
 		return figure(s.Median) + " " + unit
+	case tail:
+		return fmt.Sprintf("%s %s (%s–%s, p90 %s)", figure(s.Median), unit, figure(s.Min), figure(s.Max), figure(s.P90))
 	}
 	return fmt.Sprintf("%s %s (%s–%s)", figure(s.Median), unit, figure(s.Min), figure(s.Max))
 }
