@@ -161,6 +161,12 @@ func (r *runner) outside(p Probe) string {
 	return r.answer(io, false, nil)
 }
 
+// insideJail is the argument of an attempt in a jail.
+const insideJail = "in a jail"
+
+// outlives reports whether the attempt starts a process that goes on, and ends before it.
+func (p Probe) outlives() bool { return p.Do == doOutlive || p.Do == doNested }
+
 // answer reads the outcome of an attempt. After the line of a process that outlives its parent, it calls
 // end, and reads whether the process is still there.
 func (r *runner) answer(io pipes, outlives bool, end func()) string {

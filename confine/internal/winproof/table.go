@@ -41,9 +41,6 @@ const (
 	goesOn  = "goes on"
 )
 
-// insideJail is the argument of an attempt in a jail.
-const insideJail = "in a jail"
-
 const commitMB, limitMB = 512, 256
 
 // Table returns all probes. The first is about a start itself.
@@ -60,9 +57,6 @@ func Table() []Probe {
 		{ID: "W9", Axis: policy.AxisProcess, What: "the server loads no extensions, and no program or library from another machine", Do: doMitigations, Want: none},
 	}
 }
-
-// outlives reports whether the attempt starts a process that goes on, and ends before it.
-func (p Probe) outlives() bool { return p.Do == doOutlive || p.Do == doNested }
 
 // judge returns the row of a probe for its outcomes inside and outside of a jail.
 func (p Probe) judge(got, control string) selftest.Row {
