@@ -140,3 +140,35 @@ func TestUntrustedOnWindows(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestNPMOfWindows tests which npm installs packages, and that no batch file and no file of another is taken.
+func TestNPMOfWindows(t *testing.T) {
+	const npm = `\node_modules\npm\bin\npm-cli.js`
+	distrusts := func(dir string) func(string) string {
+		return func(file string) string {
+			if dir != "" && strings.HasPrefix(file, dir) {
+				return "a server may write it"
+			}
+			return ""
+		}
+	}
+	for name, c := range map[string]struct {
+		path, distrusted   string
+		files              []string
+		node, dir, refused string
+	}{
+		"beside node.exe":              {`C:\nodejs`, "", []string{`C:\nodejs\node.exe`, `C:\nodejs` + npm}, `C:\nodejs\node.exe`, `C:\nodejs\node_modules\npm`, ""},
+		"the first npm.cmd of PATH":    {`C:\own;C:\nodejs`, "", []string{`C:\nodejs\node.exe`, `C:\nodejs` + npm, `C:\nodejs\npm.cmd`, `C:\own\npm.cmd`, `C:\own` + npm}, `C:\nodejs\node.exe`, `C:\own\node_modules\npm`, ""},
+		"npm.cmd without the script":   {`C:\own;C:\nodejs`, "", []string{`C:\own\npm.cmd`, `C:\nodejs\node.exe`, `C:\nodejs` + npm}, `C:\nodejs\node.exe`, `C:\nodejs\node_modules\npm`, ""},
+		"npm without node":             {`C:\own`, "", []string{`C:\own\npm.cmd`, `C:\own` + npm}, "", "", ""},
+		"node without npm":             {`C:\nodejs`, "", []string{`C:\nodejs\node.exe`}, `C:\nodejs\node.exe`, "", ""},
+		"the working directory":        {`.;;C:nodejs`, "", []string{`C:\project\node.exe`, `C:\project` + npm, `C:nodejs\node.exe`}, "", "", ""},
+		"a directory that is not sure": {`C:\shared;C:\nodejs`, `C:\shared`, []string{`C:\shared\node.exe`, `C:\shared\npm.cmd`, `C:\shared` + npm, `C:\nodejs\node.exe`, `C:\nodejs` + npm}, `C:\nodejs\node.exe`, `C:\nodejs\node_modules\npm`, `C:\shared\node.exe is not used: a server may write it`},
+		"a script that is not sure":    {`C:\nodejs`, `C:\nodejs\node_modules`, []string{`C:\nodejs\node.exe`, `C:\nodejs` + npm}, `C:\nodejs\node.exe`, "", `C:\nodejs` + npm + ` is not used: a server may write it`},
+	} {
+		got := NPMOfWindows(windowsHost([]string{"PATH=" + c.path}, c.files...), distrusts(c.distrusted))
+		if got.Node != c.node || got.Dir != c.dir || got.Refused != c.refused {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -47,7 +47,9 @@ func (i *installation) lookTools(ctx context.Context) {
 	if names := users[runline.NPM]; names != nil {
 		i.tools = append(i.tools, i.lookInterpreter(ctx, runtime.Node, names, i.waivers(runline.NPM)), i.lookNPM(names))
 	}
-	if names := users[runline.PyPI]; names != nil {
+	if names := users[runline.PyPI]; names != nil && i.host.OS == "windows" {
+		i.tools = append(i.tools, tool{Name: "uv", For: names, why: "packages of Python are not fetched on Windows"})
+	} else if names != nil {
 		python := i.lookInterpreter(ctx, runtime.Python, names, i.waivers(runline.PyPI))
 		i.tools = append(i.tools, python, i.lookPythonInstaller(ctx, python, names, i.waivers(runline.PyPI)))
 	}
@@ -125,6 +127,9 @@ func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Languag
 }
 
 func (i *installation) lookNPM(names []string) tool {
+	if i.host.OS == "windows" {
+		return i.lookNPMOfWindows(names)
+	}
 	t := tool{Name: "npm", For: names, Path: findProgram(i.searchPath(), "npm")}
 	if t.Path == "" {
 		t.why = "npm was not found in PATH"
@@ -135,13 +140,21 @@ func (i *installation) lookNPM(names []string) tool {
 		dirs = append([]string{filepath.Dir(filepath.Dir(real))}, dirs...)
 	}
 	for _, dir := range dirs {
-		var manifest struct{ Name, Version string }
-		if text, err := i.host.ReadHead(filepath.Join(dir, "package.json"), 1<<20); err == nil && json.Unmarshal(text, &manifest) == nil && manifest.Name == "npm" {
-			t.Version = manifest.Version
+		if t.Version = i.npmVersion(filepath.Join(dir, "package.json")); t.Version != "" {
 			break
 		}
 	}
 	return t
+}
+
+// npmVersion returns the version of the npm of a package.json, or "".
+func (i *installation) npmVersion(file string) string {
+	var manifest struct{ Name, Version string }
+	text, err := i.host.ReadHead(file, 1<<20)
+	if err != nil || json.Unmarshal(text, &manifest) != nil || manifest.Name != "npm" {
+		return ""
+	}
+	return manifest.Version
 }
 
 // lookPythonInstaller returns what fetches packages of Python: uv, or else the pip of the interpreter.
@@ -213,11 +226,13 @@ func (i *installation) checkTools() (all []finding) {
 		major, err := strconv.Atoi(strings.SplitN(t.Version, ".", 2)[0])
 		switch {
 		case t.Path == "" && t.Name == "npm":
-			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", "install Node.js with npm, for example nodejs and npm of your distribution"
+			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", i.howToGetNode()
 			f.Stops = !i.areFetched(runline.NPM)
 		case t.Path == "" && t.Name == "pip":
 			f.Why, f.Fix = "One of the two fetches packages of Python. Servers whose packages are installed start without it", "install uv, or pip for this Python (python3-pip)"
 			f.Stops = !i.areFetched(runline.PyPI)
+		case t.Path == "" && t.Name == "uv":
+			f.Why, f.Fix = "That was not tried there yet", "install the package yourself, for example with uv tool install, and start its program by its path, or run the server in WSL 2"
 		case t.Path == "":
 		case t.Name == "npm" && err == nil && major < oldestNPM:
 			f.What, f.Why, f.Fix = fmt.Sprintf("%s is npm %s", i.short(t.Path), t.Version), fmt.Sprintf("Packages are installed with npm %d or newer", oldestNPM), "`npm install --global npm`"

@@ -1,0 +1,27 @@
+package doctorcmd
+
+import (
+	"cmp"
+
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+)
+
+// lookNPMOfWindows looks for the npm that installs packages on Windows: node.exe runs its script.
+func (i *installation) lookNPMOfWindows(names []string) tool {
+	t := tool{Name: "npm", For: names}
+	found := runtime.NPMOfWindows(&i.host, func(string) string { return "" })
+	if found.Dir == "" {
+		t.why = cmp.Or(found.Refused, "npm was not found in PATH, or beside node.exe")
+		return t
+	}
+	t.Path, t.Version = found.Script(), i.npmVersion(found.Dir+`\package.json`)
+	return t
+}
+
+// howToGetNode returns what a user does who has no npm.
+func (i *installation) howToGetNode() string {
+	if i.host.OS == "windows" {
+		return "install Node.js with npm, for example by  winget install OpenJS.NodeJS.LTS"
+	}
+	return "install Node.js with npm, for example nodejs and npm of your distribution"
+}
