@@ -128,7 +128,7 @@ func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Languag
 
 func (i *installation) lookNPM(names []string) tool {
 	if i.host.OS == "windows" {
-		return i.lookNPMOfWindows(names)
+		return lookNPMOfWindows(i, names)
 	}
 	t := tool{Name: "npm", For: names, Path: findProgram(i.searchPath(), "npm")}
 	if t.Path == "" {
@@ -226,7 +226,7 @@ func (i *installation) checkTools() (all []finding) {
 		major, err := strconv.Atoi(strings.SplitN(t.Version, ".", 2)[0])
 		switch {
 		case t.Path == "" && t.Name == "npm":
-			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", i.howToGetNode()
+			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", howToGetNode(i.host.OS)
 			f.Stops = !i.areFetched(runline.NPM)
 		case t.Path == "" && t.Name == "pip":
 			f.Why, f.Fix = "One of the two fetches packages of Python. Servers whose packages are installed start without it", "install uv, or pip for this Python (python3-pip)"

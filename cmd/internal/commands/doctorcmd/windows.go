@@ -7,7 +7,7 @@ import (
 )
 
 // lookNPMOfWindows looks for the npm that installs packages on Windows: node.exe runs its script.
-func (i *installation) lookNPMOfWindows(names []string) tool {
+func lookNPMOfWindows(i *installation, names []string) tool {
 	t := tool{Name: "npm", For: names}
 	found := runtime.NPMOfWindows(&i.host, func(string) string { return "" })
 	if found.Dir == "" {
@@ -18,9 +18,9 @@ func (i *installation) lookNPMOfWindows(names []string) tool {
 	return t
 }
 
-// howToGetNode returns what a user does who has no npm.
-func (i *installation) howToGetNode() string {
-	if i.host.OS == "windows" {
+// howToGetNode returns what a user of a system does who has no npm.
+func howToGetNode(system string) string {
+	if system == "windows" {
 		return "install Node.js with npm, for example by  winget install OpenJS.NodeJS.LTS"
 	}
 	return "install Node.js with npm, for example nodejs and npm of your distribution"
