@@ -27,7 +27,7 @@ import (
 // the supervisor kills them all before it ends.
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
-		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
+		{Name: sys.StepPoller, Task: nil, Run: startPoller},
 		{Name: step.CoreDumps, Task: nil, Run: withTask(s.Server, jail.EmptyCoreDumps)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans},
 		{Name: "keyring", Task: nil, Run: withTask(s.Init, jail.FreshKeyring)},

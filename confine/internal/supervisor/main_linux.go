@@ -78,7 +78,6 @@ func (s *Process) run(steps []jail.Step) {
 func IsSupervisor() bool { return len(os.Args) >= 2 && os.Args[0] == spec.SupervisorName }
 
 func newProcess() *Process {
-	resident.Shrink()
 	unix.CloseOnExec(spec.SpecFD)
 	unix.CloseOnExec(spec.EventsFD)
 	s := &Process{
@@ -87,6 +86,15 @@ func newProcess() *Process {
 	}
 	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.status.send, End: s.killAll, Umask: startWithUmask()}
 	return s
+}
+
+// startPoller checks that Go's poller can be set up, and sets the first timers, which do that.
+func startPoller() error {
+	if err := sys.CheckPoller(); err != nil {
+		return err
+	}
+	resident.Shrink()
+	return nil
 }
 
 // startWithUmask returns the umask for the server and sets 022 for this process. A stricter

@@ -22,7 +22,7 @@ func runInNamespaces() {
 	running := make(chan struct{})
 	go s.dieWithInit(running)
 	for _, step := range []jail.Step{
-		{Name: sys.StepPoller, Task: s.Init, Run: sys.CheckPoller},
+		{Name: sys.StepPoller, Task: s.Init, Run: startPoller},
 		{Name: "parent", Task: s.Init, Run: s.bindToLauncher},
 		{Name: steppkg.Spec, Task: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
 		{Name: "limits", Task: s.Init, Run: func() error { return limitSelf(s.Spec.Limits) }},
