@@ -129,17 +129,13 @@ func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker)
 	return found
 }
 
-// freshFor is how long what a call resolved serves the worker that takes the place of the one it
-// took.
-const freshFor = time.Second
-
 // lastResolved returns what the last call of a tool resolved, once and soon, so that the host is not
 // asked twice for each call. If the host changes meanwhile, takeWarm gives the worker to no call.
 func (p *pool) lastResolved(tool string) (last Tool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.tools[tool]
-	if time.Since(t.used) < freshFor {
+	if time.Since(t.used) < p.client.Times.Fresh {
 		last = t.resolved
 	}
 	t.resolved = Tool{}

@@ -70,6 +70,7 @@ func TestResolveOnce(t *testing.T) {
 	var resolved atomic.Int32
 	p := beginStateless(t, f, func(s *session.Session, o *Options) {
 		warm(1, "echo")(s, o)
+		session.TimesOf(s).Fresh = time.Hour // a busy machine starts no worker soon
 		resolve := o.Tool
 		o.Tool = func(name string) (Tool, error) {
 			if name == "echo" {
