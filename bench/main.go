@@ -60,6 +60,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -67,10 +69,10 @@ import (
 
 // options are the flags of the command line.
 type options struct {
-	runs    int
-	format  string
-	servers string
-	only    string
+	runs     int
+	format   string
+	servers  string
+	measures []measure
 }
 
 func main() {
@@ -93,7 +95,7 @@ func parse(args []string) (o options, err error) {
 	flags.IntVar(&o.runs, "runs", 30, "`rounds` of every measure; a round is one value for each side")
 	flags.StringVar(&o.format, "format", "markdown", "markdown or json")
 	flags.StringVar(&o.servers, "servers", os.Getenv("MCPJAIL_SERVERS"), "`directory` with the node_modules that hold server-filesystem")
-	flags.StringVar(&o.only, "only", "", "one `measure`, by the name that progress shows")
+	only := flags.String("only", "", "these `measures`, by the names that progress shows, with commas between them")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -105,7 +107,47 @@ func parse(args []string) (o options, err error) {
 	case o.format != "markdown" && o.format != "json":
 		return o, fmt.Errorf("--format %s: it has to be markdown or json", o.format)
 	}
-	return o, nil
+	o.measures, err = chosen(*only)
+	return o, err
+}
+
+// measure is a part of the table.
+type measure struct {
+	name string
+	run  func(context.Context, *site) ([]row, error)
+}
+
+// measures are all of them, in the order of the table.
+var measures = []measure{
+	// The launch comes first: the launcher forks this process, and a fork takes
+	// longer once the other measures have allocated memory.
+	{"launch", measureLaunch},
+	{"initialize", measureInitialize},
+	{"npx", measureNpx},
+	{"packages", measurePackages},
+	{"call", measureCalls},
+	{"memory", measureMemory},
+	{"throughput", measureThroughput},
+	{"a process for each call", measureStateless},
+	{"network", measureNetwork},
+}
+
+// chosen returns the measures of a list of names, or all of them.
+func chosen(only string) ([]measure, error) {
+	if only == "" {
+		return measures, nil
+	}
+	names := strings.Split(only, ",")
+	var all []string
+	for _, m := range measures {
+		all = append(all, m.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("--only %s: there are %s", name, strings.Join(all, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(measures), func(m measure) bool { return !slices.Contains(names, m.name) }), nil
 }
 
 // bench runs every measure and prints one table. If a measure fails, only its rows are
@@ -125,25 +167,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	defer s.remove()
 	t := table{Machine: machineOf(ctx), Runs: o.runs}
 	var failed error
-	for _, m := range []struct {
-		name string
-		run  func(context.Context, *site) ([]row, error)
-	}{
-		// The launch comes first: the launcher forks this process, and a fork takes
-		// longer once the other measures have allocated memory.
-		{"launch", measureLaunch},
-		{"initialize", measureInitialize},
-		{"npx", measureNpx},
-		{"packages", measurePackages},
-		{"call", measureCalls},
-		{"memory", measureMemory},
-		{"throughput", measureThroughput},
-		{"a process for each call", measureStateless},
-		{"network", measureNetwork},
-	} {
-		if o.only != "" && o.only != m.name {
-			continue
-		}
+	for _, m := range o.measures {
 		say("measuring %s ...", m.name)
 		rows, err := m.run(ctx, s)
 		if ctx.Err() != nil {
