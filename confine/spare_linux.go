@@ -58,8 +58,8 @@ func (j *spare) mountinfo() []byte {
 	return b
 }
 
-// canBuildAhead reports whether nothing but the server's files is missing to build a jail: no socket has to be
-// served, and no cgroup to be asked for.
+// canBuildAhead reports whether a jail can be built before the server's files are known. A plan with sockets
+// to serve, files to keep or a cgroup to ask for cannot.
 func canBuildAhead(plan *planpkg.Plan) bool {
 	return !plan.Spec.HostNS && !plan.Spec.Network.Any() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
 }

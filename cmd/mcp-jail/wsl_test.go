@@ -12,7 +12,7 @@ import (
 )
 
 // TestRunInWSL: a Linux that serves has its messages passed, and one that does not is an answer to the
-// client's first request. A script is in the place of wsl.exe.
+// client's first request. A script stands for wsl.exe.
 func TestRunInWSL(t *testing.T) {
 	const initialize = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n"
 	for name, c := range map[string]struct {

@@ -8,7 +8,7 @@ const (
 	installer      = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
 )
 
-// isOwnAccount reports whether the owner of a file is the user, or one whom the user has to believe. Both
+// isOwnAccount reports whether the owner of a file is the user, the system, its installer or an administrator. Both
 // are written as SIDs.
 func isOwnAccount(owner, user string) bool {
 	switch owner {

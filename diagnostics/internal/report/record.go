@@ -340,23 +340,6 @@ func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.tom
 
 func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
 
-func denialText(d policy.Denial) string {
-	words := string(d.Axis) + ": " + Operation(d) + " " + show.Quote(d.Target) + Arguments(d) + ProgramAndCount(d)
-	if IsNamelessLookup(d) {
-		words = string(d.Axis) + ": " + LookupPhrase + ProgramAndCount(d)
-	}
-	if d.Tool != "" {
-		words += ", tool " + show.Quote(d.Tool)
-	}
-	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
-		words += ": " + d.Detail
-	}
-	if d.Background {
-		words += " (usual: also where nothing fails)"
-	}
-	return words
-}
-
 func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList) {
 	b.WriteString("\n" + show.Line(d.What) + "\n")
 	put := func(head, s string) {

@@ -80,3 +80,20 @@ func Joined(first, second string) string {
 	}
 	return first + "; " + second
 }
+
+func denialText(d policy.Denial) string {
+	words := string(d.Axis) + ": " + Operation(d) + " " + show.Quote(d.Target) + Arguments(d) + ProgramAndCount(d)
+	if IsNamelessLookup(d) {
+		words = string(d.Axis) + ": " + LookupPhrase + ProgramAndCount(d)
+	}
+	if d.Tool != "" {
+		words += ", tool " + show.Quote(d.Tool)
+	}
+	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
+		words += ": " + d.Detail
+	}
+	if d.Background {
+		words += " (usual: also where nothing fails)"
+	}
+	return words
+}

@@ -18,7 +18,7 @@ func lookNPMOfWindows(i *installation, names []string) tool {
 	return t
 }
 
-// howToGetNode returns what a user of a system does who has no npm.
+// howToGetNode returns how a user gets Node.js with npm on a system.
 func howToGetNode(system string) string {
 	if system == "windows" {
 		return "install Node.js with npm, for example by  winget install OpenJS.NodeJS.LTS"
