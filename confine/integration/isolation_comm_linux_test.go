@@ -24,6 +24,7 @@ var threadNames = []struct {
 	{"name-thread excl /proc/self/comm", "EEXIST", "EEXIST", "EEXIST"},
 	{"name-thread rw /proc/self/comm/", "ENOTDIR", "ENOTDIR", "ENOTDIR"},
 	{"name-thread rw /proc/self/task/1/comm", "ENOENT", "ENOENT", "ENOENT"}, // of another process
+	{"name-among-ending", "ok 0", "ok 0", "ok 0"},
 	{"name-by-heir", "ok refused", "ok refused", "ok refused"},
 	{"name-thread rw /proc/CHILD/comm", "EINVAL", "EACCES", "EACCES"},
 	{"name-thread rw /proc/CHILD/task/CHILD/comm", "EINVAL", "EACCES", "EACCES"},

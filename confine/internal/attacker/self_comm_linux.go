@@ -1,6 +1,7 @@
 package attacker
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -61,6 +62,42 @@ func ownThreadName() string {
 	var name [16]byte
 	unix.Prctl(unix.PR_GET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 	return unix.ByteSliceToString(name[:])
+}
+
+// attemptNameAmongEnding opens the name of a thread 20 times while those that were started before
+// it end, does so in 20 rounds, and answers with how often the thread was not found.
+func attemptNameAmongEnding([]string) (string, error) {
+	missing := 0
+	for range 20 {
+		end := make(chan struct{})
+		for range 20 {
+			startThread(end)
+		}
+		stop := make(chan struct{})
+		name := fmt.Sprintf("/proc/self/task/%d/comm", startThread(stop))
+		close(end)
+		for range 20 {
+			err := Closing(unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0))
+			if err == unix.ENOENT {
+				missing++
+			} else if err != nil {
+				return "", err
+			}
+		}
+		close(stop)
+	}
+	return strconv.Itoa(missing), nil
+}
+
+// startThread starts a thread that ends with the channel, and returns its number.
+func startThread(end <-chan struct{}) int {
+	tid := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		tid <- unix.Gettid()
+		<-end
+	}()
+	return <-tid
 }
 
 // attemptNameByHeir writes a thread's name through a descriptor that another process has opened

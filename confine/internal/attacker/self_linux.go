@@ -44,9 +44,10 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
 		return s.Temporary, err
 	},
-	"name-thread":  attemptNameThread,
-	"name-by-heir": attemptNameByHeir,
-	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
+	"name-thread":       attemptNameThread,
+	"name-by-heir":      attemptNameByHeir,
+	"name-among-ending": attemptNameAmongEnding,
+	"whole-cgroup":      func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
 }
 
 func attemptWriteTerminal() error {

@@ -1,7 +1,6 @@
 package mediate
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,14 +60,8 @@ func threadOf(caller, tid int) int {
 	case own == tid:
 		return caller
 	}
-	dir, err := unix.Openat(proc.DirFD, proc.ThreadFile(caller, "task"), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0
-	}
-	list := os.NewFile(uintptr(dir), "task")
-	defer list.Close()
-	names, _ := list.Readdirnames(-1)
-	for _, name := range names {
+	threads, _ := proc.Threads(proc.ThreadFile(caller, ""))
+	for _, name := range threads {
 		if t, err := strconv.Atoi(name); err == nil && proc.NSPid(t) == tid {
 			return t
 		}

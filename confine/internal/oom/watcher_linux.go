@@ -225,7 +225,8 @@ func (w *Watcher) resident(pid string) usage {
 // liveThread finds a thread that still has the memory of its process. If the first thread of
 // a process has ended, the files of the process show no memory.
 func (w *Watcher) liveThread(pid string) (name string, u usage) {
-	for _, tid := range procpkg.ReadDirNames(path.Join(w.Proc, pid, "task")) {
+	threads, _ := procpkg.Threads(path.Join(w.Proc, pid))
+	for _, tid := range threads {
 		name = path.Join(pid, "task", tid)
 		if u, known := w.status(name); known {
 			return name, u

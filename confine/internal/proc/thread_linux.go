@@ -2,7 +2,9 @@ package proc
 
 import (
 	"bytes"
+	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -115,4 +117,28 @@ func ReadMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {
 		errno = unix.EFAULT
 	}
 	return int(n), errno
+}
+
+// Threads returns the threads of a process, whose directory is given. It lists them until two
+// listings agree: the kernel ends a listing early if the thread that it is at ends, and the next
+// listing lacks that thread. Threads that start and end all the time lead to errHidden and to those
+// that were seen.
+func Threads(process string) (tids []string, err error) {
+	for range 20 {
+		fd, err := unix.Openat(DirFD, process+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		dir := os.NewFile(uintptr(fd), "task")
+		names, err := dir.Readdirnames(-1)
+		dir.Close()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Equal(names, tids) {
+			return tids, nil
+		}
+		tids = names
+	}
+	return tids, errHidden
 }

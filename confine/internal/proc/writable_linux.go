@@ -28,18 +28,13 @@ func WritableInodes(pids []string) (inodes map[uint64]bool, all bool) {
 
 func isGone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// errHidden is the error of a process whose descriptors cannot all be seen.
-var errHidden = errors.New("it has descriptors that are not shown")
+// errHidden is the error of a process whose threads or descriptors cannot all be seen.
+var errHidden = errors.New("it has threads or descriptors that are not shown")
 
 // threadInodes adds the files that the threads of a process have open for writing. Each thread may
 // have a table of its own (unshare(2), CLONE_FILES), and the first one may have ended.
 func threadInodes(process string, inodes map[uint64]bool) error {
-	dir, err := os.Open(process + "/task")
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	tids, err := dir.Readdirnames(-1)
+	tids, err := Threads(process)
 	if err != nil {
 		return err
 	}
