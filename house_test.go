@@ -52,13 +52,13 @@ var mayImport = map[string][]string{
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/certain", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/refusals":   {module + "policy", module + "diagnostics", "golang.org/x/time/rate"},
-	"lifecycle/internal/pipesize":   {"golang.org/x/sys/unix"},
-	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/pipesize", module + "lifecycle/internal/refusals", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog", "golang.org/x/sys/unix"},
-	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
-	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session"},
+	"lifecycle/internal/streams":    {module + "internal/show", module + "confine", "golang.org/x/sys/unix"},
+	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/refusals", module + "lifecycle/internal/streams", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/streams", "github.com/mattn/go-isatty"},
+	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session", module + "lifecycle/internal/streams"},
 	"lifecycle/internal/certain":    {module + "policy"},
 	"lifecycle/internal/demand":     {module + "policy"},
-	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/session"},
+	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/streams"},
 	"lifecycle/internal/capability": {module + "mcpproxy", module + "lifecycle/internal/session"},
 
 	"diagnostics/internal/said":    {module + "internal/lazy", module + "internal/show", module + "policy"},                                                          // and neither os nor syscall: see pure

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // ends are the two ends of a client's stdin and stdout.
@@ -54,7 +55,7 @@ func endsOf(t *testing.T, kind string) ends {
 	}
 	e.closeIn = func() { e.in.Close() }
 	if e.in == e.out {
-		e.closeIn = func() { syscall.Shutdown(session.Descriptor(e.in), syscall.SHUT_WR) }
+		e.closeIn = func() { syscall.Shutdown(streams.Descriptor(e.in), syscall.SHUT_WR) }
 	}
 	e.closed = func() { e.in.Close(); e.out.Close() }
 	t.Cleanup(func() {

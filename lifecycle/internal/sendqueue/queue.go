@@ -6,14 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // Queue holds the frames for a worker, so that the senders do not wait while the worker reads
 // one of them. What it holds counts in the memory of the session. One frame may wait in any case.
 type Queue struct {
-	Written *session.CountingWriter // the worker's stdin
+	Written *streams.CountingWriter // the worker's stdin
 	memory  *mcpproxy.Share
 	mu      sync.Mutex
 	changed sync.Cond
@@ -38,7 +38,7 @@ func (d *Delivery) Offset() (at int64, ok bool) {
 	return n - 1, n > 0
 }
 
-func (q *Queue) Init(written *session.CountingWriter, memory *mcpproxy.Share) {
+func (q *Queue) Init(written *streams.CountingWriter, memory *mcpproxy.Share) {
 	q.changed.L, q.Written, q.memory = &q.mu, written, memory
 }
 

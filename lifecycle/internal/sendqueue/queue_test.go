@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -45,7 +45,7 @@ func TestSendQueue(t *testing.T) {
 
 func queueOf(b *mcpproxy.Budget) *Queue {
 	o := new(Queue)
-	o.Init(&session.CountingWriter{}, b.Share(0))
+	o.Init(&streams.CountingWriter{}, b.Share(0))
 	return o
 }
 

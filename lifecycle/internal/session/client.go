@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/pipesize"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -23,10 +23,10 @@ type Client struct {
 	Log     zerolog.Logger
 	Started time.Time
 	Proxy   *mcpproxy.Proxy
-	Stderr  *stderrQueue
-	written CountingWriter // to the client
-	Tools   *ToolCheck     // nil: nothing is compared
-	Leaks   *LeakCheck     // nil: nothing is looked for
+	Stderr  *streams.Stderr
+	written streams.CountingWriter // to the client
+	Tools   *ToolCheck             // nil: nothing is compared
+	Leaks   *LeakCheck             // nil: nothing is looked for
 	Logs    clientLogs
 
 	introduction introduction
@@ -66,9 +66,9 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 	c.told.log, c.told.queue = refusals.NewLog(), refusals.NewQueue()
 	c.unsavedRecord, c.Finished, c.Saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	c.Stderr = newStderrQueue(c.Config.Err, c.Config.Fold)
-	c.written.Dst, c.written.Large = blockingFile{c.Config.Out}, func() { pipesize.Enlarge(c.Config.Out, pipesize.Client) }
-	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.Config.In}, &c.written, c.Limit()), hooks)
+	c.Stderr = streams.NewStderr(c.Config.Err, c.Config.Fold)
+	c.written.Dst, c.written.Large = streams.Blocking{File: c.Config.Out}, func() { streams.Enlarge(c.Config.Out, streams.ClientPipe) }
+	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(streams.Blocking{File: c.Config.In}, &c.written, c.Limit()), hooks)
 	c.Record = diagnostics.Record{
 		Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
 		Warnings: c.Config.Warnings, Waived: c.Config.Waived,
@@ -153,13 +153,13 @@ func (c *Client) WaitUnlessStalled(ctx context.Context, ends <-chan os.Signal, d
 }
 
 func (c *Client) hasLeft() bool {
-	return c.InputEnded == nil || IsClosed(c.InputEnded) || PeerClosed(c.Config.In)
+	return c.InputEnded == nil || IsClosed(c.InputEnded) || streams.PeerClosed(c.Config.In)
 }
 
 // ReadLastRequest gives our reader a moment to read a first request, or the end of stdin, if that
 // is in the pipe already. It reports whether a signal came instead.
 func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
-	if c.Requested.IsSet() || c.InputEnded == nil || !readable(c.Config.In) {
+	if c.Requested.IsSet() || c.InputEnded == nil || !streams.Readable(c.Config.In) {
 		return false
 	}
 	timer := time.NewTimer(c.Remaining(c.Times.DrainIdle))
@@ -186,12 +186,12 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 		close(done)
 	}()
 	c.WaitUnlessStalled(ctx, ends, done)
-	waitOrInterrupt(done, 0, func() func() {
+	streams.WaitOrInterrupt(done, func() func() {
 		c.Config.Out.SetWriteDeadline(time.Now())
 		return func() { c.Config.Out.SetWriteDeadline(time.Time{}) }
 	})
 	if c.InputEnded != nil {
-		waitOrInterrupt(c.InputEnded, 0, func() func() {
+		streams.WaitOrInterrupt(c.InputEnded, func() func() {
 			c.Config.In.SetReadDeadline(time.Now())
 			return func() { c.Config.In.SetReadDeadline(time.Time{}) }
 		})
@@ -220,7 +220,7 @@ func (c *Client) WatchIgnored(stdin *os.File, awaited, isRead func() bool, quit 
 			case !read.IsZero() && now.Sub(read) >= limit:
 				ignored()
 				return
-			case read.IsZero() && isRead() && Descriptor(stdin) >= 0:
+			case read.IsZero() && isRead() && streams.Descriptor(stdin) >= 0:
 				read = now
 			}
 		case <-quit:

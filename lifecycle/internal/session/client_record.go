@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -24,8 +25,8 @@ func (c *Client) Warn(line string) {
 }
 
 func cutLine(line string) string {
-	if len(line) > maxKeptLine {
-		return strings.ToValidUTF8(line[:maxKeptLine], "") + "…"
+	if len(line) > streams.MaxLine {
+		return strings.ToValidUTF8(line[:streams.MaxLine], "") + "…"
 	}
 	return line
 }

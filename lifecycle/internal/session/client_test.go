@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // TestWatchIgnored: a server whose pipe we have closed does not count as one that has read its
@@ -19,7 +21,7 @@ func TestWatchIgnored(t *testing.T) {
 	watch := func() (ignored bool) {
 		looks := 0
 		awaited := func() bool { looks++; return looks < 20 }
-		isRead := func() bool { return UnreadBytes(w) == 0 }
+		isRead := func() bool { return streams.UnreadBytes(w) == 0 }
 		client.WatchIgnored(w, awaited, isRead, nil, func() { ignored = true })
 		return ignored
 	}

@@ -31,28 +31,6 @@ func IsClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitOrInterrupt waits for done. When wait has passed it calls interrupt and waits
-// another moment. It reports whether done was reached.
-func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
-	if IsClosed(done) {
-		return true
-	}
-	timer := time.NewTimer(max(wait, 0))
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-	}
-	defer interrupt()()
-	select {
-	case <-done:
-		return true
-	case <-time.After(50 * time.Millisecond):
-		return false
-	}
-}
-
 // onceTime is a time that is set once.
 type onceTime struct{ at atomic.Pointer[time.Time] }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/statement"
@@ -24,7 +25,7 @@ type Server struct {
 	Client  *Client
 	Profile *policy.Profile
 
-	Pipes     *Pipes
+	Pipes     *streams.Pipes
 	Processes processHistory
 	Redact    *diagnostics.Redactor
 	Tail      *diagnostics.Tail

@@ -153,7 +153,7 @@ func (s Session) withDefaults() Session {
 		{&times.Term, 5 * time.Second},
 		{&times.Kill, 2 * time.Second},
 		{&times.Signal, 600 * time.Millisecond},
-		{&times.leave, 800 * time.Millisecond}, // and three times the moment of waitOrInterrupt
+		{&times.leave, 800 * time.Millisecond}, // and three times the moment of streams.WaitOrInterrupt
 		{&times.DrainIdle, 250 * time.Millisecond},
 		{&times.DrainTotal, 3 * time.Second},
 		{&times.SlowNote, 1500 * time.Millisecond},

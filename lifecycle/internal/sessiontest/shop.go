@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // shopkeeper is one process of the test server "shop". It speaks both eras. It writes
@@ -120,7 +120,7 @@ func (s *shopkeeper) message(m shopMessage) {
 	case "logging/setLevel":
 		if s.is("slow-level") { // messages that come meanwhile are handled
 			time.Sleep(50 * time.Millisecond)
-			if s.in.Buffered()+session.UnreadBytes(os.Stdin) > 0 {
+			if s.in.Buffered()+streams.UnreadBytes(os.Stdin) > 0 {
 				s.log.WriteString("hurried\n")
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -255,7 +256,7 @@ func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 		case <-quit:
 			return
 		}
-		isRead := func() bool { return !guard.inputUntouched(session.UnreadBytes(stdin)) }
+		isRead := func() bool { return !guard.inputUntouched(streams.UnreadBytes(stdin)) }
 		s.client.WatchIgnored(stdin, guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
 	})
 	return ignored

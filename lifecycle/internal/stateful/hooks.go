@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -74,7 +75,7 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
-		if session.UnreadBytes(stderr) == 0 {
+		if streams.UnreadBytes(stderr) == 0 {
 			break
 		}
 	}

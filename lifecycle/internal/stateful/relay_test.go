@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // TestRelay: messages pass unchanged in both directions.
@@ -122,7 +123,7 @@ func BenchmarkCall(b *testing.B) {
 	})
 	b.Run("direct", func(b *testing.B) {
 		p := &sessiontest.Play{T: b}
-		pipes, err := session.NewPipes()
+		pipes, err := streams.NewPipes()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // Run is lifecycle.RunStateful.
 func Run(ctx context.Context, s session.Session) (exit confine.Exit, err error) {
-	ends, caught, stop := session.ListenForSignals()
+	ends, caught, stop := streams.ListenForSignals()
 	defer stop()
 	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
@@ -25,7 +26,7 @@ func Run(ctx context.Context, s session.Session) (exit confine.Exit, err error) 
 
 // Refuse is lifecycle.Refuse.
 func Refuse(ctx context.Context, s session.Session, d diagnostics.Diagnosis) {
-	ends, _, stop := session.ListenForSignals()
+	ends, _, stop := streams.ListenForSignals()
 	defer stop()
 	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
@@ -51,7 +52,7 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 
 // start starts the process. A signal during the start ends the session, and is returned.
 func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
-	if s.server.Pipes, err = session.NewPipes(); err != nil {
+	if s.server.Pipes, err = streams.NewPipes(); err != nil {
 		return nil, err
 	}
 	defer s.server.Pipes.CloseServerEnds()

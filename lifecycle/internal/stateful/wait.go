@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // endCause is how the life of a process came to its end.
@@ -33,7 +34,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 	ignored := s.watchDiscover(quit)
 	stuck := time.NewTicker(s.client.Times.Term)
 	defer stuck.Stop()
-	dead, stopHangup := session.WatchHangup(s.client.Config.In, s.client.Config.Out)
+	dead, stopHangup := streams.WatchHangup(s.client.Config.In, s.client.Config.Out)
 	defer stopHangup()
 	for {
 		select {
@@ -117,7 +118,7 @@ func (w *processWait) exited(ends <-chan os.Signal) {
 // called before the pipe to the server is closed.
 func (w *processWait) noteUntouched() {
 	if s := w.session; !w.cause.byClient && !w.cause.untouched {
-		w.cause.untouched = s.upstream.guard.inputUntouched(session.UnreadBytes(s.server.Pipes.Stdin))
+		w.cause.untouched = s.upstream.guard.inputUntouched(streams.UnreadBytes(s.server.Pipes.Stdin))
 	}
 }
 
@@ -176,7 +177,7 @@ func (w *processWait) forward(sig os.Signal) {
 // the server does not read, our reader does not come to the end of the client's stdin.
 func (w *processWait) checkStuck() {
 	s := w.session
-	if s.upstream.sendStalled(&w.framesBegun) && w.clientEnded != nil && w.kill == nil && session.PeerClosed(s.client.Config.In) {
+	if s.upstream.sendStalled(&w.framesBegun) && w.clientEnded != nil && w.kill == nil && streams.PeerClosed(s.client.Config.In) {
 		w.cause.killed, w.cause.byClient = true, true
 		w.proc.Signal(syscall.SIGTERM)
 		w.kill = time.After(s.client.Times.Kill)

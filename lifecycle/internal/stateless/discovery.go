@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -219,7 +220,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	defer close(quit)
 	dv.client.Tasks.Go(func() {
 		awaited := func() bool { return !session.IsClosed(w.ended) }
-		isRead := func() bool { return !w.queue.IsPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 }
+		isRead := func() bool { return !w.queue.IsPending() && streams.UnreadBytes(w.server.Pipes.Stdin) == 0 }
 		dv.client.WatchIgnored(w.server.Pipes.Stdin, awaited, isRead, quit, cancel)
 	})
 	answer, err := w.request(asking, f, w.server.Profile.Startup)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -271,7 +272,7 @@ func TestReadyWithFullQueue(t *testing.T) {
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
 	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
 	w.server.Init(s.client, s.client.Config.Profile)
-	w.queue.Init(&session.CountingWriter{}, w.server.Answers)
+	w.queue.Init(&streams.CountingWriter{}, w.server.Answers)
 	w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}")))
 	w.server.Answers.Add(mcpproxy.Memory)
 	killed := &killed{}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -55,7 +56,7 @@ func Run(ctx context.Context, s session.Session, o Options) confine.Exit {
 }
 
 func (s *statelessSession) run(ctx context.Context) confine.Exit {
-	ends, caught, stop := session.ListenForSignals()
+	ends, caught, stop := streams.ListenForSignals()
 	s.signalsCaught = caught
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -82,7 +83,7 @@ type statelessSession struct {
 	serverName    string
 	idPrefix      string       // of the ids of our own requests
 	lastID        atomic.Int64 // of our own requests
-	signalsCaught func()       // see session.ListenForSignals; nil in tests of parts
+	signalsCaught func()       // see streams.ListenForSignals; nil in tests of parts
 	wakeup        chan struct{}
 
 	dispatcher     dispatcher
@@ -121,7 +122,7 @@ func (s *statelessSession) nextID() []byte {
 
 func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
-	dead, stopHangup := session.WatchHangup(s.client.Config.In, s.client.Config.Out)
+	dead, stopHangup := streams.WatchHangup(s.client.Config.In, s.client.Config.Out)
 	defer stopHangup()
 	var answered chan struct{}
 	var late <-chan time.Time

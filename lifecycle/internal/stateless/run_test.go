@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -186,7 +187,7 @@ func TestClientLeavesUnread(t *testing.T) {
 					sessiontest.Eventually(t, "the batch has an answer", func() bool { return len(f.Of("echo")) == 1 && session.IsClosed(f.Of("echo")[0].Done()) })
 				}
 				p.Send(sessiontest.CallOf("3", "big", "1000000"))
-				sessiontest.Eventually(t, "there is something to read", func() bool { return session.UnreadBytes(p.Out) > 0 })
+				sessiontest.Eventually(t, "there is something to read", func() bool { return streams.UnreadBytes(p.Out) > 0 })
 				leave(p)
 				select {
 				case <-p.Status:

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -62,7 +63,7 @@ func (w *worker) run() {
 	w.waitExit(said)
 	exit, err := w.proc.Wait()
 	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
-	w.exit, w.unreadInput = exit, session.UnreadBytes(w.server.Pipes.Stdin)
+	w.exit, w.unreadInput = exit, streams.UnreadBytes(w.server.Pipes.Stdin)
 	// Senders no longer wait for a process that has ended.
 	w.queue.Close()
 	w.server.Pipes.Stderr.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)

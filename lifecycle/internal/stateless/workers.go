@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -142,7 +143,7 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 	for _, line := range t.Warnings {
 		p.client.Warn(line)
 	}
-	pipes, err := session.NewPipes()
+	pipes, err := streams.NewPipes()
 	if err == nil {
 		w.server.Pipes = pipes
 		w.proc, err = w.server.Launch(ctx)
@@ -171,7 +172,7 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 	}
 	w.server.Adopt(w.proc)
 	p.client.WarnWaivedOnce(w.proc.Plan())
-	written := &session.CountingWriter{Dst: pipes.Stdin}
+	written := &streams.CountingWriter{Dst: pipes.Stdin}
 	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
 	w.queue.Init(written, w.server.Answers)
 	w.requestMemory = p.client.Proxy.Memory.Share(session.ShareFloor)

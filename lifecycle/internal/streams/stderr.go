@@ -1,4 +1,4 @@
-package session
+package streams
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 const (
 	maxServerStderr = 256 << 10 // of the server's stderr
 	maxOwnStderr    = 64 << 10  // on top of that, for lines of mcp-jail
-	maxKeptLine     = 4 << 10   // a longer line may be cut
-	stderrPiece     = 4 << 10   // of one write, so that close sees that the client reads
+	MaxLine         = 4 << 10   // a longer line may be cut
+	stderrPiece     = 4 << 10   // of one write, so that Close sees that the client reads
 )
 
-// stderrQueue forwards to the client's stderr and never blocks its writers: some clients
+// Stderr is a queue that forwards to the client's stderr and never blocks its writers: some clients
 // do not read their stderr, and the server must not hang. It drops whole lines that do not
 // fit, and says so at the place where they are missing.
-type stderrQueue struct {
+type Stderr struct {
 	dst  *os.File
 	fold func(text string) string // of messages; nil leaves them as they are
 
@@ -37,15 +37,16 @@ type stderrQueue struct {
 	done    chan struct{} // closed when the forwarding goroutine has ended
 }
 
-func newStderrQueue(dst *os.File, fold func(text string) string) *stderrQueue {
-	q := &stderrQueue{dst: dst, fold: fold, done: make(chan struct{})}
+// NewStderr returns a queue for the client's stderr. [Stderr.Close] ends it.
+func NewStderr(dst *os.File, fold func(text string) string) *Stderr {
+	q := &Stderr{dst: dst, fold: fold, done: make(chan struct{})}
 	q.filled.L = &q.mu
 	go q.forward()
 	return q
 }
 
 // Write takes a piece of the server's stderr. It never blocks and never fails.
-func (q *stderrQueue) Write(p []byte) (int, error) {
+func (q *Stderr) Write(p []byte) (int, error) {
 	n := len(p)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +63,7 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	if room := max(maxServerStderr-len(q.buf), 0); len(p) > room {
 		// Whole lines only: a half one could be taken for another.
 		keep := bytes.LastIndexByte(p[:room], '\n') + 1
-		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < maxKeptLine {
+		if end := bytes.IndexByte(p, '\n') + 1; keep == 0 && q.midline && end > 0 && end < MaxLine {
 			keep = end // the rest of a line whose start was queued
 		}
 		p, rest = p[:keep], p[keep:]
@@ -82,10 +83,10 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 }
 
 // SayLine queues one line of mcp-jail: no text in it can begin another.
-func (q *stderrQueue) SayLine(line string) { q.Say("mcp-jail: " + show.Line(line) + "\n") }
+func (q *Stderr) SayLine(line string) { q.Say("mcp-jail: " + show.Line(line) + "\n") }
 
 // Say queues lines of mcp-jail that package diagnostics has written.
-func (q *stderrQueue) Say(text string) {
+func (q *Stderr) Say(text string) {
 	if text == "" {
 		return
 	}
@@ -105,7 +106,7 @@ func (q *stderrQueue) Say(text string) {
 	q.append([]byte(text))
 }
 
-func (q *stderrQueue) noteDropped() {
+func (q *Stderr) noteDropped() {
 	if q.dropped == 0 {
 		return
 	}
@@ -117,7 +118,7 @@ func (q *stderrQueue) noteDropped() {
 	q.append(fmt.Appendf(nil, "mcp-jail: %d lines of the server's stderr were dropped here, because the client did not read them\n", n))
 }
 
-func (q *stderrQueue) append(p []byte) {
+func (q *Stderr) append(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -126,7 +127,7 @@ func (q *stderrQueue) append(p []byte) {
 	q.filled.Signal()
 }
 
-func (q *stderrQueue) forward() {
+func (q *Stderr) forward() {
 	defer close(q.done)
 	var out []byte
 	broken := false
@@ -142,7 +143,7 @@ func (q *stderrQueue) forward() {
 		out, q.buf = q.buf, out[:0]
 		q.mu.Unlock()
 		for rest := out; len(rest) > 0 && !broken; {
-			n, err := blockingFile{q.dst}.Write(rest[:min(stderrPiece, len(rest))])
+			n, err := Blocking{q.dst}.Write(rest[:min(stderrPiece, len(rest))])
 			q.written.Add(int64(n))
 			// After a failed write the rest is discarded.
 			rest, broken = rest[n:], err != nil
@@ -152,7 +153,7 @@ func (q *stderrQueue) forward() {
 
 // Close writes the rest of the queue. It gives up when the client has read nothing within idle, and
 // after total.
-func (q *stderrQueue) Close(idle, total time.Duration) {
+func (q *Stderr) Close(idle, total time.Duration) {
 	q.mu.Lock()
 	q.noteDropped()
 	q.closed = true
@@ -168,7 +169,7 @@ func (q *stderrQueue) Close(idle, total time.Duration) {
 		case <-time.After(min(idle, time.Until(end))):
 		}
 	}
-	waitOrInterrupt(q.done, 0, func() func() {
+	WaitOrInterrupt(q.done, func() func() {
 		q.dst.SetWriteDeadline(time.Now())
 		return func() { q.dst.SetWriteDeadline(time.Time{}) }
 	})
@@ -176,4 +177,4 @@ func (q *stderrQueue) Close(idle, total time.Duration) {
 
 // read returns how many bytes the client has read. Where the kernel does not say what is left in
 // the pipe, that is how many it has room for.
-func (q *stderrQueue) read() int64 { return q.written.Load() - int64(UnreadBytes(q.dst)) }
+func (q *Stderr) read() int64 { return q.written.Load() - int64(UnreadBytes(q.dst)) }

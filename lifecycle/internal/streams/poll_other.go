@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !freebsd
 
-package session
+package streams
 
 import (
 	"os"
@@ -11,7 +11,8 @@ import (
 // other end is closed.
 func PeerClosed(*os.File) bool { return false }
 
-func readable(*os.File) bool { return false }
+// Readable always returns false.
+func Readable(*os.File) bool { return false }
 
 // UnreadBytes always returns 0, so that everything counts as read.
 func UnreadBytes(*os.File) int { return 0 }

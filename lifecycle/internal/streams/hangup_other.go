@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !freebsd
 
-package session
+package streams
 
 import "os"
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pipesize
+package streams
 
 import "os"
 

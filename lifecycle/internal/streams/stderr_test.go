@@ -1,4 +1,4 @@
-package session
+package streams
 
 import (
 	"fmt"
@@ -14,16 +14,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestStderrQueue: for writes of any size, lines arrive whole or are counted, and no write
+// TestStderr: for writes of any size, lines arrive whole or are counted, and no write
 // waits.
-func TestStderrQueue(t *testing.T) {
+func TestStderr(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := newStderrQueue(w, nil)
+		q := NewStderr(w, nil)
 		var all strings.Builder
 		const lines = 20_000
 		for i := range lines {
@@ -64,16 +64,16 @@ func TestStderrQueue(t *testing.T) {
 	}
 }
 
-// TestStderrQueueSlowClient: close waits for a client that reads slowly, also if what it reads makes
+// TestStderrSlowClient: close waits for a client that reads slowly, also if what it reads makes
 // no room in the pipe, of which the kernel frees whole pages.
-func TestStderrQueueSlowClient(t *testing.T) {
+func TestStderrSlowClient(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	q := newStderrQueue(w, nil)
+	q := NewStderr(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", maxServerStderr/2)))
 	const idle = 2 * time.Second
 	got := make(chan int)
@@ -101,15 +101,15 @@ func TestStderrQueueSlowClient(t *testing.T) {
 	}
 }
 
-// TestStderrQueueGivesUp: close does not wait for a client that does not read. It does not
+// TestStderrGivesUp: close does not wait for a client that does not read. It does not
 // run beside other tests, since the interrupted write has 50 ms to return.
-func TestStderrQueueGivesUp(t *testing.T) {
+func TestStderrGivesUp(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	q := newStderrQueue(w, nil)
+	q := NewStderr(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", 100_000)))
 	if runtime.GOOS == "linux" { // elsewhere a pipe may be smaller
 		testkit.Eventually(t, "the pipe is full", func() bool { return UnreadBytes(r) >= 64<<10 })
@@ -130,7 +130,7 @@ func TestSayLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	q := newStderrQueue(w, nil)
+	q := NewStderr(w, nil)
 	q.SayLine("server x: \x1b]0;T\x07\x1b[2J\r\nmcp-jail: FORGED [mcp-jail] Cause")
 	q.Say("mcp-jail: a\nmcp-jail:   \u009b2Jb\n")
 	q.Close(time.Second, time.Second)

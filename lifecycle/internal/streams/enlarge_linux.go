@@ -1,4 +1,4 @@
-package pipesize
+package streams
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package session
+package streams
 
 import (
 	"os"
@@ -42,7 +42,8 @@ func closedEvents(f *os.File) int16 {
 	return unix.POLLIN
 }
 
-func readable(f *os.File) bool {
+// Readable reports whether f has something to read, or its other end is closed.
+func Readable(f *os.File) bool {
 	ready, ok := poll(f, unix.POLLIN, 0)
 	return ok && ready != 0
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package session
+package streams
 
 import (
 	"os"
@@ -47,7 +47,7 @@ func TestPeerClosed(t *testing.T) {
 	}
 	defer r.Close()
 	w.WriteString("abc")
-	if n := UnreadBytes(r); n != 3 || !readable(r) {
+	if n := UnreadBytes(r); n != 3 || !Readable(r) {
 		t.Errorf("%d bytes to read", n)
 	}
 	if w.Close(); !PeerClosed(r) {

@@ -1,4 +1,4 @@
-package session
+package streams
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/pipesize"
 )
 
 // Pipes are the three pipes of a server: our ends, and the server's ends until it is
@@ -20,6 +19,7 @@ type Pipes struct {
 	ServerEnds     confine.Stdio
 }
 
+// NewPipes makes the pipes of a server. Its ends are blocking.
 func NewPipes() (*Pipes, error) {
 	var p Pipes
 	var outR, errR *os.File
@@ -40,8 +40,8 @@ func NewPipes() (*Pipes, error) {
 		// standard descriptors. Our ends are other open files.
 		f.Fd()
 	}
-	pipesize.Enlarge(p.Stdin, pipesize.Server)
-	pipesize.Enlarge(outR, pipesize.Server)
+	Enlarge(p.Stdin, serverPipe)
+	Enlarge(outR, serverPipe)
 	return &p, nil
 }
 
@@ -55,6 +55,7 @@ func (p *Pipes) CloseServerEnds() {
 	}
 }
 
+// CloseOwnEnds closes our ends.
 func (p *Pipes) CloseOwnEnds() {
 	for _, f := range []*os.File{p.Stdin, p.Stdout.File, p.Stderr.File} {
 		if f != nil {
@@ -148,14 +149,14 @@ func (w *CountingWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// blockingFile is a descriptor of the client's that was blocking when we got it. Another
-// program that shares the open file (a program on the same terminal, the shell's next
-// command) may make it non-blocking at any time. blockingFile then polls. Descriptors that
-// were non-blocking from the start are handled by the runtime.
-type blockingFile struct{ *os.File }
+// Blocking is a descriptor of the client's that was blocking when we got it. Another program that
+// shares the open file (one on the same terminal, the shell's next command) may make it non-blocking
+// at any time. Blocking then polls. The runtime handles descriptors that were non-blocking from the
+// start.
+type Blocking struct{ *os.File }
 
 // Read implements io.Reader.
-func (f blockingFile) Read(b []byte) (n int, err error) {
+func (f Blocking) Read(b []byte) (n int, err error) {
 	for {
 		if n, err = f.File.Read(b); n > 0 || !errors.Is(err, syscall.EAGAIN) {
 			return n, err
@@ -165,7 +166,7 @@ func (f blockingFile) Read(b []byte) (n int, err error) {
 }
 
 // Write implements io.Writer.
-func (f blockingFile) Write(b []byte) (n int, err error) {
+func (f Blocking) Write(b []byte) (n int, err error) {
 	for {
 		m, err := f.File.Write(b[n:])
 		if n += m; !errors.Is(err, syscall.EAGAIN) {
