@@ -200,3 +200,23 @@ func TestReportsEnd(t *testing.T) {
 		p.handle, p.port = 0, nil // the end of the test closes nothing again
 	}
 }
+
+// TestPrivilegeName: a privilege has its published name, and one that Windows does not know its number.
+func TestPrivilegeName(t *testing.T) {
+	for _, want := range []string{"SeDebugPrivilege", "SeChangeNotifyPrivilege", "SeCreateGlobalPrivilege"} {
+		name, err := windows.UTF16PtrFromString(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id windows.LUID
+		if err := windows.LookupPrivilegeValue(nil, name, &id); err != nil {
+			t.Fatal(err)
+		}
+		if got := privilegeName(id); got != want {
+			t.Errorf("%s: %q", want, got)
+		}
+	}
+	if got := privilegeName(windows.LUID{LowPart: 7, HighPart: 1}); got != "privilege 4294967303" {
+		t.Errorf("an unknown one: %q", got)
+	}
+}

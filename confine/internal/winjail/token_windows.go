@@ -8,7 +8,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-var createRestrictedToken = windows.NewLazySystemDLL("advapi32.dll").NewProc("CreateRestrictedToken")
+var (
+	advapi32              = windows.NewLazySystemDLL("advapi32.dll")
+	createRestrictedToken = advapi32.NewProc("CreateRestrictedToken")
+	lookupPrivilegeName   = advapi32.NewProc("LookupPrivilegeNameW")
+)
 
 // Flags of CreateRestrictedToken.
 const (
@@ -127,11 +131,27 @@ func privilegesOf(t windows.Token) (all []string, err error) {
 		if p.Luid == pass {
 			kept = true
 		} else {
-			all = append(all, fmt.Sprintf("privilege %d", p.Luid.LowPart))
+			all = append(all, privilegeName(p.Luid))
 		}
 	}
 	if !kept {
 		return nil, errors.New("SeChangeNotifyPrivilege, which every program has, is not among its privileges")
 	}
 	return all, nil
+}
+
+// privilegeName returns the name of a privilege, such as SeDebugPrivilege. One that Windows does not name has
+// its number.
+func privilegeName(id windows.LUID) string {
+	name := make([]uint16, 64)
+	n := uint32(len(name))
+	r, _, err := lookupPrivilegeName.Call(0, uintptr(unsafe.Pointer(&id)), uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&n)))
+	if err == windows.ERROR_INSUFFICIENT_BUFFER {
+		name = make([]uint16, n)
+		r, _, _ = lookupPrivilegeName.Call(0, uintptr(unsafe.Pointer(&id)), uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&n)))
+	}
+	if text := windows.UTF16ToString(name); r != 0 && text != "" {
+		return text
+	}
+	return fmt.Sprintf("privilege %d", int64(id.HighPart)<<32|int64(id.LowPart))
 }

@@ -84,7 +84,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	case tried.err == nil:
 		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + ": a program ran in a jail that tested itself from inside\n")
 	default:
-		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + tried.err.Error() + "\n")
+		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + elsewhere.Replace(tried.err.Error()) + "\n")
 		if axes != nil {
 			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside. For the servers of your clients, `mcp-jail wrap` asks whether you accept that\n")
 		}
@@ -94,7 +94,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	}
 	for _, f := range lines {
 		if f.Answer == confine.No && f.Fix != "" && (d.verbose || f.Name != "cgroup") {
-			c.PrintText("\n" + f.Name + ": " + f.Fix + "\n")
+			c.PrintText("\n" + f.Name + ": " + elsewhere.Replace(f.Fix) + "\n")
 		}
 	}
 }
@@ -119,7 +119,7 @@ func featureTable(features []confine.NamedFeature, all bool) string {
 				purpose = "not used (optional): " + holds
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, f.Detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, elsewhere.Replace(f.Detail))
 	}
 	w.Flush()
 	return table.String()

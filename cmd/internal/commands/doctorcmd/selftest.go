@@ -18,7 +18,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	case !t.Proof.Made && t.Proof.Why == "":
 		return ""
 	case !t.Proof.Made:
-		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + show.Line(t.Proof.Why) + "\n"
+		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + elsewhere.Replace(show.Line(t.Proof.Why)) + "\n"
 	}
 	var b strings.Builder
 	bad := len(t.Proof.Failed)
@@ -42,7 +42,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	for _, f := range shown {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
 		if f.Fix != "" {
-			fmt.Fprintf(&b, "  To mend it: %s.\n", f.Fix)
+			fmt.Fprintf(&b, "  To mend it: %s.\n", elsewhere.Replace(f.Fix))
 		}
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")

@@ -31,9 +31,9 @@ func TestSelfTestText(t *testing.T) {
 			[]string{"W5: this does not hold", "--waive limits --waive windows"}, []string{"nothing can waive"}},
 		{"fatal", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"}]}}`, false,
 			[]string{"No server starts, and nothing can waive that"}, []string{"--waive", "--verbose"}},
-		{"fatal with others", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x","fix":"leave it"},{"id":"S2","axis":"process","fatal":true,"what":"z","got":"no answer"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}]},
+		{"fatal with others", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x","fix":"report this with the output of mcp-jail doctor"},{"id":"S2","axis":"process","fatal":true,"what":"z","got":"no answer"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}]},
 			"probes":[{"id":"F6a","try":"create","got":"no answer","info":true,"verdict":"failed"}]}`, false,
-			[]string{"S1: ", "To mend it: leave it.", "2 more failed: --verbose lists them"}, []string{"S2", "R2", "F6a", "--waive"}},
+			[]string{"S1: ", "To mend it: report this with all that is printed here.", "2 more failed: --verbose lists them"}, []string{"S2", "R2", "F6a", "--waive"}},
 		{"fatal with others, all", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}]}}`, true,
 			[]string{"S1: ", "R2: ", "--waive fs"}, []string{"--verbose"}},
 	} {
