@@ -18,8 +18,8 @@ const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-
 // hide a leading "-": see [Typed].
 func Word(s string) (word string, ok bool) {
 	if onWindows {
-		word, ok = windowsWord(s)
-		return word, ok && Line(s) == s
+		word, why := windowsWord(s)
+		return word, why == "" && Line(s) == s
 	}
 	return quoteWord(s), Line(s) == s
 }
@@ -51,31 +51,40 @@ func Words(words []string) (line string, ok bool) {
 	return strings.Join(out, " "), true
 }
 
-// NoLine takes the place of a line that cannot be proposed.
-const NoLine = "(there is no line that a shell would read as meant: the name begins with \"-\", or has characters that do not show)"
-
 // Typed proposes a line for a shell: a command that the caller knows, and operands that it does not.
-// If an operand cannot be written, or the command would read it as a flag, it returns [NoLine].
+// If an operand cannot be written, or the command would read it as a flag, it says why there is no line.
 // After a command that ends with " --" no operand is a flag.
 func Typed(command string, operands ...string) string {
-	line, ok := TypedOK(command, operands...)
-	if !ok {
-		return NoLine
+	line, why := typed(command, operands, onWindows)
+	if why != "" {
+		return "(there is no line that a shell would read as meant: the name " + why + ")"
 	}
 	return line
 }
 
 // TypedOK is Typed for callers that say it in other words when there is no line.
 func TypedOK(command string, operands ...string) (line string, ok bool) {
+	line, why := typed(command, operands, onWindows)
+	return line, why == ""
+}
+
+func typed(command string, operands []string, windows bool) (line, why string) {
 	line = command
 	for _, o := range operands {
-		word, ok := Word(o)
-		if !ok || strings.HasPrefix(o, "-") && !strings.HasSuffix(command, " --") {
-			return "", false
+		word := unixWord(o)
+		switch {
+		case strings.HasPrefix(o, "-") && !strings.HasSuffix(command, " --"):
+			return "", `begins with "-"`
+		case Line(o) != o:
+			return "", "has characters that do not show"
+		case windows:
+			if word, why = windowsWord(o); why != "" {
+				return "", why
+			}
 		}
 		line += " " + word
 	}
-	return line, true
+	return line, ""
 }
 
 // Spelled shows a command line, quoted as a shell would need it. It is for people to read: what

@@ -58,12 +58,13 @@ func FuzzLine(f *testing.F) {
 
 // TestTyped: no line is proposed whose operand the command would take for a flag.
 func TestTyped(t *testing.T) {
+	const noLine = "(there is no line that a shell would read as meant: the name "
 	quote := "'"
 	if runtime.GOOS == "windows" {
 		quote = `"`
 	}
 	for _, c := range []struct{ command, operand, want string }{
-		{"cat -v", "/a b", "cat -v " + quote + "/a b" + quote}, {"cat -v", "-x", show.NoLine}, {"mcp-jail run --", "-x", "mcp-jail run -- -x"}, {"cat -v", "a\x1b[2J", show.NoLine},
+		{"cat -v", "/a b", "cat -v " + quote + "/a b" + quote}, {"cat -v", "-x", noLine + `begins with "-")`}, {"mcp-jail run --", "-x", "mcp-jail run -- -x"}, {"cat -v", "a\x1b[2J", noLine + "has characters that do not show)"},
 	} {
 		if got := show.Typed(c.command, c.operand); got != c.want {
 			t.Errorf("%q %q: %q", c.command, c.operand, got)

@@ -1,22 +1,33 @@
 package show
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // bareWindows are the characters that neither PowerShell nor cmd.exe acts on.
 const bareWindows = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:\\"
 
-// windowsWord quotes a word for the shells of Windows. ok is false if PowerShell, cmd.exe and the program
-// do not all read it as meant: between quotation marks, each of them still acts on other characters, and a
-// backslash before the last mark would count as its escape. PowerShell 5 drops an empty word.
-func windowsWord(s string) (word string, ok bool) {
-	ok = s != "" && !strings.ContainsAny(s, "\"$`%!\u201c\u201d\u201e") && !strings.HasSuffix(s, `\`)
+// actsOn are characters that PowerShell, cmd.exe or the program acts on between quotation marks too.
+const actsOn = "\"$`%!\u201c\u201d\u201e"
+
+// windowsWord quotes a word for the shells of Windows. why is "" if PowerShell, cmd.exe and the program all
+// read it as meant. Else it continues a sentence about the word. A backslash before the last quotation
+// mark would count as its escape, and PowerShell 5 drops an empty word.
+func windowsWord(s string) (word, why string) {
+	acting := strings.IndexAny(s, actsOn)
 	switch {
 	case s != "" && strings.Trim(s, bareWindows) == "" && !isSplit(s):
-		return s, true
-	case strings.HasSuffix(s, `\`) && !strings.ContainsAny(s, "\"$`%!"):
-		return `"` + s + `\"`, false
+		return s, ""
+	case s == "":
+		return `""`, "is empty, and PowerShell drops such a word"
+	case acting >= 0:
+		char, _ := utf8.DecodeRuneInString(s[acting:])
+		return `"` + s + `"`, "has the character " + string(char) + ", which shells of Windows act on between quotation marks too"
+	case strings.HasSuffix(s, `\`):
+		return `"` + s + `\"`, "ends with a backslash, which would take the quotation mark after it for text"
 	}
-	return `"` + s + `"`, ok
+	return `"` + s + `"`, ""
 }
 
 // isSplit reports whether PowerShell would make two words of one: of a flag with a dot or a colon.

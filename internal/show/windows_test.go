@@ -1,6 +1,9 @@
 package show
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestWindowsWord: a word that is proposed is one that PowerShell, cmd.exe and the program read alike. The
 // others are shown and not proposed.
@@ -15,8 +18,8 @@ func TestWindowsWord(t *testing.T) {
 		{`C:\work\`, `C:\work\`, true}, {`C:\a b\`, `"C:\a b\\"`, false}, {`a"b`, `"a"b"`, false}, {"%PATH%", `"%PATH%"`, false}, {"$env:A", `"$env:A"`, false},
 		{"a`b", "\"a`b\"", false}, {"a!b", `"a!b"`, false}, {"a\u201cb", "\"a\u201cb\"", false},
 	} {
-		if word, ok := windowsWord(c.in); word != c.word || ok != c.ok {
-			t.Errorf("%s: %s, %v; want %s, %v", c.in, word, ok, c.word, c.ok)
+		if word, why := windowsWord(c.in); word != c.word || (why == "") != c.ok {
+			t.Errorf("%s: %s, %q; want %s, %v", c.in, word, why, c.word, c.ok)
 		}
 	}
 }
@@ -40,6 +43,21 @@ func TestWindowsPath(t *testing.T) {
 	for plain, quoted := range map[string]string{`C:\Users\me\.mcp.json`: `"C:\\Users\\me\\.mcp.json"`, `\\server\x`: `"\\\\server\\x"`} {
 		if got, want := Name(plain), map[bool]string{true: plain, false: quoted}[onWindows]; got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestNoLine: where no line is proposed, the reason is that of the name and of the system.
+func TestNoLine(t *testing.T) {
+	for _, c := range []struct{ in, unix, windows string }{
+		{"a b", "", ""}, {"-x", `begins with "-"`, `begins with "-"`}, {"a\x1b[2J", "has characters that do not show", "has characters that do not show"},
+		{"", "", "is empty"}, {`a b\`, "", "ends with a backslash"}, {`a"b\`, "", `has the character ", which`}, {"50%", "", "has the character %, which"},
+		{"a\u201cb", "", "has the character \u201c, which"}, {"a`$b", "", "has the character `, which"},
+	} {
+		for windows, want := range map[bool]string{false: c.unix, true: c.windows} {
+			if line, why := typed("cat -v", []string{"x", c.in}, windows); (why == "") != (want == "") || (line == "") != (want != "") || !strings.HasPrefix(why, want) {
+				t.Errorf("%q, on Windows %v: %q, %q; want %q", c.in, windows, line, why, want)
+			}
 		}
 	}
 }
