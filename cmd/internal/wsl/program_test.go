@@ -141,19 +141,18 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestMessages: what is no message does not reach the client.
-func TestMessages(t *testing.T) {
-	for _, c := range []struct{ written, out, said string }{
-		{"{\"a\"}\nplain\n", "{\"a\"}\nplain\n", ""},
-		{"noise\n{\"a\"}\n", "{\"a\"}\n", "noise\n"},
-		{" [1]\n", " [1]\n", ""},
-		{string(utf16LE("{error}\r\n")), "", string(utf16LE("{error}\r\n"))},
-		{"x{\n", "", "x{\n"},
-	} {
-		var out bytes.Buffer
-		m := &messages{to: &out}
-		if n, err := m.Write([]byte(c.written)); n != len(c.written) || err != nil || out.String() != c.out || string(m.said) != c.said {
-			t.Errorf("%q: %d, %v, %q, %q", c.written, n, err, out.String(), m.said)
+// TestLastLine: the last message of a server reaches the client without the end of its line too.
+func TestLastLine(t *testing.T) {
+	p, _ := linux(t, `printf '{"a":1}'`)
+	var out bytes.Buffer
+	end := soon(t, func() End {
+		end, err := p.Start(Target{"Debian", "/mnt"}, nil, os.Environ(), Streams{In: strings.NewReader(""), Out: &out})
+		if err != nil {
+			t.Error(err)
 		}
+		return end
+	})
+	if !end.Started || out.String() != `{"a":1}` {
+		t.Errorf("%+v, %q", end, out.String())
 	}
 }

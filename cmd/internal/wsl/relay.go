@@ -1,12 +1,14 @@
 package wsl
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Streams are those of an MCP server.
@@ -31,7 +33,8 @@ type End struct {
 
 const (
 	slowAfter = 4 * time.Second
-	mostKept  = 1 << 20 // of what the client sends before the first message comes back
+	mostKept  = 1 << 20  // of what the client sends before the first message comes back
+	mostHeld  = 64 << 10 // of a line that is not known to be a message
 	mostSaid  = 16 << 10
 )
 
@@ -42,7 +45,8 @@ func (s Streams) relay(cmd *exec.Cmd) (End, error) {
 	if err != nil {
 		return End{}, err
 	}
-	in, out := &replayed{to: to}, &messages{to: s.Out}
+	in := &replayed{to: to}
+	out := &messages{to: s.Out, begin: in.forget}
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		return End{}, err
@@ -58,6 +62,7 @@ func (s Streams) relay(cmd *exec.Cmd) (End, error) {
 	}
 	// A client that goes away is seen by the other side, whose input ends. Wait's error is in the state.
 	cmd.Wait()
+	out.end() // a client that is gone reads no last line
 	end := End{Status: cmd.ProcessState.ExitCode(), Said: out.said}
 	end.Started = out.begun || len(out.said) == 0 && end.Status >= 0 && end.Status < missing
 	if !end.Started {
@@ -72,40 +77,76 @@ type messages struct {
 	mu    sync.Mutex
 	to    io.Writer
 	begun bool
+	begin func() // is called once, before the first message is written
+	held  []byte // the beginning of a line that has not ended
+	noise bool   // held continues a line that is no message
 	said  []byte
 }
 
+// Write decides about whole lines, in whatever pieces they come.
 func (m *messages) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.begun {
-		at := firstMessage(p)
-		m.said = append(m.said, p[:min(at, max(0, mostSaid-len(m.said)))]...)
-		if at == len(p) {
-			return len(p), nil
-		}
-		m.begun = true
-		n, err := m.to.Write(p[at:])
-		return at + n, err
+	if m.begun {
+		return m.to.Write(p)
 	}
-	return m.to.Write(p)
-}
-
-// firstMessage returns where the first line begins that can be a message, or the length of p. A brace in
-// UTF-16 has a zero after it.
-func firstMessage(p []byte) int {
-	for at := 0; at < len(p); {
-		line := bytes.TrimLeft(p[at:], " \t")
-		if len(line) > 0 && (line[0] == '{' || line[0] == '[') && (len(line) == 1 || line[1] != 0) {
-			return at
+	for rest := p; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
+			end = len(rest)
 		}
-		end := bytes.IndexByte(p[at:], '\n')
-		if end < 0 {
+		m.held = append(m.held, rest[:end]...)
+		rest = rest[end:]
+		if m.held[len(m.held)-1] != '\n' && len(m.held) < mostHeld {
 			break
 		}
-		at += end + 1
+		if m.decide(); m.begun {
+			return len(p), m.pass(rest)
+		}
 	}
-	return len(p)
+	return len(p), nil
+}
+
+// end decides about a last line without an end.
+func (m *messages) end() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.begun || len(m.held) == 0 {
+		return nil
+	}
+	if m.decide(); m.begun {
+		return m.pass(nil)
+	}
+	return nil
+}
+
+// decide takes held for the beginning of all messages, or for what was said.
+func (m *messages) decide() {
+	zeros := len(m.held) - len(bytes.TrimLeft(m.held, "\x00")) // of a line's end in UTF-16
+	if !m.noise && canBeMessage(m.held[zeros:]) {
+		m.begun, m.held = true, m.held[zeros:]
+		if m.begin != nil {
+			m.begin()
+		}
+		return
+	}
+	m.said = append(m.said, m.held[:min(len(m.held), mostSaid-len(m.said))]...)
+	m.noise = m.held[len(m.held)-1] != '\n'
+	m.held = m.held[:0]
+}
+
+// pass writes the first message, and what has come after it.
+func (m *messages) pass(rest []byte) error {
+	_, err := m.to.Write(append(m.held, rest...))
+	m.held = nil
+	return err
+}
+
+// canBeMessage reports whether a line can be a message of MCP. UTF-16 has a zero beside each letter of ASCII,
+// and its other letters can have the bytes of a line's end and of a brace.
+func canBeMessage(line []byte) bool {
+	text := bytes.TrimLeft(line, " \t")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[') && bytes.IndexByte(text, 0) < 0 && (len(line) >= mostHeld || utf8.Valid(text))
 }
 
 func (m *messages) hasBegun() bool {
@@ -117,11 +158,13 @@ func (m *messages) hasBegun() bool {
 // replayed copies what a client sends, and keeps the beginning, for one who answers in the place of the
 // first reader.
 type replayed struct {
-	mu   sync.Mutex
-	to   io.WriteCloser
-	kept bytes.Buffer
-	sent bool
-	done bool // the client has ended
+	mu    sync.Mutex
+	to    io.WriteCloser
+	kept  []byte
+	full  bool // no more is kept
+	sent  bool
+	begun bool // the client has begun a line that has not ended
+	done  bool // the client has ended
 }
 
 func (r *replayed) copy(from io.Reader) {
@@ -131,9 +174,7 @@ func (r *replayed) copy(from io.Reader) {
 		r.mu.Lock()
 		to := r.to
 		if n > 0 {
-			if r.sent = true; r.kept.Len()+n <= mostKept {
-				r.kept.Write(buffer[:n])
-			}
+			r.keep(buffer[:n])
 		}
 		r.mu.Unlock()
 		if n > 0 {
@@ -149,21 +190,63 @@ func (r *replayed) copy(from io.Reader) {
 	}
 }
 
+// keep keeps what was read, up to a limit. From there on it keeps nothing, and no part of a line.
+func (r *replayed) keep(p []byte) {
+	r.sent, r.begun = true, p[len(p)-1] != '\n'
+	switch {
+	case r.full:
+	case len(r.kept)+len(p) <= mostKept:
+		r.kept = append(r.kept, p...)
+	default:
+		r.full = true
+		r.kept = r.kept[:bytes.LastIndexByte(r.kept, '\n')+1]
+	}
+}
+
+// forget is called when nothing of what was sent will be answered in another place.
+func (r *replayed) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept, r.full = nil, true
+}
+
 func (r *replayed) hasSent() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sent
 }
 
-// rest returns what the client sent, and from now on what it sends.
+// rest returns what the client sent, and from now on what it sends. Where not all is kept, it begins anew
+// with a whole line.
 func (r *replayed) rest() io.Reader {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kept := bytes.NewReader(bytes.Clone(r.kept.Bytes()))
+	kept, lost := bytes.NewReader(r.kept), r.full && r.begun
+	r.full = true
 	if r.done {
 		return kept
 	}
 	reader, writer := io.Pipe()
 	r.to = writer
+	if lost {
+		return io.MultiReader(kept, &afterLine{from: bufio.NewReader(reader)})
+	}
 	return io.MultiReader(kept, reader)
+}
+
+// afterLine reads what comes after the end of a line.
+type afterLine struct {
+	from *bufio.Reader
+	at   bool
+}
+
+func (a *afterLine) Read(p []byte) (int, error) {
+	for !a.at {
+		b, err := a.from.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		a.at = b == '\n'
+	}
+	return a.from.Read(p)
 }
