@@ -40,8 +40,8 @@ func grantedAs(name string, granted []string) string {
 		switch {
 		case !isPrefix && strings.EqualFold(g, name):
 			return g
-		case isPrefix && prefix != "" && strings.HasPrefix(name, prefix):
-			return name
+		case isPrefix && prefix != "" && len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix):
+			return prefix + name[len(prefix):]
 		}
 	}
 	return ""

@@ -119,6 +119,9 @@ func (t Target) Line(flags, argv []string) (line []string, err error) {
 		if strings.HasPrefix(flags[i], "--wsl=") {
 			continue
 		}
+		if flags[i] == "--env=*" || flags[i] == "*" && i > 0 && flags[i-1] == "--env" {
+			return nil, &WordError{"--env '*'", "would pass every variable of Windows to Linux, where PATH, TEMP and others mean nothing", "name those that the server needs, as in --env API_TOKEN or --env 'API_*'"}
+		}
 		word, err := t.Word(flags[i])
 		if err != nil {
 			return nil, err

@@ -55,6 +55,9 @@ func TestLine(t *testing.T) {
 		`--name x -- node.exe x`:                             "is a program of Windows",
 		`--name x -- server --wsl Debian`:                    "run --name x -- server --wsl Debian", // of the server
 		`--name x --workspace \\srv\x -- server`:             "path that Linux does not have",
+		`--name x --env * -- server`:                         "--env '*' would pass every variable of Windows",
+		`--env=* one`:                                        "name those that the server needs",
+		`--env A* --read /x* -- server *`:                    "run --env A* --read /x* -- server *",
 	} {
 		flags, argv := strings.Fields(line), []string(nil)
 		if at := slices.Index(flags, "--"); at >= 0 {
@@ -69,9 +72,9 @@ func TestLine(t *testing.T) {
 
 // TestEnvironment names the granted variables for wsl.exe, and no others.
 func TestEnvironment(t *testing.T) {
-	all := []string{`PATH=C:\Windows`, `Token=s;e`, `DIR=C:\a`, `DIRS=C:\a;D:\b`, "WSLENV=EVIL/u", "EVIL=1", "WSL_UTF8=0", "AWS_KEY=k", "HOME=C:\\x", `HALF=C:\a;b`, "LD_PRELOAD=x"}
-	got := Target{"Debian", "/mnt"}.Environment(all, []string{"TOKEN", "DIR", "DIRS", "AWS_*", "HOME", "PATH", "*", "HALF", "LD_PRELOAD", "NONE"})
-	for _, want := range []string{"TOKEN=s;e", "DIR=/mnt/c/a", "DIRS=/mnt/c/a:/mnt/d/b", "AWS_KEY=k", `HALF=C:\a;b`, `PATH=C:\Windows`, "WSL_UTF8=1", "EVIL=1", "WSLENV=AWS_KEY/u:DIR/u:DIRS/u:HALF/u:TOKEN/u"} {
+	all := []string{`PATH=C:\Windows`, `Token=s;e`, `DIR=C:\a`, `DIRS=C:\a;D:\b`, "WSLENV=EVIL/u", "EVIL=1", "WSL_UTF8=0", "AWS_KEY=k", "Azure_Id=i", "HOME=C:\\x", `HALF=C:\a;b`, "LD_PRELOAD=x"}
+	got := Target{"Debian", "/mnt"}.Environment(all, []string{"TOKEN", "DIR", "DIRS", "AWS_*", "AZURE_*", "HOME", "PATH", "*", "HALF", "LD_PRELOAD", "NONE"})
+	for _, want := range []string{"TOKEN=s;e", "DIR=/mnt/c/a", "DIRS=/mnt/c/a:/mnt/d/b", "AWS_KEY=k", "AZURE_Id=i", `HALF=C:\a;b`, `PATH=C:\Windows`, "WSL_UTF8=1", "EVIL=1", "WSLENV=AWS_KEY/u:AZURE_Id/u:DIR/u:DIRS/u:HALF/u:TOKEN/u"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)
 		}

@@ -86,11 +86,11 @@ func moveToLinux(files []*wrapping.File, sel wrapping.Selection, target wsl.Targ
 			if wrapped && (line.Argv == nil || !f.Judge(e, program, host).Jailed) {
 				continue
 			}
-			argv := e.Argv()
+			argv, flags := e.Argv(), []string(nil)
 			if wrapped {
-				argv = line.Argv
+				argv, flags = line.Argv, line.Flags
 			}
-			if why := keepsOnWindows(f, e, argv, target); why != "" {
+			if why := keepsOnWindows(f, e, flags, argv, target); why != "" {
 				f.Leave(e.Key(), why)
 				continue
 			}
@@ -102,14 +102,14 @@ func moveToLinux(files []*wrapping.File, sel wrapping.Selection, target wsl.Targ
 }
 
 // keepsOnWindows returns why a server cannot be moved to Linux, or "".
-func keepsOnWindows(f *wrapping.File, e wrapping.Entry, argv []string, target wsl.Target) clients.Reason {
+func keepsOnWindows(f *wrapping.File, e wrapping.Entry, flags, argv []string, target wsl.Target) clients.Reason {
 	switch {
 	case f.IsProject():
 		return "is of a project's file, which is for the systems of all who work on it: a server for WSL goes into a file of your own"
 	case e.Cwd != "":
 		return "has a directory of Windows to start in (" + clients.Reason(e.Shape.Cwd) + "), and in Linux it would start in the home directory: take it out, and write whole paths"
 	}
-	if _, err := target.Line(nil, argv); err != nil {
+	if _, err := target.Line(flags, argv); err != nil {
 		return clients.Reason("cannot run in Linux: " + err.Error())
 	}
 	return ""

@@ -87,6 +87,16 @@ func TestMoveToLinux(t *testing.T) {
 	if data, _ := os.ReadFile(path); string(data) != ofWindows {
 		t.Errorf("unwrap gives\n%s", data)
 	}
+	// An entry with flags that mean nothing in Linux is left too.
+	entry := func(flags string) string {
+		return `{"command": "` + program.Path + `", "args": ["run", "--name", ` + flags + `, "--", "npx", "-y", "s"]}`
+	}
+	write([]byte(`{"mcpServers": {"all": ` + entry(`"all", "--env", "*"`) + `, "share": ` + entry(`"share", "--read", "\\\\host\\share"`) + `, "good": ` + entry(`"good", "--read", "C:\\x"`) + `}}`))
+	for _, s := range wrap("Debian").Servers {
+		if want := map[string]string{"all": "cannot run in Linux: --env '*' would pass every", "share": "path that Linux does not have"}[s.Server]; !strings.Contains(s.Left, want) || (s.Left == "") != (s.Server == "good") {
+			t.Errorf("%s: %q", s.Server, s.Left)
+		}
+	}
 }
 
 // TestInLinux: what Windows cannot enforce is not accepted in Linux.
