@@ -73,6 +73,27 @@ func TestDir(t *testing.T) {
 	}
 }
 
+// TestReadOnly tests that what is read-only can be removed: a package, and what a program such as git has
+// written into its private HOME.
+func TestReadOnly(t *testing.T) {
+	base := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(base, "tree", "sub"), 0o700))
+	for _, name := range []string{"tree/a", "tree/sub/b"} {
+		must(t, os.WriteFile(filepath.Join(base, name), []byte(name), 0o400))
+	}
+	must(t, os.Chmod(filepath.Join(base, "tree/sub"), 0o500), os.Chmod(filepath.Join(base, "tree"), 0o500))
+	if err := os.WriteFile(filepath.Join(base, "tree/a"), nil, 0o600); err == nil && os.Getuid() != 0 {
+		t.Fatal("a read-only file can be written")
+	}
+	d, err := Open(base, ".")
+	must(t, err)
+	defer d.Close()
+	must(t, d.RemoveAll("tree"))
+	if names, err := d.Names(); err != nil || len(names) != 0 {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
 // TestNames tests that a name cannot lead out of its directory.
 func TestNames(t *testing.T) {
 	base := t.TempDir()

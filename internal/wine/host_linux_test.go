@@ -135,18 +135,6 @@ func (h *host) start(words ...string) *exec.Cmd {
 	return cmd
 }
 
-// olderRemoval has the Go library remove files as on older systems: Wine 8 does not know the newer
-// way, and answers it with an error that the library does not take for that.
-const olderRemoval = `package %[1]s
-
-import _ "unsafe"
-
-//go:linkname olderRemoval internal/syscall/windows.TestDeleteatFallback
-var olderRemoval bool
-
-func init() { olderRemoval = true }
-`
-
 // build builds mcp-jail, mcp-jail-cli and the test server into the directory bin.
 func (h *host) build() error {
 	bin := filepath.Join(h.dir, "bin")
@@ -157,7 +145,7 @@ func (h *host) build() error {
 }
 
 // compile runs the go command for Windows in the root of the checkout. It adds files, which are not
-// there: olderRemoval, in a package of the name that each has in the map.
+// there: removal, in a package of the name that each has in the map.
 func (h *host) compile(files map[string]string, words ...string) error {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -171,7 +159,7 @@ func (h *host) compile(files map[string]string, words ...string) error {
 	for file, name := range files {
 		source := filepath.Join(work, name+".go")
 		replace[filepath.Join(root, file)] = source
-		if err := os.WriteFile(source, fmt.Appendf(nil, olderRemoval, name), 0o644); err != nil {
+		if err := os.WriteFile(source, fmt.Appendf(nil, removal, name), 0o644); err != nil {
 			return err
 		}
 	}
