@@ -42,8 +42,8 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/gpu":        {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/places":     {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/shellwords": {},
-	"policy/resolve/internal/winpath":    {},
-	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "policy/resolve/internal/winpath"},
+	"internal/winpath":    {},
+	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "internal/winpath"},
 
 	"mcpproxy":       {"golang.org/x/sys/cpu"},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
@@ -225,7 +225,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "policy/resolve/internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but

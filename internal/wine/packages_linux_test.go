@@ -21,7 +21,7 @@ var windowsPackages = map[string]struct{ run, skipped string }{
 	"internal/show":                   {run: "."},
 	"policy/hostfs":                   {"OwnAccount|OwnerOfFile", "TestOwnerOfFile"}, // others are of Unix
 	"policy/resolve/internal/coarse":  {run: "."},
-	"policy/resolve/internal/winpath": {run: "."},
+	"internal/winpath": {run: "."},
 }
 
 // skips finds what a test said last before it was skipped, and its name.

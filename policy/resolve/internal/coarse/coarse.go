@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/winpath"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // maxShim is how much of a batch file is read. Those of npm are much shorter.
