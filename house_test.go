@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"policy/internal/urlpath": {"golang.org/x/text/unicode/norm"}, // the same
 	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
-	"policy/hostfs":           {module + "internal/show", module + "policy", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/text/unicode/norm"},
+	"policy/hostfs":           {module + "internal/show", module + "internal/winpath", module + "policy", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/text/unicode/norm"},
 	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords", module + "policy/resolve/internal/coarse"},
 
 	"policy/config/internal/naming":      {module + "internal/show", module + "policy"},                           // and neither os nor syscall: see pure
@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/gpu":        {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/places":     {module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/shellwords": {},
-	"internal/winpath":    {},
+	"internal/winpath":                   {},
 	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "internal/winpath"},
 
 	"mcpproxy":       {"golang.org/x/sys/cpu"},

@@ -80,6 +80,18 @@ type Host struct {
 	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
 	Mounted bool                // a disk of Windows that Linux shows: the places are those of Windows, and paths have slashes
+	// Away returns an error if a path leads to another machine, as a link of a project's can on Windows: a
+	// look there would sign the user in. It looks at no other machine. A nil function returns none.
+	Away func(path string) error
+}
+
+// CheckLook returns the error of Away for a path of a project. The user's own files are looked at wherever
+// they are.
+func (h Host) CheckLook(path string, s Scope) error {
+	if h.Away == nil || s != Project {
+		return nil
+	}
+	return h.Away(path)
 }
 
 // Location is where a place is on a host: one file, or those below a directory whose path

@@ -13,15 +13,15 @@ import (
 // windowsPackages are those whose tests run under Wine too: they have code for Windows alone, or
 // take paths and files as Windows has them. Each has the tests that Wine cannot pass.
 var windowsPackages = map[string]struct{ run, skipped string }{
-	"clients":                         {run: "."},
-	"cmd/internal/wsl":                {run: "."},
-	"confine/internal/winjail":        {".", "TestToken TestLimits"},
-	"confine/internal/winproof":       {run: "."},
-	"internal/private":                {".", "TestLinks TestFollow TestReplaced TestCreate"},
-	"internal/show":                   {run: "."},
-	"policy/hostfs":                   {"OwnAccount|OwnerOfFile", "TestOwnerOfFile"}, // others are of Unix
-	"policy/resolve/internal/coarse":  {run: "."},
-	"internal/winpath": {run: "."},
+	"clients":                        {run: "."},
+	"cmd/internal/wsl":               {run: "."},
+	"confine/internal/winjail":       {".", "TestToken TestLimits"},
+	"confine/internal/winproof":      {run: "."},
+	"internal/private":               {".", "TestLinks TestFollow TestReplaced TestCreate"},
+	"internal/show":                  {run: "."},
+	"policy/hostfs":                  {"OwnAccount|OwnerOfFile", "TestOwnerOfFile"}, // others are of Unix
+	"policy/resolve/internal/coarse": {run: "."},
+	"internal/winpath":               {run: "."},
 }
 
 // skips finds what a test said last before it was skipped, and its name.

@@ -162,6 +162,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	if workspace, err = filepath.Abs(workspace); err != nil {
 		return nil, err
 	}
+	workspace = hostfs.Spelled(workspace)
 	layers := []layer{{path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}
 	if o.System != "" {
 		layers = slices.Insert(layers, 0, layer{path: o.System})
@@ -215,6 +216,11 @@ func ReadConfigFile(name string) ([]byte, error) {
 		return policy.Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
 	}
 	const odd = "is refused: it is not a regular file"
+	if abs, err := filepath.Abs(name); err != nil {
+		return nil, err
+	} else if err := hostfs.CheckAway(filepath.Dir(abs), abs); err != nil {
+		return nil, refuse("is refused: %s", err)
+	}
 	// Opening a device can do something already: a project's file may be a link to one.
 	info, err := os.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -288,10 +294,10 @@ func (o LoadOptions) Stamp() Stamp {
 		return s
 	}
 	for _, l := range layers {
-		s.Add(l.path)
+		s.Add(l.path, l.project)
 	}
 	if len(o.Files) == 0 {
-		s.Add(o.Trust) // layers has completed it
+		s.Add(o.Trust, false) // layers has completed it
 	}
 	return s
 }

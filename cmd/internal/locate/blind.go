@@ -25,7 +25,7 @@ func Unread(host clients.Host, of []clients.Client, read map[string]bool) (all [
 		for _, b := range blindOf(c) {
 			var found *Blind
 			for _, path := range Existing(b.Place, host) {
-				if read[path] || !mentions(path, b.Word, b.Place.Scope == clients.Project) {
+				if read[path] || !mentions(path, b, host) {
 					continue
 				}
 				starts := b.Word == clients.Providers
@@ -64,13 +64,13 @@ var escapes = [][]byte{[]byte(`\u`), []byte(`\U`), []byte(`\x`), []byte("\\\n"),
 
 // mentions reports whether a file has a word. One that cannot be read may have it, and so may one of
 // a project that spells characters by their codes.
-func mentions(path, word string, project bool) bool {
-	if word == "" {
+func mentions(path string, b clients.Blind, host clients.Host) bool {
+	if b.Word == "" {
 		return true
 	}
-	file, err := ownfile.Read(filepath.Clean(path))
-	return err != nil || bytes.Contains(file.Data, []byte(word)) ||
-		project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
+	file, err := Read(filepath.Clean(path), b.Place, host)
+	return err != nil || bytes.Contains(file.Data, []byte(b.Word)) ||
+		b.Place.Scope == clients.Project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
 }
 
 // isObsolete reports whether the editor has replaced or removed the extension of a manifest, and only not

@@ -1,6 +1,7 @@
 package locate
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,18 +10,24 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 )
 
 // Existing returns the paths of a place that exist. In place of folders of which it does not look at all
-// files it returns the folder.
+// files it returns the folder. It looks at no path of a project that leads to another machine, and
+// returns it too: Read and Real refuse it by name.
 func Existing(p clients.Place, host clients.Host) (paths []string) {
+	look := func(path string) error { return host.CheckLook(path, p.Scope) }
 	for _, at := range p.LocateAll(host) {
-		paths = append(paths, existingAt(at)...)
+		paths = append(paths, existingAt(at, look)...)
 	}
 	return paths
 }
 
-func existingAt(at clients.Location) (paths []string) {
+func existingAt(at clients.Location, look func(path string) error) (paths []string) {
+	if err := look(cmp.Or(at.File, at.Dir)); err != nil {
+		return []string{cmp.Or(at.File, at.Dir)}
+	}
 	if at.File != "" {
 		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			paths = append(paths, at.File)
@@ -29,13 +36,50 @@ func existingAt(at clients.Location) (paths []string) {
 	}
 	// fs.Glob has no **.
 	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
-		return inFolders(at.Dir, pattern)
+		return inFolders(at.Dir, pattern, look)
 	}
-	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
-	for _, m := range matches {
+	files := &looked{FS: os.DirFS(at.Dir), look: func(name string) error { return look(filepath.Join(at.Dir, filepath.FromSlash(name))) }}
+	matches, _ := fs.Glob(files, at.Pattern) // a directory that cannot be read has none
+	for _, m := range append(files.refused, matches...) {
 		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
 	}
 	return paths
+}
+
+// looked are files of which it opens none that look refuses.
+type looked struct {
+	fs.FS
+	look    func(name string) error
+	refused []string
+}
+
+func (l *looked) Open(name string) (fs.File, error) {
+	if err := l.look(name); err != nil {
+		l.refused = append(l.refused, name)
+		return nil, err
+	}
+	return l.FS.Open(name)
+}
+
+// Real returns a path of a place without links, or the error for one that does not exist or must not be
+// looked at.
+func Real(path string, p clients.Place, host clients.Host) (string, error) {
+	if err := host.CheckLook(path, p.Scope); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// Read reads a path of a place, unless it must not be looked at. A client may keep much else in its user's
+// file. No project needs a large one.
+func Read(path string, p clients.Place, host clients.Host) (*ownfile.File, error) {
+	if err := host.CheckLook(path, p.Scope); err != nil {
+		return nil, err
+	}
+	if (p.Format == clients.JSON || p.Format == clients.JSONC) && p.Scope != clients.Project {
+		return ownfile.ReadLarge(path)
+	}
+	return ownfile.Read(path)
 }
 
 // Above returns the directories above a project, from the nearest to the root, and how many of them
@@ -63,7 +107,7 @@ const Most = 2000
 // pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
 // of files, and follows links to files alone. A folder that mcp-jail may not read has no files for a
 // client of the same user either.
-func inFolders(dir, pattern string) (paths []string) {
+func inFolders(dir, pattern string, look func(path string) error) (paths []string) {
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -74,6 +118,13 @@ func inFolders(dir, pattern string) (paths []string) {
 			return fs.SkipAll
 		}
 		matches, _ := filepath.Match(pattern, entry.Name())
+		if look(path) != nil {
+			paths = append(paths, path)
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		info, err := os.Stat(path)
 		isDir := err == nil && info.IsDir()
 		if isDir && entry.Type()&fs.ModeSymlink != 0 || matches && !isDir {

@@ -8,15 +8,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// CheckLook returns an error if an entry of a project's file names a file of another machine, and this is
-// Windows. To look whether such a file is there signs the user in on that machine, which others chose.
-func CheckLook(e clients.Entry, host clients.Host, isProject bool) error {
+// CheckLook returns an error if an entry of a project's file names a file of another machine, or one to which
+// a link leads, and this is Windows. To look whether such a file is there signs the user in on that machine,
+// which others chose. texts returns what the client may make of a word.
+func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(word string) []string) error {
 	if host.OS != "windows" || host.Mounted || !isProject {
 		return nil
 	}
-	word := otherMachine(e)
+	words := wordsOf(e)
+	for _, word := range words {
+		words = append(words, texts(word)...)
+	}
+	word := otherMachine(words)
 	if word == "" {
-		return nil
+		return linked(e, words, host, texts)
 	}
 	return fmt.Errorf("the server %s names a file of another machine (%s), and Windows would sign you in there for a look at it, so mcp-jail looks at no server of this file: take that server out, or copy its file to a drive of this machine", show.Name(e.Server), show.Name(word))
 }
@@ -28,12 +33,16 @@ var remote = lazy.Regexp(`(?:^|[^A-Za-z0-9._:/\\])(?:[\\/]{2}|[\\/]\?\?[\\/])[^\
 // ofLinux matches what begins the path of a file of a Linux in WSL, which is on this machine.
 var ofLinux = lazy.Regexp(`(?i)(^|[=;])[\\/]{2}wsl(?:\.localhost|\$)[\\/]`)
 
-// otherMachine returns a word of an entry that names a file of another machine, as \\server\share does, or "".
-func otherMachine(e clients.Entry) string {
+func wordsOf(e clients.Entry) []string {
 	words := append(e.Argv(), e.Cwd, e.EnvFile)
 	for _, v := range e.Env {
 		words = append(words, v.Value)
 	}
+	return words
+}
+
+// otherMachine returns a word that names a file of another machine, as \\server\share does, or "".
+func otherMachine(words []string) string {
 	for _, word := range words {
 		if remote().MatchString(ofLinux().ReplaceAllString(word, "$1")) {
 			return word

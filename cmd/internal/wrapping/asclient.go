@@ -69,7 +69,7 @@ func (s *Started) addEnv(e Entry, v *values) error {
 			may = environ.Project
 		}
 		for _, path := range locate.Existing(shared.Place, v.host) {
-			if err := s.add(v, may, sharedValues(shared, path)...); err != nil {
+			if err := s.add(v, may, sharedValues(shared, path, v.host)...); err != nil {
 				return err
 			}
 		}
@@ -144,8 +144,8 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 
 // sharedValues returns the variables that a client gives to all of its servers. A file that cannot be
 // read has none: the entry is refused then.
-func sharedValues(shared clients.Shared, path string) (env []clients.Variable) {
-	file, err := ownfile.Read(path)
+func sharedValues(shared clients.Shared, path string, host clients.Host) (env []clients.Variable) {
+	file, err := locate.Read(path, shared.Place, host)
 	if err != nil {
 		return nil
 	}

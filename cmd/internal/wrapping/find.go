@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -129,11 +128,11 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, &NotFoundError{What: "file", Name: path}
-		}
 		host := windows.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
+		if _, err := locate.Real(path, place, host); errors.Is(err, fs.ErrNotExist) {
+			return nil, &NotFoundError{What: "file", Name: path}
+		}
 		if len(sel.Clients) > 0 {
 			c = chosen[0]
 			place, ok = placeFor(c, path, host)
@@ -194,7 +193,7 @@ func Others(host clients.Host, found []*File) []*File {
 func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (files []*File) {
 	known := map[string]*File{}
 	look := func(r reading, path string) {
-		real, err := filepath.EvalSymlinks(path)
+		real, err := locate.Real(path, r.place, host)
 		if err != nil {
 			real = path
 		}
@@ -247,13 +246,9 @@ func checkServers(files []*File, names []string) error {
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
 	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{r}, reflags: map[string]func([]string) []string{}}
-	// A client may keep much else in its user's file. No project needs a large one.
-	look := ownfile.Read
-	if editFormat(p.Format) == edit.JSON && p.Scope != clients.Project {
-		look = ownfile.ReadLarge
-	}
-	f.own, f.Err = look(path)
-	if info, err := os.Stat(path); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
+	f.own, f.Err = locate.Read(path, p, host)
+	at, _ := locate.Real(path, p, host)
+	if info, err := os.Stat(at); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
 		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, locate.Most)
 	}
 	if f.addScope(r, path); f.Err == nil {

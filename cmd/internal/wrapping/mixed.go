@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -57,7 +56,7 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 	}
 	for _, p := range c.Places {
 		for _, path := range locate.Existing(p, host) {
-			real, err := filepath.EvalSymlinks(path)
+			real, err := locate.Real(path, p, host)
 			if err != nil || known[real] {
 				continue
 			}

@@ -70,9 +70,14 @@ func (f *File) find(r reading) {
 	if f.Err != nil {
 		return
 	}
+	texts := func(word string) []string { // that the client may make of it, and "" where that is not known
+		set, _ := replaced(r.client, word, f.host)
+		preset, _ := replaced(r.client, defaulted(r.client, word, f.host), f.host)
+		return []string{set, preset}
+	}
 	found, err := f.entries(r)
 	for i := 0; err == nil && i < len(found); i++ {
-		if err = windows.CheckLook(found[i].Entry, f.host, f.IsProject()); err == nil {
+		if err = windows.CheckLook(found[i].Entry, f.host, f.IsProject(), texts); err == nil {
 			f.merge(found[i])
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // maxShim is how much of a batch file is read. Those of npm are much shorter.
