@@ -144,22 +144,26 @@ func TestPreparedForItsProfile(t *testing.T) {
 	}
 }
 
+// maskChanges are what a program of the host can do to a hidden file, after which its name leads to the same file.
+// In a jail that runs no mask lies on the name any more.
+var maskChanges = []struct {
+	what  string
+	again func(hidden, other string) error
+}{
+	{"nothing", nil},
+	{"removed and linked again", func(hidden, other string) error {
+		return errors.Join(os.Link(hidden, other), os.Remove(hidden), os.Rename(other, hidden))
+	}},
+	{"renamed and linked again", func(hidden, other string) error {
+		return errors.Join(os.Rename(hidden, other), os.Link(other, hidden))
+	}},
+}
+
 // TestPreparedKeepsItsMasks: a start does not get a jail whose mask is gone, or elsewhere, although the file that it
 // hides is the same.
 func TestPreparedKeepsItsMasks(t *testing.T) {
 	jailtest.Needs(t)
-	for _, c := range []struct {
-		what  string
-		again func(hidden, other string) error
-	}{
-		{"nothing", nil},
-		{"removed and linked again", func(hidden, other string) error {
-			return errors.Join(os.Link(hidden, other), os.Remove(hidden), os.Rename(other, hidden))
-		}},
-		{"renamed and linked again", func(hidden, other string) error {
-			return errors.Join(os.Rename(hidden, other), os.Link(other, hidden))
-		}},
-	} {
+	for _, c := range maskChanges {
 		dir := testkit.Plant(t, "ws/hidden")
 		hidden := filepath.Join(dir, "ws/hidden")
 		read := attacker.Try("read", hidden)

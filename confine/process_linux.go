@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -210,6 +211,17 @@ func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid
+}
+
+// Mounts returns what is mounted in the jail, as the kernel tells it, and whether that is known. It changes
+// without the jail when a name on which a mount lies is removed or renamed outside: a mask is gone then, or lies
+// elsewhere. A jail without mounts of its own always has none.
+func (p *Process) Mounts() ([]byte, bool) {
+	if p.plan.Spec.HostNS {
+		return nil, true
+	}
+	b := proc.Mounts(p.PID())
+	return b, len(b) > 0
 }
 
 // Signal passes a signal on to the program. SIGKILL ends the whole jail.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
@@ -23,7 +22,7 @@ type spare struct {
 	over    chan struct{} // closed when build has returned; then the fields below do not change
 	plan    *planpkg.Plan // nil: the process waits for a plan
 	made    []dirs.State  // as the directories were before
-	mounts  []byte        // of the jail, as built: see mountinfo
+	mounts  []byte        // of the jail, as built: see Process.Mounts
 	failed  bool          // no jail could be built
 }
 
@@ -45,17 +44,7 @@ func (j *spare) build(l Launcher) {
 	j.process.plan, j.plan, j.made = plan, plan, made
 	j.send(startRequest{plan: plan, spec: sp, ahead: true})
 	j.failed = <-j.started != nil
-	j.mounts = j.mountinfo()
-}
-
-// mountinfo returns the mounts of the jail (proc_pid_mountinfo(5)), or nil. They change without the jail when a
-// name on which one lies is removed or renamed outside: a mask is gone then, or lies elsewhere.
-func (j *spare) mountinfo() []byte {
-	b, err := proc.ReadFile("/proc/" + strconv.Itoa(j.process.PID()) + "/mountinfo")
-	if err != nil {
-		return nil
-	}
-	return b
+	j.mounts = proc.Mounts(j.process.PID())
 }
 
 // canBuildAhead reports whether a jail can be built before the server's files are known. A plan with sockets
@@ -77,7 +66,7 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 		return nil
 	}
 	// All directories exist. One may belong to another user: a new jail says so.
-	if _, err := dirs.Make(p); err != nil || len(j.mounts) == 0 || !bytes.Equal(j.mountinfo(), j.mounts) {
+	if _, err := dirs.Make(p); err != nil || len(j.mounts) == 0 || !bytes.Equal(proc.Mounts(j.process.PID()), j.mounts) {
 		j.abandon()
 		return nil
 	}

@@ -46,6 +46,15 @@ func ReadFile(file string) ([]byte, error) {
 	}
 }
 
+// Mounts returns the mounts that a process sees (proc_pid_mountinfo(5)), or nil.
+func Mounts(pid int) []byte {
+	b, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/mountinfo")
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
 // ReadDirNames returns the names in a directory, or those read before an error.
 func ReadDirNames(dir string) (names []string) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

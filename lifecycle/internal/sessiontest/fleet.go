@@ -27,6 +27,7 @@ type Fleet struct {
 	Errs    map[string]error // instead
 	Gate    chan struct{}    // starts wait until it is closed; nil: they do not
 	Denials map[string][]policy.Denial
+	Mounted func() ([]byte, bool) // in each jail: see Fake
 
 	// options of a shop, for the n-th process (from 0) of a tool.
 	Options func(tool string, n int) string
@@ -70,7 +71,7 @@ func (f *Fleet) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdi
 	if err != nil {
 		return nil, err
 	}
-	proc := &fakeProcess{server: started, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool]}}
+	proc := &fakeProcess{server: started, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool], Mounted: f.Mounted}}
 	f.Procs = append(f.Procs, proc)
 	f.Tools = append(f.Tools, p.Tool)
 	f.where, f.sure = append(f.where, p.Dir), append(f.sure, certain.Reads(ctx))

@@ -84,6 +84,7 @@ type Fake struct {
 	failures []policy.HostFailure
 
 	Unanswered []policy.Unanswered
+	Mounted    func() ([]byte, bool) // see session.Process; nil: no mounts
 
 	Log   []policy.Denial // what the system's log has: see session.DenialAsker
 	Asked []time.Time     // since when it was asked for
@@ -151,6 +152,13 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 }
 
 func (p *fakeProcess) Plan() *confine.Plan { return p.fake.Plan }
+
+func (p *fakeProcess) Mounts() ([]byte, bool) {
+	if p.fake.Mounted == nil {
+		return nil, true
+	}
+	return p.fake.Mounted()
+}
 
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 

@@ -106,9 +106,20 @@ func (p *pool) touchTool(tool string) {
 
 // takeWarm takes a warm worker for a call, or returns nil. The worker must be alive,
 // past the same handshake, and jailed under the profile that the policy resolves to
-// now: files that must be hidden may have appeared since. It kills workers under an older
-// profile.
-func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) (found *worker) {
+// now: files that must be hidden may have appeared since. What hides them must be mounted as when the worker
+// was started. takeWarm kills workers of which that is not so.
+func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) *worker {
+	for {
+		w := p.takeReady(tool, info, now)
+		if w == nil || w.hasItsMounts() {
+			return w
+		}
+		p.client.Tasks.Go(w.kill)
+	}
+}
+
+// takeReady removes a warm worker from the pool, and kills workers under an older profile.
+func (p *pool) takeReady(tool string, info *clientInfo, now Tool) (found *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
@@ -269,6 +280,7 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	if d != nil {
 		return nil
 	}
+	w.mounts, _ = w.proc.Mounts() // before the wait for the handshake
 	if _, d = w.handshake(ctx); d == nil && info.era == mcpproxy.Modern {
 		// The modern era has no handshake. An answer shows that the program is loaded.
 		f := mcpproxy.Parse(info.line)

@@ -1,6 +1,7 @@
 package stateless
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -27,6 +28,7 @@ type worker struct {
 	info          *clientInfo     // the client that its handshake is for; nil: no handshake
 	tool          string          // "" for a discovery worker
 	warm          bool            // it was started before there was a call for it
+	mounts        []byte          // of a warm worker: session.Process.Mounts at its start
 	ready         bool            // past its handshake; under pool.mu
 	openRequests  int             // its open requests to the client; under serverRequests.mu
 	requestMemory *mcpproxy.Share // what they take
@@ -121,6 +123,13 @@ func (w *worker) onQueueFull() {
 
 func (w *worker) addExit(ev *diagnostics.Evidence) {
 	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
+}
+
+// hasItsMounts reports whether in the jail of a warm worker is mounted what was mounted at its start. A mask goes
+// when its name is removed outside, and moves with a rename.
+func (w *worker) hasItsMounts() bool {
+	now, known := w.proc.Mounts()
+	return known && bytes.Equal(now, w.mounts)
 }
 
 func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.Delivery) {

@@ -1,0 +1,63 @@
+//go:build unix
+
+package stateless
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestWarmMounts: no call gets a warm worker in whose jail other things are mounted than at its start, or in whose
+// jail that is not known. Another process serves the call.
+func TestWarmMounts(t *testing.T) {
+	t.Parallel()
+	type mounted struct {
+		list  string
+		known bool
+	}
+	for name, c := range map[string]struct {
+		before, after mounted
+		used          bool
+	}{
+		"the same":             {mounted{"a", true}, mounted{"a", true}, true},
+		"no mounts of its own": {mounted{"", true}, mounted{"", true}, true},
+		"one is gone":          {mounted{"a b", true}, mounted{"a", true}, false},
+		"not known now":        {mounted{"", true}, mounted{"", false}, false},
+		"never known":          {mounted{"", false}, mounted{"", false}, false},
+		"not known before":     {mounted{"", false}, mounted{"a", true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := sessiontest.NewShop()
+			var now atomic.Pointer[mounted]
+			now.Store(&c.before)
+			f.Mounted = func() ([]byte, bool) {
+				m := now.Load()
+				return []byte(m.list), m.known
+			}
+			p := beginStateless(t, f, warm(2, "echo"))
+			p.Opening()
+			p.warmed(f, "echo", 0)
+			p.warmed(f, "echo", 1)
+			now.Store(&c.after)
+			p.Send(sessiontest.CallOf("1", "echo", "{}"))
+			sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+			used := 0
+			for n := range 2 {
+				used += strings.Count(f.Saw("echo", n), "tools/call")
+			}
+			if (used == 1) != c.used {
+				t.Fatalf("%d of the warm workers have read the call", used)
+			}
+			for n := range 2 {
+				if !c.used {
+					f.Of("echo")[n].Ended(t)
+				}
+			}
+			p.Nothing()
+		})
+	}
+}
