@@ -98,7 +98,7 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 // handleEvent records one event of the jail. The supervisor sent it, or the launcher itself made
 // it while it built the jail or when the server ended.
 func (p *Process) handleEvent(m spec.Event) {
-	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
+	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
 		return
 	}
 	if m.Kind == spec.EventObserved {
@@ -156,7 +156,7 @@ func isClosed(c <-chan struct{}) bool {
 // isRefusal reports whether a name is missing because of the jail. For the sum of the names that
 // are not recorded one by one (policy.DenialOthers) that is unknown. It then returns true, and
 // the record says so.
-func (p *Process) isRefusal(m spec.Event) bool {
+func isRefusal(p *Process, m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.Knows(m)
 	p.mu.Unlock()
