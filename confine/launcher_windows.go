@@ -5,48 +5,18 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winproof"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// A start in a job has one kind of jail, and nothing of it is found out by a first try.
-func refusedNamespaces(err error) (features.Feature, error) { return features.Feature{}, err }
-
-func (l Launcher) probeOverlays(*policy.Profile) map[string]features.Feature { return nil }
-
-func cachedOverlays(*policy.Profile) map[string]features.Feature { return nil }
-
-func overlayRefused(*policy.Profile, error) bool { return false }
 
 // Die ends this process with the status of the program.
 func (e Exit) Die() { os.Exit(e.Code) }
 
-// Undumpable does nothing here: Windows lets every program of the user read this one's memory.
-func Undumpable() error { return nil }
-
-// CanPoll does nothing here: nothing is known to refuse a poller.
-func CanPoll() error { return nil }
-
 // RunSupervisor makes an attempt of the self-test and never returns, if this process was started for that.
 // Otherwise it returns at once. Call it first thing in main.
 func RunSupervisor() { winproof.Serve() }
-
-// Prepared is nothing: no process is started ahead.
-type Prepared struct{}
-
-// Prepare does nothing here.
-func (l Launcher) Prepare() *Prepared { return nil }
-
-// Close does nothing here.
-func (*Prepared) Close() {}
-
-func (l Launcher) claim(bool) *Prepared { return nil }
-
-func (*Prepared) cancel() {}
 
 // start carries out a plan. The process is made in its job, and runs once Windows has confirmed what
 // confines it.

@@ -4,7 +4,6 @@ package confine
 
 import (
 	"sync"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
@@ -101,16 +100,7 @@ func (p *Process) closeGateway() {
 	if inbound != nil {
 		ending.Go(inbound.Close)
 	}
-	if network != nil {
-		if interceptor != nil { // its last request must not keep the session from ending
-			timeout := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
-			defer timeout.Stop()
-		}
-		network.Close()
-	}
-	if interceptor != nil {
-		interceptor.End()
-	}
+	gateway.Close(network, interceptor)
 }
 
 // Listening returns the TCP ports at which programs of the jail listen, sorted. known is false if the

@@ -110,16 +110,7 @@ func (p *Process) cleanUp() {
 	}
 	p.profile.remove()
 	jail.RemoveTree(p.temp)
-	if network != nil {
-		if interceptor != nil { // its last request must not keep the session from ending
-			timeout := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
-			defer timeout.Stop()
-		}
-		network.Close()
-	}
-	if interceptor != nil {
-		interceptor.End()
-	}
+	gateway.Close(network, interceptor)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.exited {

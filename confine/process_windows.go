@@ -63,12 +63,6 @@ func (*Process) HostFailures() []policy.HostFailure { return nil }
 // OnNotice does nothing: there are no notices.
 func (*Process) OnNotice(func(Notice)) {}
 
-// SessionSecrets returns nil: there are no secrets without an interceptor.
-func SessionSecrets() []policy.Variable { return nil }
-
-// HostListens returns nil: this system does not tell.
-func HostListens() func(host string, port int) bool { return nil }
-
 // PID returns the process ID of the program.
 func (p *Process) PID() int { return p.started.PID }
 

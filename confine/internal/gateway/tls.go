@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
@@ -27,8 +28,8 @@ import (
 // StepTLS is the step of a start that starts mcp-jail-tls.
 const StepTLS = "requests"
 
-// ReceiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
-const ReceiveTimeout = 200 * time.Millisecond
+// receiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
+const receiveTimeout = 200 * time.Millisecond
 
 // FindTLS looks for mcp-jail-tls and for the host's bundles of certificate authorities, if the
 // profile has rules about requests.
@@ -36,11 +37,7 @@ func FindTLS(f *features.Facts, p *policy.Profile) {
 	if !planpkg.NeedsInterception(p.Net) {
 		return
 	}
-	self, _ := os.Executable()
-	program, err := tlsworker.Find(self, os.Getenv("PATH"), p.Writer)
-	if err == nil {
-		err = tlsworker.CheckRoots(p.Writer)
-	}
+	program, err := findTLS(p)
 	if err != nil {
 		f.TLSProgram = features.Unavailable(err.Error(), "")
 		return
@@ -54,15 +51,19 @@ func FindTLS(f *features.Facts, p *policy.Profile) {
 	}
 }
 
+func findTLS(p *policy.Profile) (program string, err error) {
+	self, _ := os.Executable()
+	if program, err = tlsworker.Find(self, os.Getenv("PATH"), p.Writer); err == nil {
+		err = tlsworker.CheckRoots(p.Writer)
+	}
+	return program, err
+}
+
 // ProxyTLS returns a function that has mcp-jail-tls carry connections to an https:// proxy. The
 // program is looked for when a connection needs it.
 func ProxyTLS(p *policy.Profile) func(context.Context, *net.TCPConn, string) (*net.TCPConn, error) {
 	return func(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
-		self, _ := os.Executable()
-		program, err := tlsworker.Find(self, os.Getenv("PATH"), p.Writer)
-		if err == nil {
-			err = tlsworker.CheckRoots(p.Writer)
-		}
+		program, err := findTLS(p)
 		if err != nil {
 			conn.Close()
 			return nil, err
@@ -76,6 +77,20 @@ type Interceptor struct {
 	*tlsworker.Worker
 	Secrets map[string]string // the values that the process got, by variable
 	End     func()            // calls Close, once
+}
+
+// Close closes the gateway of a jail that has ended, and then its interceptor. Either may be nil.
+func Close(network *egress.Gateway, interceptor *Interceptor) {
+	if network != nil {
+		if interceptor != nil { // its last request must not keep the session from ending
+			timeout := time.AfterFunc(receiveTimeout, interceptor.Kill)
+			defer timeout.Stop()
+		}
+		network.Close()
+	}
+	if interceptor != nil {
+		interceptor.End()
+	}
 }
 
 // StartTLS starts mcp-jail-tls if the plan needs it, and adds its certificate authority to the
