@@ -41,24 +41,14 @@ func (g *Gateway) ServeProxy(listeners []*net.TCPListener, password string) {
 }
 
 func (g *Gateway) acceptClients(l *net.TCPListener, f *front.Front) {
-	for {
-		c, err := l.AcceptTCP()
-		if err != nil {
-			if !g.life.waitRetry() {
-				return
-			}
-			continue
-		}
-		if !g.life.spawnServing(func() {
+	g.accept(l, func(c *net.TCPConn) bool {
+		return g.life.spawnServing(func() {
 			defer c.Close()
 			if client := f.Greet(g.life.jailCtx, c); client != nil {
 				g.connect(client)
 			}
-		}) {
-			reset(c)
-			return
-		}
-	}
+		})
+	})
 }
 
 func (g *Gateway) denyAtProxy(host string, port int, why policy.DenialReason, detail string) {

@@ -106,17 +106,21 @@ func (g *Gateway) serveInSlot(c *net.TCPConn, to netip.AddrPort) {
 // acceptLoop accepts connections. While one waits for a slot, the next ones wait in the kernel's
 // queue.
 func (g *Gateway) acceptLoop(l *net.TCPListener) {
+	g.accept(l, func(c *net.TCPConn) bool {
+		to := c.LocalAddr().(*net.TCPAddr).AddrPort()
+		return g.acquireSlot(to) && g.life.spawnServing(func() { g.serveInSlot(c, to) })
+	})
+}
+
+// accept passes connections to serve until that returns false, or the jail ends.
+func (g *Gateway) accept(l *net.TCPListener, serve func(*net.TCPConn) bool) {
 	for {
 		c, err := l.AcceptTCP()
-		if err != nil {
-			if !g.life.waitRetry() {
-				return
-			}
-			continue
-		}
-		to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-		if !g.acquireSlot(to) || !g.life.spawnServing(func() { g.serveInSlot(c, to) }) {
+		switch {
+		case err == nil && !serve(c):
 			reset(c)
+			return
+		case err != nil && !g.life.waitRetry():
 			return
 		}
 	}
@@ -154,28 +158,17 @@ func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 
 func (g *Gateway) serveDNSTCP(l *net.TCPListener) {
 	room := make(chan struct{}, maxDNSTCP)
-	for {
-		c, err := l.AcceptTCP()
-		if err != nil {
-			if !g.life.waitRetry() {
-				return
-			}
-			continue
-		}
+	g.accept(l, func(c *net.TCPConn) bool {
 		select {
 		case room <- struct{}{}:
 		case <-g.life.ctx.Done():
-			reset(c)
-			return
+			return false
 		}
-		if !g.life.spawn(func() {
+		return g.life.spawn(func() {
 			defer func() { <-room }()
 			g.answerDNSTCP(c)
-		}) {
-			reset(c)
-			return
-		}
-	}
+		})
+	})
 }
 
 func (g *Gateway) answerDNSTCP(c *net.TCPConn) {

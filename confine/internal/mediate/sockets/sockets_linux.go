@@ -115,7 +115,8 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	case call == "connect":
 		return failed(unix.EISCONN) // a UNIX socket of the server is one of a pair, so it is connected
 	case call == "bind" && inet:
-		return s.bind(n)
+		_, errno := s.bind(n)
+		return failed(errno)
 	case call == "bind":
 		return failed(unix.EINVAL)
 	case call == "getpeername" && o.state != nil && o.state.peer != nil:
@@ -215,20 +216,20 @@ func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	return o, step.ErrnoOrEIO(err)
 }
 
-// bind accepts port 0 without an effect: the kernel chooses the address in connect.
-func (s *Handler) bind(n *seccomp.Notification) outcome {
+// bind returns the address of a bind call, and accepts port 0 without an effect: the kernel chooses the address in connect.
+func (s *Handler) bind(n *seccomp.Notification) (at netip.AddrPort, errno syscall.Errno) {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
-		return failed(errno)
+		return at, errno
 	}
 	at, ok := sys.ParseSockaddr(raw)
 	switch {
 	case !ok:
-		return failed(unix.EINVAL)
+		return at, unix.EINVAL
 	case at.Port() != 0:
-		return failed(unix.EACCES) // as Landlock answers: no server can listen here
+		return at, unix.EACCES // as Landlock answers: no server can listen here
 	}
-	return outcome{}
+	return at, 0
 }
 
 // address copies a socket address from the caller's memory, once (TOCTOU).

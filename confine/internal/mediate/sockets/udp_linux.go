@@ -62,16 +62,9 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *sock
 	case "connect":
 		return s.connectDatagrams(n, fd, o)
 	case "bind":
-		raw, errno := s.address(n, n.Args[1], n.Args[2])
+		at, errno := s.bind(n)
 		if errno != 0 {
 			return failed(errno)
-		}
-		at, ok := sys.ParseSockaddr(raw)
-		switch {
-		case !ok:
-			return failed(unix.EINVAL)
-		case at.Port() != 0:
-			return failed(unix.EACCES)
 		}
 		o.local = sys.Sockaddr(netip.AddrPortFrom(o.unmap(at.Addr()), o.number))
 		return outcome{}
