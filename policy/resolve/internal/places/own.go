@@ -132,17 +132,5 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 }
 
 func (b *Places) holds(p, dir string) bool {
-	if policy.Within(strings.ToLower(p), strings.ToLower(dir)) {
-		return true
-	}
-	of := b.paths.Lstat(dir)
-	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
-		return false
-	}
-	for p := range hostfs.Upward(p) {
-		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
-			return true
-		}
-	}
-	return false
+	return policy.Within(strings.ToLower(p), strings.ToLower(dir)) || b.isBelow(p, dir)
 }

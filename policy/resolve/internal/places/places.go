@@ -125,14 +125,15 @@ func (b *Places) liesIn(p, place string) bool {
 	if policy.Within(b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
-	if policy.Within(p, place) {
-		return true
-	}
-	of := b.paths.Lstat(place)
+	return policy.Within(p, place) || b.isBelow(p, place)
+}
+
+// isBelow reports whether p is an existing directory, or lies in it, by the identity of the objects.
+func (b *Places) isBelow(p, dir string) bool {
+	of := b.paths.Lstat(dir)
 	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
 		return false
 	}
-	// By identity, since a bind mount or another letter case gives the place a second name.
 	for p := range hostfs.Upward(p) {
 		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
 			return true
