@@ -2,4 +2,4 @@
 
 package main
 
-const noFollow = 0 // this system has no jails
+const noFollow = 0 // this system has no such flag

@@ -2,5 +2,5 @@
 
 package jailed
 
-// watchParent watches nothing: there are no jails here.
+// watchParent watches nothing on these systems.
 func watchParent(int) (<-chan struct{}, error) { return nil, nil }

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// lstat leaves the ID zero: nothing here can pin an object.
+// lstat leaves the ID zero: no jail of these systems compares objects with it.
 func lstat(path string) (FileInfo, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {

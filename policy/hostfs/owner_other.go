@@ -4,7 +4,7 @@ package hostfs
 
 import "os"
 
-// infoOf leaves the ID zero: nothing here can pin an object.
+// infoOf leaves the ID zero, as lstat does.
 func infoOf(fi os.FileInfo) FileInfo { return FileInfo{Mode: fi.Mode()} }
 
 func isOwnGroup(int) bool { return true }

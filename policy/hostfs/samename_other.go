@@ -2,5 +2,5 @@
 
 package hostfs
 
-// sameName returns false: nothing is mounted on names here.
+// sameName returns false: only on Linux can a file be mounted on another.
 func sameName(a, b string) bool { return false }

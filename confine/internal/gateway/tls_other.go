@@ -7,5 +7,5 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// FindTLS finds nothing: there are no jails on this system.
+// FindTLS finds nothing: no connection of a server passes through mcp-jail on this system.
 func FindTLS(*features.Facts, *policy.Profile) {}

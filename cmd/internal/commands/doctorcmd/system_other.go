@@ -2,7 +2,7 @@
 
 package doctorcmd
 
-// fileSystemOf returns false: there is no jail here.
+// fileSystemOf returns false: only Linux is asked about file systems.
 func fileSystemOf(string) (free int64, noexec, ok bool) { return 0, false, false }
 
 func othersWrite(string) bool { return false }
