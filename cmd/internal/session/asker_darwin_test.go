@@ -5,8 +5,5 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// A session asks both kinds of processes for what the system has logged.
-var (
-	_ lifecycle.DenialAsker = (*confine.Process)(nil)
-	_ lifecycle.DenialAsker = (*keptProcess)(nil)
-)
+// A session asks processes for what the system has logged.
+var _ lifecycle.DenialAsker = (*confine.Process)(nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/tried"
@@ -36,7 +37,7 @@ func (s *source) take(o config.LoadOptions) {
 type Followed struct {
 	now     atomic.Pointer[Target] // of the newest configuration that can be used
 	prepare func(*Target) error    // makes a new target ready to be started
-	keeping keeping                // keeps the files that the server changes
+	keeping keeping.Session        // keeps the files that the server changes
 	watcher *observed.Writer       // gets what is observed of the server; nil: nothing is
 	trial   *tried.Session         // judges it by a policy that is not in force; nil: none does
 
@@ -52,7 +53,7 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	t.noteWrites()
 	noteUpdates(t)
 	f.now.Store(t)
-	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.KeptName()), host: t.Host, server: t.Policy.KeptName(), name: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
+	f.keeping = keeping.Session{Store: keeping.Store(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
 }
 
@@ -62,7 +63,7 @@ func (f *Followed) Target() *Target { return f.now.Load() }
 // Close releases the targets, and ends the keeping of changes. It removes the oldest kept
 // sessions if they are too old or take too much room.
 func (f *Followed) Close() {
-	f.keeping.end()
+	f.keeping.End()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, t := range append(f.old, f.Target()) {
@@ -73,11 +74,7 @@ func (f *Followed) Close() {
 
 // EndTrial ends the keeping of changes of a session that is only a trial of a server. Unlike
 // Close, it removes nothing of other sessions, and leaves the targets open.
-func (f *Followed) EndTrial() {
-	f.keeping.mu.Lock()
-	defer f.keeping.mu.Unlock()
-	f.keeping.close()
-}
+func (f *Followed) EndTrial() { f.keeping.Close() }
 
 // Refresh reads the configuration again if one of its files has changed. It is the Refresh of the
 // session.

@@ -53,7 +53,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = c.FoldMessages
 	}
-	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.changes, t.Policy.Unset(t.Profile), fittingPreset(t), t.Host.Dir
+	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.Changes, t.Policy.Unset(t.Profile), fittingPreset(t), t.Host.Dir
 	return s
 }
 
@@ -87,7 +87,7 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 // keep starts a process, and keeps what it changes if its policy has undo.
 func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
 	if p.Undo.On() {
-		return f.keeping.start(p, launcher, start)
+		return f.keeping.Start(p, launcher, start)
 	}
 	started, err := start(launcher)
 	if err != nil {

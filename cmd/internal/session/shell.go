@@ -55,7 +55,7 @@ func (f *Followed) GuestRecord(began time.Time, process lifecycle.Process, faile
 	}
 	ev := f.GuestEvidence(process)
 	r.Denials, r.Remedies = ev.Redactor.RedactDenials(ev.Denials), diagnostics.AllRemedies(ev)
-	r.Waived, r.Changes = lifecycle.WaivedWarnings(process.Plan()), f.keeping.changes()
+	r.Waived, r.Changes = lifecycle.WaivedWarnings(process.Plan()), f.keeping.Changes()
 	return r
 }
 

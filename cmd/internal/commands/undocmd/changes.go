@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -263,7 +263,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 		names = undoServers(host)
 	}
 	for _, name := range names {
-		store := session.UndoStore(host, name)
+		store := keeping.Store(host, name)
 		sessions, err := store.Sessions()
 		// What another user may have written is a reason to stop. Other errors hide one journal.
 		var owner *hostfs.OwnerError
@@ -293,7 +293,7 @@ func errNothingKept(host hostfs.Host, server string) error {
 func undoServers(host hostfs.Host) (names []string) {
 	all, _ := stored.Names(host)
 	for _, name := range all {
-		if !session.UndoStore(host, name).Empty() {
+		if !keeping.Store(host, name).Empty() {
 			names = append(names, name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -127,7 +128,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	out, kept, err := r.Run(session.UndoStore(host, s.Head.Server))
+	out, kept, err := r.Run(keeping.Store(host, s.Head.Server))
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session,
 	errs := map[string]string{}
 	// Without --yes it only tells what it would do.
 	if u.yes && len(undo.Refused(r.Steps)) < len(r.Steps) {
-		out, kept, err := r.Run(session.UndoStore(host, s.Head.Server))
+		out, kept, err := r.Run(keeping.Store(host, s.Head.Server))
 		if err != nil {
 			return err
 		}

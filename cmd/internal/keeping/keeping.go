@@ -1,4 +1,6 @@
-package session
+// Package keeping keeps what the server of a session changes, for mcp-jail undo. Package undo has the
+// files; this one knows sessions and their processes.
+package keeping
 
 import (
 	"errors"
@@ -19,22 +21,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
-// UndoStore returns the store for the changes of a server. It lies beside the record of its last
+// Store returns the store for the changes of a server. It lies beside the record of its last
 // session, where the server cannot see it.
-func UndoStore(host hostfs.Host, server string) undo.Store {
+func Store(host hostfs.Host, server string) undo.Store {
 	return undo.Store{Dir: filepath.Join(records.Path(host, server), "undo"), Base: host.StateDir}
 }
 
-// keeping keeps the changes of a session, for mcp-jail undo. Only processes whose policy has undo
-// take part.
-type keeping struct {
-	store  undo.Store
-	host   hostfs.Host
-	server string // the name under which its things are kept
-	name   string // the name in its configuration
+// Session keeps the changes of a session. Only processes whose policy has undo take part.
+type Session struct {
+	Store  undo.Store
+	Server string // the name under which its things are kept
+	Name   string // the name in its configuration
 
-	stateful bool // one process serves all calls
-	console  terminal.Console
+	Stateful bool // one process serves all calls
+	Console  terminal.Console
 
 	mu     sync.Mutex
 	undo   policy.Undo  // of the last jail
@@ -43,20 +43,20 @@ type keeping struct {
 	calls  int
 }
 
-func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
+func (k *Session) jail(p *policy.Profile) (*undo.Files, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.undo = p.Undo
 	if k.writer == nil {
 		var err error
-		k.writer, err = k.store.Begin(undo.Head{Server: k.server})
+		k.writer, err = k.Store.Begin(undo.Head{Server: k.Server})
 		if err != nil {
-			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.name, k.store.Dir, err)
+			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, k.Store.Dir, err)
 		}
 	}
 	files, err := k.writer.Jail(writableRoots(p))
 	if err != nil {
-		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.name, k.writer.Dir, err)
+		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, k.writer.Dir, err)
 	}
 	// Of the jails that have ended, nothing is left to do.
 	k.files = append(slices.DeleteFunc(k.files, (*undo.Files).Finished), files)
@@ -66,7 +66,7 @@ func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 // room returns how many bytes another process of the session may keep, in all and in its journal:
 // the part of the totals that the others have left. Processes that run at the same time do not
 // see how much each of them takes later.
-func (k *keeping) room() (all, journal int64) {
+func (k *Session) room() (all, journal int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.writer == nil {
@@ -84,7 +84,8 @@ func writableRoots(p *policy.Profile) (roots []string) {
 	return roots
 }
 
-func (k *keeping) start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
+// Start starts a process by start, and keeps what it changes.
+func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
 	files, err := k.jail(p)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (k *keeping) start(p *policy.Profile, launcher confine.Launcher, start func
 // keptProcess is a process whose changes are kept.
 type keptProcess struct {
 	*confine.Process
-	keeping *keeping
+	keeping *Session
 	files   *undo.Files
 	mode    string // see policy.Undo
 }
@@ -122,7 +123,7 @@ func (p *keptProcess) Wait() (confine.Exit, error) {
 // CallBegins implements lifecycle.CallObserver: the changes of the process from here on belong to
 // a call.
 func (p *keptProcess) CallBegins(tool string, beside bool) {
-	if p.keeping.stateful && p.mode != policy.UndoCall {
+	if p.keeping.Stateful && p.mode != policy.UndoCall {
 		return // it is not known then which change belongs to which call
 	}
 	p.keeping.mu.Lock()
@@ -133,12 +134,19 @@ func (p *keptProcess) CallBegins(tool string, beside bool) {
 		return
 	}
 	if err := p.KeepOpen(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.keeping.console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time (%s)", n, p.keeping.name, err)
+		p.keeping.Console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time (%s)", n, p.keeping.Name, err)
 	}
 }
 
-// close ends the keeping of the session. It reports whether there was one. The caller holds k.mu.
-func (k *keeping) close() bool {
+// Close ends the keeping of the session. Unlike End, it removes nothing of other sessions.
+func (k *Session) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.close()
+}
+
+// close reports whether a process has taken part. The caller holds k.mu.
+func (k *Session) close() bool {
 	if k.writer == nil {
 		return false
 	}
@@ -150,25 +158,28 @@ func (k *keeping) close() bool {
 	return true
 }
 
-func (k *keeping) end() {
+// End ends the keeping of the session. It removes the oldest kept sessions if they are too old or take
+// too much room.
+func (k *Session) End() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.close() {
 		return
 	}
-	gone := k.store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
+	gone := k.Store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
 	for _, id := range gone {
-		k.console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.name, k.undo.Days, k.undo.TotalMB)
+		k.Console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.Name, k.undo.Days, k.undo.TotalMB)
 	}
 }
 
-func (k *keeping) changes() string {
+// Changes says how much the server has changed, and how to see it; "" if nothing.
+func (k *Session) Changes() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.writer == nil {
 		return ""
 	}
-	s, err := k.store.Session(k.writer.ID())
+	s, err := k.Store.Session(k.writer.ID())
 	if err != nil {
 		return ""
 	}
@@ -180,5 +191,5 @@ func (k *keeping) changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("server %q made %s in your files (`%s` shows them, `%s` puts back what was there)", k.name, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
+	return fmt.Sprintf("server %q made %s in your files (`%s` shows them, `%s` puts back what was there)", k.Name, changes, show.Typed("mcp-jail changes", k.Server), show.Typed("mcp-jail undo", k.Server))
 }
