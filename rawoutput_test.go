@@ -20,7 +20,7 @@ var rawOutput = map[string]string{
 	"cmd/internal/commands/root.go":            "makes the console",
 	"cmd/internal/programs/execute_other.go":   "hands its streams to the other program",
 	"cmd/internal/records/watch_linux.go":      "reads inotify(7)",
-	"cmd/internal/session/package_install.go":  "MCP",
+	"cmd/internal/fetching/waiter.go":          "MCP",
 	"cmd/internal/session/refuse.go":           "MCP",
 	"cmd/mcp-jail/wsl.go":                      "MCP",
 	"cmd/internal/session/lifecycle.go":        "MCP",

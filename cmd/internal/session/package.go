@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -98,7 +99,7 @@ func (p *Package) Check(ctx context.Context) error {
 	err := p.program.Check(ctx)
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
+		return &fetching.Error{Package: changed.ID.Name, Reason: changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -50,7 +51,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case errors.As(err, &gaps):
 		return &exit.HostError{Err: gaps}
 	case err != nil:
-		return &installError{line.Packages[0].String(), err.Error()}
+		return &fetching.Error{Package: line.Packages[0].String(), Reason: err.Error()}
 	}
 	t.Package.program = program
 	if program.Shadow != "" {

@@ -1,17 +1,16 @@
 package session
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -21,31 +20,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// InstallMessage is one line of JSON that the companion prints while it installs for a session, or
-// for wrap.
-type InstallMessage struct {
-	Step     string   `json:"step,omitempty"`
-	Files    int      `json:"files,omitempty"`
-	Bytes    int64    `json:"bytes,omitempty"`
-	Ready    string   `json:"ready,omitempty"`    // name and version
-	Packages int      `json:"packages,omitempty"` // with Ready: it and what it needs
-	Skipped  []string `json:"skipped,omitempty"`  // with Ready: the packages whose scripts did not run
-	Error    string   `json:"error,omitempty"`
-
-	Waived []string          `json:"waived,omitempty"` // lines about gaps of the jail that fetches
-	Gaps   *confine.GapError `json:"gaps,omitempty"`   // with Error: those that are not waived
-}
-
 // WaivedGaps returns a line for each gap of a plan that the user has waived, as a session says it.
 func WaivedGaps(plan *confine.Plan) []string { return lifecycle.WaivedWarnings(plan) }
-
-// installError reports that the package of a server could not be installed, or cannot be used.
-type installError struct {
-	Package string
-	Reason  string
-}
-
-func (e *installError) Error() string { return e.Reason }
 
 // InstallsAfter reports whether run installs the package of a target. err is the error of
 // resolving the target, or nil. The launcher itself need not be on this machine: pip can install
@@ -91,27 +67,23 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	c.Sayf("%s: fetching it once", p.notInstalled())
-	in, stdout, _ := c.Raw()
-	messages := make(chan InstallMessage)
-	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(in), out: stdout, console: c, begin: time.Now(), name: name, asked: p.asked}
-	if c.Spins() {
-		w.spinner = c.Spinner()
-	}
+	messages := make(chan fetching.Message)
+	go fetching.Read(out, messages)
+	w := fetching.NewWaiter(c, name, p.asked)
 	// A companion whose client has left must not wait for a reader.
-	if err = w.wait(messages); w.left {
+	if err = w.Wait(messages); w.Left {
 		out.Close()
 	}
 	alive.Close()
 	for range messages { // a full pipe would hold up the companion
 	}
-	if w.left {
-		return w.waived, err
+	if w.Left {
+		return w.Waived, err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
-		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
+		err = &fetching.Error{Package: name, Reason: "the installation of " + name + " failed: " + status.Error()}
 	}
-	return w.waived, err
+	return w.Waived, err
 }
 
 func (p *Package) companion(program string, flags ...string) *exec.Cmd {
@@ -157,19 +129,6 @@ func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
 
 func (p *Package) fetches() bool {
 	return p.rules.AutoInstall && !p.line.NoInstall && !p.line.Offline
-}
-
-// readMessages sends the messages of the companion, and closes the channel at the end.
-func readMessages(from io.Reader, to chan<- InstallMessage) {
-	defer close(to)
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var m InstallMessage
-		if json.Unmarshal(lines.Bytes(), &m) == nil {
-			to <- m
-		}
-	}
 }
 
 // AfterClient is how long an installation goes on at most after the client has left.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -49,7 +50,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var missing *resolve.CommandError
 	var host *exit.HostError
 	var unknown *config.UnknownServerError
-	var install *installError
+	var install *fetching.Error
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
 	var owner *hostfs.OwnerError

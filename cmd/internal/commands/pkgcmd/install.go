@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -329,21 +330,21 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Companion: companion(), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
-		in.Waived = func(plan *confine.Plan) { say(session.InstallMessage{Waived: session.WaivedGaps(plan)}) }
+		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
-			say(session.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+			say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
 		if i.recheck {
 			return in.Recheck(ctx, &line)
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(session.InstallMessage{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Bytes: treeSize(host, r.Entry)})
+			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}
-	failure := session.InstallMessage{Error: strings.TrimSpace(err.Error())}
+	failure := fetching.Message{Error: strings.TrimSpace(err.Error())}
 	errors.As(err, &failure.Gaps)
 	say(failure)
 	return exit.ReportedStatus(exit.Failure)

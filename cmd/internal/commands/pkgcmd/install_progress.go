@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -60,7 +61,7 @@ func (p *installProgress) show(at install.Progress) {
 			size = fmt.Sprintf(": %s, %s", cli.Plural(at.Files, "file"), cli.SizeText(at.Bytes))
 		}
 	}
-	p.is(session.InstallStep(string(at.Step)), size)
+	p.is(fetching.Step(string(at.Step)), size)
 }
 
 func (p *installProgress) starting() { p.is("starting", "") }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -35,13 +35,13 @@ func (i *installCmd) serveWrap(ctx context.Context, c terminal.Console) error {
 	}()
 	say := sayTo(c)
 	if err := i.installFor(ctx, flags, say); err != nil {
-		say(session.InstallMessage{Error: strings.TrimSpace(err.Error())})
+		say(fetching.Message{Error: strings.TrimSpace(err.Error())})
 		return exit.ReportedStatus(exit.Failure)
 	}
 	return nil
 }
 
-func (i *installCmd) installFor(ctx context.Context, flags []string, say func(session.InstallMessage)) error {
+func (i *installCmd) installFor(ctx context.Context, flags []string, say func(fetching.Message)) error {
 	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
 		return err
 	}
@@ -58,18 +58,18 @@ func (i *installCmd) installFor(ctx context.Context, flags []string, say func(se
 		return err
 	}
 	r, err := i.installer(host, t, w, func(p install.Progress) {
-		say(session.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+		say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 	}).Install(ctx, &w.line)
 	if err != nil {
 		return err
 	}
-	say(session.InstallMessage{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
+	say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
 	return nil
 }
 
 // sayTo returns a function that prints messages, each as a line of JSON.
-func sayTo(c terminal.Console) func(session.InstallMessage) {
-	return func(m session.InstallMessage) {
+func sayTo(c terminal.Console) func(fetching.Message) {
+	return func(m fetching.Message) {
 		if text, err := json.Marshal(m); err == nil {
 			c.Printf("%s\n", text)
 		}

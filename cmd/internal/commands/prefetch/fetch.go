@@ -15,8 +15,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -30,7 +30,7 @@ const sayEvery = 10 * time.Second
 // news is what is heard of the fetch of one package.
 type news struct {
 	of *fetch
-	session.InstallMessage
+	fetching.Message
 	ended bool
 }
 
@@ -38,7 +38,7 @@ type news struct {
 type fetch struct {
 	*Package
 	begin, said time.Time
-	last        session.InstallMessage
+	last        fetching.Message
 	in          io.Closer // its end ends the fetch
 }
 
@@ -142,14 +142,14 @@ func (f *fetch) start(program string, heard chan<- news) error {
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			n := news{of: f}
-			if json.Unmarshal(lines.Bytes(), &n.InstallMessage) == nil {
+			if json.Unmarshal(lines.Bytes(), &n.Message) == nil {
 				answered = answered || n.Error != "" || n.Ready != ""
 				heard <- n
 			}
 		}
 		err := cmd.Wait()
 		if !answered {
-			heard <- news{of: f, InstallMessage: session.InstallMessage{Error: strings.TrimSpace(fmt.Sprintf("%s (%v)", said.String(), err))}}
+			heard <- news{of: f, Message: fetching.Message{Error: strings.TrimSpace(fmt.Sprintf("%s (%v)", said.String(), err))}}
 		}
 		in.Close()
 		heard <- news{of: f, ended: true}
@@ -175,7 +175,7 @@ func (r *round) hear(n news) {
 			r.console.Printf("  if the server needs it:  mcp-jail install --install-scripts %s\n", f.asked)
 		}
 	default:
-		f.last = n.InstallMessage
+		f.last = n.Message
 	}
 	r.show()
 }
@@ -195,7 +195,7 @@ func (r *round) report() {
 	for _, f := range r.running {
 		if r.spinner == nil && time.Since(f.said) >= sayEvery {
 			f.said = time.Now()
-			r.console.Sayf("%s %s%s, after %d s", session.InstallStep(f.last.Step), show.Line(f.Name), f.size(), int(time.Since(f.begin).Seconds()))
+			r.console.Sayf("%s %s%s, after %d s", fetching.Step(f.last.Step), show.Line(f.Name), f.size(), int(time.Since(f.begin).Seconds()))
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (r *round) show() {
 	}
 	var parts []string
 	for _, f := range r.running {
-		parts = append(parts, session.InstallStep(f.last.Step)+" "+f.Name+f.size())
+		parts = append(parts, fetching.Step(f.last.Step)+" "+f.Name+f.size())
 	}
 	r.spinner.Show(fmt.Sprintf("%d of %d ready: %s", r.ready, r.all, strings.Join(parts, "; ")))
 }

@@ -1,4 +1,4 @@
-package session
+package fetching
 
 import (
 	"os"
@@ -17,14 +17,14 @@ func TestReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	w := waiter{console: terminal.New(nil, nil, log), name: "files", begin: time.Now()}
-	for _, m := range []InstallMessage{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
+	w := Waiter{console: terminal.New(nil, nil, log), name: "files", begin: time.Now()}
+	for _, m := range []Message{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
 		w.last = m
 		for range sayEvery {
 			w.report()
 		}
 	}
-	w.ready(InstallMessage{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000})
+	w.ready(Message{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000})
 	got, err := os.ReadFile(log.Name())
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 //go:build !linux && !darwin && !freebsd
 
-package session
+package fetching
 
 import "io"
 
-// peekInput returns nil: no server is started on this system.
+// peekInput returns nil: these systems show nothing of the input without taking it.
 func peekInput(io.Reader) []byte { return nil }

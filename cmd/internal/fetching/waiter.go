@@ -1,4 +1,4 @@
-package session
+package fetching
 
 import (
 	"encoding/json"
@@ -13,8 +13,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// waiter waits for an installation in front of a client. It says on stderr how far that is.
-type waiter struct {
+// Waiter waits for an installation in front of a client. It says on stderr how far that is.
+type Waiter struct {
+	Waived []string // lines that were printed
+	Left   bool     // the client can wait no longer
+
 	client  *clientPeek
 	out     io.Writer
 	console terminal.Console
@@ -22,11 +25,19 @@ type waiter struct {
 	begin   time.Time
 	name    string
 	asked   string // the arguments of mcp-jail install for this server
-	last    InstallMessage
-	waived  []string // lines that were printed
-	steps   int      // notifications
-	ticks   int      // seconds
-	left    bool     // the client can wait no longer
+	last    Message
+	steps   int // notifications
+	ticks   int // seconds
+}
+
+// NewWaiter returns a waiter for the package of a name. asked are the arguments of mcp-jail install for it.
+func NewWaiter(c terminal.Console, name, asked string) *Waiter {
+	in, out, _ := c.Raw()
+	w := &Waiter{client: newClientPeek(in), out: out, console: c, begin: time.Now(), name: name, asked: asked}
+	if c.Spins() {
+		w.spinner = c.Spinner()
+	}
+	return w
 }
 
 // reportEvery is the time between two notifications to the client.
@@ -36,7 +47,8 @@ const reportEvery = time.Second
 // first of them.
 const sayEvery = 5
 
-func (w *waiter) wait(messages <-chan InstallMessage) error {
+// Wait waits for the end of the messages, for a failure, or until the client has waited long enough.
+func (w *Waiter) Wait(messages <-chan Message) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
@@ -54,7 +66,7 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 				return &exit.HostError{Err: m.Gaps}
 			case m.Error != "":
 				w.clear()
-				return &installError{w.name, m.Error}
+				return &Error{w.name, m.Error}
 			case m.Ready != "":
 				w.ready(m)
 				return nil
@@ -68,8 +80,8 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 			w.client.look()
 			if w.client.impatient() {
 				w.clear()
-				w.left = true
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, strings.TrimPrefix(w.progress(), "fetching "+w.name+": "), w.asked)}
+				w.Left = true
+				return &Error{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, strings.TrimPrefix(w.progress(), "fetching "+w.name+": "), w.asked)}
 			}
 			w.notify()
 			w.report()
@@ -78,7 +90,7 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 }
 
 // report says how far the installation is, but not with each tick: stderr is a client's log.
-func (w *waiter) report() {
+func (w *Waiter) report() {
 	w.ticks++
 	if w.spinner != nil {
 		w.show()
@@ -87,29 +99,29 @@ func (w *waiter) report() {
 	}
 }
 
-func (w *waiter) show() {
+func (w *Waiter) show() {
 	if w.spinner != nil {
-		w.spinner.Show(InstallStep(w.last.Step) + " " + w.name + w.size())
+		w.spinner.Show(Step(w.last.Step) + " " + w.name + w.size())
 	}
 }
 
-func (w *waiter) warn(lines []string) {
+func (w *Waiter) warn(lines []string) {
 	w.clear()
 	for _, line := range lines {
-		if !slices.Contains(w.waived, line) {
-			w.waived = append(w.waived, line)
+		if !slices.Contains(w.Waived, line) {
+			w.Waived = append(w.Waived, line)
 			w.console.Sayf("%s", show.Line(line))
 		}
 	}
 }
 
-func (w *waiter) clear() {
+func (w *Waiter) clear() {
 	if w.spinner != nil {
 		w.spinner.Clear()
 	}
 }
 
-func (w *waiter) ready(m InstallMessage) {
+func (w *Waiter) ready(m Message) {
 	w.clear()
 	packages := "packages"
 	if m.Packages == 1 {
@@ -118,8 +130,8 @@ func (w *waiter) ready(m InstallMessage) {
 	w.console.Sayf("ready: %s, %d %s, %s in %d s; later starts need no network", m.Ready, m.Packages, packages, amount(m.Bytes), int(time.Since(w.begin).Seconds()))
 }
 
-// InstallStep returns a step of package install in words, before the name of the package.
-func InstallStep(step string) string {
+// Step returns a step of package install in words, before the name of the package.
+func Step(step string) string {
 	switch step {
 	case "waiting":
 		return "waiting for another installation of"
@@ -139,7 +151,7 @@ func amount(n int64) string {
 }
 
 // size returns what is there already, after a colon, or "".
-func (w *waiter) size() string {
+func (w *Waiter) size() string {
 	switch {
 	case w.last.Bytes == 0:
 		return ""
@@ -150,11 +162,11 @@ func (w *waiter) size() string {
 }
 
 // progress returns how far the installation is and since when it runs.
-func (w *waiter) progress() string {
-	return fmt.Sprintf("%s %s%s, after %d s", InstallStep(w.last.Step), w.name, w.size(), int(time.Since(w.begin).Seconds()))
+func (w *Waiter) progress() string {
+	return fmt.Sprintf("%s %s%s, after %d s", Step(w.last.Step), w.name, w.size(), int(time.Since(w.begin).Seconds()))
 }
 
-func (w *waiter) notify() {
+func (w *Waiter) notify() {
 	if w.client.token == nil {
 		return
 	}
