@@ -16,6 +16,6 @@
 //
 //   - All text of an observation comes from the server. It is quoted in comments, and the document has
 //     a bounded number of lines. What is capped is counted, never granted.
-//   - What was not seen is not guessed: a tool that nobody called has no rule.
+//   - What was not seen is not guessed: a tool that was not called has no rule.
 //   - The order of the observations makes no difference, and Learn reads no clock.
 package learn
