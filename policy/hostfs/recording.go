@@ -22,6 +22,14 @@ type Recording struct {
 	questions []question
 	dirs      []recordedDir
 	dirAt     map[string]int // path: index in dirs, or -1 if the state of the directory is not certain
+
+	looking, next *look // of Unchanged; nil: there is none
+}
+
+// A look asks all questions again, for all callers of Unchanged that came before it began.
+type look struct {
+	over chan struct{} // closed when same is set
+	same bool
 }
 
 // A question is one call of the host. A call that was made twice is recorded twice.
@@ -133,7 +141,36 @@ func (r *Recording) open() []question {
 
 // Unchanged asks the host all questions again whose answers may be other ones. It returns false at the
 // first different answer, and if no question was asked.
+//
+// Callers that come while the host is being asked share the answer of asking once more. So each gets an answer
+// from after its call.
 func (r *Recording) Unchanged() bool {
+	r.mu.Lock()
+	if r.next != nil { // it has not begun
+		mine := r.next
+		r.mu.Unlock()
+		<-mine.over
+		return mine.same
+	}
+	mine, before := &look{over: make(chan struct{})}, r.looking
+	if before != nil {
+		r.next = mine
+		r.mu.Unlock()
+		<-before.over
+		r.mu.Lock()
+		r.next = nil
+	}
+	r.looking = mine
+	r.mu.Unlock()
+	mine.same = r.lookAgain()
+	r.mu.Lock()
+	r.looking = nil
+	r.mu.Unlock()
+	close(mine.over)
+	return mine.same
+}
+
+func (r *Recording) lookAgain() bool {
 	asked := r.open()
 	const parts, few = 4, 256 // less than few questions are not worth other goroutines
 	if len(asked) < few {
