@@ -289,6 +289,15 @@ func TestServerCannotSlowItsSupervisor(t *testing.T) {
 	jailtest.Expect(t, "every way", jailtest.Attempt(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
 }
 
+// TestServerGuard: the server cannot share its table of descriptors with another process, where record locks
+// would stay that the sampler does not find. With the second flag the kernel starts none in either case.
+func TestServerGuard(t *testing.T) {
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
+	jailtest.Expect(t, "a shared table", jailtest.Attempt(t, p, "reaches", "EINVAL", "clone", strconv.Itoa(unix.CLONE_FILES|unix.CLONE_SIGHAND)), "EPERM")
+	jailtest.Expect(t, "the control: a table of its own", jailtest.Attempt(t, p, "reaches", "EINVAL", "clone", strconv.Itoa(unix.CLONE_SIGHAND)), "ok")
+}
+
 func TestJailMakesNoCore(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t)

@@ -104,7 +104,7 @@ func namespacedFaults() []fault {
 		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, arg: 2, when: []uint32{unix.CLOSE_RANGE_CLOEXEC, unix.CLOSE_RANGE_CLOEXEC | unix.CLOSE_RANGE_UNSHARE}, errno: unix.EINVAL},
 		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
 		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
-		{step: "tasks of the init", what: "seccomp", call: unix.SYS_SECCOMP, errno: unix.ENOMEM},
+		{step: "seccomp", what: "seccomp", call: unix.SYS_SECCOMP, errno: unix.ENOMEM},
 		{step: "server", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags}, errno: unix.EAGAIN},
 		{step: "server", what: "setsid", call: unix.SYS_SETSID, errno: unix.EPERM},
 		{step: "supervision", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},

@@ -112,15 +112,14 @@ func (b *Builder) RestrictSteps() []Step {
 		{steppkg.Capabilities, b.Init, func() error { return DropAllCapabilities(b.Init) }}, // no later step of init needs one
 		{"no_new_privs", b.Init, func() error { return SetNoNewPrivs(b.Init) }},
 		{"parent", b.Init, func() error { _, err := stub.Prctl(b.Init, unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
-		{steppkg.Server, b.Init, b.forkServer},                                                                 // the server inherits all of the above
+		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},
+		{steppkg.Server, b.Init, b.forkServer}, // the server inherits all of the above; the kernel compiles the filter once
 		{steppkg.Server, b.Server, func() error { return steppkg.On("session", stub.Setsid(b.Server)) }},
 		{"descriptors", b.Server, b.openNull}, // before the limit of open files
 		{"limits", b.Server, b.limitServer},
 		{"directory", b.Server, b.EnterDir},
-		{"tasks of the init", b.Server, b.guardInit},
+		{"seccomp", b.Server, b.guardServer},
 		{"landlock", b.Server, b.landlock},
-		{"seccomp", b.Server, func() error { return b.filter(b.Server) }},
-		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},
 		{"self-test", b.Server, b.SelfTest},
 		{"umask", b.Server, func() error { stub.Umask(b.Server, b.Umask); return nil }},
 		{steppkg.Terminal, b.Outer, b.passTerminal},
@@ -265,18 +264,17 @@ func (b *Builder) openNull() (err error) {
 	return steppkg.On(os.DevNull, err)
 }
 
-// guardInit keeps the server from changing the scheduling of the init. Both belong to the
-// same user, and the filter allows scheduling calls in a PID namespace. The supervisor is in
-// the outer PID namespace, where the server cannot name it.
-func (b *Builder) guardInit() error {
-	_, err := seccomp.Install(b.Server, initGuard(), 0)
+// guardServer keeps the server from what the init and the supervisor may do. The init and the server belong to
+// the same user, and the filter allows scheduling calls in a PID namespace. The supervisor is in the outer PID
+// namespace, where the server cannot name it.
+func (b *Builder) guardServer() error {
+	_, err := seccomp.Install(b.Server, serverGuard(), 0)
 	return err
 }
 
-// initGuard is the guard of thread 1, the init.
-var initGuard = sync.OnceValue(func() []byte {
+var serverGuard = sync.OnceValue(func() []byte {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	filter, err := seccomp.CompileSchedulingGuard(arch, 1)
+	filter, err := seccomp.CompileServerGuard(arch)
 	if err != nil {
 		return nil // seccomp.Install refuses an empty filter
 	}

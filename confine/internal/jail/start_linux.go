@@ -128,13 +128,14 @@ func (b *Builder) execSupervisor() error {
 	} else {
 		stub.WaitEvent(t, b.ExecAllowed) // the server has a descriptor table of its own
 	}
-	if err := b.filter(t); err != nil {
-		return err
-	}
 	if b.Listener >= 0 {
 		stub.PollUnused(t, supervisorDelay(b.Spec.Limits), endDelay, events...)
 	} else {
 		stub.Poll(t, supervisorDelay(b.Spec.Limits), events...)
+	}
+	// Not earlier: a jail that ends before needs no supervisor, and the kernel would compile the filter for nothing.
+	if err := b.filter(t); err != nil {
+		return err
 	}
 	stub.Unshare(t, unix.CLONE_FS)
 	if b.proc >= 0 {

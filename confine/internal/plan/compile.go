@@ -249,7 +249,7 @@ func (c *compiler) processes(o *spec.Spec) {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
 	if !c.filters(o, calls, seccomp.Options{
-		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
 		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return

@@ -3,7 +3,7 @@
 // # Two filters
 //
 // The first filter, from [Compile], is a deny list. It holds for init, supervisor and
-// server, and refuses calls with an errno. A call that no rule names is allowed. A call
+// server, which inherits it from the init, and refuses calls with an errno. A call that no rule names is allowed. A call
 // whose number is above [LastKnownCall] gets ENOSYS, as an older kernel would answer.
 //
 // The second filter, from [CompileListener], holds for the server alone. It passes the

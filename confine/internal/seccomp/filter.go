@@ -62,6 +62,9 @@ type Options struct {
 	// OwnPIDs tells that a PID namespace gives the jail pids of its own. Scheduling calls
 	// on other threads stay allowed then.
 	OwnPIDs bool
+	// Guarded tells that the server has a filter of CompileServerGuard. The filter then allows a process to
+	// share its table of descriptors, which building the jail takes.
+	Guarded bool
 	// Sockets has the supervisor make, connect and name TCP and UDP sockets (socketRules).
 	// It requires Supervised.
 	Sockets bool

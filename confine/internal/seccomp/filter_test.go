@@ -22,6 +22,7 @@ var filterModes = map[string]Options{
 	"devices":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Devices: devices("\xaed\x00T")},
 	"all":        {Truncate: true, Supervised: true, Devices: devices("\x00\x12NTVd\xae\xff")},
 	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
+	"guarded":    {Unix: true, Inet: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
 	"traced":     {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true, Supervised: true, Traced: true},
 }
 

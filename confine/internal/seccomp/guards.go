@@ -1,26 +1,33 @@
 package seccomp
 
-import "golang.org/x/net/bpf"
+import (
+	"fmt"
+
+	"golang.org/x/net/bpf"
+)
 
 // schedulingCalls take a thread by its number. Programs use them on their own threads, so
 // the deny list allows them in a PID namespace. The init belongs to the same user and needs a
 // guard.
 var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"}
 
-// CompileSchedulingGuard returns a filter that refuses to change the scheduling of
-// the threads 1 to last. It allows everything else. It is separate from the filters of the
-// plan, because last is known inside the jail only.
-func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
-	thread := Low(0)
-	guard := WhenEqual(thread, 0, AllowNode, whenGreater(thread, last, AllowNode, ErrnoNode(LinuxEPERM)))
+// CompileServerGuard returns a filter for the server of a jail whose init is thread 1. It refuses what the
+// init and the supervisor may do: to change the scheduling of the init, and to share a table of descriptors with
+// another process (Options.Guarded). It allows everything else.
+func CompileServerGuard(arch Arch) ([]bpf.RawInstruction, error) {
+	number := Word{DataNr, AllBits}
 	var numbers []uint32
 	for _, call := range schedulingCalls {
 		if nr, ok := CallNumber(arch, call); ok {
 			numbers = append(numbers, nr)
 		}
 	}
-	root := WhenEqual(Word{dataArch, AllBits}, arch.audit(), WhenOneOf(Word{DataNr, AllBits}, numbers, guard, AllowNode), AllowNode)
-	return Assemble(root)
+	clone, ok := CallNumber(arch, "clone")
+	if !ok {
+		return nil, fmt.Errorf("seccomp: no number for the call %q", "clone")
+	}
+	tree := WhenOneOf(number, numbers, WhenEqual(Low(0), 1, ErrnoNode(LinuxEPERM), AllowNode), WhenEqual(number, clone, sharedTable(), AllowNode))
+	return Assemble(WhenEqual(Word{dataArch, AllBits}, arch.audit(), tree, AllowNode))
 }
 
 // CompileSignalGuard returns a filter that refuses to signal one thread of a supervisor in

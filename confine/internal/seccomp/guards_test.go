@@ -1,39 +1,44 @@
 package seccomp
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
 )
 
-// TestSchedulingGuard tries every call with every number
-// around the guarded ones, and with garbage in the half that the kernel ignores.
-func TestSchedulingGuard(t *testing.T) {
+// TestServerGuard tries every call with every number around the guarded thread, with all flags of clone that
+// matter, and with garbage in the half that the kernel ignores.
+func TestServerGuard(t *testing.T) {
+	const clone, thread = 0x400, 0x10000 // CLONE_FILES, CLONE_THREAD
+	firsts := []uint32{0, 1, 2, 8, 300, 1 << 30, 1 << 31, ^uint32(0), clone, clone | 1, clone | 17, thread, clone | thread, thread | 17}
 	for _, arch := range bothArchs {
-		raw, err := CompileSchedulingGuard(arch, 9)
+		raw, err := CompileServerGuard(arch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		vm := bpftest.VM(t, raw)
-		var guarded []uint32
-		for _, name := range schedulingCalls {
+		refused := map[uint32]func(first uint32) bool{}
+		number := func(name string) uint32 {
 			nr, ok := CallNumber(arch, name)
 			if !ok {
 				t.Fatalf("%s has no number on %s", name, arch)
 			}
-			guarded = append(guarded, nr)
+			return nr
 		}
+		for _, name := range []string{"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"} {
+			refused[number(name)] = func(first uint32) bool { return first == 1 }
+		}
+		refused[number("clone")] = func(first uint32) bool { return first&(clone|thread) == clone }
 		for nr := range uint32(600) {
-			for _, tid := range []uint32{0, 1, 2, 8, 9, 10, 11, 300, 1 << 30, 1 << 31, ^uint32(0)} {
+			for _, first := range firsts {
 				for _, garbage := range []uint64{0, 0xdeadbeef << 32} {
 					want := VerdictAllow
-					if slices.Contains(guarded, nr) && tid >= 1 && tid <= 9 {
+					if f := refused[nr]; f != nil && f(first) {
 						want = verdictErrno | LinuxEPERM
 					}
-					got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{uint64(tid) | garbage}))
+					got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{uint64(first) | garbage}))
 					if err != nil || uint32(got) != want {
-						t.Fatalf("%s: call %d of thread %#x: %#x, %v; want %#x", arch, nr, tid, got, err, want)
+						t.Fatalf("%s: call %d with %#x: %#x, %v; want %#x", arch, nr, first, got, err, want)
 					}
 				}
 			}

@@ -53,7 +53,7 @@ func rules(opts Options) []rule {
 		s = append(s, supervisorRules(opts)...)
 	}
 	s.unjudgeable()
-	s.namespaces()
+	s.namespaces(opts)
 	s.otherProcesses(opts)
 	s.kernel()
 	s.memory(opts)
@@ -78,17 +78,25 @@ func (s *ruleSet) unjudgeable() {
 	s.add(enosys, "io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel")
 }
 
-func (s *ruleSet) namespaces() {
+func (s *ruleSet) namespaces(opts Options) {
 	eperm := ErrnoNode(LinuxEPERM)
+	table := AllowNode
+	if !opts.Guarded {
+		table = sharedTable()
+	}
 	// The kernel reads 32 bits of clone's flags, and all 64 of unshare's.
-	// Record locks stay as long as a table of descriptors, under the number of the process that made
-	// them. Where another process shares the table, that number can be gone: see package oom.
-	table := WhenAny(Low(0), cloneFiles, WhenAny(Low(0), cloneThread, AllowNode, eperm), AllowNode)
 	s.add(WhenAny(Low(0), cloneNamespaces, eperm, table), "clone")
 	s.add(WhenAny(Low(0), ^uint32(unshareHarmless), eperm, WhenEqual(high(0), 0, AllowNode, eperm)), "unshare")
 	s.add(eperm, "setns")
 	s.add(eperm, "mount", "umount2", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount",
 		"fspick", "mount_setattr", "pivot_root", "chroot")
+}
+
+// sharedTable refuses clone if it makes a process that shares the table of descriptors. Record locks stay as
+// long as a table, under the number of the process that made them. Where another process shares the table, that
+// number can be gone: see package oom.
+func sharedTable() *Node {
+	return WhenAny(Low(0), cloneFiles, WhenAny(Low(0), cloneThread, AllowNode, ErrnoNode(LinuxEPERM)), AllowNode)
 }
 
 func (s *ruleSet) otherProcesses(opts Options) {

@@ -62,7 +62,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 					return refuse(eperm)
 				}
 			}
-			return yes(a[0]&0x400 != 0 && a[0]&0x10000 == 0, eperm)
+			return yes(a[0]&0x400 != 0 && a[0]&0x10000 == 0 && !o.Guarded, eperm)
 		case "unshare":
 			rest := a[0]
 			for _, f := range []uint64{0x100, 0x200, 0x400, 0x800, 0x10000, 0x40000} {
