@@ -130,10 +130,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	plan := planpkg.Compile(p, f)
-	if watching := l.watching(); watching != (planpkg.Watching{}) {
-		plan = planpkg.CompileWatched(p, f, watching)
-	}
+	plan := l.Pool.planCache().Compile(p, f, l.watching())
 	waive := slices.Concat(p.Waive, l.Waive)
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +24,7 @@ type PreparedPool struct {
 	launcher Launcher
 	mounts   int // a descriptor of /proc/self/mountinfo, which only mountsChanged polls: a poll resets it
 	ends     sync.WaitGroup
+	plans    planpkg.Cache
 
 	mu     sync.Mutex
 	ready  []*spare
@@ -45,8 +47,16 @@ func (l Launcher) newPool() *PreparedPool {
 	if err != nil {
 		return nil
 	}
-	l.Prepared, l.Pool = nil, nil
-	return &PreparedPool{launcher: l, mounts: mounts}
+	s := &PreparedPool{launcher: l, mounts: mounts}
+	s.launcher.Prepared, s.launcher.Pool = nil, s // for its plans
+	return s
+}
+
+func (s *PreparedPool) planCache() *planpkg.Cache {
+	if s == nil {
+		return nil
+	}
+	return &s.plans
 }
 
 // Keep starts jails until there is one for each of these profiles, of which several may be equal. It ends those

@@ -5,6 +5,7 @@ package confine
 import (
 	"context"
 
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,5 +20,7 @@ func (*PreparedPool) Keep([]*policy.Profile) {}
 
 // Close does nothing here.
 func (*PreparedPool) Close() {}
+
+func (*PreparedPool) planCache() *planpkg.Cache { return nil }
 
 func (l Launcher) startBuilt(context.Context, *policy.Profile, Stdio) *Process { return nil }
