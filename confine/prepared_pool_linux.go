@@ -52,13 +52,6 @@ func (l Launcher) newPool() *PreparedPool {
 	return s
 }
 
-func (s *PreparedPool) planCache() *planpkg.Cache {
-	if s == nil {
-		return nil
-	}
-	return &s.plans
-}
-
 // Keep starts jails until there is one for each of these profiles, of which several may be equal. It ends those
 // that are more or out of date. It does not wait.
 func (s *PreparedPool) Keep(profiles []*policy.Profile) {

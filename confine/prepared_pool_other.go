@@ -10,7 +10,7 @@ import (
 )
 
 // PreparedPool has jails that are built ahead for later starts. There are none here.
-type PreparedPool struct{}
+type PreparedPool struct{ plans planpkg.Cache }
 
 // NewPool returns nil here.
 func (l Launcher) NewPool() *PreparedPool { return nil }
@@ -20,7 +20,5 @@ func (*PreparedPool) Keep([]*policy.Profile) {}
 
 // Close does nothing here.
 func (*PreparedPool) Close() {}
-
-func (*PreparedPool) planCache() *planpkg.Cache { return nil }
 
 func (l Launcher) startBuilt(context.Context, *policy.Profile, Stdio) *Process { return nil }

@@ -80,6 +80,13 @@ func (g Gap) WaivedBy(words []policy.Axis) bool {
 	return !g.Fatal && (slices.Contains(words, g.Axis) || g.Platform != "" && slices.Contains(words, g.Platform))
 }
 
+// Waive notes which gaps of the plan some words waive.
+func (p *Plan) Waive(words []policy.Axis) {
+	for i := range p.Gaps {
+		p.Gaps[i].Waived = p.Gaps[i].WaivedBy(words)
+	}
+}
+
 // FixMacOS is the Fix of the gaps that macOS has under every policy.
 const FixMacOS = `accept what macOS cannot enforce with waive = ["macos"] (--waive macos)`
 
