@@ -114,9 +114,8 @@ func (s *PreparedPool) close() {
 	for _, j := range s.ready {
 		s.end(j)
 	}
-	s.ready, s.closed = nil, true
 	unix.Close(s.mounts)
-	s.mounts = -1
+	s.ready, s.closed, s.mounts = nil, true, -1
 }
 
 func (s *PreparedPool) end(j *spare) { s.ends.Go(j.end) }
@@ -191,7 +190,7 @@ func (s *PreparedPool) mountsChanged() bool {
 }
 
 // startBuilt starts the program in a jail of the pool that was built for this profile. It returns nil if there
-// is none, or if it could not be used: then nothing of the program has run.
+// is none, or if it could not be used: then nothing of the program has run, or the context has ended.
 func (l Launcher) startBuilt(ctx context.Context, p *policy.Profile, stdio Stdio) *Process {
 	if l.Pool == nil || !l.startsAs(l.Pool.launcher) || stdio.Terminal != nil {
 		return nil

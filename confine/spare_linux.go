@@ -53,8 +53,8 @@ func canBuildAhead(plan *planpkg.Plan) bool {
 	return !plan.Spec.HostNS && !plan.Spec.Network.Any() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
 }
 
-// start starts the program in the jail. It returns nil if that is not possible: nothing of the program has run
-// then, and the jail has ended.
+// start starts the program in the jail. It returns nil if that is not possible: the jail has ended then, and
+// nothing of the program has run. If the context ends at the moment of the exec, the program may have begun.
 func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Launcher) *Process {
 	select {
 	case <-j.over:
