@@ -12,7 +12,7 @@ func cline() Client {
 	user.Note = "The extension, the command line and the JetBrains plugin share it."
 	places := []Place{user}
 	for _, e := range editors() {
-		p := e.place(User, "globalStorage/saoudrizwan.claude-dev/settings/"+file, JSON, tables("mcpServers"))
+		p := e.place("globalStorage/saoudrizwan.claude-dev/settings/"+file, JSON, tables("mcpServers"))
 		p.Label = joinLabels("before 2026", e.label)
 		places = append(places, p)
 	}

@@ -26,7 +26,7 @@ func kilo() Client {
 	}
 	places = append(places, kiloOlder()...)
 	for _, e := range editors() {
-		p := e.place(User, "globalStorage/kilocode.kilo-code/settings/mcp_settings.json", JSON, tables("mcpServers"))
+		p := e.place("globalStorage/kilocode.kilo-code/settings/mcp_settings.json", JSON, tables("mcpServers"))
 		p.Label = joinLabels("older extension", e.label)
 		places = append(places, p)
 	}

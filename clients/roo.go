@@ -5,7 +5,7 @@ import "time"
 func roo() Client {
 	var places []Place
 	for _, e := range editors() {
-		places = append(places, e.place(User, "globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", JSON, tables("mcpServers")))
+		places = append(places, e.place("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", JSON, tables("mcpServers")))
 	}
 	shape := standardOff()
 	shape.Cwd = "cwd"

@@ -6,9 +6,9 @@ func vscode() Client {
 	// Versions before 1.102 take over a table mcpServers.
 	places := []Place{everywhere(Project, ".vscode/mcp.json", JSONC, tables("servers", "mcpServers"))}
 	for _, e := range editors()[:3] {
-		p := e.place(User, "mcp.json", JSONC, tables("servers"))
+		p := e.place("mcp.json", JSONC, tables("servers"))
 		places = append(places, p)
-		p = e.place(User, "profiles/*/mcp.json", JSONC, tables("servers"))
+		p = e.place("profiles/*/mcp.json", JSONC, tables("servers"))
 		p.Label = joinLabels(e.label, "profiles")
 		places = append(places, p)
 	}
@@ -55,7 +55,7 @@ func vscode() Client {
 // vscodeBlind returns the settings that can have servers. Older versions have them at the key mcp.
 func vscodeBlind() (all []Blind) {
 	for _, e := range editors()[:3] {
-		all = append(all, Blind{Place: e.place(User, "settings.json", "", nil), Word: `"mcp"`, Why: whySetting})
+		all = append(all, Blind{Place: e.place("settings.json", "", nil), Word: `"mcp"`, Why: whySetting})
 	}
 	for _, file := range []string{".vscode/settings.json", "*.code-workspace", ".devcontainer/devcontainer.json", ".devcontainer.json"} {
 		all = append(all, unread(Project, file, `"mcp"`, whySetting))
@@ -82,10 +82,10 @@ func editors() []editor {
 	return []editor{{"", "Code"}, {"Insiders", "Code - Insiders"}, {"VSCodium", "VSCodium"}, {"Cursor", "Cursor"}, {"Windsurf", "Windsurf"}}
 }
 
-func (e editor) place(scope Scope, file string, format Format, found []Table) Place {
+func (e editor) place(file string, format Format, found []Table) Place {
 	below := e.dir + "/User/" + file
 	return Place{
-		Scope: scope, Label: e.label, Format: format, Tables: found,
+		Scope: User, Label: e.label, Format: format, Tables: found,
 		Linux:   "$XDG_CONFIG_HOME/" + below,
 		MacOS:   "~/Library/Application Support/" + below,
 		Windows: `%APPDATA%\` + windowsSlashes(below),

@@ -67,19 +67,19 @@ func of(name string, words []string) (l Launcher, ok bool) {
 	case "go":
 		return goRun(words)
 	case "uv":
-		return project(name, words, "run", "uv sync", ".venv/bin/%s of the project")
+		return project(name, words, "uv sync", ".venv/bin/%s of the project")
 	case "poetry":
 		return environment(name, words, "poetry install", "poetry env info --path")
 	case "pdm":
-		return project(name, words, "run", "pdm install", ".venv/bin/%s of the project")
+		return project(name, words, "pdm install", ".venv/bin/%s of the project")
 	case "rye":
-		return project(name, words, "run", "rye sync", ".venv/bin/%s of the project")
+		return project(name, words, "rye sync", ".venv/bin/%s of the project")
 	case "pipenv":
 		return environment(name, words, "pipenv install", "pipenv --venv")
 	case "hatch":
 		return environment(name, words, "hatch env create", "hatch env find")
 	case "pixi":
-		return project(name, words, "run", "pixi install", ".pixi/envs/default/bin/%s of the project")
+		return project(name, words, "pixi install", ".pixi/envs/default/bin/%s of the project")
 	case "nix", "nix-shell":
 		return nix(name, words)
 	case "dnx", "dotnet":
@@ -178,8 +178,8 @@ func goRun(words []string) (l Launcher, ok bool) {
 
 // project returns the launcher of an environment that a project describes. prepare makes the
 // environment, and in says where its programs are.
-func project(name string, words []string, command, prepare, in string) (l Launcher, ok bool) {
-	words, ok = after(words, command, "--directory", "--project", "-C", "-p", "--python", "-P", "--env", "-e", "--manifest-path", "--config-file", "--cache-dir")
+func project(name string, words []string, prepare, in string) (l Launcher, ok bool) {
+	words, ok = after(words, "run", "--directory", "--project", "-C", "-p", "--python", "-P", "--env", "-e", "--manifest-path", "--config-file", "--cache-dir")
 	if !ok {
 		return l, false
 	}
@@ -187,7 +187,7 @@ func project(name string, words []string, command, prepare, in string) (l Launch
 	if strings.HasSuffix(program, ".py") || program == "" {
 		program = "python"
 	}
-	l = Launcher{Name: name + " " + command, Local: true, Project: true, Does: "brings the project's environment up to date, and downloads what is missing there"}
+	l = Launcher{Name: name + " run", Local: true, Project: true, Does: "brings the project's environment up to date, and downloads what is missing there"}
 	l.Instead = "Make the environment once: " + prepare + ", and start " + strings.Replace(in, "%s", path.Base(program), 1)
 	if slices.ContainsFunc(words, func(w string) bool { return w == "-w" || strings.HasPrefix(w, "--with") }) {
 		l.Local, l.Does = false, "downloads what --with names, beside the project's environment"
@@ -199,7 +199,7 @@ func project(name string, words []string, command, prepare, in string) (l Launch
 // environment returns the launcher of an environment that lies outside of the project, in a cache of
 // the user. A jail makes an empty one. where is the command that prints the directory.
 func environment(name string, words []string, prepare, where string) (l Launcher, ok bool) {
-	l, ok = project(name, words, "run", prepare, "the file that `"+where+"` prints, with /bin/%s after it")
+	l, ok = project(name, words, prepare, "the file that `"+where+"` prints, with /bin/%s after it")
 	if ok {
 		l.Does = "uses an environment outside of the project, which the jail does not have, and its packages would be downloaded again"
 	}

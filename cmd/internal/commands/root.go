@@ -103,7 +103,7 @@ func dispatch(all []string, c terminal.Console) int {
 	if len(args) > 0 && args[0] == "run" {
 		return executeRun(line, all)
 	}
-	if err := execute(line, root, args); err != nil {
+	if err := execute(root, args); err != nil {
 		return session.Misuse(c, args, server, err)
 	}
 	return exit.Report(c, orInLinux(line.Failed, root, args))
@@ -125,8 +125,8 @@ func executeRun(line *cli.CommandLine, args []string) int {
 }
 
 // execute parses args and runs the command that they name. It returns mistakes of the
-// command line; the error of the command goes to line.failed.
-func execute(line *cli.CommandLine, root *cobra.Command, args []string) error {
+// command line; the error of the command goes to [cli.CommandLine].Failed.
+func execute(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("the name of a command is missing")
 	}

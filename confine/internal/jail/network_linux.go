@@ -112,8 +112,8 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 	return err
 }
 
-func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
-	fd, err := stub.Socket(g.Task, family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+func (g *NetworkSockets) add(kind byte, family, typ int) (int, error) {
+	fd, err := stub.Socket(g.Task, family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err == nil {
 		g.Fds, g.Kinds = append(g.Fds, fd), append(g.Kinds, kind)
 	}
@@ -135,10 +135,10 @@ func (g *NetworkSockets) bind(fd int, port uint16) error {
 // an address that no interface has.
 func (g *NetworkSockets) openDNS() error {
 	g.family = unix.AF_INET6
-	fd, err := g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM, 0)
+	fd, err := g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		g.family = unix.AF_INET
-		fd, err = g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM, 0)
+		fd, err = g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM)
 	}
 	if err != nil {
 		return step.On("DNS", err)
@@ -155,7 +155,7 @@ func (g *NetworkSockets) openDNS() error {
 }
 
 func (g *NetworkSockets) listen(kind byte, port uint16) error {
-	fd, err := g.add(kind, g.family, unix.SOCK_STREAM, 0)
+	fd, err := g.add(kind, g.family, unix.SOCK_STREAM)
 	if err == nil {
 		err = g.bind(fd, port)
 	}
@@ -171,7 +171,7 @@ const listenBacklog = 1 << 15
 // openRefused opens the packet socket that sees connections to ports without a listener. With
 // protocol 0 it receives nothing until its filter is attached and it is bound.
 func (g *NetworkSockets) openRefused(filter []byte) error {
-	fd, err := g.add(spec.SocketPackets, unix.AF_PACKET, unix.SOCK_DGRAM, 0)
+	fd, err := g.add(spec.SocketPackets, unix.AF_PACKET, unix.SOCK_DGRAM)
 	if err != nil {
 		return step.On("packet socket", err)
 	}
@@ -193,9 +193,9 @@ func everyPacket() []byte {
 }
 
 func (g *NetworkSockets) openInbound() error {
-	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM, 0)
+	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
-		_, err = g.add(spec.SocketInbound, unix.AF_INET, unix.SOCK_STREAM, 0)
+		_, err = g.add(spec.SocketInbound, unix.AF_INET, unix.SOCK_STREAM)
 	}
 	return err
 }

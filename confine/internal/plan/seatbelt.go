@@ -47,7 +47,7 @@ func compileSeatbelt(c *compiler) {
 	c.ownPlaces(o, home, false)
 	seatbeltFiles(c, home)
 	seatbeltNetwork(c, o)
-	seatbeltProcesses(c, o)
+	seatbeltProcesses(c)
 	seatbeltLimits(c, o)
 	c.keep(o)
 	failedProbes(c)
@@ -207,7 +207,7 @@ func proxyNotes(c *compiler) {
 	c.plan.Notes = append(c.plan.Notes, notes...)
 }
 
-func seatbeltProcesses(c *compiler, o *spec.Spec) {
+func seatbeltProcesses(c *compiler) {
 	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, clipboard, window, Apple event or service of the system but the few that every program needs; no shared memory, and no socket outside of the grants; semaphores with a name are those of all your programs")
 	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments, variables or memory; every process that the server starts has the same sandbox and cannot leave it")
 	c.platformGap(policy.AxisProcess, "no process survives",

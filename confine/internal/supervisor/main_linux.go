@@ -71,7 +71,8 @@ func Main() {
 func (s *Process) run(steps []jail.Step) {
 	sys.GoOnNewThread(func() { sys.OffMainThread(func() { s.build(steps) }) })
 	s.makeThreads()
-	s.passSignals(<-s.program)
+	<-s.program
+	s.passSignals()
 }
 
 // IsSupervisor reports whether this process was started as a supervisor.
@@ -109,7 +110,7 @@ func startWithUmask() int {
 
 // passSignals passes signals of the launcher on to the server. The end of the socket means
 // that the launcher has ended, and ends the jail.
-func (s *Process) passSignals(program int) {
+func (s *Process) passSignals() {
 	var sig [1]byte
 	for {
 		n, err := syscall.Read(spec.SpecFD, sig[:])

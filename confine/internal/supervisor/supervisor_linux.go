@@ -42,7 +42,7 @@ func runInNamespaces() {
 	close(s.watch)
 	close(running)
 	runtime.UnlockOSThread()
-	s.passSignals(0)
+	s.passSignals()
 }
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise

@@ -29,7 +29,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 
 func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	if d.Reason == policy.DeniedDirect {
-		return unproxied(c, d, cause)
+		return unproxied(d, cause)
 	}
 	if d.Operation == "listen" {
 		return refusedPort(c, d, cause)
@@ -82,7 +82,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	if absent, ok := notOnHost(c, host, port); ok {
 		return refusal("").Unfixable(absent.Note + ": " + absent.Fix)
 	}
-	return checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
+	return checkPrecedence(c, attributeHost(report.Certain, host, port, scheme, cause))
 }
 
 // checkPrecedence removes the grant where another rule would still decide: docs/policy.md
@@ -156,7 +156,7 @@ func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, 
 	case strings.HasSuffix(d.Detail, "speaks HTTP"):
 		scheme = "http"
 	}
-	f := checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
+	f := checkPrecedence(c, attributeHost(report.Certain, host, port, scheme, cause))
 	if f.Grant.Scheme == "tcp" {
 		f.Hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}

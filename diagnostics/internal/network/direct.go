@@ -28,7 +28,7 @@ const (
 
 // unproxied returns the finding about a denial of the sandbox to a program that uses no proxy,
 // where hosts are granted.
-func unproxied(c *facts.Case, d policy.Denial, cause string) facts.Finding {
+func unproxied(d policy.Denial, cause string) facts.Finding {
 	if report.IsNamelessLookup(d) {
 		cause = "the jail refused " + report.LookupPhrase + report.ProgramAndCount(d)
 	}

@@ -37,10 +37,10 @@ func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
 	if len(c.Profile.Net) == 0 {
 		cause += " (it grants no network)"
 	}
-	return attributeHost(c, report.Likely, name, ref.Port, ref.Scheme, cause)
+	return attributeHost(report.Likely, name, ref.Port, ref.Scheme, cause)
 }
 
-func attributeHost(c *facts.Case, sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
+func attributeHost(sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
 	// The shortest rule: a scheme implies a port, and a port often a scheme.
 	n := grants.Grant{Host: host, Port: port, Scheme: scheme}
 	switch {

@@ -259,23 +259,23 @@ func missingRights(c *facts.Case, path string, ref said.Reference, here facts.Ex
 	if here == facts.Unknown { // allowed only if both writing and creating are
 		writes = c.Allows(policy.OpWrite, path) && (c.Allows(policy.OpCreate, path) || c.IsEntry(path))
 	}
-	allowed := func(ok bool, right policy.Rights) policy.Rights {
-		if ok {
+	write := func(allowed bool) policy.Rights {
+		if allowed {
 			return 0
 		}
-		return right
+		return policy.Write
 	}
 	switch {
 	case ref.Want.Has(policy.Execute):
 		return policy.Execute &^ c.RightsAt(path)
 	case ref.Want == policy.Write: // of ReadOnly: the attempt needed some right of Write
-		return allowed(writes && c.RightsAt(filepath.Dir(path)).Has(policy.Create|policy.Delete), policy.Write)
+		return write(writes && c.RightsAt(filepath.Dir(path)).Has(policy.Create|policy.Delete))
 	case ref.Want.Has(policy.Create):
-		return allowed(c.Allows(policy.OpCreate, path), policy.Write)
+		return write(c.Allows(policy.OpCreate, path))
 	case ref.Want.Has(policy.Delete):
-		return allowed(c.Allows(policy.OpRemove, path), policy.Write)
+		return write(c.Allows(policy.OpRemove, path))
 	case ref.Want.Has(policy.Update):
-		return allowed(writes, policy.Write)
+		return write(writes)
 	case !reads:
 		if ref.Want == 0 && here == facts.Absent && ref.Fault == said.Refused {
 			if writes {
@@ -294,7 +294,7 @@ func missingRights(c *facts.Case, path string, ref said.Reference, here facts.Ex
 		if writes && !isUnremovable(c, path) && ref.FromShell {
 			return policy.Execute &^ c.RightsAt(path)
 		}
-		return allowed(writes && !isUnremovable(c, path), policy.Write)
+		return write(writes && !isUnremovable(c, path))
 	}
 	return 0
 }

@@ -48,11 +48,7 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 	}
 	for _, l := range items {
 		l.flag, l.otherLine = g.wholePath(host, p, l.flag), p.hadOtherLine(host)
-		keep, err := g.wants(c, p, l)
-		if err != nil {
-			return nil, err
-		}
-		if keep {
+		if g.wants(c, p, l) {
 			flags = append(flags, l.flag)
 		}
 	}
@@ -175,19 +171,19 @@ func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) grantin
 
 // wants reports whether a flag of a record is to be granted: what the jail recorded, and what the
 // user agrees to by name.
-func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
+func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) bool {
 	if p.scope.Grants(l.flag) != "" {
-		return true, nil // it is there: nothing is written
+		return true // it is there: nothing is written
 	}
 	if err := p.stays(l.flag); err != nil {
 		p.left = append(p.left, err.Error())
-		return false, nil
+		return false
 	}
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
 	why, never := p.scope.Guards(l.flag)
 	if never {
 		p.left = append(p.left, l.flag.String()+": "+why)
-		return false, nil
+		return false
 	}
 	var doubts []string
 	if l.by != diagnostics.Certain {
@@ -204,18 +200,18 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	}
 	switch doubt := strings.Join(doubts, "; "); {
 	case doubts == nil:
-		return true, nil
+		return true
 	case g.dryRun:
 		p.say("asks", "%s: %s", l.flag, doubt)
-		return true, nil
+		return true
 	case g.yes || !c.Asks():
 		p.left = append(p.left, fmt.Sprintf("%s%s: %s. To grant it:  %s", l.flag, p.why[l.flag.String()], doubt, commandOf(g.server, append(granting.Words([]granting.Flag{l.flag}), g.files()...))))
 	case cli.AskYes(c, fmt.Sprintf("%s lacked  %s%s: %s. Grant it?", show.Name(g.server), l.flag, p.why[l.flag.String()], doubt)):
-		return true, nil
+		return true
 	default:
 		p.left = append(p.left, l.flag.String()+": the answer was not yes")
 	}
-	return false, nil
+	return false
 }
 
 // files returns the flags that chose the file.

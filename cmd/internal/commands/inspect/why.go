@@ -83,7 +83,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		if w.server != "" {
 			return exit.UsageErrorf("--list shows all servers; leave %s out", w.server)
 		}
-		return w.printList(c, host, sessions)
+		return w.printList(c, sessions)
 	}
 	s, err := w.find(c, host, sessions)
 	if err != nil {
@@ -277,7 +277,7 @@ func withoutHashes(names []string) (out []string) {
 	return out
 }
 
-func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
+func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
 	if w.format == "json" {
 		cli.PrintJSON(c, append([]serverRecords{}, all...))
 		return nil
