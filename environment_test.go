@@ -59,7 +59,7 @@ var variableByName = map[string]string{
 	"cmd/internal/commands/learncmd/given.go":           "the variables of --env, for a note about one that is not set",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
 	"cmd/internal/gaps/gaps.go":                         "what an entry sets, put back afterwards",
-	"cmd/internal/wrapping/paths.go":                    "a variable of a client's file, whose default counts where it is not set",
+	"cmd/internal/wrapping/internal/meaning/replace.go": "a variable of a client's file, whose default counts where it is not set",
 	"confine/fork_linux.go":                             "the environment of the process that it starts, which is written there",
 	"policy/hostfs/host.go":                             "Host.Getenv itself, and UserEnv",
 	"cmd/internal/session/variable.go":                  "those of a withheld authority, for the file in it, which a diagnosis names",

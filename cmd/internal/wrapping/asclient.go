@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
@@ -126,7 +127,7 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 		}
 		return nil, nil
 	}
-	path, _ := replaced(v.client, e.EnvFile, host)
+	path, _ := meaning.Replaced(v.client, e.EnvFile, host)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(host.Project, path)
 	}

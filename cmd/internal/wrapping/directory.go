@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -37,14 +38,14 @@ func (g *Grant) startDir(c clients.Client, s Entry, host clients.Host) string {
 		}
 		return ""
 	}
-	dir, known := replaced(c, s.Cwd, host)
+	dir, known := meaning.Replaced(c, s.Cwd, host)
 	if known && !filepath.IsAbs(dir) {
 		known, dir = host.Project != "", host.Project+"/"+dir
 	}
 	if !known || !strings.HasPrefix(dir, "/") {
 		return ""
 	}
-	if why := twoWays(dir); why != "" {
+	if why := meaning.TwoWays(dir); why != "" {
 		g.refused = clients.Reason("has the cwd " + s.Cwd + ", and " + why)
 		return ""
 	}
@@ -61,7 +62,7 @@ func (g *Grant) startDir(c clients.Client, s Entry, host clients.Host) string {
 // checkFiles adds the warnings of a start about files, and finds what a start would refuse. It returns
 // the rules that grant something. dir is the directory that the server starts in: "" is unknown.
 func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host) (placed []resolve.PlacedRule) {
-	local, defaults, err := localPolicy(host)
+	local, defaults, err := meaning.LocalPolicy(host)
 	if err != nil {
 		g.refuse("is not known to be safe", err)
 		return nil
@@ -139,11 +140,4 @@ func (g *Grant) refuse(reason string, err error) {
 	if g.refused == "" {
 		g.refused = clients.Reason(reason + ": " + err.Error())
 	}
-}
-
-func twoWays(path string) string {
-	if link := hostfs.UpFromLink(path); link != "" {
-		return "it can be read in two ways: " + link + " is a symbolic link, and .. comes after it"
-	}
-	return ""
 }

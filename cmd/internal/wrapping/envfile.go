@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,7 +22,7 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 	if s.EnvFile == "" {
 		return nil, "", nil
 	}
-	path, ok := replaced(c, s.EnvFile, host)
+	path, ok := meaning.Replaced(c, s.EnvFile, host)
 	if !ok {
 		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each", errors.New("only the client knows where " + s.EnvFile + " is")
 	}
@@ -55,7 +56,7 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 // as .env and .env.local are sensitive, and are made for this: the user's own entry may name any. One
 // of a project may name those of its repository, and no link from there to another place.
 func (s Entry) whyUnreadable(path string, host clients.Host) string {
-	at := sensitive(path, host)
+	at := meaning.Sensitive(path, host)
 	base := filepath.Base(path)
 	switch dotenv := base == ".env" || strings.HasPrefix(base, ".env."); {
 	case at == "" || dotenv && !s.isProject():
@@ -68,7 +69,7 @@ func (s Entry) whyUnreadable(path string, host clients.Host) string {
 		real = path // reading it fails, too
 	}
 	kind := func(at string) bool { return at == "" || strings.HasPrefix(at, "**/") }
-	if !isOfProject(path, host) || !isOfProject(real, host) || !kind(at) || !kind(sensitive(real, host)) {
+	if !isOfProject(path, host) || !isOfProject(real, host) || !kind(at) || !kind(meaning.Sensitive(real, host)) {
 		return "is not one of this project, and belongs to " + at
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -308,7 +309,7 @@ func (f *File) reasonToLeave(e Entry) clients.Reason {
 
 // Started returns words of an entry as its client gives them to the server that it starts.
 func (f *File) Started(e Entry, words []string, host clients.Host) []string {
-	return replacedAll(e.by.client, words, f.within(host))
+	return meaning.ReplacedAll(e.by.client, words, f.within(host))
 }
 
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -44,11 +45,11 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		args = line.Args
 	}
 	for _, word := range append([]string{s.Command}, args...)[:min(2, 1+len(args))] {
-		if path, ok := replaced(c, word, host); ok && filepath.IsAbs(path) && (isScript(path) || word == s.Command) {
+		if path, ok := meaning.Replaced(c, word, host); ok && filepath.IsAbs(path) && (meaning.IsScript(path) || word == s.Command) {
 			g.script = path
 		}
 	}
-	e := presets.Entry{Env: s.values(c, host), Args: replacedAll(c, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
+	e := presets.Entry{Env: s.values(c, host), Args: meaning.ReplacedAll(c, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
 	names := s.EnvNames()
 	if note != "" {
 		g.Notes = append(g.Notes, note)
@@ -74,9 +75,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		if ok {
 			names = g.withhold(p, names)
 		}
-		g.addPaths(server, g.addPlugin(server, s, pathsIn(c, args, host)))
+		g.addPaths(server, g.addPlugin(server, s, meaning.PathsIn(c, args, host)))
 	}
-	dir = g.addVariablePaths(server, pathsOfVariables(c, s, names, host), c, dir, host)
+	dir = g.addVariablePaths(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, names, host), c, dir, host)
 	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
@@ -134,7 +135,7 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	}
 	for _, v := range s.Env {
 		if !v.Unset {
-			env[v.Name] = replacedValue(c, v.Value, host)
+			env[v.Name] = meaning.ReplacedValue(c, v.Value, host)
 		}
 	}
 	return env
@@ -166,25 +167,25 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	}
 }
 
-func (g *Grant) addPaths(server *config.Server, found []foundPath) {
+func (g *Grant) addPaths(server *config.Server, found []meaning.Path) {
 	for _, p := range found {
-		if p.why != "" {
-			g.Notes = append(g.Notes, p.why)
+		if p.Why != "" {
+			g.Notes = append(g.Notes, p.Why)
 			continue
 		}
-		g.Flags = append(g.Flags, "--read", p.word)
+		g.Flags = append(g.Flags, "--read", p.Word)
 		if server.Access == nil {
 			server.Access = &config.Access{}
 		}
-		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true, Where: show.Flag("--read", p.word)})
+		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.Path, Read: true, Where: show.Flag("--read", p.Word)})
 	}
 }
 
 // addVariablePaths adds the paths that variables name. The first rule would take the workspace away,
 // on which the rest of the entry may rely, so it stays where the client starts the server in one. It
 // returns the directory that the server is started in, as far as it is known.
-func (g *Grant) addVariablePaths(server *config.Server, found []foundPath, c clients.Client, dir string, host clients.Host) string {
-	granted := slices.ContainsFunc(found, func(p foundPath) bool { return p.why == "" })
+func (g *Grant) addVariablePaths(server *config.Server, found []meaning.Path, c clients.Client, dir string, host clients.Host) string {
+	granted := slices.ContainsFunc(found, func(p meaning.Path) bool { return p.Why == "" })
 	named := host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone)
 	inProject := dir != "" && !policy.Within(host.Home, dir)
 	if granted && server.Access == nil && (named || inProject) {
@@ -196,8 +197,8 @@ func (g *Grant) addVariablePaths(server *config.Server, found []foundPath, c cli
 		server.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}}
 	}
 	if server.Access != nil { // an argument may name it, too
-		found = slices.DeleteFunc(found, func(p foundPath) bool {
-			return slices.ContainsFunc(server.Access.Fs, func(r policy.FsRule) bool { return r.Path == p.path && r.Read })
+		found = slices.DeleteFunc(found, func(p meaning.Path) bool {
+			return slices.ContainsFunc(server.Access.Fs, func(r policy.FsRule) bool { return r.Path == p.Path && r.Read })
 		})
 	}
 	g.addPaths(server, found)

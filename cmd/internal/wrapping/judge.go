@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 )
 
 // Verdict says how an entry starts its server.
@@ -125,9 +126,9 @@ func (f *File) within(host clients.Host) clients.Host {
 // replaced returns a text as the clients that read the file replace its variables. ok is false if
 // one of them does what is not known here, or another thing than the others.
 func (f *File) replaced(text string, host clients.Host) (value string, ok bool) {
-	value, ok = replaced(f.Client, text, f.within(host))
+	value, ok = meaning.Replaced(f.Client, text, f.within(host))
 	for _, c := range f.Also {
-		if v, known := replaced(c, text, f.within(host)); !known || v != value {
+		if v, known := meaning.Replaced(c, text, f.within(host)); !known || v != value {
 			return "", false
 		}
 	}

@@ -6,14 +6,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // noteStart notes what of a command line will not start, or not as the user thinks.
 func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
-	argv := replacedAll(c, s.Argv(), host)
-	if _, known := replaced(c, s.Command, host); !known || host.OS == "windows" { // there, which endings a program may have, the client decides
+	argv := meaning.ReplacedAll(c, s.Argv(), host)
+	if _, known := meaning.Replaced(c, s.Command, host); !known || host.OS == "windows" { // there, which endings a program may have, the client decides
 		return
 	}
 	look := s.lookupHost(c, host)
@@ -35,7 +36,7 @@ func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 		local.Environ = append(local.Environ, "PATH="+host.Env("PATH"))
 	}
 	for _, v := range s.Env {
-		if value, known := replaced(c, v.Value, host); known && !v.Unset {
+		if value, known := meaning.Replaced(c, v.Value, host); known && !v.Unset {
 			local.Environ = append(local.Environ, v.Name+"="+value)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/plugins"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -71,8 +72,8 @@ func (f *File) find(r reading) {
 		return
 	}
 	texts := func(word string) []string { // that the client may make of it, and "" where that is not known
-		set, _ := replaced(r.client, word, f.host)
-		preset, _ := replaced(r.client, defaulted(r.client, word, f.host), f.host)
+		set, _ := meaning.Replaced(r.client, word, f.host)
+		preset, _ := meaning.Replaced(r.client, meaning.Defaulted(r.client, word, f.host), f.host)
 		return []string{set, preset}
 	}
 	found, err := f.entries(r)

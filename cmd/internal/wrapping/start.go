@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -28,7 +29,7 @@ func (s Entry) start(host clients.Host, fromFile []string) presets.Start {
 func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) presets.Start {
 	start := presets.Start{Argv: slices.Clone(argv), Env: s.values(s.by.client, host), Project: host.Project, Through: hostfs.Through}
 	if len(start.Argv) > 0 {
-		if program, ok := replaced(s.by.client, start.Argv[0], host); ok {
+		if program, ok := meaning.Replaced(s.by.client, start.Argv[0], host); ok {
 			start.Argv[0] = program
 		}
 	}
@@ -43,7 +44,7 @@ func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) pres
 }
 
 func (s Entry) dir(host clients.Host) string {
-	dir, ok := replaced(s.by.client, s.Cwd, host)
+	dir, ok := meaning.Replaced(s.by.client, s.Cwd, host)
 	if !ok || !filepath.IsAbs(dir) {
 		dir = filepath.Join(host.Project, dir)
 	}

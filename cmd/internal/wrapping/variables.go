@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -185,7 +186,7 @@ func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	may := judge{file: f, host: f.host}.setter(argv, preset)
 	for _, v := range e.Env {
 		if !v.Unset && environ.MaySet(v.Name, may) {
-			v.Value = replacedValue(e.by.client, v.Value, clients.Host{Home: home})
+			v.Value = meaning.ReplacedValue(e.by.client, v.Value, clients.Host{Home: home})
 			env = append(env, v)
 		}
 	}
