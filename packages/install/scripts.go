@@ -33,7 +33,7 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	r.work = work
 	settings := ownSettings(filepath.Join(j.Home(), "cache"))
 	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
-	if dir := nodeHeaders(r.jail.Path); dir != "" {
+	if dir := nodeHeaders(r.installer.Host.OS, r.jail.Path); dir != "" {
 		settings["nodedir"] = dir
 	}
 	for name, value := range settings {
@@ -57,14 +57,21 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 
 // nodeHeaders returns the directory of the node that PATH gives, if its headers are there, and
 // "" otherwise. With them node-gyp compiles without a network. nvm and its likes bring them,
-// distributions have them in a package of their own.
-func nodeHeaders(path []string) string {
+// distributions have them in a package of their own. On Windows node.exe is beside them, not in bin.
+func nodeHeaders(system string, path []string) string {
+	name := "node"
+	if system == "windows" {
+		name = "node.exe"
+	}
 	for _, dir := range path {
-		file, err := filepath.EvalSymlinks(filepath.Join(dir, "node"))
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 		if err != nil {
 			continue
 		}
-		prefix := filepath.Dir(filepath.Dir(file))
+		prefix := filepath.Dir(file)
+		if system != "windows" {
+			prefix = filepath.Dir(prefix)
+		}
 		if _, err := os.Stat(filepath.Join(prefix, "include", "node", "node.h")); err == nil {
 			return prefix
 		}

@@ -60,13 +60,22 @@ func userInterpreter(name string) string {
 func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
+	return f.interpreterOf(ctx, versions, p, lang, rng, fits)
+}
+
+func (f Finder) interpreterOf(ctx context.Context, versions *versions, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
+	onWindows := f.Host.OS == "windows"
 	// The usual case, without asking any interpreter: PATH's own, with a remembered version.
-	if named, _, version := versions.locate(string(lang)); f.trusts(named, p) {
+	if file, version, ok := f.ofPath(versions, p, lang); ok && (file != "" || !onWindows) {
+		usual := string(lang)
+		if onWindows {
+			usual = file
+		}
 		if rng == "" {
-			return string(lang), nil
+			return usual, nil
 		}
 		if ok, err := fits(rng, version); version != "" && ok && err == nil {
-			return string(lang), nil
+			return usual, nil
 		}
 	}
 	found, err := versions.find(ctx, f.Untrusted, lang)
@@ -77,8 +86,19 @@ func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Langua
 	if err != nil {
 		return "", err
 	}
-	if chosen.Default && f.Host.OS != "windows" {
+	if chosen.Default && !onWindows {
 		return string(lang), nil
 	}
 	return chosen.Path, nil
+}
+
+// ofPath returns the interpreter that PATH gives, without links, and its remembered version. ok reports
+// that no server may write it. Otherwise, and where an earlier one is left out on Windows, it sets
+// p.NotUsed.
+func (f Finder) ofPath(versions *versions, p *Program, lang runtime.Language) (file, version string, ok bool) {
+	named, file, version, refused := versions.locate(lang, f.Untrusted)
+	if refused != "" {
+		p.NotUsed = refused
+	}
+	return file, version, f.trusts(named, p)
 }

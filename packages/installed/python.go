@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,13 @@ import (
 // python fills in how a program of PyPI is started: the starter of an entry point by Python,
 // another program of the tree directly. The starter finds its packages by itself; package
 // python has the layout of the tree.
-func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) (err error) {
+func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) error {
+	versions := openVersions(f.Host, f.Waive)
+	defer versions.save()
+	return f.pythonOf(ctx, versions, p, line)
+}
+
+func (f Finder) pythonOf(ctx context.Context, versions *versions, p *Program, line *runline.Line) (err error) {
 	name := line.Program
 	if name == "" {
 		name = p.Entry.Program
@@ -25,6 +32,10 @@ func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) (err
 	p.Bin = filepath.Join(p.Dir, "bin")
 	file := filepath.Join(p.Bin, filepath.Base(name))
 	head, err := readHead(file)
+	if f.Host.OS == "windows" && errors.Is(err, fs.ErrNotExist) { // no starter of mcp-jail's, but a program
+		file += ".exe"
+		head, err = readHead(file)
+	}
 	if err != nil || name == "" || filepath.Base(name) != name {
 		return f.noProgram(ctx, p, name)
 	}
@@ -35,7 +46,7 @@ func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) (err
 	}
 	// -s and -B: neither the user's own packages, nor files written beside the modules.
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
-	p.Command, err = f.pythonFor(ctx, p, p.Entry.Engines)
+	p.Command, err = f.pythonFor(ctx, versions, p, p.Entry.Engines)
 	return err
 }
 
@@ -100,10 +111,8 @@ func fromRegistry(line *runline.Line) error {
 
 // pythonFor returns the path of the Python for a range of versions, without links: a tree
 // does not take part in a virtual environment that PATH leads into.
-func (f Finder) pythonFor(ctx context.Context, p *Program, rng string) (string, error) {
-	versions := openVersions(f.Host, f.Waive)
-	defer versions.save()
-	if named, file, version := versions.locate("python3"); f.trusts(named, p) && version != "" {
+func (f Finder) pythonFor(ctx context.Context, versions *versions, p *Program, rng string) (string, error) {
+	if file, version, trusted := f.ofPath(versions, p, runtime.Python); trusted && version != "" {
 		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {
 			return file, nil
 		}

@@ -25,7 +25,8 @@ type versions struct {
 	changed bool
 	waive   []policy.Axis // see jail.Jail
 	run     func(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error)
-	spent   time.Duration // on asking interpreters
+	stamp   func(file string) string // what distinguishes a file from one that replaces it
+	spent   time.Duration            // on asking interpreters
 }
 
 // version is the version of an interpreter, and the stamp that its file had when it told it.
@@ -52,6 +53,7 @@ const (
 // user has control, counts as empty.
 func openVersions(host *hostfs.Host, waive []policy.Axis) *versions {
 	v := &versions{host: host, waive: waive, known: map[string]version{}, run: jail.AskVersion}
+	v.stamp = v.stampOf
 	if host.CacheDir == "" {
 		return v
 	}
@@ -80,9 +82,9 @@ func (v *versions) save() {
 	}
 }
 
-// stamp returns what distinguishes a file from one that replaces it, and from itself with another
+// stampOf returns what distinguishes a file from one that replaces it, and from itself with another
 // content: no program can set the time of change.
-func (v *versions) stamp(file string) string {
+func (v *versions) stampOf(file string) string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return ""
@@ -95,18 +97,31 @@ func (v *versions) stamp(file string) string {
 }
 
 // locate returns the interpreter that PATH gives, as PATH names it and without links, and its
-// remembered version or "".
-func (v *versions) locate(name string) (named, file, version string) {
+// remembered version or "". On Windows refused is the first one that is not used, with the reason.
+func (v *versions) locate(lang runtime.Language, untrusted func(file string) string) (named, file, version, refused string) {
+	if v.host.OS == "windows" {
+		file, refused = runtime.FirstOnWindows(v.host, untrusted, lang)
+		return file, file, v.remembered(file), refused
+	}
+	name := string(lang)
+	if lang == runtime.Python {
+		name = "python3"
+	}
 	for _, dir := range v.host.SearchPath() {
 		named := filepath.Join(dir, name)
 		if file, err := filepath.EvalSymlinks(named); err == nil {
-			if known, ok := v.known[file]; ok && known.Stamp == v.stamp(file) {
-				version = known.Version
-			}
-			return named, file, version
+			return named, file, v.remembered(file), ""
 		}
 	}
-	return "", "", ""
+	return "", "", "", ""
+}
+
+// remembered returns the version that an interpreter had when it was asked, if it is still the same, or "".
+func (v *versions) remembered(file string) string {
+	if known, ok := v.known[file]; ok && known.Stamp != "" && known.Stamp == v.stamp(file) {
+		return known.Version
+	}
+	return ""
 }
 
 // ask returns the version of an interpreter: the remembered one, else the one that its header

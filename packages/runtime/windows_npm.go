@@ -24,18 +24,8 @@ const npmScript = `\bin\npm-cli.js`
 // for it: the one whose npm.cmd is the first in PATH, or else the one beside that node.exe. Without a
 // node it has neither. untrusted is that of a Finder.
 func NPMOfWindows(host *hostfs.Host, untrusted func(file string) string) (n NPM) {
-	none := func(context.Context, string) (string, error) { return "", nil }
-	s := &search{Finder: Finder{Host: host, Untrusted: untrusted, Version: none}, owners: ownerHost(host), found: Found{Language: Node}}
-	is := func(file string) bool {
-		if !s.isFile(file) {
-			return false
-		}
-		why := s.faultOnWindows(file)
-		if why != "" && n.Refused == "" {
-			n.Refused = file + " is not used: " + why
-		}
-		return why == ""
-	}
+	s := searchOf(host, untrusted, Node)
+	is := func(file string) bool { return s.isUsable(file, &n.Refused) }
 	isNPM := func(dir string) bool { return is(dir + `\node_modules\npm` + npmScript) }
 	dirs := s.windowsPath()
 	for _, dir := range dirs {
@@ -60,4 +50,38 @@ func NPMOfWindows(host *hostfs.Host, untrusted func(file string) string) (n NPM)
 		n.Dir = join(beside, `node_modules\npm`)
 	}
 	return n
+}
+
+// FirstOnWindows returns the interpreter that PATH of a Windows gives, which no stand-in of a version manager
+// is, or "". refused is the first file that is not used, with the reason, or "". untrusted is that of a
+// Finder.
+func FirstOnWindows(host *hostfs.Host, untrusted func(file string) string, lang Language) (file, refused string) {
+	s := searchOf(host, untrusted, lang)
+	for _, name := range s.windowsNames() {
+		for _, dir := range s.windowsPath() {
+			if file := join(dir, name); s.isFile(file) && s.standIn(dir) == "" && s.isUsable(file, &refused) {
+				return file, refused
+			}
+		}
+	}
+	return "", refused
+}
+
+// searchOf returns a search that asks no interpreter.
+func searchOf(host *hostfs.Host, untrusted func(file string) string, lang Language) *search {
+	none := func(context.Context, string) (string, error) { return "", nil }
+	return &search{Finder: Finder{Host: host, Untrusted: untrusted, Version: none}, owners: ownerHost(host), found: Found{Language: lang}}
+}
+
+// isUsable reports whether there is a file, and none but the user or the system could have put it there.
+// Otherwise it says so in refused, if that is "".
+func (s *search) isUsable(file string, refused *string) bool {
+	if !s.isFile(file) {
+		return false
+	}
+	why := s.faultOnWindows(file)
+	if why != "" && *refused == "" {
+		*refused = file + " is not used: " + why
+	}
+	return why == ""
 }
