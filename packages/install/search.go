@@ -26,13 +26,17 @@ func (i *Installer) pathDirs() []string {
 		return i.Host.SearchPath()
 	}
 	path, _ := i.Host.Getenv("PATH")
-	return slices.DeleteFunc(strings.Split(path, string(filepath.ListSeparator)), func(dir string) bool { return dir == "" })
+	separator := ":"
+	if i.Host.OS == "windows" {
+		separator = ";"
+	}
+	return slices.DeleteFunc(strings.Split(path, separator), func(dir string) bool { return dir == "" })
 }
 
 // untrusted returns why nothing is run from a place, or "". The working directory is the workspace
 // of most servers.
 func (i *Installer) untrusted(file string) string {
-	if !filepath.IsAbs(file) {
+	if !i.isWhole(file) {
 		return "it is relative"
 	}
 	real, err := filepath.EvalSymlinks(file)
@@ -40,13 +44,22 @@ func (i *Installer) untrusted(file string) string {
 		real = filepath.Clean(file)
 	}
 	within := func(path, dir string) bool { return policy.Within(i.asSlashes(path), i.asSlashes(dir)) }
-	if work := i.Host.Dir; filepath.IsAbs(work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
+	if work := i.Host.Dir; i.isWhole(work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
 		return "servers may write to the working directory " + work
 	}
 	if i.Untrusted == nil {
 		return ""
 	}
 	return i.Untrusted(file)
+}
+
+// isWhole reports whether a path begins at the root, or on Windows at that of a drive or of another machine.
+func (i *Installer) isWhole(path string) bool {
+	path = i.asSlashes(path)
+	if i.Host.OS == "windows" {
+		return strings.HasPrefix(path, "//") || len(path) > 2 && path[1:3] == ":/"
+	}
+	return strings.HasPrefix(path, "/")
 }
 
 // asSlashes returns a path with slashes, and on Windows, where names have no case, in small letters.
