@@ -321,6 +321,37 @@ func TestLockHasNoName(t *testing.T) {
 	}
 }
 
+// TestLetGo: on Windows, a directory is let go before it is moved, with its lock. On other systems it stays open
+// and locked until it is closed. It can be moved then on all.
+func TestLetGo(t *testing.T) {
+	base := t.TempDir()
+	d, err := Make(base, ".")
+	must(t, err)
+	defer d.Close()
+	sub, err := d.Make("x")
+	must(t, err)
+	defer sub.Close()
+	unlock, err := sub.Lock(Exclusive)
+	if err != nil {
+		t.Skip(err) // no locks here
+	}
+	defer unlock()
+	must(t, sub.Replace("f", nil, How{}))
+	called := false
+	sub.LetGo(func() {
+		called = true
+		unlock()
+	})
+	_, closed := sub.Names()
+	if onWindows := runtime.GOOS == "windows"; called != onWindows || (closed != nil) != onWindows {
+		t.Errorf("unlocked: %v, closed: %v", called, closed)
+	}
+	must(t, d.Rename("x", "y"))
+	if text, err := ReadFile(base, "y/f", 1); err != nil || len(text) != 0 {
+		t.Errorf("after it was moved: %q, %v", text, err)
+	}
+}
+
 // TestLock tests the two kinds of locks of a directory.
 func TestLock(t *testing.T) {
 	base := t.TempDir()

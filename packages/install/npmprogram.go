@@ -83,7 +83,7 @@ func (i *Installer) lookOnWindows() (*npmProgram, error) {
 	case found.Dir == "":
 		return nil, fmt.Errorf("npm was not found in PATH%s, nor beside %s: it fetches the packages of npm. %s", ignored, found.Node, get)
 	}
-	p := &npmProgram{file: found.Script(), argv: []string{found.Node, found.Script()}, dir: found.Dir, prefix: filepath.Dir(found.Node)}
+	p := &npmProgram{file: found.Script(), argv: []string{found.Node, found.Script()}, dir: found.Dir, prefix: found.Node[:strings.LastIndexByte(found.Node, '\\')]}
 	p.version, _ = npmVersion(found.Dir)
 	return p, nil
 }

@@ -36,15 +36,17 @@ func (i *Installer) pathDirs() []string {
 // untrusted returns why nothing is run from a place, or "". The working directory is the workspace
 // of most servers.
 func (i *Installer) untrusted(file string) string {
-	if !i.isWhole(file) {
+	if !isWhole(i.Host.OS, file) {
 		return "it is relative"
 	}
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
 		real = filepath.Clean(file)
 	}
-	within := func(path, dir string) bool { return policy.Within(i.asSlashes(path), i.asSlashes(dir)) }
-	if work := i.Host.Dir; i.isWhole(work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
+	within := func(path, dir string) bool {
+		return policy.Within(asSlashes(i.Host.OS, path), asSlashes(i.Host.OS, dir))
+	}
+	if work := i.Host.Dir; isWhole(i.Host.OS, work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
 		return "servers may write to the working directory " + work
 	}
 	if i.Untrusted == nil {
@@ -54,17 +56,17 @@ func (i *Installer) untrusted(file string) string {
 }
 
 // isWhole reports whether a path begins at the root, or on Windows at that of a drive or of another machine.
-func (i *Installer) isWhole(path string) bool {
-	path = i.asSlashes(path)
-	if i.Host.OS == "windows" {
+func isWhole(system, path string) bool {
+	path = asSlashes(system, path)
+	if system == "windows" {
 		return strings.HasPrefix(path, "//") || len(path) > 2 && path[1:3] == ":/"
 	}
 	return strings.HasPrefix(path, "/")
 }
 
 // asSlashes returns a path with slashes, and on Windows, where names have no case, in small letters.
-func (i *Installer) asSlashes(path string) string {
-	if i.Host.OS == "windows" {
+func asSlashes(system, path string) string {
+	if system == "windows" {
 		path = strings.ToLower(strings.ReplaceAll(path, `\`, "/"))
 	}
 	return path

@@ -97,7 +97,7 @@ func TestLookOnWindows(t *testing.T) {
 			}
 			p, err := i.findNPM(t.Context(), nil)
 			if c.want == nil {
-				if err != nil || p.file != script || !slices.Equal(p.argv, []string{node, script}) || p.dir != dir || p.version != "" {
+				if err != nil || p.file != script || !slices.Equal(p.argv, []string{node, script}) || p.dir != dir || p.version != "" || p.prefix != `C:\nodejs` {
 					t.Errorf("%+v, %v", p, err)
 				}
 				return

@@ -208,16 +208,20 @@ func (s Store) Remove(info Info) error {
 		return err
 	}
 	defer top.Close()
-	for try := 0; ; try++ {
-		var moved bool
-		moved, err = throwAway(top, info.below)
-		if moved || err == nil || try == 3 { // otherwise another process may just have removed the trash
-			break
-		}
-	}
+	err = again(func() (bool, error) { return throwAway(top, info.below) })
 	_ = top.Remove(filepath.Dir(info.below)) // the package's directory, if this was its last tree
 	_ = top.Remove(trashName)
 	return err
+}
+
+// again throws a tree away. Before it is moved, another process may just have removed the trash, and so there
+// are four attempts.
+func again(throw func() (moved bool, err error)) error {
+	for try := 1; ; try++ {
+		if moved, err := throw(); moved || try == 4 {
+			return err
+		}
+	}
 }
 
 // throwAway moves a tree to the trash in one step, and deletes it there. moved reports that the first was

@@ -260,6 +260,45 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// TestThrownAgain: a tree is thrown away again if the trash was just removed, and only until it has been moved.
+func TestThrownAgain(t *testing.T) {
+	s, _ := installed(t)
+	top, err := private.Open(s.Dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	gone, below := &os.PathError{Op: "move", Path: trashName, Err: os.ErrNotExist}, id().below()
+	for _, c := range []struct {
+		name   string
+		fails  int // times that the trash is gone
+		moved  bool
+		thrown int
+		want   error
+	}{
+		{"always", 99, false, 4, gone},
+		{"moved, and not deleted", 99, true, 1, gone},
+		{"three times", 3, false, 4, nil}, // it throws the tree away
+	} {
+		thrown := 0
+		err := again(func() (bool, error) {
+			if thrown++; thrown <= c.fails {
+				return c.moved, gone
+			}
+			return throwAway(top, below)
+		})
+		if thrown != c.thrown || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d times, %v", c.name, thrown, err)
+		}
+	}
+	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("it is there: %v", err)
+	}
+	if moved, err := throwAway(top, below); moved || err == nil {
+		t.Errorf("a tree that is gone: %v, %v", moved, err)
+	}
+}
+
 // TestID tests that no name of a package leads out of its place.
 func TestID(t *testing.T) {
 	for _, bad := range []ID{
