@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -21,6 +22,7 @@ const module = "github.com/mcp-jail/mcp-jail/"
 // site has the programs of a run, and a directory for everything that they write.
 type site struct {
 	runs      int
+	pause     time.Duration // before each side of a round
 	dir       string
 	workspace string // the working directory of every server
 	jail      string // mcp-jail
