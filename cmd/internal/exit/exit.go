@@ -41,6 +41,24 @@ func ConfigErrorf(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
+// AdvisedError is a mistake, and what to do about it.
+type AdvisedError struct {
+	Err error
+	Fix string
+}
+
+// Advise returns err as a mistake in the configuration, or on the command line, with what to do.
+func Advise(configured bool, err error, fix string) error {
+	if configured {
+		return &AdvisedError{ConfigErrorf("%s", err), fix}
+	}
+	return &AdvisedError{UsageErrorf("%s", err), fix}
+}
+
+func (e *AdvisedError) Error() string { return e.Err.Error() + "\n  fix: " + e.Fix }
+
+func (e *AdvisedError) Unwrap() error { return e.Err }
+
 // DefaultsError is a mistake in a configuration file whose [defaults] hold for a command after
 // --. Its exit status is Usage.
 type DefaultsError struct{ Err error }

@@ -8,8 +8,13 @@ import (
 )
 
 // hold takes a shared lock on the directory of a server until the process ends, so that no
-// mcp-jail rm removes the directory during a session.
-func (d Dir) hold() { d.lock(private.Shared) }
+// mcp-jail rm removes the directory during a session. release ends that earlier.
+func (d Dir) hold() (release func()) {
+	if release, ok := d.lock(private.Shared); ok {
+		return release
+	}
+	return func() {}
+}
 
 // Lock takes an exclusive lock on the directory of a server. ok is false if a session has the
 // directory. The caller calls unlock.

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -61,21 +63,79 @@ func TakeProjectHome(host hostfs.Host, server, name, former string) error {
 	return err
 }
 
-// ErrOtherOwner is the error of Claim for a directory that another owner has.
+// ErrOtherOwner is in the chain of the error of Claim for a directory that another owner has.
 var ErrOtherOwner = errors.New("the private HOME of that name was made for another server")
 
+// OtherOwnerError says which owner has a directory.
+type OtherOwnerError struct {
+	about  About
+	server string
+}
+
+func (e *OtherOwnerError) Error() string {
+	text := "the private HOME of the name " + show.Name(e.server) + " was made for another server"
+	switch c := e.about.Configuration; {
+	case c != nil && c.Configured:
+		text += ": the one of that name in a configuration"
+	case len(e.about.Command) > 0:
+		if line, ok := show.Words(e.about.Command); ok {
+			text += ": " + line
+		}
+		if c != nil && c.Workspace != "" {
+			text += ", last started in " + show.Name(c.Workspace)
+		}
+	}
+	return text
+}
+
+func (e *OtherOwnerError) Unwrap() error { return ErrOtherOwner }
+
+// Fix says what to do for a server of a configuration, or after --.
+func (e *OtherOwnerError) Fix(configured bool) string {
+	how := "--name NAME"
+	if configured {
+		how = "in the configuration"
+	}
+	return "if it was this server before you changed its line, `" + show.Typed("mcp-jail rm", e.server) +
+		"` removes what is kept of it; else give this one another name, " + how
+}
+
 // Claim makes the directory of a server for an owner, or checks that the owner may have the one that
-// is there. The error matches ErrOtherOwner if it may not.
+// is there, which it holds until the process ends. The error is an *OtherOwnerError if it may not.
+//
+// A user who corrects the command line of a server that never came up means the same server. So a
+// command line also gets the directory of another one whose last session ended before its first answer,
+// and which has left nothing in its HOME.
 //
 // An older mcp-jail has noted no owner. Then former tells it from the About of the last session. If
 // that says nothing, the directory belongs to its next start. A directory in which nothing can be
 // noted, as on a full disk, stays without an owner.
 func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) error {
+	_, err := claim(host, server, own, former)
+	return err
+}
+
+// claim is Claim. release ends the hold.
+func claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) (release func(), err error) {
 	d, err := makeDir(host, server)
 	if err != nil {
-		return err
+		return func() {}, err
 	}
 	defer d.Close()
+	for try := 0; ; try++ {
+		release = d.hold()
+		err = d.own(own, former, Path(host, server))
+		if !errors.Is(err, ErrOtherOwner) {
+			return release, err
+		}
+		release()
+		if try > 0 || own.Configured || !d.forget() {
+			return func() {}, &OtherOwnerError{about: d.About(), server: server}
+		}
+	}
+}
+
+func (d Dir) own(own Owner, former func(About) (o Owner, known bool), path string) error {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return err
@@ -99,7 +159,7 @@ func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Own
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s, which says for what the private HOME was made, cannot be read: %w", filepath.Join(Path(host, server), ownerFile), err)
+		return fmt.Errorf("%s, which says for what the private HOME was made, cannot be read: %w", filepath.Join(path, ownerFile), err)
 	case bytes.Equal(noted, text):
 		return nil
 	case !before.gives(own):
@@ -107,4 +167,32 @@ func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Own
 	}
 	_ = d.Replace(ownerFile, text, private.How{}) // else the next start does it
 	return nil
+}
+
+// forget removes the note of a command line that never came up and has left nothing. It does
+// so only while no session holds the directory: one that starts meanwhile finds no note, and is an owner
+// as any other.
+func (d Dir) forget() bool {
+	unlock, err := d.Dir.Lock(private.Exclusive)
+	if err != nil {
+		return false // a session runs, or there are no locks here
+	}
+	defer unlock()
+	var before Owner
+	noted, err := d.ReadFile(ownerFile, maxFile)
+	last, ok := d.Last()
+	if err != nil || json.Unmarshal(noted, &before) != nil || before.Configured || !ok || !endedEarly(last) {
+		return false
+	}
+	if err := d.Remove("home"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false // something is in it
+	}
+	return d.Remove(aboutFile) == nil && d.Remove(ownerFile) == nil
+}
+
+// endedEarly reports whether the server of a session ended before its first answer.
+func endedEarly(r diagnostics.Record) bool {
+	return slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
+		return d.Stage == diagnostics.StageExec || d.Stage == diagnostics.StageStartup
+	})
 }

@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -80,11 +83,11 @@ func TestClaim(t *testing.T) {
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 		for _, o := range c.before {
-			must(t, Claim(host, "s", o, unknown))
+			must(t, claims(host, o, unknown))
 		}
 		file := filepath.Join(Path(host, "s"), ownerFile)
 		noted, _ := os.ReadFile(file)
-		if err := Claim(host, "s", c.now, unknown); !errors.Is(err, c.want) || err != nil && c.want == nil {
+		if err := claims(host, c.now, unknown); !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		} else if after, err := os.ReadFile(file); c.want != nil && (err != nil || !slices.Equal(noted, after)) {
 			t.Errorf("%s: the owner is now %s, %v", c.name, after, err)
@@ -94,20 +97,84 @@ func TestClaim(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 	must(t, os.MkdirAll(filepath.Join(Path(host, "s"), "home"), 0o700))
 	ran := func(About) (Owner, bool) { return line("a"), true }
-	if err := Claim(host, "s", line("b"), ran); !errors.Is(err, ErrOtherOwner) {
+	if err := claims(host, line("b"), ran); !errors.Is(err, ErrOtherOwner) {
 		t.Errorf("of another line before: %v", err)
 	}
-	must(t, Claim(host, "s", line("a"), ran))
+	must(t, claims(host, line("a"), ran))
 	must(t, os.WriteFile(filepath.Join(Path(host, "s"), ownerFile), []byte("{"), 0o600))
-	if err := Claim(host, "s", line("a"), ran); err == nil || errors.Is(err, ErrOtherOwner) {
+	if err := claims(host, line("a"), ran); err == nil || errors.Is(err, ErrOtherOwner) {
 		t.Errorf("a broken note: %v", err)
 	}
+}
+
+// TestClaimAfterNoStart tests that a line whose server never came up leaves its name to a corrected one,
+// unless it is of a configuration, has kept something, or runs.
+func TestClaimAfterNoStart(t *testing.T) {
+	typo, right := Owner{Program: "typo"}, Owner{Program: "right"}
+	failed := func(stage diagnostics.Stage) diagnostics.Record {
+		return diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s", Diagnoses: []diagnostics.Diagnosis{{Stage: stage, What: "w"}}}
+	}
+	for _, c := range []struct {
+		name        string
+		before, now Owner
+		last        diagnostics.Stage // "" is a session without a failure
+		left        string            // in HOME
+		runs        bool
+		want        error
+	}{
+		{"never up", typo, right, diagnostics.StageStartup, "", false, nil},
+		{"never executed", typo, right, diagnostics.StageExec, "", false, nil},
+		{"up", typo, right, "", "", false, ErrOtherOwner},
+		{"up until a call", typo, right, diagnostics.StageCall, "", false, ErrOtherOwner},
+		{"with something in HOME", typo, right, diagnostics.StageStartup, "token", false, ErrOtherOwner},
+		{"running", typo, right, diagnostics.StageStartup, "", true, ErrOtherOwner},
+		{"of a configuration", Owner{Configured: true, Program: "typo"}, right, diagnostics.StageStartup, "", false, ErrOtherOwner},
+		{"for a configuration", typo, Owner{Configured: true, Program: "right"}, diagnostics.StageStartup, "", false, ErrOtherOwner},
+	} {
+		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+		unknown := func(About) (Owner, bool) { return Owner{}, false }
+		release, err := claim(host, "s", c.before, unknown)
+		must(t, err)
+		home := filepath.Join(Path(host, "s"), "home")
+		must(t, os.Mkdir(home, 0o700))
+		if c.left != "" {
+			must(t, os.WriteFile(filepath.Join(home, c.left), nil, 0o600))
+		}
+		r := diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s"}
+		if c.last != "" {
+			r = failed(c.last)
+		}
+		k := New(host, "s")
+		k.About = func() About { return About{Command: []string{"node", "tpyo.js"}} }
+		k.Save(r)
+		if !c.runs {
+			release()
+		}
+		err = claims(host, c.now, unknown)
+		if !errors.Is(err, c.want) || err != nil && c.want == nil {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "node tpyo.js") {
+			t.Errorf("%s: the error does not name the other line: %v", c.name, err)
+		}
+		if err := claims(host, c.before, unknown); (err == nil) != (c.want != nil) {
+			t.Errorf("%s: the first owner comes back: %v", c.name, err)
+		}
+		release()
+	}
+}
+
+// claims claims the directory of the server s for a moment.
+func claims(host hostfs.Host, own Owner, former func(About) (Owner, bool)) error {
+	release, err := claim(host, "s", own, former)
+	release()
+	return err
 }
 
 func BenchmarkClaim(b *testing.B) {
 	host := hostfs.Host{StateDir: filepath.Join(b.TempDir(), "mcp-jail")}
 	for b.Loop() {
-		if err := Claim(host, "s", Owner{Program: "a"}, func(About) (Owner, bool) { return Owner{}, false }); err != nil {
+		if err := claims(host, Owner{Program: "a"}, func(About) (Owner, bool) { return Owner{}, false }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -47,12 +47,10 @@ func (h *home) path() string {
 // claim returns an error for the user if the directory was made for another server of that name.
 // Callers call it before they use anything there.
 func (h *home) claim() error {
-	err, name := h.own(), show.Name(h.policy.Server)
-	switch {
-	case errors.Is(err, records.ErrOtherOwner) && h.configured:
-		return exit.ConfigErrorf("servers.%s: the private HOME of this name was made for another server: one on the command line, or of another file. Give this server another name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
-	case errors.Is(err, records.ErrOtherOwner):
-		return exit.UsageErrorf("the private HOME of the name %s was made for another server: a configured one, or one with another command. Choose another name with --name. If the other one is gone, mcp-jail rm %s removes what it has kept", name, name)
+	err := h.own()
+	switch other := (*records.OtherOwnerError)(nil); {
+	case errors.As(err, &other):
+		return exit.Advise(h.configured, other, other.Fix(h.configured))
 	case !h.policy.HomeReal && (errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES)):
 		return &exit.HostError{Err: fmt.Errorf("the private HOME of this server cannot be made: %w. Make that place writable, or let XDG_STATE_HOME name a directory of yours", err)}
 	case err != nil && !h.policy.HomeReal:

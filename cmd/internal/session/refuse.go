@@ -46,6 +46,11 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 // diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
 // nil.
 func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
+	if advised := (*exit.AdvisedError)(nil); errors.As(err, &advised) {
+		d := t.diagnosisOf(server, advised.Err)
+		d.Fix = advised.Fix
+		return d
+	}
 	var usage *exit.UsageError
 	var missing *resolve.CommandError
 	var host *exit.HostError

@@ -32,6 +32,17 @@ func TestIdentity(t *testing.T) {
 		{"env A=1 server", "env A=1 evil", false},
 		{"/usr/bin/docker run a", "/usr/bin/docker run b", false},
 		{"python3 server.py", "python3 server.py", true},
+		{"python3 server.py --x", "python3 /w/server.py", true},
+		{"node ./dist/s.js", "node dist/s.js", true},
+		{"./server", "/w/server stdio", true},
+		{"./venv/bin/python s.py", "/w/venv/bin/python /w/s.py", true},
+		{"node ../s.js", "node /s.js", false},
+		{"node ~/s.js", "node /w/~/s.js", false},
+		{"node s.js", "node -r /tmp/evil.js /w/s.js", false},
+		{"./env s", "/w/env /w/s", false},
+		{"sh -c ./s", "sh -c /w/s", false},
+		{"sh -c a", "sh -c /w/a", false},
+		{"deno run a.ts", "deno run /w/a.ts", false},
 		{"", "x", false},
 	} {
 		a, b := Identity(strings.Fields(c.a), "/w"), Identity(strings.Fields(c.b), "/w")

@@ -129,7 +129,7 @@ func sanitizeName(s string) string {
 
 // Identity returns a text that tells programs apart. The arguments of a program or a script do not
 // change it: a user edits them, and it stays the same server. dir is the working directory; it counts
-// if the program or its script is looked for there.
+// if the program or its script is looked for there. The absolute path of these is the same server.
 //
 // Where an argument may be code, or name another program, the whole command line counts. So it does
 // if an option precedes a script: options of interpreters load code, too.
@@ -148,11 +148,30 @@ func Identity(argv []string, dir string) string {
 	case lang == "" && !policy.IsShell(name) && !slices.Contains(startsOthers, strings.TrimRight(name, "0123456789.-")):
 		n = 1
 	}
-	text := strings.Join(argv[:n], "\x00")
-	if hasRelativeCode(argv) {
-		text += "\x00\x00" + dir
+	if !hasRelativeCode(argv) {
+		return strings.Join(argv[:n], "\x00")
 	}
-	return text
+	// A user who writes the absolute path in place of the relative one means the same server.
+	hasScript := lang != "" || policy.IsShell(name)
+	if whole := slices.Clone(argv[:n]); (n == 1 || n == 2 && hasScript) && makeAbsolute(whole, dir) && !hasRelativeCode(append(whole, argv[n:]...)) {
+		return strings.Join(whole, "\x00")
+	}
+	return strings.Join(argv[:n], "\x00") + "\x00\x00" + dir
+}
+
+// makeAbsolute puts the absolute paths into the first words of a command: its program, if that is a path, and
+// its script. It reports whether it could: where ".." leads depends on links, and "~" on the user.
+func makeAbsolute(words []string, dir string) bool {
+	for i, w := range words {
+		switch {
+		case strings.HasPrefix(w, "/") || i == 0 && !strings.Contains(w, "/"):
+		case !path.IsAbs(dir) || strings.HasPrefix(w, "~") || slices.Contains(strings.Split(w, "/"), ".."):
+			return false
+		default:
+			words[i] = path.Join(dir, w)
+		}
+	}
+	return true
 }
 
 // startsOthers are programs that start what their arguments name, or take code from them. The list
