@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
@@ -263,6 +264,15 @@ func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	if kept, _ := c.Writer.Flags(c.Writer.Preserved()); len(kept) > 0 && len(first.Flags) > len(kept) && slices.Equal(first.Flags[:len(kept)], kept) {
 		d.Fix += " (" + strings.Join(kept, " ") + " keeps the workspace, which " + first.Flags[len(kept)] + " alone would take away)"
 	}
+}
+
+// Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
+func Oversized(ev Evidence, d *Diagnosis, mb int) {
+	c := newCase(&ev)
+	f := facts.Finding{Grant: grants.Grant{Limit: report.KeyMessage, Value: mb}}
+	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
+	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
+	setCauses(d, c, candidates{{Finding: f}}, 0)
 }
 
 func newCase(ev *Evidence) *facts.Case {

@@ -17,7 +17,10 @@ const TextWidth = 100
 
 // wholeLine matches the lines that Fold does not break, because users copy them: commands, also
 // after a label, flags, and lines of a configuration.
-var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
+var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: |\{)`)
+
+// jsonLine matches lines of JSON, in which nothing replaces a "~".
+var jsonLine = lazy.Regexp(`^\s*(\{|"[A-Za-z]+": )`)
 
 // escape matches the sequences that set a colour. They take no room on the screen.
 var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
@@ -117,12 +120,22 @@ func isFlag(word string) bool {
 }
 
 // ShortHome writes the home directory as "~" wherever a path in a text begins with it. It leaves
-// the values of variables and paths in single quotation marks, where no shell would replace the
-// "~".
+// the values of variables, and paths in single quotation marks or a line of JSON, where nothing would
+// replace the "~".
 func ShortHome(text, home string) string {
-	if home = strings.TrimRight(home, "/"); !strings.HasPrefix(home, "/") {
+	if home = strings.TrimRight(home, "/"); !strings.HasPrefix(home, "/") || !strings.Contains(text, home) {
 		return text
 	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !jsonLine().MatchString(line) {
+			lines[i] = shortHome(line, home)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func shortHome(text, home string) string {
 	var b strings.Builder
 	for {
 		at := strings.Index(text, home+"/")

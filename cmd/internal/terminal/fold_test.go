@@ -15,6 +15,7 @@ func TestFold(t *testing.T) {
 		{"a  column   of words", "a  column   of\n    words"},
 		{"one /a/path/that/is/long and more", "one /a/path/that/is/long\n    and more"},
 		{`"args": ["a b c", "d e f g"]`, `"args": ["a b c", "d e f g"]`},
+		{`  {"method": "tools/call", "params": {}}`, `  {"method": "tools/call", "params": {}}`},
 		{"/a/path/to/mcp-jail run -- one two", "/a/path/to/mcp-jail run -- one two"},
 		{"'/a b/mcp-jail' run -- one two three", "'/a b/mcp-jail' run -- one two three"},
 		{"  mcp-jail run --read ~/notes -- x", "  mcp-jail run --read ~/notes -- x"},
@@ -51,6 +52,8 @@ func TestShortHome(t *testing.T) {
 		"/srv/home/u/a /home/u2/b":  "/srv/home/u/a /home/u2/b",
 		"/home/u is the home":       "/home/u is the home",
 		"/home/u/a\n/home/u/b: two": "~/a\n~/b: two",
+
+		"a line:\n  {\"path\":\"/home/u/a\"}\n\"args\": [\"/home/u/a\"]": "a line:\n  {\"path\":\"/home/u/a\"}\n\"args\": [\"/home/u/a\"]",
 	} {
 		if got := ShortHome(text, "/home/u"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

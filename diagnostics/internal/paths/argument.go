@@ -89,7 +89,7 @@ func AttributeMoved(c *facts.Case, sure report.Attribution, m MovedPath) facts.F
 	f := facts.Refused(sure, policy.AxisFs, m.Path, facts.Right(policy.Read), cause, grants.Grant{Path: from, Rights: policy.Read | policy.Write})
 	f.Fix = "write its absolute path, or keep the workspace"
 	if IsTooWide(c, from) {
-		f.Grant, f.Fix = grants.Grant{}, "write its absolute path: "+c.Show(m.Path)
+		f.Grant, f.Fix = grants.Grant{}, "write its absolute path: '"+show.Line(c.Evidence.Redactor.Redact(m.Path))+"'" // in an argument nothing replaces a "~"
 	}
 	f.Hint.Explain = report.PagePathArg
 	return f

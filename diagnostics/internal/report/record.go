@@ -244,13 +244,16 @@ func (r Record) GuestLacks() (words []string) {
 }
 
 // LacksHost reports whether the last session with a failure lacked a host whose name the jail did not
-// learn: without a network it does not.
+// learn, since the server has no network. The server's own words may name the host: then it is known.
 func (r Record) LacksHost() bool {
 	if len(r.Diagnoses) == 0 && r.Failed != nil {
 		return r.Failed.LacksHost()
 	}
 	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool {
-		return slices.ContainsFunc(d.Hints, func(h Hint) bool { return h.Axis == policy.AxisNet && h.Target == "" })
+		about := func(named bool) bool {
+			return slices.ContainsFunc(d.Hints, func(h Hint) bool { return h.Axis == policy.AxisNet && (h.Target != "") == named })
+		}
+		return about(false) && !about(true)
 	})
 }
 

@@ -211,12 +211,8 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	} else if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.Profile.Server, whose, f.Size/mb, f.Err)
 	} else {
-		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.Profile.Server, whose, (f.Size+mb-1)/mb, s.Client.Limit()/mb)
-		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
-		if !s.Client.Config.FromCommandLine {
-			d.Grant = []string{"[servers." + s.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
-			d.Fix = d.Grant[1] + " under " + d.Grant[0]
-		}
+		d.What = fmt.Sprintf("server %q: %s has %d MiB", s.Profile.Server, whose, (f.Size+mb-1)/mb)
+		diagnostics.Oversized(s.Evidence(diagnostics.StageCall, nil, time.Time{}), &d, int(f.Size/mb+1))
 	}
 
 	return d
@@ -226,6 +222,9 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 // lines writes all of them so.
 func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	line := d.What + "; it was dropped"
+	if d.Cause != "" {
+		line += ": " + d.Cause
+	}
 	if errors.Is(f.Err, mcpproxy.ErrSeveralLines) || errors.Is(f.Err, mcpproxy.ErrContentLength) {
 		c.SayOnce(line)
 		return

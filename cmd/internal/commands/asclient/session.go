@@ -119,6 +119,9 @@ const maxLines = 1000
 func (s *Session) take(line, own string, isOwn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if head, rest, ok := strings.Cut(own, "they are shown here instead"); ok && !s.verbose {
+		own = head + "--verbose shows them" + strings.TrimSuffix(rest, ":")
+	}
 	switch {
 	case line == "":
 	case isOwn && s.held && s.pass(own):

@@ -125,7 +125,7 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	defer signal.Stop(interrupted)
 	k.Verb = "call"
 	if k.tool != "" {
-		k.After = []string{k.tool}
+		k.After = append([]string{k.tool}, k.words...)
 	}
 	t, err := k.Choose(c)
 	if err != nil {

@@ -85,7 +85,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	case l.format == "json":
 		cli.PrintJSON(c, append([]sessionChanges{}, out...))
 	case len(out) == 0 && l.server+l.session == "":
-		c.PrintText("nothing is kept of any server: undo = \"session\" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change\n")
+		c.PrintText("nothing is kept of any server: " + howKept + "\n")
 	case len(out) == 0:
 		c.Printf("there are no changes\n")
 	default:
@@ -287,8 +287,11 @@ func errNothingKept(host hostfs.Host, server string) error {
 	if names := undoServers(host); len(names) > 0 {
 		return errors.New(text + "; there is something of " + strings.Join(names, ", "))
 	}
-	return errors.New(text + ":\n" + `undo = "session" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change from then on`)
+	return errors.New(text + ":\n" + howKept)
 }
+
+// howKept says how something comes to be kept.
+const howKept = `undo = "session" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change from then on. If it is there, no server has changed a file of yours since`
 
 func undoServers(host hostfs.Host) (names []string) {
 	all, _ := stored.Names(host)

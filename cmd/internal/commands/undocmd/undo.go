@@ -151,7 +151,7 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 			return s, nil
 		}
 	}
-	return nil, errors.New("nothing is kept of any server:\nundo = \"session\" below [defaults] in ~/.config/mcp-jail/config.toml keeps what servers change from then on")
+	return nil, errors.New("nothing is kept of any server:\n" + howKept)
 }
 
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
