@@ -272,7 +272,7 @@ func Oversized(ev Evidence, d *Diagnosis, mb int) {
 	f := facts.Finding{Grant: grants.Grant{Limit: report.KeyMessage, Value: mb}}
 	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
-	setCauses(d, c, candidates{{Finding: f}}, 0)
+	setCauses(d, c, candidates{{Finding: proposable(c, f)}}, 0)
 }
 
 func newCase(ev *Evidence) *facts.Case {
