@@ -125,7 +125,7 @@ func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Cha
 			}
 			for _, home := range all.Servers[at].Homes {
 				said[w.Name] = true
-				c.Printf("%s %s does not see the %s any more that it wrote in the jail: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, host.Home))
+				c.Printf("%s without the jail, %s no longer sees the %s that it wrote there: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, host.Home))
 			}
 		}
 	}
