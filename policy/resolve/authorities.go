@@ -50,7 +50,7 @@ func (b *additions) grantAuthorities(net []policy.NetRule) (variables map[string
 		if err != nil || !at.Exists() {
 			continue // as outside of a jail, where the program says so
 		}
-		if e, ok := b.entries.find(at.Path); !ok || !e.Rights.Has(policy.Read) {
+		if e, ok := b.entries.Find(at.Path); !ok || !e.Rights.Has(policy.Read) {
 			if why := b.whyNoAuthority(at, e, ok); why != "" {
 				b.warnings.warn("authorities", "", "%s names %s, which the server does not get: %s", name, value, why)
 				continue
@@ -147,7 +147,7 @@ func (b *additions) canRead(dirs []string) bool {
 			return true
 		}
 		at, err := b.paths.Resolve(path.Clean(dir))
-		e, ok := b.entries.find(at.Path)
+		e, ok := b.entries.Find(at.Path)
 		return err != nil || !at.Exists() || !ok || !e.Rights.Has(policy.Read)
 	})
 }

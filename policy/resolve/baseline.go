@@ -107,7 +107,7 @@ func (b *resolver) addBaseline(c *command.Resolver) {
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
 		p := r.path
-		near, ok := b.entries.find(p)
+		near, ok := b.entries.Find(p)
 		rights := policy.Read | policy.Execute
 		if r.need.Data {
 			rights = policy.Read

@@ -20,7 +20,7 @@ func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
 	add := func(name string) {
 		var way []string
 		for p := name; p != path.Dir(p); p = path.Dir(p) {
-			if _, inside := b.entries.find(path.Dir(p)); !inside {
+			if _, inside := b.entries.Find(path.Dir(p)); !inside {
 				break
 			}
 			way = append(way, p)
@@ -41,8 +41,8 @@ func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
 			found[p] = f
 		}
 	}
-	for _, e := range b.entries.sorted() {
-		if around, ok := b.entries.find(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
+	for _, e := range b.entries.Sorted() {
+		if around, ok := b.entries.Find(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
 			add(e.Path)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 )
 
 // scenarios are hosts and configurations whose whole profiles testdata/*.golden holds, as
@@ -170,7 +171,7 @@ func checkProfile(t *testing.T, p *policy.Profile) {
 			t.Errorf("entry %+v: the ID is zero exactly where Make is set", e)
 		}
 	}
-	if err := policy.FindConflict(entryGrants(p.Entries)); err != nil {
+	if err := policy.FindConflict(entries.Grants(p.Entries)); err != nil {
 		t.Error(err)
 	}
 	for _, l := range p.Links {

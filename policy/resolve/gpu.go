@@ -27,7 +27,7 @@ func (b *additions) grantGPUs() {
 		if err != nil || !at.Exists() {
 			continue
 		}
-		near, covered := b.entries.find(at.Path)
+		near, covered := b.entries.Find(at.Path)
 		if covered && near.Rights == 0 || places.Sensitive(b.h, b.p, at.Path) != "" {
 			b.warnings.warn("gpu", b.p.Where, "gpu = true does not grant %s, which is refused or hidden", place.Path)
 			continue

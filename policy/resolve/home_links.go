@@ -38,13 +38,13 @@ func (b *resolver) homeLinks() (links []policy.HomeLink) {
 		return slices.ContainsFunc(own, func(dir string) bool { return policy.Within(p, dir) })
 	}
 	for _, n := range b.targets {
-		e, ok := b.entries[n.canonical]
-		i := slices.IndexFunc(homes, func(home string) bool { return n.lexical != home && policy.Within(n.lexical, home) })
-		if !ok || e.Rights == 0 || i < 0 || n.rule.Where == policy.DefaultSource || isOwn(n.lexical) || isOwn(n.canonical) {
+		e, ok := b.entries[n.Canonical]
+		i := slices.IndexFunc(homes, func(home string) bool { return n.Lexical != home && policy.Within(n.Lexical, home) })
+		if !ok || e.Rights == 0 || i < 0 || n.Rule.Where == policy.DefaultSource || isOwn(n.Lexical) || isOwn(n.Canonical) {
 			continue
 		}
-		at := strings.TrimPrefix(strings.TrimPrefix(n.lexical, homes[i]), "/")
-		links = append(links, policy.HomeLink{Path: at, Target: n.canonical, Dir: e.Kind == policy.KindDir && e.Rights.Has(policy.Read), ID: e.ID})
+		at := strings.TrimPrefix(strings.TrimPrefix(n.Lexical, homes[i]), "/")
+		links = append(links, policy.HomeLink{Path: at, Target: n.Canonical, Dir: e.Kind == policy.KindDir && e.Rights.Has(policy.Read), ID: e.ID})
 	}
 	slices.SortStableFunc(links, func(a, b policy.HomeLink) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(links, func(a, b policy.HomeLink) bool { return a.Path == b.Path })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -72,11 +73,11 @@ func (b *facts) moduleLinks(dir string, scopes bool) (links []string) {
 
 // leadsAway returns where a link leads, if that is not granted and a rule for it can be proposed.
 func (b *resolver) leadsAway(link string) string {
-	if _, granted := b.entries.find(link); !granted {
+	if _, granted := b.entries.Find(link); !granted {
 		return ""
 	}
 	readable := func(p string) bool {
-		e, ok := b.entries.find(p)
+		e, ok := b.entries.Find(p)
 		return ok && e.Rights.Has(policy.Read)
 	}
 	// One question for most: where a link of a package manager leads, it is granted as well.
@@ -98,7 +99,7 @@ func (b *resolver) leadsAway(link string) string {
 // policy, so the workspace gets one too.
 func (b *resolver) readRules(all []string) string {
 	var parts []string
-	if slices.ContainsFunc(b.targets, func(n ruleTarget) bool { return n.rule.Where == policy.DefaultSource }) {
+	if slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Where == policy.DefaultSource }) {
 		parts = []string{"--write ."}
 		if !b.p.FromCommandLine {
 			parts = []string{`path = ".", read = true, write = true`}

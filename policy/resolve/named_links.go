@@ -31,7 +31,7 @@ func (b *resolver) namedLinks(out *policy.Profile) (links []policy.Link) {
 		if err != nil || len(at.Links) == 0 {
 			continue
 		}
-		if e, ok := b.entries.find(at.Path); ok && e.Origin == policy.OriginRule && e.Rights != 0 {
+		if e, ok := b.entries.Find(at.Path); ok && e.Origin == policy.OriginRule && e.Rights != 0 {
 			links = append(links, at.Links...)
 		}
 	}

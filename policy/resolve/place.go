@@ -10,6 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
 )
 
 func (b *resolver) placeFiles() error {
@@ -74,12 +76,12 @@ func (b *resolver) placeRules(workspace string) error {
 		}
 		b.links = append(b.links, at.Links...)
 		b.entries[e.Path] = e
-		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
+		b.targets = append(b.targets, entries.Target{Rule: r, Lexical: abs, Canonical: at.Path, Links: at.Links})
 		if wide := wideGrant(r, e.Path, b.paths.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
 			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
-	b.masks = b.newMasks()
+	b.masks = masks.New(masks.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn})
 	return b.checkWritableLinks()
 }
 
@@ -135,12 +137,12 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 // could replace. The server would choose what the rule grants at the next start.
 func (b *resolver) checkWritableLinks() error {
 	for _, n := range b.targets {
-		links := n.links
-		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
+		links := n.Links
+		if !strings.HasPrefix(n.Rule.Path, "/") && !strings.HasPrefix(n.Rule.Path, "~") {
 			links = append(slices.Clone(links), b.workspaceLinks...) // it is relative
 		}
 		if l, w, ok := b.writers.writableLink(links); ok {
-			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.canonical)}
+			return &RuleError{n.Rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.Canonical)}
 		}
 	}
 	return nil
@@ -150,13 +152,13 @@ func (b *resolver) checkWritableLinks() error {
 // it exists. No mount can do that, so the path must not be created.
 func (b *resolver) denyMissing() {
 	for _, m := range b.missing {
-		e, ok := b.entries.find(m.path)
+		e, ok := b.entries.Find(m.path)
 		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
 			if m.unsearchable != "" {
-				b.masks.hideUnreadable(m.unsearchable)
+				b.masks.HideUnreadable(m.unsearchable)
 				continue
 			}
-			b.masks.denyCreate(m.entry, e)
+			b.masks.DenyCreate(m.entry, e)
 		}
 	}
 }

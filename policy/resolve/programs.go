@@ -77,7 +77,7 @@ func (b *resolver) warnWritable(out *policy.Profile) {
 	for _, command := range out.Commands {
 		for _, s := range command.Starts {
 			file := cmp.Or(s.Script, s.File)
-			if e, ok := b.entries.find(file); ok && e.Rights&policy.Write != 0 && (command.Args != nil || command.OnlyEnvs) {
+			if e, ok := b.entries.Find(file); ok && e.Rights&policy.Write != 0 && (command.Args != nil || command.OnlyEnvs) {
 				b.warnings.warn("writable-command", command.Where, "the server may write %s, so the args and envs of the command rule %q hold only until it does", file, command.Name)
 				break
 			}

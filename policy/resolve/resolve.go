@@ -11,7 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -38,6 +40,10 @@ func (e *RuleError) Error() string { return e.Rule + ": " + e.Reason }
 type BesideError struct{ *RuleError }
 
 func (e *BesideError) Unwrap() error { return e.RuleError }
+
+// HostSocket is the Entry.Named of a UNIX socket that was in a granted directory at the start, and that
+// no rule names.
+const HostSocket = masks.HostSocket
 
 // ErrPlatform is returned by Resolve on a host whose paths it does not understand.
 var ErrPlatform = errors.New("paths of this operating system are not supported")
@@ -90,22 +96,22 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
 	b.addPrivateHome(out)
-	b.masks.apply()
-	if failed := b.masks.git.Failed; failed != nil {
+	b.masks.Apply()
+	if failed := b.masks.Git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
 	authorities := (&additions{b.facts, b.writers, &b.links}).grant(out.Net)
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
-	b.masks.warnDeciding()
-	out.Entries = b.entries.sorted()
-	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil { // links may join rules that were apart
+	b.masks.WarnDeciding()
+	out.Entries = b.entries.Sorted()
+	if err := policy.FindConflict(entries.Grants(out.Entries)); err != nil { // links may join rules that were apart
 		return nil, b.warnings.list, err
 	}
-	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.hiddenLater))), b.masks.git.Dirs(out)
+	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.HiddenLater))), b.masks.Git.Dirs(out)
 	folding := &caseFolding{b.facts, map[string]bool{}}
 	out.Folded = folding.foldedNames(out.Unprotected)
-	out.LinksAstray, out.GitConfig = b.masks.linksAstray, b.gitConfig(out)
+	out.LinksAstray, out.GitConfig = b.masks.LinksAstray, b.gitConfig(out)
 	out.Dir, out.HomeLinks = b.workingDirectory(out), b.homeLinks()
 	out.ListOnly = b.listOnly(out, c)
 	if err := b.buildEnvironment(out, c, authorities); err != nil {
@@ -121,7 +127,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 
 func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
 	paths := hostfs.NewLinkResolver(h)
-	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entrySet, 56), warnings: &warningList{}}
+	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entries.Set, 56), warnings: &warningList{}}
 	return &resolver{facts: f, writers: &writers{facts: f}, lower: &lowerLayers{facts: f}, searched: map[string]bool{}}
 }
 
@@ -167,8 +173,8 @@ func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err er
 // unprotectedNames returns the unprotected names that the server could create. In a
 // directory that turned out to be read-only it could not.
 func (b *resolver) unprotectedNames() (names []string) {
-	for _, u := range slices.Sorted(maps.Keys(b.masks.unprotected)) {
-		if e, ok := b.entries.find(path.Dir(u)); ok && e.Rights&policy.Write != 0 {
+	for _, u := range slices.Sorted(maps.Keys(b.masks.Unprotected)) {
+		if e, ok := b.entries.Find(path.Dir(u)); ok && e.Rights&policy.Write != 0 {
 			names = append(names, u)
 		}
 	}
@@ -181,7 +187,7 @@ type facts struct {
 	h        *hostfs.Host
 	paths    *hostfs.LinkResolver
 	places   *places.Places
-	entries  entrySet
+	entries  entries.Set
 	warnings *warningList
 }
 
@@ -190,22 +196,14 @@ type resolver struct {
 	*facts
 	writers *writers
 	lower   *lowerLayers
-	masks   *masks // made when the rules are placed
+	masks   *masks.Masks // made when the rules are placed
 
-	searched       map[string]bool // baseline entries to search for .env files
-	targets        []ruleTarget    // the rules whose path exists or is made
+	searched       map[string]bool  // baseline entries to search for .env files
+	targets        []entries.Target // the rules whose path exists or is made
 	missing        []missingRule
 	neverWiden     []string
 	links          []policy.Link
 	workspaceLinks []policy.Link // crossed on the way to the workspace
-}
-
-// A ruleTarget is a rule with the path that it leads to.
-type ruleTarget struct {
-	rule      policy.FsRule
-	lexical   string // absolute and clean, symbolic links not followed
-	canonical string
-	links     []policy.Link // crossed on the way
 }
 
 type missingRule struct {

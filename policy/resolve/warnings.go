@@ -19,20 +19,20 @@ import (
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
-		if denied := strings.HasPrefix(n.rule.Where, "--deny "); denied && n.rule.Rights() == 0 {
-			if !takesAway(b.entries.find, n.canonical) {
-				b.warnings.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
+		if denied := strings.HasPrefix(n.Rule.Where, "--deny "); denied && n.Rule.Rights() == 0 {
+			if !takesAway(b.entries.Find, n.Canonical) {
+				b.warnings.warn("useless-rule", n.Rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
 			}
 			continue
 		}
-		if l := b.p.Lower; l != nil && l.Has(n.rule) {
+		if l := b.p.Lower; l != nil && l.Has(n.Rule) {
 			continue
 		}
-		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // the jail has its own
+		if n.Rule.Rights() != 0 || policy.Within(n.Canonical, "/tmp") || policy.Within(n.Canonical, "/dev/shm") { // the jail has its own
 			continue
 		}
-		if e, ok := b.entries.find(path.Dir(n.canonical)); !ok || e.Rights == 0 {
-			b.warnings.warn("useless-rule", n.rule.Where, granted, "path = "+show.TOML(n.rule.Path), "read = true, or write = true as well")
+		if e, ok := b.entries.Find(path.Dir(n.Canonical)); !ok || e.Rights == 0 {
+			b.warnings.warn("useless-rule", n.Rule.Where, granted, "path = "+show.TOML(n.Rule.Path), "read = true, or write = true as well")
 		}
 	}
 	for _, r := range b.p.Net {
@@ -127,11 +127,11 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 		return nil, b.warnings.list, err
 	}
 	for _, n := range b.targets {
-		placed = append(placed, PlacedRule{n.rule, n.canonical})
+		placed = append(placed, PlacedRule{n.Rule, n.Canonical})
 	}
-	b.masks.hideSensitive()
-	b.masks.warnOwn()
-	b.masks.warnDeciding()
+	b.masks.HideSensitive()
+	b.masks.WarnOwn()
+	b.masks.WarnDeciding()
 	return placed, b.warnings.list, nil
 }
 

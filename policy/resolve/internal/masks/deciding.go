@@ -1,4 +1,4 @@
-package resolve
+package masks
 
 import (
 	"io/fs"
@@ -12,15 +12,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-func (b *masks) protectDeciding() {
+func (b *Masks) protectDeciding() {
 	for _, d := range b.places.Deciding {
 		b.protectPath(d.Abs, d.Named)
 	}
-	if !b.entries.grantsWrite() {
+	if !b.entries.GrantsWrite() {
 		return
 	}
 	depth, home := 1, b.paths.Canonical(b.h.Home)
-	if e, ok := b.entries.find(home); ok && e.Rights&policy.Write != 0 {
+	if e, ok := b.entries.Find(home); ok && e.Rights&policy.Write != 0 {
 		depth = maxDepth // all of HOME is searched at this start anyway: see scan
 	}
 	listed := map[string]bool{}
@@ -43,7 +43,7 @@ const maxDepth = 3
 
 // followEntries protects what the symbolic links in a directory lead to. Stores and caches of
 // packages are left out: the links in them lead to one another.
-func (b *masks) followEntries(d places.DecidingPath, depth int, listed map[string]bool) {
+func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[string]bool) {
 	at, err := b.paths.Resolve(d.Abs)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Risk == places.PackagesRisk || d.Risk == places.ManagersRisk {
 		return
@@ -64,7 +64,7 @@ func (b *masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 	}
 }
 
-func (b *masks) followEntry(d places.DecidingPath, depth int, listed map[string]bool) {
+func (b *Masks) followEntry(d places.DecidingPath, depth int, listed map[string]bool) {
 	at, err := b.paths.Resolve(d.Abs)
 	if err != nil || len(at.Links) == 0 {
 		return
@@ -80,7 +80,7 @@ func (b *masks) followEntry(d places.DecidingPath, depth int, listed map[string]
 	}
 }
 
-func (b *masks) protectProgram(file, named string) {
+func (b *Masks) protectProgram(file, named string) {
 	at, err := b.paths.Resolve(file)
 	if err != nil {
 		return
@@ -96,7 +96,7 @@ func (b *masks) protectProgram(file, named string) {
 // parts: the node_modules around it, and all that is beside a bin. In a working copy of git, the
 // directories beside bin are the user's work. In ~/.local and the like, most of them are no part of
 // a program.
-func (b *masks) protectParts(dir, named string) {
+func (b *Masks) protectParts(dir, named string) {
 	dirs := []string{dir}
 	prefix, base := hostfs.Split(dir)
 	if before, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {
@@ -119,7 +119,7 @@ func (b *masks) protectParts(dir, named string) {
 
 // isShared reports whether a directory with a bin holds more than the programs and their parts: data
 // of other programs, or the source of the user's own.
-func (b *masks) isShared(prefix string) bool {
+func (b *Masks) isShared(prefix string) bool {
 	gopath, _ := b.h.UserEnv("GOPATH")
 	within := func(dir string) bool {
 		return strings.HasPrefix(dir, "/") && policy.Within(b.paths.Canonical(dir), prefix)
@@ -127,25 +127,25 @@ func (b *masks) isShared(prefix string) bool {
 	return slices.ContainsFunc([]string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, path.Join(b.h.Home, ".local"), path.Join(b.h.Home, "go"), gopath}, within)
 }
 
-// warnDeciding warns of rules that name a path that decides, which grants it, and of rules for a
+// WarnDeciding warns of rules that name a path that decides, which grants it, and of rules for a
 // directory around caches of packages, which does not.
-func (b *masks) warnDeciding() {
+func (b *Masks) WarnDeciding() {
 	for _, n := range b.targets {
-		if n.rule.Rights()&policy.Write == 0 || n.rule.Where == policy.DefaultSource {
+		if n.Rule.Rights()&policy.Write == 0 || n.Rule.Where == policy.DefaultSource {
 			continue
 		}
-		written := show.TOML(n.rule.Path)
-		if d, ok := b.places.DecidingAround(n.canonical); ok {
-			b.warnings.warn("deciding-granted", n.rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
-		} else if caches := b.cachesBelow(n.canonical); caches != nil {
-			b.warnings.warn("deciding-kept", n.rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), places.PackagesRisk)
-		} else if name := b.places.ProtectedAround(n.canonical); name != "" && n.rule.Preset {
-			b.warnings.warn("protected-granted", n.rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.places.Abbreviate(name))
+		written := show.TOML(n.Rule.Path)
+		if d, ok := b.places.DecidingAround(n.Canonical); ok {
+			b.warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
+		} else if caches := b.cachesBelow(n.Canonical); caches != nil {
+			b.warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), places.PackagesRisk)
+		} else if name := b.places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
+			b.warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.places.Abbreviate(name))
 		}
 	}
 }
 
-func (b *masks) cachesBelow(dir string) (names []string) {
+func (b *Masks) cachesBelow(dir string) (names []string) {
 	if policy.Within(b.paths.Canonical(b.h.Home), dir) {
 		return nil
 	}

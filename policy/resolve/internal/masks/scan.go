@@ -1,4 +1,4 @@
-package resolve
+package masks
 
 import (
 	"cmp"
@@ -42,20 +42,20 @@ type match struct {
 // match, and those whose type the directory does not record. It does not enter the targets of
 // symbolic links, .git/objects, or another entry, which is a root of its own if it has rights.
 // It hides directories that cannot be read.
-func (b *masks) scan() {
+func (b *Masks) scan() {
 	w := &scanner{host: b.h, patterns: b.places.Patterns(), stop: b.entries}
-	for _, e := range b.entries.sorted() {
+	for _, e := range b.entries.Sorted() {
 		if e.Kind != policy.KindDir || e.Rights == 0 || e.Make || e.Origin == policy.OriginHome {
 			continue
 		}
-		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.entries.insideRule(e.Path) {
+		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.entries.InsideRule(e.Path) {
 			continue
 		}
 		if isPseudo(e.Path) {
 			continue
 		}
 		// A package is searched without its dependencies.
-		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.insideRule(e.Path)
+		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.InsideRule(e.Path)
 		w.push(task{dir: e.Path, pkg: pkg})
 	}
 	hits := w.run()
@@ -65,7 +65,7 @@ func (b *masks) scan() {
 	// Hidden first, so that nothing below them becomes an entry.
 	slices.Sort(w.unread)
 	for _, dir := range w.unread {
-		b.hideUnreadable(dir)
+		b.HideUnreadable(dir)
 	}
 	for _, h := range hits {
 		if h.pattern != "" && h.pattern != linkPattern {
@@ -74,13 +74,13 @@ func (b *masks) scan() {
 	}
 	b.findLinksAstray(hits)
 	// Which matches are in a package depends on the entries as they are by now.
-	granted := policy.Profile{Entries: b.entries.sorted()}
+	granted := policy.Profile{Entries: b.entries.Sorted()}
 	for _, h := range hits {
 		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
-	for _, e := range b.entries.sorted() {
+	for _, e := range b.entries.Sorted() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
@@ -93,9 +93,9 @@ func (b *masks) scan() {
 
 // namesAround protects files in grants that lie inside a protected name or a repository: parts of
 // that name, and what the repository's configuration names.
-func (b *masks) namesAround() {
+func (b *Masks) namesAround() {
 	seen := map[string]bool{}
-	for _, e := range b.entries.sorted() {
+	for _, e := range b.entries.Sorted() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
 			continue
 		}
@@ -106,9 +106,9 @@ func (b *masks) namesAround() {
 			}
 			if below, _ := policy.ProtectedParts(path.Base(dir)); below != nil {
 				b.protectName(path.Dir(dir), path.Base(dir), fs.ModeDir)
-			} else if b.git.IsDir(dir) {
-				b.git.ProtectDir(dir, "")
-				b.git.ProtectConfigured(dir, "")
+			} else if b.Git.IsDir(dir) {
+				b.Git.ProtectDir(dir, "")
+				b.Git.ProtectConfigured(dir, "")
 			}
 			if dir == e.Path {
 				continue // the scan has found what it holds
@@ -118,9 +118,9 @@ func (b *masks) namesAround() {
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
-				b.git.ProtectConfigured(at.Path, dir)
+				b.Git.ProtectConfigured(at.Path, dir)
 			default:
-				b.git.ProtectLinkFile(git)
+				b.Git.ProtectLinkFile(git)
 			}
 		}
 	}
@@ -129,17 +129,17 @@ func (b *masks) namesAround() {
 // isPseudo reports whether a tree contains no files, or belongs to confinement.
 func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev" }
 
-func (b *masks) hideMatch(h match) {
+func (b *Masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
 	b.paths.Saw(abs)
 	at, err := b.paths.Resolve(abs)
 	if err == nil && at.Unsearchable != "" {
-		b.hideUnreadable(at.Unsearchable)
+		b.HideUnreadable(at.Unsearchable)
 	}
 	if err != nil || !at.Exists() {
 		return
 	}
-	e, ok := b.entries.find(at.Path)
+	e, ok := b.entries.Find(at.Path)
 	if !ok || e.Rights == 0 || e.Path == at.Path || e.Origin == policy.OriginHome {
 		return // a rule names it, or it is out of reach
 	}
@@ -151,7 +151,7 @@ func (b *masks) hideMatch(h match) {
 	case HostSocket:
 		rule = "a socket of the host"
 	case hostFifo:
-		if e.Rights.Has(policy.Update) || !b.entries.rightsAround(e.Path).Has(policy.Update) {
+		if e.Rights.Has(policy.Update) || !b.entries.RightsAround(e.Path).Has(policy.Update) {
 			return
 		}
 		rule = "a fifo where only a mount takes writing away"

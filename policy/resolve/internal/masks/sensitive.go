@@ -1,4 +1,4 @@
-package resolve
+package masks
 
 import (
 	"path"
@@ -10,15 +10,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// apply takes away what is sensitive or protected.
-func (b *masks) apply() {
-	b.hideSensitive()
+// Apply takes away what is sensitive or protected.
+func (b *Masks) Apply() {
+	b.HideSensitive()
 	b.protectFixed()
 	b.scan()
 	b.protectBaseline()
 }
 
-func (b *masks) hideSensitive() {
+// HideSensitive takes every right from sensitive paths that no rule names.
+func (b *Masks) HideSensitive() {
 	for _, s := range b.places.ListSensitive() {
 		b.hidePattern(s)
 		if at, err := b.paths.Resolve(s.Abs); err == nil && s.Secret {
@@ -40,7 +41,7 @@ func (b *masks) hideSensitive() {
 }
 
 // hidePattern calls hideSensitivePath for each name that matches the last component.
-func (b *masks) hidePattern(s places.SensitivePath) {
+func (b *Masks) hidePattern(s places.SensitivePath) {
 	dir, base, ok := s.Pattern()
 	if !ok {
 		b.hideSensitivePath(s.Written, s.Abs)
@@ -57,66 +58,66 @@ func (b *masks) hidePattern(s places.SensitivePath) {
 // which has the installed packages. A server that could write there would answer in the name of
 // others, or be run in their place. If the directory does not exist, it is created before the
 // start, because another session may create it inside the grant while this one runs.
-func (b *masks) hideOwn(dir string) {
+func (b *Masks) hideOwn(dir string) {
 	b.hideSensitivePath(dir, dir)
 	at, err := b.paths.Resolve(dir)
 	if err != nil || at.Exists() || at.Reason != "" {
 		return
 	}
-	if e, ok := b.entries.find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
-		delete(b.unprotected, at.Path)
+	if e, ok := b.entries.Find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
+		delete(b.Unprotected, at.Path)
 		b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
 	}
 }
 
 // list returns the names in a directory, sorted. It hides one that cannot be read.
-func (b *masks) list(dir string) (names []string) {
+func (b *Masks) list(dir string) (names []string) {
 	at, err := b.paths.Resolve(dir)
 	if err != nil {
 		return nil
 	}
 	if at.Unsearchable != "" {
-		b.hideUnreadable(at.Unsearchable)
+		b.HideUnreadable(at.Unsearchable)
 	}
 	if !at.Exists() {
 		return nil
 	}
 	if names, err = b.paths.Names(at.Path); err != nil && at.Info.Mode.IsDir() {
-		b.hideUnreadable(at.Path)
+		b.HideUnreadable(at.Path)
 	}
 	return names
 }
 
 // hideSensitivePath masks one path in every grant, unless a rule with rights names it or a
 // path below it (docs/protected.md "Sensitive paths").
-func (b *masks) hideSensitivePath(written, abs string) {
+func (b *Masks) hideSensitivePath(written, abs string) {
 	at, err := b.paths.Resolve(abs)
 	if err != nil {
 		return
 	}
 	for _, n := range b.targets {
-		if n.rule.Rights() == 0 || !policy.Within(n.canonical, at.Path) {
+		if n.Rule.Rights() == 0 || !policy.Within(n.Canonical, at.Path) {
 			continue
 		}
-		if policy.Within(n.lexical, abs) || policy.Within(n.lexical, at.Path) {
-			b.warnings.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.rule.Path), written, rightsText(n.rule.Rights()), n.canonical)
+		if policy.Within(n.Lexical, abs) || policy.Within(n.Lexical, at.Path) {
+			b.warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), written, rightsText(n.Rule.Rights()), n.Canonical)
 			continue
 		}
 		// The rule names another path, from which a symbolic link leads here.
-		b.warnings.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(n.rule.Path), written)
-		b.entries.empty(n.canonical, written)
+		b.warn("sensitive-masked", n.Rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(n.Rule.Path), written)
+		b.entries.Empty(n.Canonical, written)
 	}
-	e, ok := b.entries.find(at.Path)
+	e, ok := b.entries.Find(at.Path)
 	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Path == at.Path {
 		return
 	}
 	if at.Unsearchable != "" {
-		b.hideUnreadable(at.Unsearchable)
+		b.HideUnreadable(at.Unsearchable)
 		return
 	}
 	if !at.Exists() {
 		// ~/.ssh/authorized_keys must not come into being.
-		b.denyCreate(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
+		b.DenyCreate(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
 		return
 	}
 	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
@@ -125,9 +126,9 @@ func (b *masks) hideSensitivePath(written, abs string) {
 
 // hideLinks also masks the symbolic links that lead to a hidden path, if the server could
 // remove them. Without a link, the next start would not find the path.
-func (b *masks) hideLinks(links []policy.Link, named string) {
+func (b *Masks) hideLinks(links []policy.Link, named string) {
 	for _, l := range links {
-		e, ok := b.entries.find(path.Dir(l.Path))
+		e, ok := b.entries.Find(path.Dir(l.Path))
 		if !ok || e.Rights&(policy.Create|policy.Delete) == 0 || e.Origin == policy.OriginHome {
 			continue
 		}
@@ -136,15 +137,15 @@ func (b *masks) hideLinks(links []policy.Link, named string) {
 	}
 }
 
-func (b *masks) warnNamedSensitive() {
+func (b *Masks) warnNamedSensitive() {
 	patterns := b.places.Patterns()
 	for _, n := range b.targets {
-		if n.rule.Rights() == 0 || b.entries[n.canonical].Origin != policy.OriginRule {
+		if n.Rule.Rights() == 0 || b.entries[n.Canonical].Origin != policy.OriginRule {
 			continue
 		}
 		for _, p := range patterns {
-			if p.Matches(path.Dir(n.canonical), path.Base(n.canonical)) {
-				b.warnings.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.rule.Path), p.Text, rightsText(n.rule.Rights()), n.canonical)
+			if p.Matches(path.Dir(n.Canonical), path.Base(n.Canonical)) {
+				b.warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), p.Text, rightsText(n.Rule.Rights()), n.Canonical)
 				break
 			}
 		}
@@ -165,20 +166,20 @@ func rightsText(r policy.Rights) string {
 // costs a few system calls of the start.
 const maxFollowed = 1000
 
-func (b *masks) findLinksAstray(hits []match) {
+func (b *Masks) findLinksAstray(hits []match) {
 	followed := 0
 	for _, h := range hits {
 		if h.pattern != linkPattern {
 			continue
 		}
-		if followed++; b.linksAstray || followed > maxFollowed {
+		if followed++; b.LinksAstray || followed > maxFollowed {
 			return
 		}
 		at, err := b.paths.Resolve(path.Join(h.dir, h.name))
 		if err != nil || !at.Exists() {
 			continue
 		}
-		e, covered := b.entries.find(at.Path)
-		b.linksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.places.SensitiveAround(at.Path) != "")
+		e, covered := b.entries.Find(at.Path)
+		b.LinksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.places.SensitiveAround(at.Path) != "")
 	}
 }

@@ -1,4 +1,4 @@
-package resolve
+package masks
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// hideUnreadable hides a directory that cannot be searched. Its content cannot be judged,
+// HideUnreadable hides a directory that cannot be searched. Its content cannot be judged,
 // but the server could reach it by chmod, as its owner, or by guessing names. Otherwise a
 // server could close a directory in one session and open it in the next: the scan of the next
 // start would find nothing there to hide.
-func (b *masks) hideUnreadable(dir string) {
+func (b *Masks) HideUnreadable(dir string) {
 	for ; ; dir = path.Dir(dir) {
-		e, ok := b.entries.find(dir)
-		if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.insideRule(e.Path) {
+		e, ok := b.entries.Find(dir)
+		if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.InsideRule(e.Path) {
 			return
 		}
 		info, err := b.h.Lstat(dir)
@@ -25,7 +25,7 @@ func (b *masks) hideUnreadable(dir string) {
 			if !info.Mode.IsDir() || info.UID != b.h.UID && !b.isSearchable(dir) {
 				return
 			}
-			b.warnings.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
+			b.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
 			b.entries[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
 			return
 		case errors.Is(err, fs.ErrNotExist), dir == path.Dir(dir), !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
@@ -35,7 +35,7 @@ func (b *masks) hideUnreadable(dir string) {
 	}
 }
 
-func (b *masks) isSearchable(dir string) bool {
+func (b *Masks) isSearchable(dir string) bool {
 	_, err := b.h.Lstat(path.Join(dir, ".env"))
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
