@@ -3,6 +3,7 @@
 package confine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -79,5 +80,32 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 			continue
 		}
 		process.Wait()
+	}
+}
+
+// TestStartKeepsItsPlan: a start does not change its plan, which others may use at the same time. The jail has
+// a mask and a read-only directory, whose objects building finds out.
+func TestStartKeepsItsPlan(t *testing.T) {
+	jailtest.Needs(t)
+	dir := testkit.Plant(t, "ws/secret", "ws/sub/")
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/ws/secret"}, jailtest.Grant{Path: dir + "/ws/sub", Rights: policy.Read})
+	for i := range p.Entries { // as if the host could not tell
+		if p.Entries[i].Path == dir+"/ws/sub" {
+			p.Entries[i].ID = policy.FileID{}
+		}
+	}
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	plan, err := confine.Launcher{}.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := plan.Spec.Encode()
+	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Wait()
+	if !bytes.Equal(plan.Spec.Encode(), before) {
+		t.Error("the plan is another one")
 	}
 }
