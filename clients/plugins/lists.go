@@ -152,8 +152,15 @@ func (f finder) gemini(p *Plugin) {
 	}
 }
 
+// fits compares a rule with a directory as these clients do: with slashes, one at each end.
 func fits(rule string, below bool, dir string) bool {
-	rule, dir = strings.TrimSuffix(rule, "/")+"/", strings.TrimSuffix(dir, "/")+"/"
+	whole := func(path string) string {
+		if path = strings.Trim(strings.ReplaceAll(path, `\`, "/"), "/"); path == "" {
+			return "/"
+		}
+		return "/" + path + "/"
+	}
+	rule, dir = whole(rule), whole(dir)
 	return dir == rule || below && strings.HasPrefix(dir, rule)
 }
 

@@ -8,7 +8,9 @@ import (
 
 // Clean returns a path with backslashes, without "." and "..", or an error that says why the path is none
 // that mcp-jail takes.
-func Clean(p string) (string, error) {
+func Clean(p string) (string, error) { return clean(p, true) }
+
+func clean(p string, long bool) (string, error) {
 	slashes := strings.ReplaceAll(p, "/", `\`)
 	switch {
 	case strings.HasPrefix(slashes, `\\?\`), strings.HasPrefix(slashes, `\\.\`), strings.HasPrefix(slashes, `\??\`):
@@ -27,13 +29,33 @@ func Clean(p string) (string, error) {
 		case name == "..":
 			names = names[:max(0, len(names)-1)]
 		default:
-			if why, fix := fault(name); why != "" {
+			if why, fix := fault(name); why != "" && (long || !isShort(name)) {
 				return "", refuse(p, why, fix)
 			}
 			names = append(names, name)
 		}
 	}
 	return strings.ToUpper(slashes[:1]) + `:\` + strings.Join(names, `\`), nil
+}
+
+// CheckNames returns an error if a relative path has a name that Clean refuses.
+func CheckNames(p string) error {
+	for name := range strings.SplitSeq(strings.ReplaceAll(p, "/", `\`), `\`) {
+		if name == "." || name == ".." {
+			continue
+		}
+		if why, fix := fault(name); why != "" {
+			return refuse(p, why, fix)
+		}
+	}
+	return nil
+}
+
+// CheckFile returns an error if the absolute path of a file that the user names has a form that Clean
+// refuses, but for short names: the directory of temporary files can have one, and no rule is about the file.
+func CheckFile(p string) error {
+	_, err := clean(p, false)
+	return err
 }
 
 func refuse(p, why, fix string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,12 @@ import (
 func windowsHost(environ []string, files ...string) *hostfs.Host {
 	return &hostfs.Host{
 		OS: "windows", UID: -1, Environ: environ, Dir: `C:\project`,
+		Account: func(path string) error {
+			if strings.HasPrefix(path, `C:\others\`) {
+				return errors.New(path + " belongs to another account")
+			}
+			return nil
+		},
 		Lstat: func(path string) (hostfs.FileInfo, error) {
 			if slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(f, path) }) {
 				return hostfs.FileInfo{Mode: 0o666}, nil
@@ -61,10 +68,14 @@ func TestFindOnWindows(t *testing.T) {
 			`C:\Users\u\AppData\Local\Programs\Python\Python312\python.exe 9.9.9 python.org; C:\Program Files\Python311\python.exe 9.9.9 python.org`, `WindowsApps\python.exe: it is a stand-in that opens`},
 		{"python of uv and pyenv-win", Python, []string{roaming, `USERPROFILE=C:\Users\u`}, []string{`C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe`, `C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe`}, "",
 			`C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe 3.11.4 pyenv-win; C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe 3.13.1 uv`, ""},
+		{"of another account", Node, []string{`PATH=C:\others\bin;C:\mine`}, []string{`C:\others\bin\node.exe`, `C:\mine\node.exe`}, "", `*C:\mine\node.exe 9.9.9 PATH`, `C:\others\bin\node.exe: C:\others\bin\node.exe belongs to another account`},
 		{"py.exe", Python, []string{`PATH=C:\Windows`}, []string{`C:\Windows\py.exe`, `D:\P y\python.exe`, `C:\evil\tool.exe`}, " -V:3.12 *        D:\\P y\\python.exe\r\n -V:3.9 C:\\gone\\python.exe\r\n -V:x C:\\evil\\tool.exe\r\n",
 			`D:\P y\python.exe 9.9.9 py`, `C:\evil\tool.exe: its name is not that of an interpreter`},
 		{"py.exe fails", Python, []string{`PATH=C:\Windows`}, []string{`C:\Windows\py.exe`}, "error", "", `C:\Windows\py.exe: it does not tell`},
 	} {
+		if c.name == "of another account" && filepath.Separator != '\\' {
+			continue // which directory a file is in, only the functions of Windows say
+		}
 		t.Run(c.name, func(t *testing.T) {
 			f := Finder{
 				Host:    windowsHost(c.environ, c.files...),

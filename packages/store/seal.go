@@ -160,7 +160,7 @@ func readTree(root *os.Root) ([]file, error) {
 // staysInside reports whether the target of a link at a path of the tree is in the tree. Links on
 // the way cannot lead it out: no ".." comes after a name.
 func staysInside(path, target string) bool {
-	if target == "" || filepath.IsAbs(target) {
+	if target == "" || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) { // \x and C:x are whole on Windows
 		return false
 	}
 	up, named := 0, false

@@ -155,8 +155,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestLinkOutOfTree tests which links a tree may have.
-func TestLinkOutOfTree(t *testing.T) {
+// TestStaysInside tests which links a tree may have.
+func TestStaysInside(t *testing.T) {
 	for _, c := range []struct {
 		path, target string
 		want         bool
@@ -168,6 +168,15 @@ func TestLinkOutOfTree(t *testing.T) {
 			t.Errorf("%s -> %s: %v, want %v", c.path, c.target, got, c.want)
 		}
 	}
+	for _, target := range []string{`\x`, `\\m\s\x`, `//m/s/x`, `C:\x`, `C:x`, `\\?\C:\x`, `b\..\..\x`} {
+		if filepath.Separator == '\\' && staysInside("a", target) {
+			t.Errorf("%s stays inside", target)
+		}
+	}
+}
+
+// TestLinkOutOfTree: a tree with a link that leads out of it is refused.
+func TestLinkOutOfTree(t *testing.T) {
 	s := Store{t.TempDir()}
 	stage, err := s.Stage("k")
 	if err != nil {

@@ -162,6 +162,11 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	if workspace, err = filepath.Abs(workspace); err != nil {
 		return nil, err
 	}
+	if o.Workspace != "" {
+		if err := hostfs.CheckForm(workspace); err != nil {
+			return nil, fmt.Errorf("the workspace: %w", err)
+		}
+	}
 	workspace = hostfs.Spelled(workspace)
 	layers := []layer{{path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}
 	if o.System != "" {
@@ -186,12 +191,17 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	if l.project { // its content was trusted, so its owner does not matter
 		return ReadConfigFile(l.path)
 	}
-	data, err := private.ReadFollowed(l.path, reader.MaxFileSize)
-	var owner *hostfs.OwnerError
-	var large *private.LargeError
 	refuse := func(reason string) error {
 		return policy.Problems{{File: l.path, Message: "is refused: " + reason}}
 	}
+	if abs, err := filepath.Abs(l.path); err == nil && l.explicit {
+		if err := hostfs.CheckForm(abs); err != nil {
+			return nil, refuse(err.Error())
+		}
+	}
+	data, err := private.ReadFollowed(l.path, reader.MaxFileSize)
+	var owner *hostfs.OwnerError
+	var large *private.LargeError
 	switch {
 	case errors.As(err, &owner):
 		return nil, refuse(owner.Detail())

@@ -28,6 +28,15 @@ func CheckAway(dir, path string) error {
 	}.Check(dir, path)
 }
 
+// CheckForm returns an error if this is Windows, and the absolute path of a file or directory that the user
+// names has a form that mcp-jail does not take there, such as that of another machine or of a device.
+func CheckForm(path string) error {
+	if runtime.GOOS != "windows" {
+		return nil
+	}
+	return winpath.CheckFile(path)
+}
+
 // Spelled returns the one spelling of an absolute path under which mcp-jail keeps what belongs to it. On
 // Windows many spellings are one directory: drives and names have no case, there are short names, and
 // slashes count as backslashes. The spelling is that of the drive itself, without links, as far as the

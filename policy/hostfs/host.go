@@ -42,6 +42,9 @@ type Host struct {
 	// whether a number stands for owners that this user namespace does not know, root among
 	// them. nil functions return false.
 	OwnGroup, Unmapped func(id int) bool
+	// Account returns an error unless a file belongs to the user, to administrators or to the system of a
+	// Windows. A nil function asks this machine.
+	Account func(path string) error
 	// SelfUnmapped reports that the user is one of these owners: no file is certainly the user's.
 	SelfUnmapped bool
 

@@ -118,7 +118,11 @@ func (f *LinkResolver) wayOnWindows(file string) (Way, error) {
 	for f.Lstat(at).Err != nil && at != filepath.Dir(at) {
 		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
 	}
-	return Way{At: at, Info: f.Lstat(at).Info, Rest: rest}, checkAccount(at)
+	check := checkAccount
+	if f.host.Account != nil {
+		check = f.host.Account
+	}
+	return Way{At: at, Info: f.Lstat(at).Info, Rest: rest}, check(at)
 }
 
 // checkOwnDirs returns an [*OwnerError] if another user has control over one of mcp-jail's own

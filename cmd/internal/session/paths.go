@@ -44,7 +44,7 @@ func AbsolutePath(file string) (string, error) {
 // what decides what runs outside of the jail, or what it may do.
 func CheckLog(file string) error {
 	if !strings.HasPrefix(file, "/") {
-		return nil // of Windows, where no server starts
+		return hostfs.CheckForm(file) // of Windows, where a server may write everywhere
 	}
 	host, err := hostfs.LocalHost()
 	if err != nil {

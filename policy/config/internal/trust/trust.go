@@ -48,7 +48,7 @@ func (e *UntrustedError) Error() string {
 		"  A project's policy file can grant access, so it is used only after you accepted its content.\n"+
 		"  Read it:   %s\n"+
 		"  Trust it:  %s\n"+
-		"  or leave it out by naming the files to use with --config FILE.", show.Line(e.File), what, show.Typed("cat -v", e.File), show.Typed("mcp-jail trust", e.File)) // cat alone lets the file write to the terminal
+		"  or leave it out by naming the files to use with --config FILE.", show.Line(e.File), what, show.Typed(show.Reader(), e.File), show.Typed("mcp-jail trust", e.File))
 }
 
 // TrustStoreError reports a trust store that another user may have written.

@@ -18,13 +18,14 @@ import (
 // maxShim is how much of a batch file is read. Those of npm are much shorter.
 const maxShim = 16 << 10
 
-// CheckRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take.
+// CheckRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take. A
+// path of a preset for all systems, such as /etc, is one that is not there.
 func CheckRule(r policy.FsRule) error {
-	if !strings.HasPrefix(r.Path, `\`) && !strings.Contains(r.Path, ":") {
-		return nil
+	if strings.HasPrefix(r.Path, `\`) || strings.HasPrefix(r.Path, "//") || strings.HasPrefix(r.Path, `/\`) || strings.Contains(r.Path, ":") {
+		_, err := winpath.Clean(r.Path)
+		return err
 	}
-	_, err := winpath.Clean(r.Path)
-	return err
+	return winpath.CheckNames(strings.TrimPrefix(r.Path, "~/"))
 }
 
 // Fill sets the directories, the program and the environment of a profile.

@@ -95,7 +95,9 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestCheckRule(t *testing.T) {
-	for p, refused := range map[string]bool{"src": false, "~/notes": false, `C:\x`: false, `\\m\s`: true, `C:\x:s`: true, "a:s": true, `C:\NUL`: true} {
+	for p, refused := range map[string]bool{"src": false, "~/notes": false, `C:\x`: false, `\\m\s`: true, `C:\x:s`: true, "a:s": true, `C:\NUL`: true,
+		"/etc/ssl": false, "..": false, ".": false, "~/a b/.c": false, `a\b`: false, "//m/s": true, `/\m\s`: true, `\x`: true, `\\?\C:\x`: true, `\\.\pipe\x`: true, `\??\C:\x`: true, "src/NUL": true, "con.txt": true, `a\COM1`: true, "~/aux": true,
+		"a./b": true, "a ": true, "PROGRA~1/x": true, "~/DOCUME~1": true, "C:x": true, "a*": true, "/a/LPT¹": true, "x::$DATA": true} {
 		if err := CheckRule(policy.FsRule{Path: p}); (err != nil) != refused {
 			t.Errorf("%s: %v", p, err)
 		}
