@@ -45,6 +45,7 @@ func TestDirectory(t *testing.T) {
 		{"preset with cwd", files(".", h.Home+"/Documents"), h.Home + "/Documents (read write)", none, ""},
 		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), h.Home + "/Documents (read write)", "which leads to", ""},
 		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "no preset grants that", ""},
+		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read write)`, none, ""},
 		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that it is started in (read write)", none, ""},
 		{"preset, ..", files("..", ""), "", none, "leaves the workspace"},
 		{"preset, a link", files("home", ""), "", none, "leaves the workspace"},

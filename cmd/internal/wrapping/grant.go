@@ -216,7 +216,7 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 		access.Fs = nil
 		// Say where a relative rule leads, and not how it is written.
 		for _, r := range server.Access.Fs {
-			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~"); relative && dirKnown {
+			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !meaning.HasDrive(r.Path); relative && dirKnown {
 				at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })
 				if at < 0 {
 					continue // a note says why it grants nothing

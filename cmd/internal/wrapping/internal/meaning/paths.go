@@ -157,3 +157,8 @@ func TwoWays(path string) string {
 	}
 	return ""
 }
+
+// HasDrive reports whether a path of Windows begins at a drive.
+func HasDrive(path string) bool {
+	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') && 'a' <= path[0]|0x20 && path[0]|0x20 <= 'z'
+}
