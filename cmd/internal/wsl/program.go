@@ -126,7 +126,7 @@ func failed(what, name string, printed []byte, err error) error {
 
 // Missing returns the error about a distribution without mcp-jail.
 func (t Target) Missing() error {
-	return fmt.Errorf("the distribution %s has no mcp-jail: install it there, as in any Linux. `%s` opens a shell in it. It is looked for in ~/.local/bin, ~/bin, /usr/local/bin, /usr/bin, and in those directories of PATH that are not of Windows", t.Name, t.Shell())
+	return fmt.Errorf("the distribution %s has no mcp-jail: install it there (docs/wsl.md has the steps). `%s` opens a shell in it. It is looked for in ~/.local/bin, ~/bin, /usr/local/bin, /usr/bin, and in those directories of PATH that are not of Windows", t.Name, t.Shell())
 }
 
 // Explain returns why a distribution did not start its mcp-jail: the reason that its list shows, or else what

@@ -28,7 +28,7 @@ func TestChooseLinux(t *testing.T) {
 		"none":            {"exit 255", defaultLinux, "WSL has no Linux distribution: install one", ""},
 		"no such one":     {lists + running + drive + version, "Ubuntu", `WSL has no distribution "Ubuntu": choose Debian`, ""},
 		"WSL 1":           {strings.Replace(lists, "Stopped 2", "Stopped 1", 1) + running + drive + version, defaultLinux, "Debian runs under WSL 1", ""},
-		"no mcp-jail":     {lists + running + drive + lacks, defaultLinux, "the distribution Debian has no mcp-jail: install it there, as in any Linux. `wsl -d Debian --cd ~` opens a shell in it", ""},
+		"no mcp-jail":     {lists + running + drive + lacks, defaultLinux, "the distribution Debian has no mcp-jail: install it there (docs/wsl.md has the steps). `wsl -d Debian --cd ~` opens a shell in it", ""},
 		"no drives":       {lists + running + `*wslpath*) exit 1;; ` + version, defaultLinux, "wsl.exe cannot start Debian", ""},
 		"does not start":  {lists + running + `*) echo "Catastrophic failure"; exit 255;; esac`, defaultLinux, "wsl.exe cannot start Debian: Catastrophic failure", ""},
 		"without wsl.exe": {"", defaultLinux, "--wsl is for Windows", ""},
