@@ -33,7 +33,7 @@ func (s *Process) startProgram() {
 	if err != nil {
 		s.fail(jail.WrapStep(step.Exec, step.On(s.Spec.Program, err)))
 	}
-	s.program <- pid
+	close(s.started)
 	s.status.send(spec.Event{Kind: spec.EventStarted, Pid: pid})
 	debug.SetGCPercent(100)
 	s.releaseStdio()

@@ -71,7 +71,7 @@ func Main() {
 func (s *Process) run(steps []jail.Step) {
 	sys.GoOnNewThread(func() { sys.OffMainThread(func() { s.build(steps) }) })
 	s.makeThreads()
-	<-s.program
+	<-s.started
 	s.passSignals()
 }
 
@@ -82,7 +82,7 @@ func newProcess() *Process {
 	unix.CloseOnExec(spec.SpecFD)
 	unix.CloseOnExec(spec.EventsFD)
 	s := &Process{
-		status: eventWriter{os.NewFile(spec.EventsFD, "status")}, program: make(chan int, 1), pidfd: -1, null: -1,
+		status: eventWriter{os.NewFile(spec.EventsFD, "status")}, started: make(chan struct{}), pidfd: -1, null: -1,
 		watch: make(chan struct{}), threadsReady: make(chan struct{}),
 	}
 	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.status.send, End: s.killAll, Umask: startWithUmask()}
@@ -151,7 +151,7 @@ type Process struct {
 	jail.Restrictor
 	mediator     *mediate.Mediator // nil if no call is mediated
 	status       eventWriter       // to the launcher
-	program      chan int          // receives the server's process ID
+	started      chan struct{}     // closed when the server was started, in a jail with host namespaces
 	watch        chan struct{}     // closed when the sampler is to start
 	threadsReady chan struct{}     // closed when all threads exist
 	null         int               // /dev/null, -1 until openNull
