@@ -19,7 +19,10 @@ func dirState(path string, certain bool) (s DirState, ok bool) {
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return s, false
 	}
-	s = DirState{fileID(&st), st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec)}
+	s = DirState{
+		ID: fileID(&st), Modified: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), Changed: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		Mode: fileMode(uint32(st.Mode)), UID: int(st.Uid), GID: int(st.Gid),
+	}
 	if !certain {
 		return s, true
 	}

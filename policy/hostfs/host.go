@@ -77,11 +77,18 @@ type FileInfo struct {
 	UID, GID int    // owner and group
 }
 
-// DirState is the state of a directory: see Host.DirState.
+// DirState is the state of a directory: see Host.DirState. It has the directory's own attributes, which no one
+// changes without the time of change.
 type DirState struct {
 	ID       policy.FileID
 	Modified int64 // nanoseconds since 1970
 	Changed  int64
+	Mode     fs.FileMode
+	UID, GID int
+}
+
+func (s *DirState) info() FileInfo {
+	return FileInfo{Mode: s.Mode, ID: s.ID, UID: s.UID, GID: s.GID}
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();

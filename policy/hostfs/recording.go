@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +21,7 @@ type Recording struct {
 
 	mu        sync.Mutex
 	questions []question
+	trimmed   bool
 	dirs      []recordedDir
 	dirAt     map[string]int // path: index in dirs, or -1 if the state of the directory is not certain
 
@@ -32,13 +34,24 @@ type look struct {
 	same bool
 }
 
-// A question is one call of the host. A call that was made twice is recorded twice.
+// A question is one call of the host.
 type question struct {
 	ask    func(*Host, string) uint64
 	path   string
 	answer uint64
 	dir    int // index in dirs: as long as the state of this directory is the same, so is the answer. Or -1
+	kind   kind
 }
+
+// kind is what a question asks, as far as equal questions are looked for.
+type kind int
+
+const (
+	kindOther kind = iota
+	kindLstat
+	kindReadlink
+	kindReadDir
+)
 
 type recordedDir struct {
 	path  string
@@ -52,13 +65,13 @@ var answers = maphash.MakeSeed()
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
 // ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
-	r.host, r.questions, r.dirs, r.dirAt = h, nil, nil, map[string]int{}
+	r.host, r.questions, r.trimmed, r.dirs, r.dirAt = h, nil, false, nil, map[string]int{}
 	through := h
 	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			r.add(askLstat, path, digestInfo(info, err))
+			r.addIn(-1, kindLstat, askLstat, path, digestInfo(info, err))
 			return info, err
 		}
 		dir, known := r.enter(parent(path))
@@ -68,12 +81,17 @@ func (r *Recording) Record(h Host) Host {
 		if err == nil {
 			dir = -1
 		}
-		r.addIn(dir, askLstat, path, digestInfo(info, err))
+		r.addIn(dir, kindLstat, askLstat, path, digestInfo(info, err))
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
+		// While the directory is the same, the name is that of the same link, and no link gets another target.
+		dir, _ := r.enter(parent(path))
 		target, err := h.Readlink(path)
-		r.add(askReadlink, path, digestBytes([]byte(target), err))
+		if err != nil {
+			dir = -1
+		}
+		r.addIn(dir, kindReadlink, askReadlink, path, digestBytes([]byte(target), err))
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
@@ -82,7 +100,7 @@ func (r *Recording) Record(h Host) Host {
 		if err != nil {
 			dir = -1
 		}
-		r.addIn(dir, askReadDir, path, digestEntries(entries, err))
+		r.addIn(dir, kindReadDir, askReadDir, path, digestEntries(entries, err))
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
@@ -94,13 +112,44 @@ func (r *Recording) Record(h Host) Host {
 }
 
 func (r *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
-	r.addIn(-1, what, path, answer)
+	r.addIn(-1, kindOther, what, path, answer)
 }
 
-func (r *Recording) addIn(dir int, what func(*Host, string) uint64, path string, answer uint64) {
+func (r *Recording) addIn(dir int, k kind, what func(*Host, string) uint64, path string, answer uint64) {
 	r.mu.Lock()
-	r.questions = append(r.questions, question{what, path, answer, dir})
+	r.questions = append(r.questions, question{what, path, answer, dir, k})
 	r.mu.Unlock()
+}
+
+// trim leaves out, once, what need not be asked for again: a question that was asked before with the same answer,
+// and a directory's attributes if its state has them.
+func (r *Recording) trim() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trimmed {
+		return
+	}
+	r.trimmed = true
+	type same struct {
+		kind   kind
+		path   string
+		answer uint64
+	}
+	seen := map[same]bool{}
+	r.questions = slices.DeleteFunc(r.questions, func(q question) bool {
+		key := same{q.kind, q.path, q.answer}
+		again := q.kind != kindOther && seen[key]
+		seen[key] = true
+		return again
+	})
+	for i := range r.questions {
+		q := &r.questions[i]
+		at, known := r.dirAt[q.path]
+		// The attributes were asked for at another time than the state, and may be others.
+		if q.kind == kindLstat && known && at >= 0 && q.answer == digestInfo(r.dirs[at].state.info(), nil) {
+			q.dir = at
+		}
+	}
 }
 
 // enter returns the index of a directory in dirs, or -1 if its state is not certain. known says that the
@@ -171,6 +220,7 @@ func (r *Recording) Unchanged() bool {
 }
 
 func (r *Recording) lookAgain() bool {
+	r.trim()
 	asked := r.open()
 	const parts, few = 4, 256 // less than few questions are not worth other goroutines
 	if len(asked) < few {
