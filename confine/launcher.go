@@ -237,3 +237,12 @@ func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profi
 	}
 	return prepared.start(ctx, plan, stdio, l)
 }
+
+// late returns the error of a start that was not ready before the deadline of ctx.
+func late(ctx context.Context) *step.Error {
+	e := &step.Error{Step: "init", Detail: "it was not ready before the deadline"}
+	if why := context.Cause(ctx); why != ctx.Err() {
+		e.Detail = why.Error()
+	}
+	return e
+}

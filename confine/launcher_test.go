@@ -1,10 +1,12 @@
 package confine
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
@@ -99,5 +101,18 @@ func TestPlatformWaiver(t *testing.T) {
 	}
 	if slices.Contains(policy.Axes(), policy.WaiveMacOS) {
 		t.Error("the word of a system is an axis")
+	}
+}
+func TestLate(t *testing.T) {
+	for cause, want := range map[error]string{
+		errors.New("it was not ready after 1m0s (startup_timeout_secs)"): "not ready after 1m0s (startup_timeout_secs)",
+		nil: "not ready before the deadline",
+	} {
+		ctx, cancel := context.WithDeadlineCause(t.Context(), time.Now(), cause)
+		defer cancel()
+		<-ctx.Done()
+		if said := late(ctx).Error(); !strings.Contains(said, want) {
+			t.Errorf("it says %q, want %q", said, want)
+		}
 	}
 }

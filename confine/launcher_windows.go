@@ -24,13 +24,17 @@ func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher)
 	if stdio.Terminal != nil {
 		return nil, &step.Error{Step: step.Terminal, Detail: "on Windows a server gets no terminal of its own"}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if l.BeforeExec != nil {
-		if err := l.BeforeExec(ctx); err != nil {
+	if l.BeforeExec != nil && ctx.Err() == nil {
+		if err := l.BeforeExec(ctx); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
+	}
+	switch ctx.Err() {
+	case nil:
+	case context.DeadlineExceeded:
+		return nil, late(ctx)
+	default:
+		return nil, ctx.Err()
 	}
 	in, o := plan.Windows, plan.Spec
 	if err := makeOwnDirs(in.Home, in.Temp); err != nil {

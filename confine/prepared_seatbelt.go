@@ -237,10 +237,7 @@ func cancelled(ctx context.Context, why string) error {
 	if ctx.Err() != context.DeadlineExceeded {
 		return ctx.Err()
 	}
-	e := &step.Error{Step: "init", Detail: "it was not ready before the deadline"}
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		e.Detail = cause.Error()
-	}
+	e := late(ctx)
 	if why != "" {
 		e.Detail += ": " + why
 	}
