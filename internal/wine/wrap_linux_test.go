@@ -35,7 +35,14 @@ func TestWrap(t *testing.T) {
 		testkit.Must(t, err)
 		return string(content)
 	}
-	if r := h.jail(t, command{args: []string{"wrap", "--yes", "--no-install", "--accept-gaps", "windows,process,limits"}}); r.status != 0 {
+	wrap := []string{"wrap", "--no-install", "--accept-gaps", "windows,process,limits"}
+	r := h.jail(t, command{args: append(wrap, "--dry-run")})
+	for name, file := range files {
+		if r.status != 0 || read(file.path) != file.content || !strings.Contains(r.out, file.path) {
+			t.Errorf("%s: --dry-run changes it, or does not name it: %v", name, r)
+		}
+	}
+	if r := h.jail(t, command{args: append(wrap, "--yes")}); r.status != 0 {
 		t.Fatal(r)
 	}
 	for name, file := range files {
@@ -56,6 +63,35 @@ func TestWrap(t *testing.T) {
 		if got := read(file.path); got != file.content {
 			t.Errorf("%s: after unwrap the file is\n%q, want\n%q", name, got, file.content)
 		}
+	}
+}
+
+// TestCheck: a configuration without a mistake, one with a mistake, and one whose server does not start
+// without the gaps accepted.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	windows, _ := h.newDir(t)
+	server := "[servers.one]\ncommand = '" + h.program("server.exe") + "'\nworkspace = '" + windows + "'\n"
+	const accept = "waive = ['windows', 'process', 'limits']\n"
+	for name, c := range map[string]struct {
+		config string
+		status int
+		says   []string
+	}{
+		"good":    {server + accept, 0, []string{"one", "ok"}},
+		"mistake": {server + accept + "statefull = false\n", 2, []string{`mistake.toml:5`, `servers.one.statefull is not a known key; did you mean stateful?`}},
+		"gaps":    {server, 3, []string{"mcp-jail restricts no files on Windows", `waive = ["process", "limits", "windows"]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := windows + `\` + name + ".toml"
+			h.write(t, file, c.config)
+			r := h.jail(t, command{args: []string{"check", file}})
+			if r.says(t, c.says...); r.status != c.status {
+				t.Errorf("want status %d: %v", c.status, r)
+			}
+		})
 	}
 }
 

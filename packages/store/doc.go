@@ -39,4 +39,6 @@
 //     has. Most filesystems then show another size, which the check finds.
 //   - Locks are advisory (flock(2)). Where a filesystem has none, the store is not used.
 //   - On other systems than Linux, Tree.Check reads all files each time.
+//   - On Windows read-only is an attribute of files. Any program of the user can take it away, and
+//     files can be added. Tree.Check finds both.
 package store
