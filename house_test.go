@@ -208,7 +208,7 @@ var inside = map[string][]string{
 	"confine/internal/rootfs":          {"internal/spec", "internal/step", "internal/stub"},
 	"confine/internal/cgroup":          {"internal/proc", "internal/spec", "internal/step"},
 	"confine/internal/dirs":            {"internal/step"},
-	"confine/internal/reported":        {"internal/spec", "internal/sys"},
+	"confine/internal/reported":        {"internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/oom":             {"internal/proc"},
 	"confine/internal/spec":            {"internal/landlock", "internal/stub"},
 	"confine/internal/seccomp":         {"internal/stub", "internal/sys"},

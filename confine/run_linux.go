@@ -57,7 +57,7 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 		return true, err
 	}
 	if err := b.StartServer(); err != nil {
-		return true, err
+		return true, reported.Failure(events, err)
 	}
 	reader, err := p.readEvents(events)
 	if err != nil {

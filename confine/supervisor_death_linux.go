@@ -15,8 +15,8 @@ package confine
 //   - The outer process cannot execute the supervisor: Reap returns an error, and failureCause
 //     names the call that the kernel refused.
 //   - The supervisor gives up. It reports the step that failed before it ends, and handleEvent
-//     records that (spec.EventFailed). With host namespaces, listen returns it as the error of the
-//     start if the program does not run yet.
+//     records that (spec.EventFailed). If the program does not run yet, the step is the error of
+//     the start (reported.Failure; listen with host namespaces).
 //   - The supervisor dies without a report, of a SIGKILL or of the kernel's OOM killer:
 //     recordFailure records supervisorDied.
 //

@@ -96,8 +96,11 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer
 		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil { // the supervisor may end before the program is executed
+			if !struck || !strings.Contains(err.Error(), "fs.epoll.max_user_watches") {
+				t.Errorf("struck %v: %v", struck, err)
+			}
+			continue
 		}
 		exit, _ := process.Wait()
 		wait()

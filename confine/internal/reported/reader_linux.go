@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,21 @@ func (r *Reader) Run() error {
 // Drain handles the events that are there.
 func (r *Reader) Drain() {
 	r.conn.Control(func(fd uintptr) { r.readAvailable(int(fd)) })
+}
+
+// Failure returns the error of a start that failed with err: the step that the supervisor has
+// reported, if it has given up and so ended the process that was to execute the program. A
+// supervisor reports before it ends a process.
+func Failure(pipe *os.File, err error) error {
+	r, noReader := NewReader(pipe, func(m spec.Event) {
+		if m.Kind == spec.EventFailed {
+			err = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
+		}
+	})
+	if noReader == nil {
+		r.Drain()
+	}
+	return err
 }
 
 // readAvailable handles the events in the pipe without waiting. r.mu lets one goroutine read
