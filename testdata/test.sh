@@ -9,7 +9,9 @@
 #                 every attack, every client, every pair of a client and a server
 #
 # It installs real servers and clients from npm into a cache outside of the checkout.
-# MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+# MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md). MCPJAIL_PASSED names a file in
+# which test.sh notes the tree that it has passed. After that, test.sh all does not repeat what would
+# be done again just as it was, and says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -174,9 +176,31 @@ verdict() {
 	fi
 }
 
-# seatbelt are the packages whose tests start servers as on macOS.
-seatbelt=()
-[ "${MCPJAIL_ALL:-}" = long ] || seatbelt=(confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest)
+# tree prints a name of the tree, of the Go toolchain, the kernel and the user.
+tree() {
+	(git ls-files -z --cached --others --exclude-standard | sort -z | xargs -0 sha256sum 2>&1 || true
+	go version && uname -srv && id && echo "${MCPJAIL_REQUIRE:-}") | sha256sum
+}
+now=
+[ -z "${MCPJAIL_PASSED:-}" ] || now=$(tree)
+
+# repeated reports whether test.sh has just passed this tree.
+repeated() { [ "${MCPJAIL_ALL:-}" = 1 ] && [ -n "$now" ] && [ "$now" = "$(cat "$MCPJAIL_PASSED")" ]; }
+
+# alike PACKAGE reports whether the tests of a package are the same in every form: nothing in its
+# directory asks for the form, or for what test.sh all alone installs.
+alike() {
+	! grep -qE 'testkit\.(All|Long|Rounds|NeedsAll|NeedsLong)\(|MCPJAIL_(ALL|CLIENTS|PRESETS|READERS|NODE|WINE)|internal/jailtest"' "$1"/*.go
+}
+
+# seatbelt are the packages whose tests start servers as on macOS. Sessions of calls take half of the time of all:
+# test.sh leaves them to test.sh all, and has the jails that they start.
+calls=lifecycle/internal/stateless
+case ${MCPJAIL_ALL:-} in
+"") seatbelt=(confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/sessiontest) ;;
+1) seatbelt=(confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful "$calls" lifecycle/internal/sessiontest) ;;
+*) seatbelt=() ;;
+esac
 
 # compile_all PACKAGE... compiles the tests of packages into $work/tests/PACKAGE/test, and those of
 # starts on macOS into $work/seatbelt/PACKAGE/test. One go command for all takes half of the
@@ -368,7 +392,17 @@ order() {
 
 packages=("${all[@]}" conformance)
 [ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance packages/install undo diagnostics policy/resolve clients/edit)
-jobs=() jails=0
+jobs=() jails=0 left=()
+if repeated; then
+	known=("${packages[@]}") packages=()
+	for package in "${known[@]}"; do
+		if as_user "$package" || ! alike "$package"; then packages+=("$package"); else left+=("$package"); fi
+	done
+	known=("${seatbelt[@]}") seatbelt=()
+	for package in "${known[@]}"; do
+		if [ "$package" = "$calls" ] || ! alike "$package"; then seatbelt+=("$package"); else left+=("$package, starts on macOS"); fi
+	done
+fi
 for package in $(order "${packages[@]}"); do
 	if as_user "$package"; then
 		jails=$((jails + 1))
@@ -405,6 +439,9 @@ if [ "$jails" -gt 0 ]; then
 	[ -z "$MCPJAIL_PRESETS_NATIVE" ] || cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
 	chown -R "$user" "$work/src" "$work/servers"
 fi
+if [ "${#left[@]}" -gt 0 ]; then
+	say "make test has just passed this tree, and ${#left[@]} packages are the same in both. Not repeated:$(printf ' %s' "${left[@]/%/;}")"
+fi
 say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and run as the ordinary user $user}"
 {
 	begin=$SECONDS
@@ -414,4 +451,5 @@ say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and
 } &
 each "${jobs[@]}"
 [ -z "$user" ] || remove_user
+[ -n "${MCPJAIL_ALL:-}" ] || [ -z "$now" ] || echo "$now" >"$MCPJAIL_PASSED"
 burnt "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"
