@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -313,7 +314,7 @@ func TestWriteForbidden(t *testing.T) {
 	inPlace := config.CommandLineOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
 	r := rand.New(rand.NewPCG(20, 16))
 	proposed := 0
-	for range 4000 {
+	for range testkit.Rounds(1500, 4000, 4000) {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
 		ev.Profile, ev.Exists = befores[i], exists

@@ -20,11 +20,22 @@ import (
 type names map[string]string
 
 func (n names) in(s string) string {
-	var pairs []string
-	for name, value := range n {
-		pairs = append(pairs, "{"+name+"}", value)
+	var out strings.Builder
+	for {
+		before, rest, more := strings.Cut(s, "{")
+		out.WriteString(before)
+		if !more {
+			return out.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if value, known := n[name]; closed && known {
+			out.WriteString(value)
+			s = after
+		} else {
+			out.WriteByte('{')
+			s = rest
+		}
 	}
-	return strings.NewReplacer(pairs...).Replace(s)
 }
 
 func (n names) all(list []string) []string {
