@@ -129,7 +129,7 @@ func TestReadTree(t *testing.T) {
 	const sum = `"integrity":"sha512-AAAA"`
 	for text, want := range map[string]string{
 		`"node_modules/a":{` + sum + `},"node_modules/@s/b":{` + sum + `},"node_modules/a/node_modules/@s/b":{` + sum + `}`: "node_modules/@s/b node_modules/a node_modules/a/node_modules/@s/b",
-		`"node_modules/a":{` + sum + `,"name":"other"}`:                                                                     "node_modules/a",
+		`"node_modules/a":{` + sum + `,"name":"other"}`:                                                                     "node_modules/a alias of other",
 		`"node_modules/a":{}`:                                       "",
 		`"node_modules/a":{"integrity":"sha1-AAAA"}`:                "",
 		`"node_modules/a":{"integrity":"sha512-AAAA sha512-BBBB"}`:  "",
@@ -153,10 +153,29 @@ func TestReadTree(t *testing.T) {
 		tree, err := readTree(file)
 		var got []string
 		for _, n := range tree {
-			got = append(got, n.path)
+			if got = append(got, n.path); n.name != n.path[strings.LastIndex(n.path, "node_modules/")+len("node_modules/"):] {
+				got = append(got, "alias of "+n.name)
+			}
 		}
 		if strings.Join(got, " ") != want || (want == "") != errors.Is(err, errOther) {
 			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+// TestAddsToLock has in short what TestDownloadLikeNPM of packages/install shows with npm itself.
+func TestAddsToLock(t *testing.T) {
+	for _, c := range []struct {
+		has    string
+		script bool
+		want   bool
+	}{{"node_modules", true, true}, {"node_modules", false, true}, {"binding.gyp", false, true}, {"binding.gyp", true, false}, {"index.js", false, false}} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, c.has), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if addsToLock(dir, &node{HasInstallScript: c.script}) != c.want {
+			t.Errorf("%+v", c)
 		}
 	}
 }

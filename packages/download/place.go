@@ -17,7 +17,7 @@ func place(tree []*node, w *walk, work string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if has(a.dir, "node_modules") || has(a.dir, "binding.gyp") && !n.HasInstallScript { // npm adds to its lock file
+		if addsToLock(a.dir, n) {
 			return errOther
 		}
 		if !used[a.dir] {
@@ -32,6 +32,12 @@ func place(tree []*node, w *walk, work string) error {
 		}
 	}
 	return link(tree, work)
+}
+
+// addsToLock reports whether npm adds to its lock file when it unpacks a package: packages in the archive,
+// or a script that builds what node-gyp can build.
+func addsToLock(dir string, n *node) bool {
+	return has(dir, "node_modules") || has(dir, "binding.gyp") && !n.HasInstallScript
 }
 
 func has(dir, name string) bool {
