@@ -83,6 +83,15 @@ func operations(p Probe, n names) []operation {
 	return nil
 }
 
+func TestNames(t *testing.T) {
+	n := names{"a": "{b}", "b": "x"}
+	for text, want := range map[string]string{"": "", "{a}/{b}": "{b}/x", "{c}{b": "{c}{b", `{"{b}"}`: `{"x"}`} {
+		if got := n.in(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestTableAgainstTexts reads the texts that the generator makes of the table's own profile, and asks
 // the evaluator for what each probe about a path wants. So a Mac is asked what the texts say, and a
 // failure there is one of the system.
