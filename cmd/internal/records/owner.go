@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -104,7 +103,7 @@ func (e *OtherOwnerError) Fix(configured bool) string {
 // is there, which it holds until the process ends. The error is an *OtherOwnerError if it may not.
 //
 // A user who corrects the command line of a server that never came up means the same server. So a
-// command line also gets the directory of another one whose last session ended before its first answer,
+// command line also gets the directory of another one of which each session ended before its first answer,
 // and which has left nothing in its HOME.
 //
 // An older mcp-jail has noted no owner. Then former tells it from the About of the last session. If
@@ -180,19 +179,11 @@ func (d Dir) forget() bool {
 	defer unlock()
 	var before Owner
 	noted, err := d.ReadFile(ownerFile, maxFile)
-	last, ok := d.Last()
-	if err != nil || json.Unmarshal(noted, &before) != nil || before.Configured || !ok || !endedEarly(last) {
+	if err != nil || json.Unmarshal(noted, &before) != nil || before.Configured || !d.neverAnswered() {
 		return false
 	}
 	if err := d.Remove("home"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false // something is in it
 	}
 	return d.Remove(aboutFile) == nil && d.Remove(ownerFile) == nil
-}
-
-// endedEarly reports whether the server of a session ended before its first answer.
-func endedEarly(r diagnostics.Record) bool {
-	return slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
-		return d.Stage == diagnostics.StageExec || d.Stage == diagnostics.StageStartup
-	})
 }

@@ -111,25 +111,33 @@ func TestClaim(t *testing.T) {
 // unless it is of a configuration, has kept something, or runs.
 func TestClaimAfterNoStart(t *testing.T) {
 	typo, right := Owner{Program: "typo"}, Owner{Program: "right"}
-	failed := func(stage diagnostics.Stage) diagnostics.Record {
-		return diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s", Diagnoses: []diagnostics.Diagnosis{{Stage: stage, What: "w"}}}
-	}
+	const up, killed = "up", "killed" // sessions; the others end with a diagnosis of that stage
+	early, list, call := string(diagnostics.StageStartup), string(diagnostics.StageList), string(diagnostics.StageCall)
 	for _, c := range []struct {
 		name        string
 		before, now Owner
-		last        diagnostics.Stage // "" is a session without a failure
-		left        string            // in HOME
-		runs        bool
+		sessions    []string
+		left        string // in HOME
+		runs, calls bool
 		want        error
 	}{
-		{"never up", typo, right, diagnostics.StageStartup, "", false, nil},
-		{"never executed", typo, right, diagnostics.StageExec, "", false, nil},
-		{"up", typo, right, "", "", false, ErrOtherOwner},
-		{"up until a call", typo, right, diagnostics.StageCall, "", false, ErrOtherOwner},
-		{"with something in HOME", typo, right, diagnostics.StageStartup, "token", false, ErrOtherOwner},
-		{"running", typo, right, diagnostics.StageStartup, "", true, ErrOtherOwner},
-		{"of a configuration", Owner{Configured: true, Program: "typo"}, right, diagnostics.StageStartup, "", false, ErrOtherOwner},
-		{"for a configuration", typo, Owner{Configured: true, Program: "right"}, diagnostics.StageStartup, "", false, ErrOtherOwner},
+		{"never up", typo, right, []string{early}, "", false, false, nil},
+		{"never executed", typo, right, []string{string(diagnostics.StageExec)}, "", false, false, nil},
+		{"never up, three times", typo, right, []string{early, early, early}, "", false, false, nil},
+		{"up", typo, right, []string{up}, "", false, false, ErrOtherOwner},
+		{"up until a call", typo, right, []string{call}, "", false, false, ErrOtherOwner},
+		{"up, and then early", typo, right, []string{early + "," + call}, "", false, false, ErrOtherOwner},
+		{"up and then early before", typo, right, []string{early + "," + call, early}, "", false, false, ErrOtherOwner},
+		{"up before", typo, right, []string{up, early}, "", false, false, ErrOtherOwner},
+		{"up before, after a failure", typo, right, []string{early, up, early}, "", false, false, ErrOtherOwner},
+		{"listed before", typo, right, []string{list, early}, "", false, false, ErrOtherOwner},
+		{"killed before", typo, right, []string{early, killed, early}, "", false, false, ErrOtherOwner},
+		{"killed", typo, right, []string{early, killed}, "", false, false, ErrOtherOwner},
+		{"one of its calls not executed", typo, right, []string{early}, "", false, true, ErrOtherOwner},
+		{"with something in HOME", typo, right, []string{early}, "token", false, false, ErrOtherOwner},
+		{"running", typo, right, []string{early}, "", true, false, ErrOtherOwner},
+		{"of a configuration", Owner{Configured: true, Program: "typo"}, right, []string{early}, "", false, false, ErrOtherOwner},
+		{"for a configuration", typo, Owner{Configured: true, Program: "right"}, []string{early}, "", false, false, ErrOtherOwner},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 		unknown := func(About) (Owner, bool) { return Owner{}, false }
@@ -140,13 +148,9 @@ func TestClaimAfterNoStart(t *testing.T) {
 		if c.left != "" {
 			must(t, os.WriteFile(filepath.Join(home, c.left), nil, 0o600))
 		}
-		r := diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s"}
-		if c.last != "" {
-			r = failed(c.last)
+		for _, session := range c.sessions {
+			endSession(t, host, session, session == up, session == killed, !c.calls)
 		}
-		k := New(host, "s")
-		k.About = func() About { return About{Command: []string{"node", "tpyo.js"}} }
-		k.Save(r)
 		if !c.runs {
 			release()
 		}
@@ -162,6 +166,33 @@ func TestClaimAfterNoStart(t *testing.T) {
 		}
 		release()
 	}
+}
+
+// endSession leaves what a session of the server s leaves that ended with diagnoses of these stages, or without any,
+// or was killed.
+func endSession(t *testing.T, host hostfs.Host, stages string, up, killed, stateful bool) {
+	t.Helper()
+	k := New(host, "s")
+	k.About = func() About {
+		return About{Command: []string{"node", "tpyo.js"}, Configuration: &Configuration{Stateful: stateful}}
+	}
+	d, err := makeDir(host, "s")
+	must(t, err)
+	defer d.Close()
+	must(t, k.begin(d))
+	r := diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s", Unfinished: true}
+	k.Save(r)
+	if killed {
+		return
+	}
+	r.Unfinished = false
+	if !up {
+		for stage := range strings.SplitSeq(stages, ",") {
+			r.Diagnoses = append(r.Diagnoses, diagnostics.Diagnosis{Stage: diagnostics.Stage(stage), What: "w"})
+			k.Save(r)
+		}
+	}
+	k.Save(r)
 }
 
 // claims claims the directory of the server s for a moment.
