@@ -25,6 +25,7 @@ type Place struct {
 	Bare    bool     // a file that has none of the tables is itself one
 	Single  bool     // a file that has none of the tables is an entry, named after the file
 	Line    []string // the keys of a text that is the command line of one more server
+	Brought bool     // plugins fill the folders in which it is looked for, and not the user
 	Above   Reach    // how far up a place of a project also counts
 	Note    string   // what users should know about this file
 }
@@ -80,18 +81,24 @@ type Host struct {
 	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
 	Mounted bool                // a disk of Windows that Linux shows: the places are those of Windows, and paths have slashes
-	// Away returns an error if a path leads to another machine, as a link of a project's can on Windows: a
-	// look there would sign the user in. It looks at no other machine. A nil function returns none.
-	Away func(path string) error
+	// Away returns an error if a path leads from a directory of the user's to another machine, as a link of
+	// a project's can on Windows: a look there would sign the user in. It looks at no other machine. A nil
+	// function returns none.
+	Away func(dir, path string) error
 }
 
-// CheckLook returns the error of Away for a path of a project. The user's own files are looked at wherever
-// they are.
-func (h Host) CheckLook(path string, s Scope) error {
-	if h.Away == nil || s != Project {
-		return nil
+// CheckLook returns the error of Away for a path of a project, and for one in folders that plugins fill.
+// The user's own files are looked at wherever they are.
+func (h Host) CheckLook(path string, p Place) error {
+	switch {
+	case h.Away == nil:
+	case p.Scope == Project:
+		return h.Away(h.Project, path)
+	case p.Brought:
+		at, _ := p.Locate(h)
+		return h.Away(at.Dir, path)
 	}
-	return h.Away(path)
+	return nil
 }
 
 // Location is where a place is on a host: one file, or those below a directory whose path

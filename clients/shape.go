@@ -75,7 +75,9 @@ func above(p Place, reach Reach) Place {
 }
 
 func unread(scope Scope, file, word, why string) Blind {
-	return Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
+	b := Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
+	b.Place.Brought = why == whyFolder || why == whyCode
+	return b
 }
 
 func movedBy(variable, to string, b Blind) Blind {

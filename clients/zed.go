@@ -19,7 +19,7 @@ func zed() Client {
 		Lookup: Lookup{Read: "main of November 2026: crates/settings_macros (an entry is an enum)", Names: OneCounts, Order: "project, user, all users"},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "$XDG_CONFIG_HOME/zed/global_settings.json", MacOS: "~/.config/zed/global_settings.json", Windows: `%APPDATA%\Zed\global_settings.json`}, Word: "context_servers", Why: whySetting},
-			{Place: Place{Scope: User, Linux: "$XDG_DATA_HOME/zed/extensions/installed/*/extension.toml", MacOS: "~/Library/Application Support/Zed/extensions/installed/*/extension.toml", Windows: `%LOCALAPPDATA%\Zed\extensions\installed\*\extension.toml`}, Word: "context_servers", Why: whyPlugin},
+			{Place: Place{Scope: User, Linux: "$XDG_DATA_HOME/zed/extensions/installed/*/extension.toml", MacOS: "~/Library/Application Support/Zed/extensions/installed/*/extension.toml", Windows: `%LOCALAPPDATA%\Zed\extensions\installed\*\extension.toml`, Brought: true}, Word: "context_servers", Why: whyPlugin},
 		},
 		Shapes: []Shape{shape, older},
 		Dir:    DirUnknown,

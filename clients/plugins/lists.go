@@ -93,6 +93,9 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		list, dir = dir, filepath.Dir(filepath.Dir(dir))
 	}
 	p.kept = append(p.kept, dir)
+	if f.leadsAway(p, dir, list) {
+		return
+	}
 	described := f.table(list)
 	offered, _ := described["plugins"].([]any)
 	for i, one := range offered {
@@ -105,20 +108,28 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		below, isPath := entry["source"].(string)
 		below = filepath.FromSlash(strings.TrimPrefix(below, "./"))
 		if isPath && (source["source"] == "directory" || source["source"] == "file") && (below == "" || filepath.IsLocal(below)) && (base == "" || filepath.IsLocal(base)) {
-			root := filepath.Join(dir, base, below)
-			if _, err := f.look.Real(root); err != nil {
-				root = filepath.Join(dir, below)
-			}
-			p.Root, p.List = root, ""
+			p.Root, p.List = f.offered(p, dir, base, below), ""
 		}
 		// The list's own servers count for a plugin that has no manifest of its own.
-		_, err := f.look.Real(filepath.Join(p.Root, ".claude-plugin", "plugin.json"))
-		if entry["strict"] == false || err != nil {
+		if _, own := f.inside(p, ".claude-plugin/plugin.json"); entry["strict"] == false || !own {
 			if tables := f.servers(p, []string{"plugins", strconv.Itoa(i), "mcpServers"}, entry["mcpServers"]); len(tables) > 0 {
 				p.Files = append(p.Files, File{list, f.place(tables...)})
 			}
 		}
 	}
+}
+
+// offered returns the folder of a plugin in the directory of a marketplace, which may name a folder for all.
+func (f finder) offered(p *Plugin, dir, base, below string) string {
+	for _, root := range []string{filepath.Join(dir, base, below), filepath.Join(dir, below)} {
+		if f.leadsAway(p, dir, root) {
+			return p.Root
+		}
+		if _, err := f.look.Real(root); err == nil {
+			return root
+		}
+	}
+	return filepath.Join(dir, below)
 }
 
 // gemini reads what Gemini CLI and its relatives note of an extension: whether it is a link to another
@@ -128,11 +139,11 @@ func (f finder) gemini(p *Plugin) {
 	if !isGemini {
 		return
 	}
-	install := f.table(filepath.Join(p.Root, "."+manifest+"-extension-install.json"))
-	if source, _ := install["source"].(string); install["type"] == "link" && filepath.IsAbs(source) {
+	install := f.inFolder(p, "."+manifest+"-extension-install.json")
+	if source, _ := install["source"].(string); install["type"] == "link" && filepath.IsAbs(source) && !f.leadsAway(p, f.host.Home, source) {
 		p.Root = source
 	}
-	name, _ := f.table(filepath.Join(p.Root, f.brings.Manifests[0]))["name"].(string)
+	name, _ := f.inFolder(p, f.brings.Manifests[0])["name"].(string)
 	p.ID = cmp.Or(name, p.ID)
 	path, list := f.list("extension-enablement.json")
 	entry, _ := list[p.ID].(map[string]any)
@@ -150,6 +161,14 @@ func (f finder) gemini(p *Plugin) {
 			p.Off = ""
 		}
 	}
+}
+
+func (f finder) inFolder(p *Plugin, name string) map[string]any {
+	path, ok := f.inside(p, name)
+	if !ok {
+		return nil
+	}
+	return f.table(path)
 }
 
 // fits compares a rule with a directory as these clients do: with slashes, one at each end.

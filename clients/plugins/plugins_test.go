@@ -27,7 +27,8 @@ func newLook(t *testing.T, files map[string]string) (clients.Host, Look) {
 		if to, is := strings.CutPrefix(text, "-> "); is {
 			err = os.Symlink(to, path)
 		} else {
-			err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "HOME", home)), 0o600)
+			inJSON := strings.ReplaceAll(home, `\`, `\\`)
+			err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "HOME", inJSON)), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)

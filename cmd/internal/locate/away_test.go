@@ -22,7 +22,7 @@ func TestAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	host := clients.Host{OS: "linux", Project: project, Env: os.Getenv, Away: func(path string) error {
+	host := clients.Host{OS: "linux", Project: project, Env: os.Getenv, Away: func(_, path string) error {
 		if strings.Contains(path, "far") {
 			return away
 		}
@@ -59,6 +59,15 @@ func TestAway(t *testing.T) {
 		if found = slices.Compact(found); !slices.Equal(found, want) {
 			t.Errorf("%s: found %q, want %q", pattern, found, want)
 		}
+	}
+	// A plugin's folder is one of the user's that others fill.
+	brought := clients.Place{Scope: clients.User, Linux: "~/deep/**/*.json", Brought: true}
+	mine := clients.Host{OS: "linux", Home: project, Away: host.Away}
+	if found := Existing(brought, mine); len(found) != 2 || found[1] != filepath.Join(project, "deep/far") {
+		t.Errorf("in a plugin's folder: %q", found)
+	}
+	if brought.Brought = false; !slices.Contains(Existing(brought, mine), filepath.Join(project, "deep/far/d.json")) {
+		t.Error("in the user's own folder a file is not found")
 	}
 	blind := clients.Client{Blind: []clients.Blind{{Place: clients.Place{Scope: clients.Project, Linux: "far/none.md"}, Word: "word", Why: "it is not read"}}}
 	if all := Unread(host, []clients.Client{blind}, nil); len(all) != 1 {

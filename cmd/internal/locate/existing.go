@@ -14,10 +14,10 @@ import (
 )
 
 // Existing returns the paths of a place that exist. In place of folders of which it does not look at all
-// files it returns the folder. It looks at no path of a project that leads to another machine, and
-// returns it too: Read and Real refuse it by name.
+// files it returns the folder. It looks at no path of a project or a plugin that leads to another machine,
+// and returns it too: Read and Real refuse it by name.
 func Existing(p clients.Place, host clients.Host) (paths []string) {
-	look := func(path string) error { return host.CheckLook(path, p.Scope) }
+	look := func(path string) error { return host.CheckLook(path, p) }
 	for _, at := range p.LocateAll(host) {
 		paths = append(paths, existingAt(at, look)...)
 	}
@@ -64,7 +64,7 @@ func (l *looked) Open(name string) (fs.File, error) {
 // Real returns a path of a place without links, or the error for one that does not exist or must not be
 // looked at.
 func Real(path string, p clients.Place, host clients.Host) (string, error) {
-	if err := host.CheckLook(path, p.Scope); err != nil {
+	if err := host.CheckLook(path, p); err != nil {
 		return "", err
 	}
 	return filepath.EvalSymlinks(path)
@@ -73,7 +73,7 @@ func Real(path string, p clients.Place, host clients.Host) (string, error) {
 // Read reads a path of a place, unless it must not be looked at. A client may keep much else in its user's
 // file. No project needs a large one.
 func Read(path string, p clients.Place, host clients.Host) (*ownfile.File, error) {
-	if err := host.CheckLook(path, p.Scope); err != nil {
+	if err := host.CheckLook(path, p); err != nil {
 		return nil, err
 	}
 	if (p.Format == clients.JSON || p.Format == clients.JSONC) && p.Scope != clients.Project {

@@ -162,7 +162,9 @@ func (p *Plugin) replaced() bool {
 	}
 	text, ok := read(p.List.Path)
 	quoted, err := json.Marshal(p.ID)
-	return ok && err == nil && bytes.Contains(text, quoted) && !bytes.Contains(text, []byte(p.Root))
+	root, _ := json.Marshal(p.Root) // on Windows the list has two backslashes for each
+	root = bytes.Trim(root, `"`)
+	return ok && err == nil && bytes.Contains(text, quoted) && !bytes.Contains(text, []byte(p.Root)) && !bytes.Contains(text, root)
 }
 
 // read reads a small regular file. Another kind of file could have the start wait.

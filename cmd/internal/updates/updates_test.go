@@ -5,6 +5,7 @@ package updates
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +46,7 @@ func TestCheck(t *testing.T) {
 			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+filepath.Dir(root)+`/2.0.0"}]}}`)
 		}, true},
 		"another plugin in the list": {"file", func(t *testing.T, root, list string) {
-			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+root+`"}], "q@m": []}}`)
+			testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": `+strconv.Quote(root)+`}], "q@m": []}}`)
 		}, false},
 		"a folder beside it": {"dir", func(t *testing.T, root, _ string) { testkit.Must(t, os.Mkdir(filepath.Dir(root)+"/2.0.0", 0o700)) }, true},
 		"a file beside it":   {"dir", func(t *testing.T, root, _ string) { testkit.WriteFile(t, filepath.Dir(root)+"/.DS_Store", "x") }, false},
@@ -56,7 +57,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			state, root := filepath.Join(dir, "state"), filepath.Join(dir, "cache", "p", "1.0.0")
+			state, root := filepath.Join(dir, "state"), filepath.Join(dir, "cache", `p\q`, "1.0.0") // as a list on Windows has them, with two backslashes
 			testkit.Must(t, os.Mkdir(state, 0o700))
 			testkit.Must(t, os.MkdirAll(root, 0o700))
 			testkit.WriteFile(t, filepath.Join(root, ".mcp.json"), wrapped)
@@ -64,7 +65,7 @@ func TestCheck(t *testing.T) {
 			switch c.list {
 			case "file":
 				list = filepath.Join(dir, "installed_plugins.json")
-				testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": "`+root+`"}]}}`)
+				testkit.WriteFile(t, list, `{"plugins": {"p@m": [{"installPath": `+strconv.Quote(root)+`}]}}`)
 			case "dir":
 				list = filepath.Dir(root)
 			}

@@ -26,7 +26,7 @@ func linked(e clients.Entry, words []string, host clients.Host, texts func(word 
 				continue
 			}
 			seen[path] = true
-			if err := host.Away(path); err != nil {
+			if err := host.Away(host.Project, path); err != nil {
 				return fmt.Errorf("the server %s: %w; until then mcp-jail looks at no server of this file", show.Name(e.Server), err)
 			}
 		}

@@ -33,7 +33,7 @@ func asWritten(word string) []string { return []string{word} }
 // it, in each way in which a word can have a path.
 func TestLinked(t *testing.T) {
 	away := errors.New("away")
-	host := clients.Host{OS: "windows", Project: `C:\p`, Away: func(path string) error {
+	host := clients.Host{OS: "windows", Project: `C:\p`, Away: func(_, path string) error {
 		if path := strings.ReplaceAll(path, "/", `\`); strings.HasPrefix(path, `C:\p\link`) || strings.HasPrefix(path, `C:\p\.\link`) || strings.HasPrefix(path, `D:\x`) {
 			return away
 		}
@@ -62,7 +62,7 @@ func TestLinked(t *testing.T) {
 			t.Errorf("in %s: %v", cwd, err)
 		}
 	}
-	relative := clients.Host{OS: "windows", Project: `C:\p`, Away: func(path string) error {
+	relative := clients.Host{OS: "windows", Project: `C:\p`, Away: func(_, path string) error {
 		if path == `C:\p\sub\x.js` {
 			return away
 		}

@@ -21,7 +21,7 @@ func TestAway(t *testing.T) {
 		}
 	}
 	away := errors.New("it leads away")
-	h.Away = func(path string) error {
+	h.Away = func(_, path string) error {
 		if path == link {
 			return away
 		}
@@ -36,7 +36,7 @@ func TestAway(t *testing.T) {
 	}
 	mine := filepath.Join(h.Home, ".claude.json")
 	must(t, os.Symlink(far, mine))
-	h.Away = func(string) error { return away }
+	h.Away = func(_, _ string) error { return away }
 	if f := only(t, h, Selection{Files: []string{mine}}); f.Err != nil || len(f.Entries) != 1 {
 		t.Errorf("the user's: %v, %v", f.Entries, f.Err)
 	}

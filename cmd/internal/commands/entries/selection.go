@@ -69,8 +69,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 // ClientsHost returns the host as package clients knows it.
 func ClientsHost(host hostfs.Host) clients.Host {
 	above, repo := locate.Above(host.Dir)
-	away := func(path string) error { return hostfs.CheckAway(host.Dir, path) }
-	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv, Away: away}
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv, Away: hostfs.CheckAway}
 }
 
 func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
