@@ -40,6 +40,8 @@ func TestIdentity(t *testing.T) {
 		{"node ~/s.js", "node /w/~/s.js", false},
 		{"node s.js", "node -r /tmp/evil.js /w/s.js", false},
 		{"./env s", "/w/env /w/s", false},
+		{"./node --import=x.js", "/w/node /w/--import=x.js", false},
+		{"./venv/bin/python -mserver", "/w/venv/bin/python /w/-mserver", false},
 		{"sh -c ./s", "sh -c /w/s", false},
 		{"sh -c a", "sh -c /w/a", false},
 		{"deno run a.ts", "deno run /w/a.ts", false},

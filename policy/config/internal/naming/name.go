@@ -160,12 +160,13 @@ func Identity(argv []string, dir string) string {
 }
 
 // makeAbsolute puts the absolute paths into the first words of a command: its program, if that is a path, and
-// its script. It reports whether it could: where ".." leads depends on links, and "~" on the user.
+// its script. It reports whether it could: where ".." leads depends on links, "~" on the user, and an option is
+// no path.
 func makeAbsolute(words []string, dir string) bool {
 	for i, w := range words {
 		switch {
 		case strings.HasPrefix(w, "/") || i == 0 && !strings.Contains(w, "/"):
-		case !path.IsAbs(dir) || strings.HasPrefix(w, "~") || slices.Contains(strings.Split(w, "/"), ".."):
+		case !path.IsAbs(dir) || strings.HasPrefix(w, "~") || i > 0 && strings.HasPrefix(w, "-") || slices.Contains(strings.Split(w, "/"), ".."):
 			return false
 		default:
 			words[i] = path.Join(dir, w)
