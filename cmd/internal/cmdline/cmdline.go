@@ -13,6 +13,7 @@ package cmdline
 import (
 	"fmt"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 
@@ -161,4 +162,17 @@ func Identity(argv []string, dir string) string {
 		}
 	}
 	return text
+}
+
+// IdentityIn is Identity for a command after --: its program is looked for in dir, and its script or the
+// directory of its package in the workspace.
+func IdentityIn(argv []string, dir, workspace string) string {
+	placed := slices.Clone(argv)
+	if len(argv) > 0 && strings.Contains(argv[0], "/") && !path.IsAbs(argv[0]) {
+		placed[0] = dir + "/" + strings.TrimPrefix(argv[0], "./") // where ".." leads depends on links
+	}
+	if there := Identity(placed, workspace); there != Identity(placed, dir) {
+		return there
+	}
+	return Identity(argv, dir)
 }

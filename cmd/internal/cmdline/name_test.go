@@ -55,3 +55,32 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentityIn: a relative script of another workspace is another program, and a relative program is not.
+func TestIdentityIn(t *testing.T) {
+	for _, c := range []struct {
+		line, elsewhere string // in /w
+		same            bool   // in the workspace /other
+	}{
+		{"python3 s.py", "python3 /other/s.py", false},
+		{"./python s.py", "/w/python /other/s.py", false},
+		{"npx ./package", "", false},
+		{"python3 /w/s.py", "python3 /w/s.py", true},
+		{"./server", "/w/server", true},
+		{"./python /w/s.py", "/w/python /w/s.py", true},
+		{"npx package", "npx package", true},
+		{"server s.py", "server", true},
+	} {
+		words := strings.Fields(c.line)
+		here, there := IdentityIn(words, "/w", "/w"), IdentityIn(words, "/w", "/other")
+		if here != Identity(words, "/w") || (here == there) != c.same {
+			t.Errorf("%s: %q here, and %q with another workspace", c.line, here, there)
+		}
+		if c.elsewhere != "" && there != IdentityIn(strings.Fields(c.elsewhere), "/x", "/y") {
+			t.Errorf("%s with another workspace is not %s: %q", c.line, c.elsewhere, there)
+		}
+	}
+	if IdentityIn(nil, "/w", "/other") != "" {
+		t.Error("no command has an identity")
+	}
+}

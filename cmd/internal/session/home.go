@@ -26,16 +26,17 @@ type home struct {
 	host    *hostfs.Host
 	policy  *policy.Policy // of the server
 	command []string       // as the user gave it
-	dir     string         // where a relative command begins
+
+	dir, workspace string // where a relative program begins, and where its script does
 
 	configured bool
 	files      []string // of the configuration that --config names
 }
 
 func (t *Target) home() *home {
-	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, configured: len(t.commandLine.Command) == 0, files: AbsolutePaths(t.source.options.Files)}
+	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, workspace: t.workspaceDir(), configured: len(t.commandLine.Command) == 0, files: AbsolutePaths(t.source.options.Files)}
 	if h.configured {
-		h.dir = t.workspaceDir()
+		h.dir = h.workspace
 	}
 	return h
 }
@@ -95,7 +96,7 @@ func (h *home) own() error {
 	if h.policy.Project != "" {
 		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))
 	}
-	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.Identity(h.command, h.dir))}
+	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.IdentityIn(h.command, h.dir, h.workspace))}
 	return records.Claim(*h.host, h.policy.Server, own, func(a records.About) (o records.Owner, known bool) {
 		if a.Configuration == nil || len(a.Command) == 0 {
 			return o, false
