@@ -120,9 +120,9 @@ func ReadMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {
 }
 
 // Threads returns the threads of a process, whose directory is given. It lists them until two
-// listings agree: the kernel ends a listing early if the thread that it is at ends, and the next
-// listing lacks that thread. Threads that start and end all the time lead to errHidden and to those
-// that were seen.
+// listings agree, and have as many threads as the kernel counts. The kernel ends a listing early if the thread
+// that it is at ends, and the next listing lacks that thread, and may end early at the same place. Threads that
+// start and end all the time lead to errHidden and to those that were seen.
 func Threads(process string) (tids []string, err error) {
 	for range 20 {
 		fd, err := unix.Openat(DirFD, process+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -135,10 +135,31 @@ func Threads(process string) (tids []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.Equal(names, tids) {
+		if slices.Equal(names, tids) && len(tids) == countThreads(process) {
 			return tids, nil
 		}
 		tids = names
 	}
 	return tids, errHidden
+}
+
+// countThreads returns how many threads a process has, as the kernel counts them, or 0.
+func countThreads(process string) int {
+	fd, err := unix.Openat(DirFD, process+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	var b [1024]byte
+	n, err := unix.Read(fd, b[:])
+	if err != nil {
+		return 0
+	}
+	const threads = 17 // proc_pid_stat(5): the 20th field, and the third comes after the name
+	fields := bytes.Fields(b[bytes.LastIndexByte(b[:n], ')')+1 : n])
+	if len(fields) <= threads {
+		return 0
+	}
+	count, _ := strconv.Atoi(string(fields[threads]))
+	return count
 }

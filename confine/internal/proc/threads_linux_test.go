@@ -1,0 +1,47 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestThreads: the threads of this process are listed.
+func TestThreads(t *testing.T) {
+	tid, end := make(chan int), make(chan struct{})
+	defer close(end)
+	go func() {
+		runtime.LockOSThread()
+		tid <- unix.Gettid()
+		<-end
+	}()
+	<-tid
+	tids, err := Threads(Dir + "/self")
+	if err != nil || len(tids) < 2 || len(tids) != countThreads(Dir+"/self") {
+		t.Errorf("%q, %v", tids, err)
+	}
+}
+
+// TestThreadsHidden: a listing that ends at the same place twice is not whole if the kernel counts more threads.
+func TestThreadsHidden(t *testing.T) {
+	for count, want := range map[int]error{2: nil, 3: errHidden, 0: errHidden} {
+		process := t.TempDir()
+		for _, tid := range []string{"7", "8"} {
+			if err := os.MkdirAll(filepath.Join(process, "task", tid), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stat := "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 " + strconv.Itoa(count) + " 0 99 1 2 3"
+		if err := os.WriteFile(filepath.Join(process, "stat"), []byte(stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tids, err := Threads(process); !errors.Is(err, want) || len(tids) != 2 {
+			t.Errorf("the kernel counts %d: %q, %v", count, tids, err)
+		}
+	}
+}
