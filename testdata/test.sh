@@ -10,8 +10,8 @@
 #
 # It installs real servers and clients from npm into a cache outside of the checkout.
 # MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md). MCPJAIL_PASSED names a file in
-# which test.sh notes the tree that it has passed. After that, test.sh all does not repeat what would
-# be done again just as it was, and says so.
+# which test.sh notes the tree that it has passed, and each job. After that, test.sh all does not
+# repeat what would be done again just as it was, and says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -176,23 +176,51 @@ verdict() {
 	fi
 }
 
-# tree prints a name of the tree, of the Go toolchain, the kernel and the user. It prints nothing where git does
-# not list the files, as in a checkout of another user.
+# tree prints a name of the tree and of what the tests meet: the Go toolchain, the kernel since its
+# start, the user, the programs of PATH, and the environment without what test.sh all sets itself.
+# It prints nothing where git does not list the files, as in a checkout of another user.
 tree() {
+	local path
 	[ -n "$(git ls-files -- testdata/test.sh)" ] || return 0
-	(git ls-files -z --cached --others --exclude-standard | sort -z | xargs -0 sha256sum 2>&1 || true
-	go version && uname -srv && id && echo "${MCPJAIL_REQUIRE:-}") | sha256sum
+	IFS=: read -ra path <<<"$PATH"
+	git ls-files -z --cached --others | sort -z >"$work/files" || return
+	{
+		xargs -0 stat -c '%f %N' <"$work/files" 2>&1 # a file that has gone is named too
+		xargs -0 sha256sum <"$work/files" 2>&1
+		find -L "${path[@]}" -maxdepth 1 -type f -printf '%p %s %T@\n' 2>&1 | sort
+		env | grep -vE '^(MCPJAIL_(ALL|PASSED|CLIENTS|PRESETS|READERS|NODE|WINE)|_)=' | sort
+		go version && uname -srv && id && cat /proc/sys/kernel/random/boot_id
+	} | sha256sum
 }
 now=
 [ -z "${MCPJAIL_PASSED:-}" ] || now=$(tree)
 
-# repeated reports whether test.sh has just passed this tree.
-repeated() { [ "${MCPJAIL_ALL:-}" = 1 ] && [ -n "$now" ] && [ "$now" = "$(cat "$MCPJAIL_PASSED")" ]; }
+# repeated JOB reports whether test.sh has just passed a job in this tree, which test.sh has noted.
+repeated() {
+	[ "${MCPJAIL_ALL:-}" = 1 ] && [ -n "$now" ] && [ "$now" = "$(head -n 1 "$MCPJAIL_PASSED")" ] && grep -qxF -- "$1" "$MCPJAIL_PASSED"
+}
 
 # alike PACKAGE reports whether the tests of a package are the same in every form: nothing in its
-# directory asks for the form, or for what test.sh all alone installs.
+# directory, and nothing that its tests import, asks for the form or for what test.sh all alone
+# installs.
+asks='testkit\.(All|Long|Rounds|Update|NeedsAll|NeedsLong)\(|MCPJAIL_(ALL|CLIENTS|PRESETS|READERS|NODE|WINE)'
+unlike=()
 alike() {
-	! grep -qE 'testkit\.(All|Long|Rounds|NeedsAll|NeedsLong)\(|MCPJAIL_(ALL|CLIENTS|PRESETS|READERS|NODE|WINE)|internal/jailtest"' "$1"/*.go
+	if [ ${#unlike[@]} -eq 0 ]; then
+		mapfile -t unlike < <(unlike)
+		[ ${#unlike[@]} -gt 0 ] || return
+	fi
+	[[ " ${unlike[*]} " != *" $1 "* ]] && [ "$1" != conformance ] && ! grep -qrE "$asks" "$1"/*.go && ! grep -qrsE "$asks" "$1/testdata"
+}
+
+# unlike prints the packages whose tests import one that asks. Package testkit has the answers.
+unlike() {
+	local module helpers
+	module=$(go list -m)
+	helpers=$(grep -rlE "$asks" --include='*.go' --exclude='*_test.go' . | grep -v '^\./internal/testkit/testkit.go$' | sed "s|^\.|$module|; s|/[^/]*$||" | sort -u)
+	go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... |
+		awk -v helpers="$helpers" -v module="$module" 'BEGIN { split(helpers, h, "\n"); for (i in h) asks[h[i]] }
+			$1 ~ /\.test$/ { for (i = 2; i <= NF; i++) if ($i in asks) { sub(/\.test$/, "", $1); sub("^" module "/?", "", $1); print $1; next } }'
 }
 
 # seatbelt are the packages whose tests start servers as on macOS. Sessions of calls take half of the time of all:
@@ -242,10 +270,11 @@ compiled() {
 	done
 }
 
-# ok NAME BEGIN LOG prints that a job passed, how long it took, and the processor time of what
+# ok NAME BEGIN LOG notes and prints that a job passed, how long it took, and the processor time of what
 # it started, which each job has a shell of its own for.
 ok() {
 	times >"$3.times"
+	echo "$1" >>"$work/passed"
 	awk -v name="$1" -v wall=$((SECONDS - $2)) 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); cpu += 60*t[1] + t[2] } }
 		END { printf "ok  \t%s\t%d s, %d s of a processor\n", name, wall, cpu }' "$3.times"
 }
@@ -331,33 +360,39 @@ as_user() {
 	esac
 }
 
-# run_as_user PACKAGE runs the tests of a package as the ordinary user.
+# run_as_user PACKAGE [PART] runs the tests of a package as the ordinary user, or a part of them:
+# those of real clients, which run one at a time and mostly wait, or the rest.
 # Tests that need root are skipped: make test has them. make test-all repeats those of
 # confine/integration in the short form.
 run_as_user() {
-	local log=$work/log/$1/log others=() begin=$SECONDS all=$MCPJAIL_ALL
+	local log=$work/log/$1/log${2:+.$2} others=() begin=$SECONDS all=$MCPJAIL_ALL part=()
 	local reason='[Rr]oot[ :]|sources of golang.org/x/sys cannot be read'
 	mkdir -p "${log%/*}"
 	case $1,$all in
 	confine/integration,1) all= reason="$reason|TestEgress runs this" ;; # in make test
 	confine/integration,long) others=("$log.worlds") ;;
 	esac
+	case ${2:-} in
+	clients) part=(-test.run '^TestClients') ;;
+	rest) part=(-test.skip '^TestClients') ;;
+	esac
 	compiled "tests/$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL="$all" \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_NODE="$work/node" MCPJAIL_PRESETS_NATIVE="${MCPJAIL_PRESETS_NATIVE:+$work/presets-native}" \
-		"$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
-		ended "${others[@]}" && verdict "$reason" "$log" "${others[@]}" && ok "$1" "$begin" "$log" && return
-	echo "FAIL	$1" && failures "$log"
+		"$work/tests/$1/test" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")" "${part[@]}") >"$log" 2>&1 </dev/null &&
+		ended "${others[@]}" && verdict "$reason" "$log" "${others[@]}" && ok "$1${2:+, $2}" "$begin" "$log" && return
+	echo "FAIL	$1${2:+, $2}" && failures "$log"
 	return 1
 }
 
-# each JOB... runs jobs, each a function and a package, in the order in which there is room for
+# each JOB... runs jobs, each a function, a package and perhaps a part, in the order in which there is room for
 # them.
 each() {
-	local job need pid bad=0 used=0
+	local job package need pid bad=0 used=0
 	local -A takes=()
 	for job; do
-		need=$(places "${job#* }")
+		read -r _ package _ <<<"$job"
+		need=$(places "$package")
 		while [ "$used" -gt 0 ] && [ $((used + need)) -gt "$room" ]; do
 			one_ended
 		done
@@ -395,21 +430,23 @@ order() {
 packages=("${all[@]}" conformance)
 [ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance packages/install undo diagnostics policy/resolve clients/edit)
 jobs=() jails=0 left=()
-if repeated; then
-	known=("${packages[@]}") packages=()
-	for package in "${known[@]}"; do
-		if as_user "$package" || ! alike "$package"; then packages+=("$package"); else left+=("$package"); fi
-	done
-	known=("${seatbelt[@]}") seatbelt=()
-	for package in "${known[@]}"; do
-		if [ "$package" = "$calls" ] || ! alike "$package"; then seatbelt+=("$package"); else left+=("$package, starts on macOS"); fi
-	done
-fi
+known=("${packages[@]}") packages=()
+for package in "${known[@]}"; do
+	if ! as_user "$package" && repeated "$package" && alike "$package"; then left+=("$package"); else packages+=("$package"); fi
+done
+known=("${seatbelt[@]}") seatbelt=()
+for package in "${known[@]}"; do
+	if repeated "$package, starts on macOS" && alike "$package"; then left+=("$package, starts on macOS"); else seatbelt+=("$package"); fi
+done
 for package in $(order "${packages[@]}"); do
 	if as_user "$package"; then
 		jails=$((jails + 1))
 		[ "$package,$MCPJAIL_ALL" != confine/integration,long ] || jobs+=("run_worlds $package")
-		jobs+=("run_as_user $package")
+		if [ "$package" = cmd/mcp-jail ]; then # else a processor would wait for the clients, and then for it
+			jobs+=("run_as_user $package clients" "run_as_user $package rest")
+		else
+			jobs+=("run_as_user $package")
+		fi
 	else
 		jobs+=("run $package")
 	fi
@@ -454,5 +491,5 @@ say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and
 each "${jobs[@]}"
 [ -z "$user" ] || remove_user
 # What has changed meanwhile may have been compiled before or after.
-[ -n "${MCPJAIL_ALL:-}" ] || [ -z "$now" ] || [ "$now" != "$(tree)" ] || echo "$now" >"$MCPJAIL_PASSED"
+[ -n "${MCPJAIL_ALL:-}" ] || [ -z "$now" ] || [ "$now" != "$(tree)" ] || { echo "$now" && cat "$work/passed"; } >"$MCPJAIL_PASSED"
 burnt "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"
