@@ -192,18 +192,17 @@ tree() {
 		go version && uname -srv && id && cat /proc/sys/kernel/random/boot_id
 	} | sha256sum
 }
-now=
+now= noted=
 [ -z "${MCPJAIL_PASSED:-}" ] || now=$(tree)
+[ -z "$now" ] || [ "${MCPJAIL_ALL:-}" != 1 ] || noted=$(cat "$MCPJAIL_PASSED")
 
-# repeated JOB reports whether test.sh has just passed a job in this tree, which test.sh has noted.
-repeated() {
-	[ "${MCPJAIL_ALL:-}" = 1 ] && [ -n "$now" ] && [ "$now" = "$(head -n 1 "$MCPJAIL_PASSED")" ] && grep -qxF -- "$1" "$MCPJAIL_PASSED"
-}
+# repeated JOB reports whether test.sh has noted that it has just passed a job in this tree.
+repeated() { [[ "$noted" = "$now"$'\n'* ]] && grep -qxF -- "$1" <<<"$noted"; }
 
 # alike PACKAGE reports whether the tests of a package are the same in every form: nothing in its
 # directory, and nothing that its tests import, asks for the form or for what test.sh all alone
 # installs.
-asks='testkit\.(All|Long|Rounds|Update|NeedsAll|NeedsLong)\(|MCPJAIL_(ALL|CLIENTS|PRESETS|READERS|NODE|WINE)'
+asks='testkit\.(All|Long|Rounds|NeedsAll|NeedsLong)\(|MCPJAIL_(ALL|CLIENTS|PRESETS|READERS|NODE|WINE)'
 unlike=()
 alike() {
 	if [ ${#unlike[@]} -eq 0 ]; then
