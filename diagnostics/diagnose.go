@@ -92,6 +92,9 @@ func diagnose(ev Evidence) Diagnosis {
 	tellAside(&d, c, aside)
 	if ev.Timeout > 0 {
 		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
+		if len(d.Words) == 0 {
+			d.Words = starts.LongerWords(c)
+		}
 	}
 	return d
 }

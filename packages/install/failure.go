@@ -66,8 +66,8 @@ var known = map[string]string{
 	"EINTEGRITY": ": a file from the registry is not the one that its metadata names. Nothing was installed",
 	outsideCode:  ": an archive names a file outside of its package, which only an attack does. Nothing was installed",
 	"E401":       forbidden, "E403": forbidden, "ENEEDAUTH": forbidden,
-	"ENOSPC":       ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. The variable XDG_DATA_HOME names another place for packages",
-	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was, and what was fetched now is removed again",
+	"ENOSPC":       ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. Free some space, or name another place for packages in the variable XDG_DATA_HOME",
+	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was, and what was fetched now is removed again. Free some space",
 	"EBADENGINE":   ": it does not run on this version of node",
 	"ENOTDIR":      repository, // npm cannot start the program of the setting git: see ownSettings
 	"EBADPLATFORM": ": it, or a package that it needs, is not for this system",

@@ -57,7 +57,7 @@ func (e *PythonError) Error() string {
 	case startsProgram().MatchString(all):
 		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
 	case diskFull().MatchString(all):
-		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. The variable XDG_DATA_HOME names another place for packages"
+		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. Free some space, or name another place for packages in the variable XDG_DATA_HOME"
 	case wrongHash().MatchString(all):
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case noAccess().MatchString(all):
@@ -67,7 +67,7 @@ func (e *PythonError) Error() string {
 		if m := indexHost().FindStringSubmatch(all); m != nil {
 			index += " " + show.Name(m[1]+m[2])
 		}
-		return what + ": " + index + " cannot be reached (" + noConnection().FindString(all) + "). The next start tries again"
+		return what + ": " + index + " cannot be reached (" + noConnection().FindString(all) + "). Try again when it can be reached"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
 	case e.needsSource():

@@ -4,7 +4,9 @@ package exit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -79,6 +81,20 @@ type ReportedStatus int
 
 func (s ReportedStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// InterruptedError is the end of a command by a signal. Its exit status is that of shells.
+type InterruptedError struct {
+	Signal os.Signal
+	Undone string // what did not happen
+}
+
+func (e *InterruptedError) Error() string { return "interrupted: " + e.Undone }
+
+// Status returns the exit status of a command that a signal ended, as shells have it.
+func (e *InterruptedError) Status() int {
+	number, _ := e.Signal.(syscall.Signal)
+	return 128 + int(number)
+}
+
 // Report prints an error, unless it was printed before, and returns the exit status.
 func Report(c terminal.Console, err error) int {
 	var quiet ReportedStatus
@@ -100,9 +116,12 @@ func Status(err error) int {
 	var missing *resolve.CommandError
 	var host *HostError
 	var owner *hostfs.OwnerError
+	var interrupted *InterruptedError
 	switch {
 	case err == nil:
 		return OK
+	case errors.As(err, &interrupted):
+		return interrupted.Status()
 	case errors.As(err, &quiet):
 		return int(quiet)
 	case errors.As(err, &missing):

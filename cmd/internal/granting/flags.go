@@ -65,6 +65,9 @@ func (f Flag) IsPath() bool {
 	return slices.Contains([]string{"--read", "--write", "--execute", "--deny", "--workspace"}, f.Name)
 }
 
+// IsTime reports whether the flag says how long mcp-jail waits for the server, which grants it nothing.
+func (f Flag) IsTime() bool { return f.Name == "--startup-timeout" }
+
 // replacesDefault reports whether a server with the flag does not get the default policy.
 func (f Flag) replacesDefault() bool {
 	return slices.Contains([]string{"--read", "--write", "--execute", "--net", "--preset"}, f.Name)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/homelinks"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -128,7 +129,7 @@ func claim(host hostfs.Host, server string, own Owner, former func(About) (o Own
 			return release, err
 		}
 		release()
-		if try > 0 || own.Configured || !d.forget() {
+		if try > 0 || own.Configured || !d.forget(homelinks.Home{StateDir: host.StateDir, Server: filepath.Join(ServersDir, server)}) {
 			return func() {}, &OtherOwnerError{about: d.About(), server: server}
 		}
 	}
@@ -170,20 +171,31 @@ func (d Dir) own(own Owner, former func(About) (o Owner, known bool), path strin
 
 // forget removes the note of a command line that never came up and has left nothing. It does
 // so only while no session holds the directory: one that starts meanwhile finds no note, and is an owner
-// as any other.
-func (d Dir) forget() bool {
+// as any other. Links to what rules granted are mcp-jail's own, and go with the HOME.
+func (d Dir) forget(home homelinks.Home) bool {
+	if !d.neverCame() {
+		return false
+	}
+	if _, release, err := home.Link(nil); err == nil { // it leaves those of a session that runs
+		release()
+	}
 	unlock, err := d.Dir.Lock(private.Exclusive)
 	if err != nil {
 		return false // a session runs, or there are no locks here
 	}
 	defer unlock()
-	var before Owner
-	noted, err := d.ReadFile(ownerFile, maxFile)
-	if err != nil || json.Unmarshal(noted, &before) != nil || before.Configured || !d.neverAnswered() {
+	if !d.neverCame() {
 		return false
 	}
 	if err := d.Remove("home"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false // something is in it
 	}
 	return d.Remove(aboutFile) == nil && d.Remove(ownerFile) == nil
+}
+
+// neverCame reports whether the directory is that of a command line whose server has never answered.
+func (d Dir) neverCame() bool {
+	var before Owner
+	noted, err := d.ReadFile(ownerFile, maxFile)
+	return err == nil && json.Unmarshal(noted, &before) == nil && !before.Configured && d.neverAnswered()
 }

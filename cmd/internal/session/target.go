@@ -23,6 +23,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -176,13 +177,13 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
-		return nil, exit.UsageErrorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool)
+		return nil, exit.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
 		return nil, exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
 	case name != "" && server.Given:
-		return nil, exit.UsageErrorf("both a configured server (%s) and a command after -- are given; use one", name)
+		return nil, exit.Advise(false, fmt.Errorf("both a configured server (%s) and a command after -- are given", name), "use one of them")
 	case server.Given && common.Config != nil:
-		return nil, exit.UsageErrorf("--config %s would have no effect: a command after -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
+		return nil, exit.Advise(false, fmt.Errorf("--config %s would have no effect: a command after -- gets its policy from flags", common.Config[0]), "declare it as a server in that file, and name the server")
 	case server.Given:
 		t.commandLine = config.CommandLineOptions{
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,

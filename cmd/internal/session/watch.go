@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,7 +21,7 @@ func (f *Followed) Watch(launcher *confine.Launcher, refused func([]diagnostics.
 	head := observed.Head{Learns: t.watch.Learns(), Lesson: t.watch.Discards(), Hosts: t.watch.Hosts()}
 	switch {
 	case head.Learns && t.tried != nil:
-		return nil, exit.UsageErrorf("--learn and --try both watch the server: leave one out")
+		return nil, exit.Advise(false, errors.New("--learn and --try both watch the server"), "leave one out")
 	case t.tried != nil:
 		head.Policy, head.Digest = t.tried.Name, t.tried.Digest()
 	case !head.Learns:

@@ -49,7 +49,7 @@ func cannotRemove(c *facts.Case, path, operation, cause string) (f facts.Finding
 	}
 	f = facts.Refused(report.Certain, policy.AxisFs, path, facts.Right(policy.Delete), cause, grants.Grant{})
 	if c.Exists(path) == facts.Absent {
-		f.Fix = c.Show(path) + " does not exist on this host either"
+		f.Fix = absent(c, path)
 		return f, true
 	}
 	e, found := c.Profile.Find(path)

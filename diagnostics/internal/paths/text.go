@@ -187,7 +187,7 @@ func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here fact
 	case here == facts.Unknown, here == facts.Present && c.Mac() && ref.Errno: // macOS refuses with EPERM
 		return facts.Finding{}
 	case here == facts.Absent && c.Mac():
-		return facts.Finding{Note: c.Show(path) + " does not exist on this host either"}
+		return facts.Finding{Note: absent(c, path)}
 	case here == facts.Present:
 		// The server may read it. It did not find it only if the jail has its own object there.
 		if missing == 0 {
@@ -227,7 +227,16 @@ func analyzeAbsentPath(c *facts.Case, path string, ref said.Reference, here fact
 			Note: c.Show(path) + " does not exist on this host; its directory is not granted, so the server could not make it either",
 		}
 	}
-	return facts.Finding{Note: c.Show(path) + " does not exist on this host either"}
+	return facts.Finding{Note: absent(c, path)}
+}
+
+// absent says that a path does not exist, and where a relative one was looked for.
+func absent(c *facts.Case, path string) string {
+	text, shown := c.Show(path), c.Writer.Display(path)
+	if !filepath.IsAbs(shown) && !strings.HasPrefix(shown, "~") {
+		text += " in " + c.Quote(c.Profile.Workspace)
+	}
+	return text + " does not exist on this host either"
 }
 
 // analyzeBusyPath analyzes a name that could not be moved, removed or replaced. The jail

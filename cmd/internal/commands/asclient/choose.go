@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -377,12 +375,11 @@ func (t *Target) Confirm(c terminal.Console, yes bool) error {
 		return nil
 	}
 	c.Notef("%s is in a file of this project, which others may have written. It starts in a jail, in %s:\n  %s", show.Line(t.Place), show.Line(t.Dir), show.Spelled(shown.Words(append([]string{programs.Main}, t.Argv...))))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := cli.Confirm(ctx, c, "Start it?")
+	err := cli.Confirm(context.Background(), c, "Start it?")
+	var interrupted *exit.InterruptedError
 	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: the server was not started")
+	case errors.As(err, &interrupted):
+		interrupted.Undone = "the server was not started"
 	case err != nil && c.Asks():
 		return errors.New("the server was not started: the answer was not yes")
 	}

@@ -22,6 +22,5 @@ func Interrupts() chan os.Signal {
 
 // Interrupted returns the exit status of a command that a signal ended, as shells have it.
 func Interrupted(s os.Signal) error {
-	number, _ := s.(syscall.Signal)
-	return exit.ReportedStatus(128 + int(number))
+	return exit.ReportedStatus((&exit.InterruptedError{Signal: s}).Status())
 }

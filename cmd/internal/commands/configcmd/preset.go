@@ -158,7 +158,7 @@ func factsFolded(c terminal.Console, text string) string {
 }
 
 // presetNameWidth is the width of the column of names.
-const presetNameWidth = 20
+const presetNameWidth = 22
 
 func (r presetReport) text(c terminal.Console) string {
 	var b strings.Builder

@@ -2,12 +2,8 @@ package grantcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -208,14 +204,7 @@ func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
 	if g.remove {
 		verb = "Take this away from "
 	}
-	// The question may wait for long, and a signal must still end it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := cli.Confirm(ctx, c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.path(), g.home)+"?")
-	if ctx.Err() != nil {
-		return errors.New("interrupted: nothing was changed")
-	}
-	return err
+	return cli.Confirm(context.Background(), c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.path(), g.home)+"?")
 }
 
 // nothing ends a command that changes nothing.

@@ -152,6 +152,9 @@ func hintOf(d diagnostics.Diagnosis, f granting.Flag) lacked {
 			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
+	if f.IsTime() {
+		return lacked{flag: f, by: diagnostics.Certain, cause: d.What}
+	}
 	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
 }
 

@@ -2,14 +2,11 @@ package grantcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/adopt"
@@ -178,21 +175,16 @@ func (g *grantCmd) allow(c terminal.Console, host hostfs.Host, t *trial) error {
 	case g.yes:
 		return nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var err error
 	if len(t.more) > 0 {
-		err = cli.Confirm(ctx, c, "Grant "+show.Name(g.server)+" this too, which it does not have now: "+strings.Join(t.more, ", ")+"?")
+		err = cli.Confirm(context.Background(), c, "Grant "+show.Name(g.server)+" this too, which it does not have now: "+strings.Join(t.more, ", ")+"?")
 	}
 	if err == nil {
 		path := t.path()
 		if t.change.Place != nil {
 			path = t.change.Place.Path
 		}
-		err = cli.Confirm(ctx, c, "Give the policy that is tried to "+show.Name(g.server)+" in "+cli.ShortPath(path, host.Home)+"?")
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted: nothing was changed")
+		err = cli.Confirm(context.Background(), c, "Give the policy that is tried to "+show.Name(g.server)+" in "+cli.ShortPath(path, host.Home)+"?")
 	}
 	return err
 }

@@ -40,6 +40,9 @@ func (w *whyCmd) runFollow(c terminal.Console, host hostfs.Host, sessions []serv
 	f := records.Follow(host, server)
 	defer f.Close()
 	t := newTeller(c, host, w.format == "json")
+	if c.ErrIsTerminal() && w.format != "json" {
+		c.Notef("waiting for refusals; Ctrl-C ends it")
+	}
 	for {
 		ended := f.Wait(stop, t.due(time.Now()))
 		t.tell(f.Read(), time.Now(), ended != nil)

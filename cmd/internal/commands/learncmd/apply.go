@@ -2,12 +2,8 @@ package learncmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
@@ -60,14 +56,7 @@ func (l *lesson) confirm(doubt string) error {
 	if doubt != "" {
 		question = "Give this policy to " + l.name() + " all the same?"
 	}
-	// The question may wait for long, and a signal must still end it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := cli.Confirm(ctx, l.c, question)
-	if ctx.Err() != nil {
-		return errors.New("interrupted: nothing was changed")
-	}
-	return err
+	return cli.Confirm(context.Background(), l.c, question)
 }
 
 // write writes the change, and says how the server is started with it.

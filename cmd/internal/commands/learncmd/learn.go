@@ -189,7 +189,11 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	err = l.report(err)
 	stop(nil) // a signal is for a question now
 	signal.Stop(interrupted)
-	return place(l, err)
+	err = place(l, err)
+	if by != nil && !k.applies && k.preset == "" {
+		return cli.Interrupted(by.Signal)
+	}
+	return err
 }
 
 // limit returns a context that ends with the budget, or with a signal.

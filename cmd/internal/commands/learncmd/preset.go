@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -157,9 +155,7 @@ func keepPreset(l *lesson, text []byte) error {
 	_, err := os.Lstat(file)
 	replaces := err == nil
 	if replaces && !l.yes {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		if err := cli.Confirm(ctx, l.c, "Replace "+show.Line(cli.ShortPath(l.preset, l.host.Home))+"?"); err != nil {
+		if err := cli.Confirm(context.Background(), l.c, "Replace "+show.Line(cli.ShortPath(l.preset, l.host.Home))+"?"); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,7 @@ package learncmd
 
 import (
 	"context"
-	"errors"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -102,12 +98,7 @@ func (k *learnCmd) writeEntry(c terminal.Console, host hostfs.Host, t *asclient.
 	}
 	c.Printf("\n%s\n", entries.DiffText(c, ch))
 	if !k.yes {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		if err := cli.Confirm(ctx, c, question); err != nil {
-			if ctx.Err() != nil {
-				return errors.New("interrupted: nothing was changed")
-			}
+		if err := cli.Confirm(context.Background(), c, question); err != nil {
 			return err
 		}
 	}

@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -248,13 +245,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	}
 	c.Printf("\n")
 	if !w.yes {
-		// The question may wait for long, and a signal must still end it.
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		if err := cli.Confirm(ctx, c, question(w.first, verb, todo, w.fetches)); err != nil {
-			if ctx.Err() != nil {
-				return nil, errors.New("interrupted: nothing was changed")
-			}
+		if err := cli.Confirm(context.Background(), c, question(w.first, verb, todo, w.fetches)); err != nil {
 			return nil, err
 		}
 	}
