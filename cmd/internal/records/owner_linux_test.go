@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/homelinks"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -135,6 +137,8 @@ func TestClaimAfterNoStart(t *testing.T) {
 		{"killed", typo, right, []string{early, killed}, "", false, false, ErrOtherOwner},
 		{"one of its calls not executed", typo, right, []string{early}, "", false, true, ErrOtherOwner},
 		{"with something in HOME", typo, right, []string{early}, "token", false, false, ErrOtherOwner},
+		{"with links in HOME", typo, right, []string{early}, linked, false, false, nil},
+		{"running, with links in HOME", typo, right, []string{early}, linked, true, false, ErrOtherOwner},
 		{"running", typo, right, []string{early}, "", true, false, ErrOtherOwner},
 		{"of a configuration", Owner{Configured: true, Program: "typo"}, right, []string{early}, "", false, false, ErrOtherOwner},
 		{"for a configuration", typo, Owner{Configured: true, Program: "right"}, []string{early}, "", false, false, ErrOtherOwner},
@@ -145,7 +149,14 @@ func TestClaimAfterNoStart(t *testing.T) {
 		must(t, err)
 		home := filepath.Join(Path(host, "s"), "home")
 		must(t, os.Mkdir(home, 0o700))
-		if c.left != "" {
+		if c.left == linked {
+			links := []policy.HomeLink{{Path: "notes/a.txt", Target: "/srv/notes/a.txt"}}
+			_, unlink, err := homelinks.Home{StateDir: host.StateDir, Server: filepath.Join(ServersDir, "s")}.Link(links)
+			must(t, err)
+			if unlink(); !isLink(filepath.Join(home, "notes/a.txt")) {
+				t.Fatal("no link was made")
+			}
+		} else if c.left != "" {
 			must(t, os.WriteFile(filepath.Join(home, c.left), nil, 0o600))
 		}
 		for _, session := range c.sessions {
@@ -157,6 +168,9 @@ func TestClaimAfterNoStart(t *testing.T) {
 		err = claims(host, c.now, unknown)
 		if !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if c.runs && c.left == linked && !isLink(filepath.Join(home, "notes/a.txt")) {
+			t.Errorf("%s: a session that runs has lost its link", c.name)
 		}
 		if err != nil && !strings.Contains(err.Error(), "node tpyo.js") {
 			t.Errorf("%s: the error does not name the other line: %v", c.name, err)
@@ -193,6 +207,14 @@ func endSession(t *testing.T, host hostfs.Host, stages string, up, killed, state
 		}
 	}
 	k.Save(r)
+}
+
+// linked stands for a HOME that has nothing but a link of mcp-jail's own.
+const linked = "a link"
+
+func isLink(path string) bool {
+	_, err := os.Readlink(path)
+	return err == nil
 }
 
 // claims claims the directory of the server s for a moment.
