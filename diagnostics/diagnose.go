@@ -91,12 +91,17 @@ func diagnose(ev Evidence) Diagnosis {
 	d.What += afterWords(c, d, causes, aside, own)
 	tellAside(&d, c, aside)
 	if ev.Timeout > 0 {
-		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
-		if len(d.Words) == 0 {
-			d.Words = starts.LongerWords(c)
-		}
+		adviseTime(&d, c)
 	}
 	return d
+}
+
+// adviseTime adds how the server gets more time. A flag for that is proposed if no other one is.
+func adviseTime(d *Diagnosis, c *facts.Case) {
+	d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
+	if len(d.Words) == 0 {
+		d.Words = starts.LongerWords(c)
+	}
 }
 
 // MayBeRefused reports whether the words of a failure, or the end of the server, smell of a refusal.
