@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/masks":      {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/entries", module + "policy/resolve/internal/git", module + "policy/resolve/internal/places"},
 	"policy/resolve/internal/git":        {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/shellwords"},
 	"policy/resolve/internal/gpu":        {module + "policy", module + "policy/hostfs"},
-	"policy/resolve/internal/places":     {module + "policy", module + "policy/hostfs"},
+	"policy/resolve/internal/places":     {module + "internal/winpath", module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/shellwords": {},
 	"internal/winpath":                   {},
 	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "internal/winpath"},
@@ -135,7 +135,7 @@ var mayImport = map[string][]string{
 	"presets/learned":  {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
-	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", "github.com/rs/zerolog"},
+	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", module + "policy/hostfs", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},
 	"cmd/internal/programs":  {"golang.org/x/sys/windows"}, // how the two above find each other
 	"cmd/internal/terminal":  {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix", "golang.org/x/term"},
@@ -147,7 +147,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/fetching":  {module + "cmd/internal/exit", module + "cmd/internal/terminal", module + "confine", module + "internal/show", "golang.org/x/sys/unix"},
 	"cmd/internal/session":   {module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/tried", module + "cmd/internal/updates", module + "cmd/internal/watch", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix"},
 	"cmd/internal/stored":    {module + "cmd/internal/cmdline", module + "cmd/internal/records", module + "cmd/internal/session", module + "diagnostics", module + "internal/private", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
-	"cmd/internal/tried":     {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/config", module + "policy/learn"},
+	"cmd/internal/tried":     {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/learn"},
 	"cmd/internal/observed":  {module + "diagnostics", module + "internal/private", module + "policy", module + "policy/hostfs"},
 	"cmd/internal/drive":     {module + "cmd/internal/handshake", module + "internal/lazy", module + "internal/show"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},

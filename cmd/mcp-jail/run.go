@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/resident"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // softMemory is the memory above which Go collects more often. What a session holds is bounded below
@@ -100,7 +101,7 @@ func runStateful(s lifecycle.Session) confine.Exit {
 // prepareFlags makes the names of files absolute: the client may have another working directory.
 func prepareFlags(flags *cmdline.RunFlags) {
 	for i, f := range flags.Config {
-		if !strings.HasPrefix(f, "~/") {
+		if _, ok := hostfs.CutHome(runtime.GOOS, f); !ok {
 			flags.Config[i], _ = filepath.Abs(f)
 		}
 	}

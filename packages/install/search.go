@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // searchPath returns the directories of PATH from which npm, node and uv may be run: what
@@ -43,9 +43,7 @@ func (i *Installer) untrusted(file string) string {
 	if err != nil {
 		real = filepath.Clean(file)
 	}
-	within := func(path, dir string) bool {
-		return policy.Within(asSlashes(i.Host.OS, path), asSlashes(i.Host.OS, dir))
-	}
+	within := func(path, dir string) bool { return hostfs.Within(i.Host.OS, path, dir) }
 	if work := i.Host.Dir; isWhole(i.Host.OS, work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
 		return "servers may write to the working directory " + work
 	}
@@ -57,19 +55,11 @@ func (i *Installer) untrusted(file string) string {
 
 // isWhole reports whether a path begins at the root, or on Windows at that of a drive or of another machine.
 func isWhole(system, path string) bool {
-	path = asSlashes(system, path)
 	if system == "windows" {
+		path = strings.ReplaceAll(path, `\`, "/")
 		return strings.HasPrefix(path, "//") || len(path) > 2 && path[1:3] == ":/"
 	}
 	return strings.HasPrefix(path, "/")
-}
-
-// asSlashes returns a path with slashes, and on Windows, where names have no case, in small letters.
-func asSlashes(system, path string) string {
-	if system == "windows" {
-		path = strings.ToLower(strings.ReplaceAll(path, `\`, "/"))
-	}
-	return path
 }
 
 // believe returns an error if a server may write a file that decides what is installed. what is the

@@ -97,8 +97,8 @@ func (t *Target) workspaceDir() string { return expand(t.Policy.Workspace, t.Hos
 
 // expand returns the absolute path of a path of the policy. A relative one begins at host.Dir.
 func expand(path string, host hostfs.Host) string {
-	if path == "~" || strings.HasPrefix(path, "~/") {
-		return filepath.Join(host.Home, path[1:])
+	if rest, ok := hostfs.CutHome(host.OS, path); ok || path == "~" {
+		return filepath.Join(host.Home, strings.TrimPrefix(rest, "~"))
 	}
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

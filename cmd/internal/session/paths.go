@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -14,12 +15,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// ExpandHome replaces a leading ~/ of each file: MCP clients start programs without a shell that
+// ExpandHome replaces a leading ~/ of each file, and ~\ on Windows: MCP clients start programs without a shell that
 // would. The files stay relative, so that errors name them as the user typed them.
 func ExpandHome(files []string) ([]string, error) {
 	out := slices.Clone(files)
 	for i, f := range files {
-		if rest, ok := strings.CutPrefix(f, "~/"); ok {
+		if rest, ok := hostfs.CutHome(runtime.GOOS, f); ok {
 			home, err := os.UserHomeDir()
 			if err != nil {
 				return nil, err

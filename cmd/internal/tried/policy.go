@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Shown returns Name, or "" for no policy.
@@ -73,7 +75,7 @@ func Load(given, home string) (*Policy, error) {
 		return &Policy{Name: show.Quote(given), Flags: flags}, nil
 	}
 	file := given
-	if rest, ok := strings.CutPrefix(given, "~/"); ok {
+	if rest, ok := hostfs.CutHome(runtime.GOOS, given); ok {
 		file = filepath.Join(home, rest)
 	}
 	file, err := filepath.Abs(file)

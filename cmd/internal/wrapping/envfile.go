@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // fileNames returns the names in the entry's file of variables. note says why none of them is
@@ -79,6 +79,6 @@ func (s Entry) whyUnreadable(path string, host clients.Host) string {
 func isOfProject(path string, host clients.Host) bool {
 	return slices.ContainsFunc(repository(host), func(dir string) bool {
 		root, err := filepath.EvalSymlinks(dir)
-		return dir != "" && (policy.Within(path, dir) || err == nil && policy.Within(path, root))
+		return dir != "" && (hostfs.Within(host.OS, path, dir) || err == nil && hostfs.Within(host.OS, path, root))
 	})
 }

@@ -2,12 +2,15 @@ package jail
 
 import (
 	"errors"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // RemoveTree removes a directory tree in which the server may have taken the owner's rights away
@@ -33,17 +36,36 @@ const maxTries = 3
 // openUp gives the owner the rights that it needs to remove a name in dir. It reports whether some were
 // missing.
 func openUp(dir, name string) (opened bool) {
-	for _, p := range []string{name, path.Dir(name)} {
-		if !policy.Within(p, dir) {
-			continue
-		}
+	for _, p := range inTree(runtime.GOOS, dir, name) {
 		opened = clearFlags(dir, p) || opened
-		// Lstat follows no link, and Chmod works on the user's own directories only.
-		if fi, err := os.Lstat(p); err == nil && fi.IsDir() && fi.Mode().Perm()&0o700 != 0o700 {
+		// Lstat follows no link, and Chmod works on the user's own files only.
+		if fi, err := os.Lstat(p); err == nil && isKept(runtime.GOOS, fi.Mode()) {
 			opened = os.Chmod(p, 0o700) == nil || opened
 		}
 	}
 	return opened
+}
+
+// inTree returns a name and its directory, as far as they are in dir, by the names of a system.
+func inTree(system, dir, name string) []string {
+	separators := "/"
+	if system == "windows" {
+		separators = `\/`
+	}
+	parent := name[:max(0, strings.LastIndexAny(name, separators))]
+	return slices.DeleteFunc([]string{name, parent}, func(p string) bool { return !hostfs.Within(system, p, dir) })
+}
+
+// isKept reports whether the mode of a name keeps it or what is in it. On Windows, the attribute read-only
+// keeps a file, too.
+func isKept(system string, mode fs.FileMode) bool {
+	switch {
+	case system == "windows":
+		return (mode.IsDir() || mode.IsRegular()) && mode&0o200 == 0
+	case mode.IsDir():
+		return mode.Perm()&0o700 != 0o700
+	}
+	return false
 }
 
 // clearFlags takes the flags of a path in dir away, and reports whether it had any.

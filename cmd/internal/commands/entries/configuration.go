@@ -3,6 +3,7 @@ package entries
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -94,7 +95,7 @@ const maxLooked = 50
 
 func absoluteFrom(dir, home string, names []string) (paths []string, ok bool) {
 	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if rest, ok := hostfs.CutHome(runtime.GOOS, name); ok {
 			name = filepath.Join(home, rest)
 		}
 		if !filepath.IsAbs(name) {
@@ -116,10 +117,11 @@ func ConfigDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.
 		return ""
 	}
 	dir := f.StartDir(e, host)
-	switch w := flags.Workspace; {
+	w := flags.Workspace
+	switch _, inHome := hostfs.CutHome(host.OS, w); {
 	case w == "":
 		return dir
-	case filepath.IsAbs(w) || w == "~" || strings.HasPrefix(w, "~/"):
+	case filepath.IsAbs(w) || w == "~" || inHome:
 		return w
 	case dir == "":
 		return ""

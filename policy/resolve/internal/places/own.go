@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -38,8 +39,14 @@ func (b *Places) TrustedFiles() []string {
 // defaultDirs returns where mcp-jail's directories are without variables. The variables of this
 // process may not be those of the user's shell.
 func defaultDirs(h *hostfs.Host) []string {
-	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: h.Home})
-	return slices.DeleteFunc([]string{cfg, state, cache, data}, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
+	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: asWritten(h, h.Home)})
+	dirs := []string{cfg, state, cache, data}
+	for i, dir := range dirs {
+		if h.OS == "windows" {
+			dirs[i] = winpath.Slashed(dir)
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
 }
 
 // IsSystemPlace reports whether a directory belongs to the system and not to a user's work.
@@ -106,9 +113,15 @@ func IsSystemPath(p string) bool {
 // place, lies in it, or contains it. Guarded compares objects, and names without regard to case, so
 // that no link, mount or other spelling hides a place.
 func Guarded(h *hostfs.Host, p string, write bool) string {
+	h = h.Slashed()
 	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
-	at := b.paths.Canonical(p)
-	dirs := append(b.OwnDirs(), defaultDirs(h)...)
+	return asWritten(h, b.guarded(p, write))
+}
+
+func (b *Places) guarded(p string, write bool) string {
+	abs, _ := b.Expand(p, "/")
+	at := b.paths.Canonical(abs)
+	dirs := append(b.OwnDirs(), defaultDirs(b.h)...)
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
 		b.collectDeciding()

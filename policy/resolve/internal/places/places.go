@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -55,6 +56,9 @@ func (b *Places) For(p *policy.Policy) *Places {
 // Expand makes the path of a rule absolute. relative reports that the path belongs to the
 // workspace.
 func (b *Places) Expand(p, workspace string) (abs string, relative bool) {
+	if b.h.OS == "windows" { // whose host is one of [hostfs.Host.Slashed]
+		p = winpath.Slashed(p)
+	}
 	switch {
 	case strings.HasPrefix(p, "/"):
 		return path.Clean(p), false
@@ -125,7 +129,15 @@ func (b *Places) liesIn(p, place string) bool {
 	if policy.Within(b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
-	return policy.Within(p, place) || b.isBelow(p, place)
+	return policy.Within(b.folded(p), b.folded(place)) || b.isBelow(p, place)
+}
+
+// folded returns a path or a name as it is compared: on Windows, names have no case.
+func (b *Places) folded(p string) string {
+	if b.h.OS == "windows" {
+		return strings.ToLower(p)
+	}
+	return p
 }
 
 // isBelow reports whether p is an existing directory, or lies in it, by the identity of the objects.

@@ -96,7 +96,7 @@ func (b *Places) Patterns() (out []Pattern) {
 	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, Pattern{Text: s, Parts: strings.Split(rest, "/"), Builtin: i == 0})
+				out = append(out, Pattern{Text: s, Parts: strings.Split(b.folded(rest), "/"), Builtin: i == 0})
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (b *Places) listBuiltin() {
 	for _, home := range b.windowsHomes() {
 		for _, s := range sensitiveOfWindows {
 			abs := path.Join(home, s)
-			b.Builtin = append(b.Builtin, SensitivePath{Written: abs, Abs: abs})
+			b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(abs), Abs: abs})
 		}
 	}
 }
@@ -146,6 +146,9 @@ var sensitiveOfWindows = []string{
 // windowsHomes returns the home directories of Windows, if a rule leads to them: to ask for each path
 // there is slow.
 func (b *Places) windowsHomes() (homes []string) {
+	if b.h.OS == "windows" {
+		return []string{b.h.Home}
+	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
 		abs, _ := b.ExpandRule(r, b.WorkspaceOrDir())
 		return policy.Within(abs, usersOfWindows) || policy.Within(usersOfWindows, abs)

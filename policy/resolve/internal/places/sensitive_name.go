@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -15,9 +16,22 @@ import (
 // what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
 // of other users.
 func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
+	h = h.Slashed()
 	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
 		return "" // no server starts there: see ErrPlatform
 	}
+	return asWritten(h, sensitive(h, p, name))
+}
+
+// asWritten returns a place of a host with the form that the host's own paths have.
+func asWritten(h *hostfs.Host, place string) string {
+	if native, ok := winpath.FromSlashed(place); ok && h.OS == "windows" {
+		return native
+	}
+	return place
+}
+
+func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	b := newAdviser(h, p)
 	abs, _ := b.Expand(name, h.Dir)
 	at := b.paths.Canonical(abs)
@@ -34,7 +48,7 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(at), sensitiveElsewhere(abs))
+	return cmp.Or(sensitiveElsewhere(b.folded(at)), sensitiveElsewhere(b.folded(abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -66,7 +80,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(p)
+	dir, name := hostfs.Split(b.folded(p))
 	for _, pattern := range b.named.patterns {
 		if pattern.Matches(dir, name) {
 			return pattern.Text
@@ -91,10 +105,11 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: dir, Parts: []string{base}})
+		base = b.folded(base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: b.folded(dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, name) {
+			if MatchName(base, b.folded(name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}

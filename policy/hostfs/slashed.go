@@ -1,0 +1,99 @@
+package hostfs
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Within reports whether an absolute path is a directory or lies in it, by their names, on a system as in
+// runtime.GOOS. It follows no links.
+func Within(system, path, dir string) bool {
+	if system == "windows" {
+		return winpath.Within(path, dir)
+	}
+	return policy.Within(path, dir)
+}
+
+// CutHome returns what follows ~/ in a path that a user has typed on a system as in runtime.GOOS. On Windows
+// ~\ is the same. ok reports whether the path begins with it.
+func CutHome(system, path string) (rest string, ok bool) {
+	if rest, ok = strings.CutPrefix(path, `~\`); ok && system == "windows" {
+		return rest, true
+	}
+	return strings.CutPrefix(path, "~/")
+}
+
+// Slashed returns a Windows host whose paths have the form of [winpath.Slashed], for code that compares
+// names between slashes. It looks at drives alone: a link to another machine leads to nothing. A junction
+// is a symbolic link there. A host of another system is returned as it is.
+func (h *Host) Slashed() *Host {
+	if h.OS != "windows" {
+		return h
+	}
+	s := *h
+	for _, p := range []*string{&s.Home, &s.Dir, &s.ConfigDir, &s.StateDir, &s.CacheDir, &s.DataDir, &s.Executable} {
+		if *p != "" {
+			*p = winpath.Slashed(*p)
+		}
+	}
+	s.Configs, s.DirState = slices.Clone(h.Configs), nil
+	for i, p := range s.Configs {
+		s.Configs[i] = winpath.Slashed(p)
+	}
+	s.Environ, s.Places = slashedValues(h.Environ), slashedValues(h.Places)
+	s.Lstat = onDrive(func(p string) (FileInfo, error) {
+		info, err := h.Lstat(p)
+		if err == nil && info.Mode&fs.ModeIrregular != 0 {
+			if _, err := h.Readlink(p); err == nil {
+				info.Mode = fs.ModeSymlink | info.Mode.Perm()
+			}
+		}
+		return info, err
+	})
+	s.Readlink = onDrive(func(p string) (string, error) {
+		target, err := h.Readlink(p)
+		if err != nil {
+			return "", err
+		}
+		target = strings.ReplaceAll(target, "/", `\`)
+		if strings.HasPrefix(target, `\`) && !strings.HasPrefix(target, `\\`) && !strings.HasPrefix(target, `\??\`) {
+			target = p[:2] + target // of the drive of the link
+		}
+		return winpath.Slashed(target), nil
+	})
+	s.ReadDir = onDrive(h.ReadDir)
+	s.ReadHead = func(p string, n int) ([]byte, error) {
+		return onDrive(func(p string) ([]byte, error) { return h.ReadHead(p, n) })(p)
+	}
+	return &s
+}
+
+// onDrive returns a function of slashed paths. The root has the drives, and what is on none does not exist.
+func onDrive[T any](ask func(string) (T, error)) func(string) (T, error) {
+	return func(p string) (none T, err error) {
+		if native, ok := winpath.FromSlashed(p); ok {
+			return ask(native)
+		}
+		if info, ok := any(&none).(*FileInfo); ok && p == "/" {
+			info.Mode = fs.ModeDir | 0o555
+			return none, nil
+		}
+		return none, fs.ErrNotExist
+	}
+}
+
+// slashedValues returns variables of which those that are one path of a drive have it with slashes.
+func slashedValues(environ []string) []string {
+	out := slices.Clone(environ)
+	for i, v := range out {
+		name, value, _ := strings.Cut(v, "=")
+		if _, err := winpath.Clean(value); err == nil {
+			out[i] = name + "=" + winpath.Slashed(value)
+		}
+	}
+	return out
+}
