@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"policy": {module + "internal/show", module + "policy/internal/urlpath", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
 
 	"policy/internal/urlpath": {"golang.org/x/text/unicode/norm"}, // the same
-	"policy/config":           {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
+	"policy/config":           {module + "internal/winpath", module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/naming", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "internal/winpath", module + "policy", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/text/unicode/norm"},
 	"policy/resolve":          {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/entries", module + "policy/resolve/internal/git", module + "policy/resolve/internal/gpu", module + "policy/resolve/internal/masks", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords", module + "policy/resolve/internal/coarse"},
@@ -123,13 +123,13 @@ var mayImport = map[string][]string{
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
-	"packages/installed": {module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/npmcache":  {},
 	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs in the jail
 	"packages/install":   {module + "internal/lazy", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
-	"clients/ownfile":  {},
+	"clients/ownfile":  {module + "internal/winpath"},
 	"clients/plugins":  {module + "clients"},
 	"presets":          {module + "internal/environ", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/learned":  {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
@@ -147,7 +147,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/fetching":  {module + "cmd/internal/exit", module + "cmd/internal/terminal", module + "confine", module + "internal/show", "golang.org/x/sys/unix"},
 	"cmd/internal/session":   {module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/tried", module + "cmd/internal/updates", module + "cmd/internal/watch", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix"},
 	"cmd/internal/stored":    {module + "cmd/internal/cmdline", module + "cmd/internal/records", module + "cmd/internal/session", module + "diagnostics", module + "internal/private", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
-	"cmd/internal/tried":     {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/learn"},
+	"cmd/internal/tried":     {module + "internal/winpath", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/observed", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/learn"},
 	"cmd/internal/observed":  {module + "diagnostics", module + "internal/private", module + "policy", module + "policy/hostfs"},
 	"cmd/internal/drive":     {module + "cmd/internal/handshake", module + "internal/lazy", module + "internal/show"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
@@ -233,7 +234,7 @@ func ReadConfigFile(name string) ([]byte, error) {
 	}
 	// Opening a device can do something already: a project's file may be a link to one.
 	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
+	if err == nil && !winpath.IsFile(runtime.GOOS, info.Mode()) {
 		return nil, refuse(odd)
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
@@ -244,7 +245,7 @@ func ReadConfigFile(name string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	if !winpath.IsFile(runtime.GOOS, info.Mode()) {
 		return nil, refuse(odd)
 	}
 	if info.Size() > reader.MaxFileSize {

@@ -23,12 +23,16 @@ esac
 build() { go build -o bin/ ./cmd/... && go build -o "$kept/" ./testdata/systems; }
 tests() {
 	# The judge fails for a test that was skipped, and so does a package that does not build.
-	local packages=(./confine/... ./policy/... ./lifecycle/... ./cmd/...)
+	local packages=(./confine/... ./policy/... ./lifecycle/... ./cmd/...) some=()
 	if [ -n "$windows" ]; then
 		go vet ./... # the tests of all packages build there
-		mapfile -t packages < <(sed 's/#.*//; /^ *$/d; s/ *$//' testdata/systems/windows.txt)
+		mapfile -t packages < <(sed 's/#.*//; s/ *$//; /^$/d; / /d' testdata/systems/windows.txt)
+		mapfile -t some < <(sed 's/#.*//; s/ *$//; / /!d' testdata/systems/windows.txt)
 	fi
 	go test -json "${packages[@]}" >"$kept/test.json" || true
+	for line in ${some[@]+"${some[@]}"}; do
+		go test -json -run "${line#* }" "${line%% *}" >>"$kept/test.json" || true
+	done
 	"$kept/systems" skipped <"$kept/test.json"
 }
 probes() {

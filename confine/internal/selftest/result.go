@@ -51,6 +51,9 @@ func (r Row) Happened() string {
 	if r.Fix != "" { // Got is a sentence
 		return r.Got
 	}
+	if r.Want == "none" { // Got names what there is
+		return fmt.Sprintf("%s: %s", r.Try, r.Got)
+	}
 	return fmt.Sprintf("%s: %s, not %s", r.Try, r.Got, r.Want)
 }
 

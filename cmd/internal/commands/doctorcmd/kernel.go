@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -89,7 +90,7 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside. For the servers of your clients, `mcp-jail wrap` asks whether you accept that\n")
 		}
 	}
-	if table := featureTable(lines, d.verbose); table != "" {
+	if table := featureTable(lines, d.verbose, c.TextColumns()); table != "" {
 		c.PrintText("\n" + table)
 	}
 	for _, f := range lines {
@@ -103,9 +104,10 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 func isWSL(release string) bool { return strings.Contains(strings.ToLower(release), "microsoft") }
 
 // featureTable returns a line for each feature. Without all, it leaves out the features that the
-// host has.
-func featureTable(features []confine.NamedFeature, all bool) string {
+// host has. A detail that is too long for the line follows below it.
+func featureTable(features []confine.NamedFeature, all bool, columns int) string {
 	var table strings.Builder
+	var details []string
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, f := range features {
 		if f.Answer == confine.Yes && !all {
@@ -119,10 +121,18 @@ func featureTable(features []confine.NamedFeature, all bool) string {
 				purpose = "not used (optional): " + holds
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, elsewhere.Replace(f.Detail))
+		details = append(details, elsewhere.Replace(f.Detail))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, details[len(details)-1])
 	}
 	w.Flush()
-	return table.String()
+	rows := strings.SplitAfter(table.String(), "\n")
+	for i, detail := range details {
+		if head, ok := strings.CutSuffix(rows[i], detail+"\n"); ok && detail != "" && utf8.RuneCountInString(rows[i])-1 > columns {
+			indent := strings.Repeat(" ", 6)
+			rows[i] = strings.TrimRight(head, " ") + "\n" + terminal.Hang(indent, indent, detail, columns) + "\n"
+		}
+	}
+	return strings.Join(rows, "")
 }
 
 // tryHostNamespaces tries a jail without namespaces after one with namespaces was refused. It

@@ -144,7 +144,12 @@ func askShell(ctx context.Context, host hostfs.Host, shell, flags string) ([]str
 	process, err := launcher.Start(ctx, profile, confine.Stdio{Out: out})
 	out.Close()
 	if err != nil {
-		return nil, errors.New("the login shell was not asked for its PATH: that needs a jail without gaps, which this host cannot make")
+		var open *confine.GapError
+		if !errors.As(err, &open) || len(open.Gaps) == 0 {
+			return nil, fmt.Errorf("the login shell was not asked for its PATH: %w", err)
+		}
+		g := open.Gaps[0]
+		return nil, fmt.Errorf("the login shell was not asked for its PATH: it has the real HOME, and no jail with that is without gaps here (%s: %s)", g.What, g.Why)
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
