@@ -54,10 +54,11 @@ var starts = map[string]struct{ why, environment string }{
 // startingCalls are what starts a program, for each package that has it. The constants are those
 // of system calls.
 var startingCalls = map[string][]string{
-	"os/exec":               {"Command", "CommandContext", "Cmd"},
-	"os":                    {"StartProcess"},
-	"syscall":               {"ForkExec", "StartProcess", "Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
-	"golang.org/x/sys/unix": {"Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
+	"os/exec":                  {"Command", "CommandContext", "Cmd"},
+	"os":                       {"StartProcess"},
+	"syscall":                  {"ForkExec", "StartProcess", "Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
+	"golang.org/x/sys/windows": {"CreateProcess"},
+	"golang.org/x/sys/unix":    {"Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
 }
 
 // startsOf returns what a file of the product uses to start programs; src replaces its content.

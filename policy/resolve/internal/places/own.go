@@ -115,10 +115,10 @@ func IsSystemPath(p string) bool {
 func Guarded(h *hostfs.Host, p string, write bool) string {
 	h = h.Slashed()
 	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
-	return asWritten(h, b.guarded(p, write))
+	return asWritten(h, guarded(b, p, write))
 }
 
-func (b *Places) guarded(p string, write bool) string {
+func guarded(b *Places, p string, write bool) string {
 	abs, _ := b.Expand(p, "/")
 	at := b.paths.Canonical(abs)
 	dirs := append(b.OwnDirs(), defaultDirs(b.h)...)

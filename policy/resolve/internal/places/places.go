@@ -129,12 +129,12 @@ func (b *Places) liesIn(p, place string) bool {
 	if policy.Within(b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
-	return policy.Within(b.folded(p), b.folded(place)) || b.isBelow(p, place)
+	return policy.Within(folded(b.h, p), folded(b.h, place)) || b.isBelow(p, place)
 }
 
 // folded returns a path or a name as it is compared: on Windows, names have no case.
-func (b *Places) folded(p string) string {
-	if b.h.OS == "windows" {
+func folded(h *hostfs.Host, p string) string {
+	if h.OS == "windows" {
 		return strings.ToLower(p)
 	}
 	return p

@@ -48,7 +48,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(b.folded(at)), sensitiveElsewhere(b.folded(abs)))
+	return cmp.Or(sensitiveElsewhere(folded(b.h, at)), sensitiveElsewhere(folded(b.h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -80,7 +80,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(b.folded(p))
+	dir, name := hostfs.Split(folded(b.h, p))
 	for _, pattern := range b.named.patterns {
 		if pattern.Matches(dir, name) {
 			return pattern.Text
@@ -105,11 +105,11 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		base = b.folded(base)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: b.folded(dir), Parts: []string{base}})
+		base = folded(b.h, base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, b.folded(name)) {
+			if MatchName(base, folded(b.h, name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}
