@@ -155,12 +155,12 @@ var mayImport = map[string][]string{
 	"cmd/internal/updates":   {module + "internal/private", module + "internal/show"},
 	"cmd/internal/dotenv":    {module + "clients", module + "internal/environ", module + "policy"},
 	"cmd/internal/locate":    {module + "clients/plugins", module + "clients", module + "clients/ownfile"},
-	"cmd/internal/windows":   {module + "clients", module + "internal/lazy", module + "internal/show", module + "cmd/internal/wsl", module + "packages/runline"},
+	"cmd/internal/windows":   {module + "internal/winpath", module + "clients", module + "internal/lazy", module + "internal/show", module + "cmd/internal/wsl", module + "packages/runline"},
 	"cmd/internal/wsl":       {module + "cmd/internal/cmdline", module + "internal/environ", module + "internal/lazy", module + "packages/runline", module + "presets", "golang.org/x/sys/windows"},
 	"cmd/internal/gaps":      {module + "clients", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/session", module + "cmd/internal/wrapping", module + "internal/private", module + "confine", module + "confine/egress/tlsworker", module + "packages/runline", module + "policy"},
 	"cmd/internal/wrapping":  {module + "cmd/internal/windows", module + "cmd/internal/wrapping/internal/meaning", module + "cmd/internal/updates", module + "cmd/internal/dotenv", module + "clients/plugins", module + "cmd/internal/locate", module + "cmd/internal/shown", module + "internal/lazy", module + "packages/installed", module + "cmd/internal/lines", module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/runline", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
 
-	"cmd/internal/wrapping/internal/meaning": {module + "clients", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},
+	"cmd/internal/wrapping/internal/meaning": {module + "internal/winpath", module + "clients", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},
 
 	"cmd/internal/granting/table": {module + "clients/ownfile", module + "cmd/internal/cmdline", module + "cmd/internal/session", module + "cmd/internal/wrapping", module + "internal/private", module + "internal/show", module + "internal/toml", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},
 	"cmd/internal/granting":       {module + "internal/show", module + "policy", module + "policy/hostfs", module + "policy/resolve"},

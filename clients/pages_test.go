@@ -195,6 +195,31 @@ func windowsPath(file string) string {
 	return windowsSlashes(file)
 }
 
+// windowsFiles returns the files of a client on Windows that belong to no project.
+func windowsFiles(c Client) (all []string) {
+	for _, p := range c.Places {
+		if file := "`" + windowsPath(shown(p.Windows)) + "`"; p.Windows != "" && p.Scope != Project && !strings.Contains(file, "$") && !slices.Contains(all, file) {
+			all = append(all, file)
+		}
+	}
+	if len(all) > 3 {
+		all = append(all[:2:2], fmt.Sprintf("[%d more](%s.md)", len(all)-2, c.Name))
+	}
+	return all
+}
+
+// movers returns the variables that move the files of a client.
+func movers(c Client) (all []string) {
+	for _, p := range c.Places {
+		for _, m := range p.Moves {
+			if name := "`" + m.Env + "`"; p.Windows != "" && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
 func firstFile(p Place) string {
 	for _, file := range []string{p.Linux, p.Windows, p.MacOS} {
 		if file != "" {
@@ -286,6 +311,12 @@ func index() string {
 	for _, c := range All() {
 		fmt.Fprintf(&out, "| [%s](%s.md) | `%s` | %s |\n", c.Title, c.Name, c.Name, firstFile(c.Places[0]))
 	}
+	out.WriteString("\n## Their files on Windows\n\n" + fill("Those of the user and of the machine; `*` is any one name. mcp-jail has not run on Windows yet. `wrap` and `unwrap` were run under Wine, in some of these places.", "") + "\n\n")
+	out.WriteString("| client | files | moved by |\n|---|---|---|\n")
+	for _, c := range All() {
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", c.Title, cmp.Or(strings.Join(windowsFiles(c), ", "), "–"), cmp.Or(strings.Join(movers(c), ", "), "–"))
+	}
+	out.WriteString("\n" + fill("Files of a project are where they are on Linux. A variable that has no path counts as unset, and then the files are below `%USERPROFILE%`: `AppData\\Roaming` for `%APPDATA%`, and `AppData\\Local` for `%LOCALAPPDATA%`.", "") + "\n")
 	out.WriteString("\n## How they put their files together\n\n")
 	out.WriteString("| client | one name in several files | what counts more comes first | looked at |\n|---|---|---|---|\n")
 	for _, c := range All() {

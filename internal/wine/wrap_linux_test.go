@@ -24,6 +24,8 @@ func TestWrap(t *testing.T) {
 		"claude-desktop": {`AppData\Roaming\Claude\claude_desktop_config.json`, mark + "{\r\n\t\"mcpServers\": {\r\n\t\t" + entry + "\r\n\t},\r\n\t\"other\":  [1,2 ]\r\n}\r\n"},
 		"vscode":         {`AppData\Roaming\Code\User\mcp.json`, "{\r\n\t// a comment\r\n\t\"servers\": {\r\n\t\t" + entry + ",\r\n\t},\r\n}"},
 		"zed":            {`AppData\Roaming\Zed\settings.json`, "{\r\n\t\"context_servers\": {\r\n\t\t" + entry + "\r\n\t}\n}\r\n\r\n"},
+		"codex":          {`.codex\config.toml`, mark + "# mine\r\n[mcp_servers.one] # it\r\ncommand = '" + h.program("server.exe") + "'\r\nargs = ['a b\\', 'q\"r', \"ä\"]\r\nenv = { GIVEN = \"x y\" }\r\n"},
+		"goose":          {`AppData\Roaming\Block\goose\config\config.yaml`, mark + "# mine\r\nextensions:\r\n  one: # it\r\n    type: stdio\r\n    cmd: '" + h.program("server.exe") + "'\r\n    args:\r\n      - 'a b\\'\r\n      - q\"r\r\n    envs: {GIVEN: x y}\r\n    enabled: true\r\n"},
 		"cursor":         {`.cursor\mcp.json`, mark + strings.ReplaceAll("{\r\n\t\"mcpServers\": {\r\n\t\t"+entry+"\r\n\t}\r\n}\r\n", "\r\n", "\n")},
 	}
 	for name, file := range files {
@@ -48,12 +50,16 @@ func TestWrap(t *testing.T) {
 	for name, file := range files {
 		wrapped := read(file.path)
 		begin, end := commonEnds(file.content, wrapped)
-		if changed := file.content[begin : len(file.content)-end]; wrapped == file.content || strings.ContainsAny(changed, "\r\n") || strings.Contains(changed, "GIVEN") {
+		changed, now := file.content[begin:len(file.content)-end], wrapped[begin:len(wrapped)-end]
+		if !strings.Contains(file.content, "{\n") && !strings.Contains(file.content, "{\r\n") { // its lines are those of an entry
+			changed, now = strings.ReplaceAll(changed, "\r\n", ""), strings.ReplaceAll(now, "\r\n", "")
+		}
+		if wrapped == file.content || strings.ContainsAny(changed+now, "\r\n") || strings.Contains(changed, "GIVEN") {
 			t.Errorf("%s: wrap has changed %q, and the file is %q", name, changed, wrapped)
 		}
 	}
 	h.startsAsEntered(t, read(files["claude-desktop"].path))
-	if r := h.jail(t, command{args: []string{"status"}}); r.status != 0 || !strings.Contains(r.out, "4 servers: 4 jailed, 0 not") {
+	if r := h.jail(t, command{args: []string{"status"}}); r.status != 0 || !strings.Contains(r.out, "6 servers: 6 jailed, 0 not") {
 		t.Error(r)
 	}
 	if r := h.jail(t, command{args: []string{"unwrap", "--yes"}}); r.status != 0 {

@@ -196,6 +196,23 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// TestReplaceOfWindows: the ends of lines and the mark at the beginning of a file stay, on every system.
+func TestReplaceOfWindows(t *testing.T) {
+	for name, c := range replacements {
+		if c.after == "" {
+			continue
+		}
+		e, err := placeOf(t, "\ufeff"+strings.ReplaceAll(c.before, "\n", "\r\n")).Replace([]byte(learned))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if want := "\ufeff" + strings.ReplaceAll(c.after, "\n", "\r\n"); string(e.Text) != want {
+			t.Errorf("%s:\n%q, want\n%q", name, e.Text, want)
+		}
+	}
+}
+
 // TestReplaceComments: a comment that the server's tables have already is not added again.
 func TestReplaceComments(t *testing.T) {
 	const lines = `[servers.s.access]
@@ -233,7 +250,7 @@ fs = [
 
 // TestAppend tests a server that the file, or no file, has.
 func TestAppend(t *testing.T) {
-	for _, before := range []string{"", "# mine\r\n[servers.a]\r\ncommand = \"a\"\r\n", "[servers.a]\ncommand = \"a\""} {
+	for _, before := range []string{"", "# mine\r\n[servers.a]\r\ncommand = \"a\"\r\n", "\ufeff# mine\r\n[servers.a]\r\ncommand = \"a\"", "[servers.a]\ncommand = \"a\""} {
 		p := placeOf(t, before)
 		e, err := p.Append([]byte(learned))
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -77,6 +78,9 @@ func everyServerReads(path string) bool {
 // addPath adds the file or directory that a word names by an absolute path. said names it in a note.
 func addPath(found []Path, c clients.Client, word, said string, host clients.Host) []Path {
 	path, ok := Replaced(c, Defaulted(c, word, host), host)
+	if why := otherForm(path, host); ok && why != "" {
+		return append(found, Path{word, path, said + " is not granted: " + why})
+	}
 	if !ok || !filepath.IsAbs(path) {
 		return found
 	}
@@ -104,6 +108,18 @@ func addPath(found []Path, c clients.Client, word, said string, host clients.Hos
 		return found // "/v1/items" may be no file at all
 	}
 	return append(found, f)
+}
+
+// otherForm returns why no rule can have a path as it is written, if this is Windows, or "".
+func otherForm(path string, host clients.Host) string {
+	whole := strings.ReplaceAll(path, "/", `\`)
+	if host.OS != "windows" || host.Mounted || !HasDrive(whole) && !strings.HasPrefix(whole, `\\`) {
+		return ""
+	}
+	if _, err := winpath.Clean(path); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func looksLikePath(path string) bool {
