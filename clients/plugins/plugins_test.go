@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // newLook returns a host, and what it has: files by path, in which HOME is the home directory.
@@ -49,6 +50,47 @@ func newLook(t *testing.T, files map[string]string) (clients.Host, Look) {
 		Look{Read: os.ReadFile, Find: find, Real: filepath.EvalSymlinks}
 }
 
+type findCase struct {
+	client string
+	files  map[string]string
+	want   string
+}
+
+func (c findCase) run(t *testing.T) {
+	host, look := newLook(t, c.files)
+	client, err := clients.ByName(c.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range Find(client, host, look) {
+		text := strings.TrimSpace(p.ID + " " + p.Version)
+		if p.Off != "" {
+			text += " off"
+		}
+		if strings.Contains(c.want, "HOME") {
+			text += " " + filepath.ToSlash(strings.Replace(p.Root, host.Home, "HOME", 1))
+		}
+		text += ":"
+		for _, f := range p.Files {
+			text += fmt.Sprintf(" %s[%s]", filepath.Base(f.Path), strings.Join(f.Place.Tables[0].Path, "."))
+		}
+		for _, n := range p.Named {
+			text += " (" + n.Why + ")"
+		}
+		got = append(got, text)
+	}
+	if strings.Join(got, "; ") != c.want {
+		t.Errorf("%q, want %q", got, c.want)
+	}
+}
+
+// TestFindLink: a link that leads out of the folder of a plugin is named.
+func TestFindLink(t *testing.T) {
+	testkit.NotUnderWine(t, "it makes no symbolic links")
+	findCase{"claude-code", map[string]string{".claude/plugins/installed_plugins.json": `{"plugins": {"p@m": {"version": "1", "installPath": "HOME/r"}}}`, "r/.mcp.json": "-> ../.x.json", ".x.json": "{}"}, "p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"}.run(t)
+}
+
 // TestFind: which plugins a client has, which are off, and where their servers are.
 func TestFind(t *testing.T) {
 	const (
@@ -60,11 +102,7 @@ func TestFind(t *testing.T) {
 		isDir  = `{"m": {"source": {"source": "directory", "path": "HOME/mk"}, "installLocation": "HOME/mk"}}`
 		gemini = ".gemini/extensions/"
 	)
-	for name, c := range map[string]struct {
-		client string
-		files  map[string]string
-		want   string
-	}{
+	for name, c := range map[string]findCase{
 		"version 2":        {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
 		"version 1":        {"claude-code", map[string]string{list: `{"plugins": {"p@m": {"version": "1", "installPath": "` + root + `"}}}`, cache + ".mcp.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
 		"no list":          {"claude-code", map[string]string{cache + ".mcp.json": "{}"}, "p@m 1: .mcp.json[mcpServers]"},
@@ -86,7 +124,6 @@ func TestFind(t *testing.T) {
 		"too deep":         {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": strings.Repeat("[", 20000) + strings.Repeat("]", 20000)}, "p@m 1: (the manifest cannot be read, so mcp-jail does not know which servers are in it)"},
 		"a missing file":   {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "./s.json"}`}, "p@m 1: (the manifest names it, and it cannot be read)"},
 		"a file outside":   {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "../../s.json"}`, ".claude/plugins/cache/m/s.json": "{}"}, "p@m 1: (the path leads out of the folder of the plugin)"},
-		"a link outside":   {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "-> ../../../../../../.x.json", ".x.json": "{}"}, "p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"},
 		"a bundle":         {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"mcpServers": "./s.mcpb"}`}, "p@m 1: (it is a bundle, which Claude Code unpacks itself: start its server by an entry of your own, and switch off the plugin)"},
 		"no server":        {"claude-code", map[string]string{list: v2, cache + ".claude-plugin/plugin.json": `{"skills": []}`}, ""},
 		"in its directory": {"claude-code", map[string]string{list: v2, cache + ".mcp.json": "{}", market: isDir, "mk/.claude-plugin/marketplace.json": `{"plugins": [{"name": "p", "source": "./x"}]}`, "mk/x/.mcp.json": "{}"}, "p@m 1 HOME/mk/x: .mcp.json[mcpServers]"},
@@ -121,34 +158,7 @@ func TestFind(t *testing.T) {
 		"a bundle's, of another system": {"claude-desktop", map[string]string{".config/Claude/Claude Extensions/e/manifest.json": `{"server": {"mcp_config": {"command": "node", "platform_overrides": {"win32": {"command": "x"}}}}}`},
 			"e: manifest.json[server.mcp_config]"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			host, look := newLook(t, c.files)
-			client, err := clients.ByName(c.client)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, p := range Find(client, host, look) {
-				text := strings.TrimSpace(p.ID + " " + p.Version)
-				if p.Off != "" {
-					text += " off"
-				}
-				if strings.Contains(c.want, "HOME") {
-					text += " " + strings.Replace(p.Root, host.Home, "HOME", 1)
-				}
-				text += ":"
-				for _, f := range p.Files {
-					text += fmt.Sprintf(" %s[%s]", filepath.Base(f.Path), strings.Join(f.Place.Tables[0].Path, "."))
-				}
-				for _, n := range p.Named {
-					text += " (" + n.Why + ")"
-				}
-				got = append(got, text)
-			}
-			if strings.Join(got, "; ") != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
+		t.Run(name, c.run)
 	}
 }
 
@@ -160,7 +170,7 @@ func TestReader(t *testing.T) {
 	c, _ := clients.ByName("claude-code")
 	p := Find(c, host, look)[0]
 	r := p.Reader(c)
-	if r.Known["CLAUDE_PLUGIN_ROOT"] != host.Home+"/r" || r.Known["CLAUDE_PLUGIN_DATA"] != host.Home+"/.claude/plugins/data/p-m" || c.Known != nil {
+	if r.Known["CLAUDE_PLUGIN_ROOT"] != filepath.Join(host.Home, "r") || r.Known["CLAUDE_PLUGIN_DATA"] != filepath.Join(host.Home, ".claude/plugins/data/p-m") || c.Known != nil {
 		t.Errorf("%v", slices.Sorted(maps.Values(r.Known)))
 	}
 	for word, want := range map[string]string{"${CLAUDE_PLUGIN_ROOT}/x": "CLAUDE_PLUGIN_ROOT CLAUDE_PLUGIN_DATA", "${CLAUDE_PLUGIN_DATA}": " CLAUDE_PLUGIN_DATA", "x": " "} {

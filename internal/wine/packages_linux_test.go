@@ -14,6 +14,7 @@ import (
 // take paths and files as Windows has them. Each has the tests that Wine cannot pass.
 var windowsPackages = map[string]struct{ run, skipped string }{
 	"clients":                        {run: "."},
+	"clients/plugins":                {".", "TestFindLink"},
 	"cmd/internal/locate":            {run: "."},
 	"cmd/internal/windows":           {run: "Machine|Look|Linked"}, // others are of WSL
 	"cmd/internal/wsl":               {run: "."},

@@ -19,16 +19,16 @@ const (
 const OtherForm clients.Reason = "has a program or a directory in a form that mcp-jail does not start on Windows"
 
 // checkForm returns why mcp-jail would refuse to start an entry, for the form of its program or its directory.
-func (f *File) checkForm(e Entry) error {
+func checkForm(e Entry, host clients.Host) error {
 	replaced := func(word string) string {
-		text, _ := meaning.Replaced(e.by.client, word, f.host)
+		text, _ := meaning.Replaced(e.by.client, word, host)
 		return text
 	}
 	program := ""
 	if argv := e.Argv(); len(argv) > 0 {
 		program = replaced(argv[0])
 	}
-	return windows.CheckForm(program, replaced(e.Cwd), f.host)
+	return windows.CheckForm(program, replaced(e.Cwd), host)
 }
 
 // OnWindows reports whether the file is that of a client on a Windows of which this Linux shows the disk.
