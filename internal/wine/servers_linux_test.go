@@ -60,7 +60,7 @@ func TestInstall(t *testing.T) {
 	if !slices.Equal(asked, []string{"mcp-fixture true", "mcp-fixture@1.0.0 true"}) {
 		t.Errorf("the registry was asked for %q", asked)
 	}
-	s.do(t, 3, append([]string{"plan"}, line...)...).says(t, "package mcp-fixture 1.0.0, pinned", "node runs it without npx",
+	s.do(t, 3, append([]string{"plan"}, line...)...).says(t, "package mcp-fixture 1.0.0, pinned", node.dir+`\node.exe runs it without npx`,
 		"program "+node.dir+`\node.exe`, `\node_modules\mcp-fixture\server.cjs`, "every file mcp-jail restricts none on Windows", "fs: which files the server reads and changes")
 	client := s.client(t, line)
 	if said := client.tool(t, "about", "{}"); !strings.Contains(said, `"version":"1.0.0"`) {
