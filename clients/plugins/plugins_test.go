@@ -170,7 +170,7 @@ func TestReader(t *testing.T) {
 	c, _ := clients.ByName("claude-code")
 	p := Find(c, host, look)[0]
 	r := p.Reader(c)
-	if r.Known["CLAUDE_PLUGIN_ROOT"] != filepath.Join(host.Home, "r") || r.Known["CLAUDE_PLUGIN_DATA"] != filepath.Join(host.Home, ".claude/plugins/data/p-m") || c.Known != nil {
+	if filepath.Clean(r.Known["CLAUDE_PLUGIN_ROOT"]) != filepath.Join(host.Home, "r") || r.Known["CLAUDE_PLUGIN_DATA"] != filepath.Join(host.Home, ".claude/plugins/data/p-m") || c.Known != nil {
 		t.Errorf("%v", slices.Sorted(maps.Values(r.Known)))
 	}
 	for word, want := range map[string]string{"${CLAUDE_PLUGIN_ROOT}/x": "CLAUDE_PLUGIN_ROOT CLAUDE_PLUGIN_DATA", "${CLAUDE_PLUGIN_DATA}": " CLAUDE_PLUGIN_DATA", "x": " "} {
