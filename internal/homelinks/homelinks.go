@@ -44,6 +44,7 @@ type Home struct {
 const (
 	listDir  = "links"
 	listFile = "list.json"
+	heldDir  = "sessions" // in listDir: each session with links holds its lock
 	maxList  = 16 << 20
 )
 
@@ -76,13 +77,18 @@ func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err
 		return nil, release, err
 	}
 	defer unlock()
+	sessions, err := lists.Make(heldDir)
+	if err != nil {
+		return nil, release, err
+	}
+	defer sessions.Close()
 	alone := true
-	if free, err := server.Lock(private.Exclusive); err == nil {
+	if free, err := sessions.Lock(private.Exclusive); err == nil {
 		free()
 	} else {
 		alone = !errors.Is(err, private.ErrLocked)
 	}
-	if held, err := server.Lock(private.Shared); err == nil {
+	if held, err := sessions.Lock(private.Shared); err == nil {
 		release = held
 	}
 	home, err := server.Make("home")
