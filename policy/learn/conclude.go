@@ -113,6 +113,9 @@ func (l *learner) addVariables() {
 		default:
 			r := newRule(policy.AxisEnv, n, by)
 			r.Note = "you named it"
+			if slices.Contains(l.Variables.Preset, n) {
+				r.Note = "the preset names it"
+			}
 			r.Env = &policy.EnvRule{Name: n, Read: true}
 			l.rules = append(l.rules, r)
 		}

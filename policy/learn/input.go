@@ -53,7 +53,8 @@ type Stateless struct {
 
 // Variables are names of environment variables.
 type Variables struct {
-	Granted   []string // the user named them
+	Granted   []string
+	Preset    []string // of Granted, those that a preset grants; the user named the others
 	Withheld  []string // set on the host, and not granted
 	Mentioned []string // the program's own files read them: see Mentions
 }

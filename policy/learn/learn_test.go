@@ -110,6 +110,8 @@ func TestServers(t *testing.T) {
 				switch key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key {
 				case "env":
 					in.Variables.Granted = strings.Fields(value)
+				case "preset":
+					in.Variables.Preset = strings.Fields(value)
 				case "mentioned":
 					in.Variables.Mentioned = strings.Fields(value)
 				case "stateless":

@@ -44,7 +44,7 @@ func (r *Result) Verdict() string {
 	for _, p := range []struct {
 		verb  string
 		names []string
-	}{{"reads ", reads}, {"writes ", writes}, {"reaches ", hosts}, {"starts ", programs}, {"gets the variable ", variables}, {"sends the variable ", secrets}} {
+	}{{"reads ", reads}, {"writes ", writes}, {"reaches ", hosts}, {"starts ", programs}, {"gets " + theVariable(variables), variables}, {"sends " + theVariable(secrets), secrets}} {
 		if len(p.names) > 0 {
 			parts = append(parts, p.verb+some(p.names))
 		}
@@ -57,6 +57,13 @@ func (r *Result) Verdict() string {
 		text += "; wanted " + some(refused) + " (refused)"
 	}
 	return text
+}
+
+func theVariable(names []string) string {
+	if len(names) == 1 {
+		return "the variable "
+	}
+	return "the variables "
 }
 
 // some writes the first of some names, which are quoted already where it is necessary.

@@ -49,7 +49,7 @@ func (l *lesson) input() (in learn.Input, err error) {
 		},
 		Hosts:     l.named(),
 		Stateless: perCall{l}.stateless(),
-		Variables: learn.Variables{Granted: l.granted(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
+		Variables: learn.Variables{Granted: l.granted(), Preset: l.ofPreset(), Withheld: bare.Withheld, Mentioned: mentioned(bare)},
 	}
 	return in, nil
 }
@@ -106,7 +106,17 @@ func program(name string) string {
 	return canonical(file)
 }
 
-// granted returns the variables that the user hands over by name: those of --env, and those of the entry.
+// ofPreset returns the names of variables that only a preset grants.
+func (l *lesson) ofPreset() (names []string) {
+	for _, r := range l.server.Policy.Env {
+		if r.Read && strings.HasPrefix(r.Where, "preset ") && !slices.Contains(l.env, r.Name) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// granted returns the variables that the server gets by name: those of --env, of the entry, and of its preset.
 func (l *lesson) granted() (names []string) {
 	names = slices.Clone(l.env)
 	for _, r := range l.server.Policy.Env {
