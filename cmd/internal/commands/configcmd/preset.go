@@ -158,7 +158,7 @@ func factsFolded(c terminal.Console, text string) string {
 }
 
 // presetNameWidth is the width of the column of names.
-const presetNameWidth = 22
+const presetNameWidth = 21
 
 func (r presetReport) text(c terminal.Console) string {
 	var b strings.Builder
