@@ -269,7 +269,7 @@ func TestAttacksOnMac(t *testing.T) {
 	p := plantest.Profile()
 	p.Entries[0].Rights = policy.AllRights
 	p.Net, p.Inbound = []policy.NetRule{{Host: "api.example.org", Allow: true}}, []int{3000}
-	made := plan.Compile(p, plantest.Mac())
+	made := plan.Compile(p, plantest.Mac(), plan.Watching{})
 	var gaps []string
 	for _, g := range made.Gaps {
 		if g.Platform == policy.WaiveMacOS {

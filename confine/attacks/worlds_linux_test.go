@@ -123,7 +123,7 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 	}
 	f := features.Detect().WithUserNS(features.Available(""))
 	f.SeccompNotify = features.Unavailable("for this test", "") // there is no supervisor to answer
-	plan := planpkg.Compile(&q, f)
+	plan := planpkg.Compile(&q, f, planpkg.Watching{})
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}
 	cmd.Stdin = bytes.NewReader(plan.Spec.Encode())

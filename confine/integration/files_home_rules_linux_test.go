@@ -132,7 +132,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if now := everything(t, home); now != host {
 			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 		}
-		if plan := planpkg.Compile(kept(p), features.Detect().WithUserNS(features.Available(""))); note(plan) {
+		if plan := planpkg.Compile(kept(p), features.Detect().WithUserNS(features.Available("")), planpkg.Watching{}); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
 	}

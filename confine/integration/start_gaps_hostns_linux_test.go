@@ -61,7 +61,7 @@ func TestHostNSGaps(t *testing.T) {
 		{unsupervised, attacker.Try("chmod", dir+"/outside"), "ok", "modes, owners, times"},
 		{unsupervised, attacker.Try("create", dir+"/work/.envrc"), "ok", "protected names that do not exist yet"},
 	} {
-		plan := planpkg.Compile(p, c.facts)
+		plan := planpkg.Compile(p, c.facts, planpkg.Watching{})
 		if !slices.ContainsFunc(plan.Gaps, func(g planpkg.Gap) bool {
 			return g.Axis == policy.AxisFs && !g.Fatal && strings.Contains(g.What, c.what)
 		}) {
@@ -70,7 +70,7 @@ func TestHostNSGaps(t *testing.T) {
 		jailtest.Expect(t, c.attempt.String(), onHostWith(t, p, c.facts, nil, c.attempt)[0], c.want)
 	}
 	var whats []string
-	for _, g := range planpkg.Compile(p, f).Gaps {
+	for _, g := range planpkg.Compile(p, f, planpkg.Watching{}).Gaps {
 		whats = append(whats, string(g.Axis)+" "+g.What)
 	}
 	want := []string{"fs what is not granted is hidden", "process no process survives", "limits processes = 100"}

@@ -28,11 +28,11 @@ func TestRules(t *testing.T) {
 	f := plantest.Kernel()
 	p := plantest.Profile()
 	p.Net = rules
-	if gaps := plan.Compile(p, f).Gaps; len(gaps) != 1 || gaps[0].Axis != policy.AxisNet || gaps[0].Fatal {
+	if gaps := plan.Compile(p, f, plan.Watching{}).Gaps; len(gaps) != 1 || gaps[0].Axis != policy.AxisNet || gaps[0].Fatal {
 		t.Errorf("%+v, want one gap that can be waived", gaps)
 	}
 	p.Net = rules[2:]
-	if gaps := plan.Compile(p, f).Gaps; gaps != nil {
+	if gaps := plan.Compile(p, f, plan.Watching{}).Gaps; gaps != nil {
 		t.Errorf("%+v, want none", gaps)
 	}
 }

@@ -95,7 +95,7 @@ var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.Axi
 
 // Compile compiles a plan for a host with these facts and waives all of its gaps.
 func Compile(p *policy.Profile, host features.Facts) *plan.Plan {
-	compiled := plan.Compile(p, host)
+	compiled := plan.Compile(p, host, plan.Watching{})
 	for i := range compiled.Gaps {
 		compiled.Gaps[i].Waived = true
 	}

@@ -27,15 +27,15 @@ type keptPlan struct {
 // maxKept bounds the plans that are kept, and compared for each start.
 const maxKept = 4
 
-// Compile is CompileWatched. The plan is the caller's own, but for what a start does not change.
+// Compile is the function Compile. The plan is the caller's own, but for what a start does not change.
 func (c *Cache) Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	if c == nil {
-		return CompileWatched(p, f, watching)
+		return Compile(p, f, watching)
 	}
 	if plan := c.find(p, f, watching); plan != nil {
 		return plan.of(p)
 	}
-	plan := CompileWatched(p, f, watching)
+	plan := Compile(p, f, watching)
 	// A plan for another profile than the given one, and one with a name for a single jail, are not kept.
 	if plan.Profile == p && !plan.Spec.HostNS {
 		c.keep(keptPlan{*p, f, watching, plan.of(p)})

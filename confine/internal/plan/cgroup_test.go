@@ -33,7 +33,7 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
 	} {
 		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
-		plan := Compile(c.p, f)
+		plan := Compile(c.p, f, Watching{})
 		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
 			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
 		})
@@ -60,7 +60,7 @@ func TestScopeIsAskedForWhereItMatters(t *testing.T) {
 	} {
 		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
 		f.UserNamespaces, f.FreshProc = features.Available(""), features.Feature{Answer: c.proc}
-		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Cgroup.None() == c.want {
+		if plan := Compile(&policy.Profile{Limits: c.limits}, f, Watching{}); plan.Cgroup.None() == c.want {
 			t.Errorf("%+v: %+v", c, plan.Cgroup)
 		}
 	}

@@ -16,20 +16,16 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
-// whether they are accepted. Compile is pure: it asks nothing of the host itself.
-func Compile(p *policy.Profile, f features.Facts) *Plan {
-	return CompileWatched(p, f, Watching{})
-}
-
 // Watching is what a launcher wants to know of a server, beyond what a session needs.
 type Watching struct {
 	Calls   spec.Watch
 	Network Network
 }
 
-// CompileWatched is Compile for a server that is watched. If its calls cannot be, that is a gap.
-func CompileWatched(p *policy.Profile, f features.Facts, watching Watching) *Plan {
+// Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
+// whether they are accepted. If the calls of a server cannot be watched as asked, that is a gap.
+// Compile is pure: it asks nothing of the host itself.
+func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	p, notes := withoutWrites(p, f)
 	p, own, note := learning(watching.Network, p, f)
 	if note != "" {

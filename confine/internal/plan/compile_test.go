@@ -196,7 +196,7 @@ func TestPlanGolden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, f := plantest.Profile(), plantest.Kernel()
 			c.change(p, &f)
-			got := planText(Compile(p, f))
+			got := planText(Compile(p, f, Watching{}))
 			if strings.Contains(got, "geheim") {
 				got = strings.ReplaceAll(got, "geheim", "SECRET") // in the order only: golden files show where
 			}
@@ -234,18 +234,18 @@ func TestPlanFailsClosed(t *testing.T) {
 		f := plantest.Kernel()
 		c.take(&f)
 		found := false
-		for _, g := range Compile(plantest.Profile(), f).Gaps {
+		for _, g := range Compile(plantest.Profile(), f, Watching{}).Gaps {
 			found = found || g.Axis == c.axis
 		}
 		if !found {
 			t.Errorf("without %s there is no gap in %s", c.name, c.axis)
 		}
 	}
-	if gaps := Compile(plantest.Profile(), plantest.Kernel()).Gaps; len(gaps) != 0 {
+	if gaps := Compile(plantest.Profile(), plantest.Kernel(), Watching{}).Gaps; len(gaps) != 0 {
 		t.Errorf("the control has gaps: %+v", gaps)
 	}
 	// Every axis of a system without a backend.
-	if n := len(Compile(plantest.Profile(), features.Facts{}).Gaps); n != len(policy.Axes()) {
+	if n := len(Compile(plantest.Profile(), features.Facts{}, Watching{}).Gaps); n != len(policy.Axes()) {
 		t.Errorf("%d gaps of %d axes without a backend", n, len(policy.Axes()))
 	}
 }
@@ -254,11 +254,11 @@ func TestPlanFailsClosed(t *testing.T) {
 // the same plan twice.
 func TestPlanIsThatOfItsProfile(t *testing.T) {
 	p := plantest.Profile()
-	first := planText(Compile(p, plantest.Kernel()))
+	first := planText(Compile(p, plantest.Kernel(), Watching{}))
 	if !reflect.DeepEqual(p, plantest.Profile()) {
 		t.Error("compiling changed the profile")
 	}
-	if second := planText(Compile(p, plantest.Kernel())); second != first {
+	if second := planText(Compile(p, plantest.Kernel(), Watching{})); second != first {
 		t.Errorf("%s\nis not\n%s", second, first)
 	}
 }
@@ -279,14 +279,14 @@ func TestBarePlanFailsClosed(t *testing.T) {
 		f := plantest.Kernel()
 		refuseNamespaces(&f)
 		take(&f)
-		if !slices.ContainsFunc(Compile(plantest.Profile(), f).Gaps, func(g Gap) bool { return g.Fatal }) {
+		if !slices.ContainsFunc(Compile(plantest.Profile(), f, Watching{}).Gaps, func(g Gap) bool { return g.Fatal }) {
 			t.Errorf("without %s no gap is fatal", name)
 		}
 	}
 	f := plantest.Kernel()
 	for _, userns := range []features.Feature{{}, features.Undetermined("no memory"), features.Available("")} {
 		f.UserNamespaces = userns
-		if plan := Compile(plantest.Profile(), f); plan.Spec.HostNS || plan.HostNamespaces.Answer != features.Unknown {
+		if plan := Compile(plantest.Profile(), f, Watching{}); plan.Spec.HostNS || plan.HostNamespaces.Answer != features.Unknown {
 			t.Errorf("%+v makes a jail without namespaces", userns)
 		}
 	}
@@ -302,7 +302,7 @@ func TestPlanHostProc(t *testing.T) {
 		p.Entries = append(p.Entries, e)
 		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		change(&f)
-		for _, g := range Compile(p, f).Gaps {
+		for _, g := range Compile(p, f, Watching{}).Gaps {
 			if strings.Contains(fmt.Sprint(g.What, g.Why), "/proc") {
 				gaps += fmt.Sprintf("%s, fatal %t\n", g.What, g.Fatal)
 			}
@@ -333,15 +333,15 @@ func TestHostNSSelfTest(t *testing.T) {
 		p.Entries = append(p.Entries, landlocktest.DirEntry(path, rights))
 	}
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	if got := Compile(p, f).Spec.MustFail; !slices.Equal(got, []string{"/run", "/boot"}) {
+	if got := Compile(p, f, Watching{}).Spec.MustFail; !slices.Equal(got, []string{"/run", "/boot"}) {
 		t.Errorf("with namespaces: %q", got)
 	}
 	refuseNamespaces(&f)
-	if got := Compile(p, f).Spec.MustFail; len(got) > 0 {
+	if got := Compile(p, f, Watching{}).Spec.MustFail; len(got) > 0 {
 		t.Errorf("without: %q", got)
 	}
 	f.SeccompNotify = features.Unavailable("", "")
-	if !slices.ContainsFunc(Compile(p, f).Gaps, func(g Gap) bool { return slices.Contains(g.Paths, "/run") && strings.HasPrefix(g.What, "hidden") }) {
+	if !slices.ContainsFunc(Compile(p, f, Watching{}).Gaps, func(g Gap) bool { return slices.Contains(g.Paths, "/run") && strings.HasPrefix(g.What, "hidden") }) {
 		t.Error("no gap says that /run is not hidden")
 	}
 }
@@ -355,7 +355,7 @@ func TestHostNSTempDir(t *testing.T) {
 		p := plantest.Profile()
 		p.Programs = programs
 		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
-		plan := Compile(p, f)
+		plan := Compile(p, f, Watching{})
 		o := plan.Spec
 		if o.TempDir != f.TempDir {
 			t.Errorf("the directory is %s", o.TempDir)

@@ -28,7 +28,7 @@ func TestPlanFolded(t *testing.T) {
 		return p
 	}
 	gaps := func(p *policy.Profile, f features.Facts) (paths []string) {
-		for _, g := range Compile(p, f).Gaps {
+		for _, g := range Compile(p, f, Watching{}).Gaps {
 			paths = append(paths, g.Paths...)
 		}
 		return paths
@@ -50,7 +50,7 @@ func TestPlanFolded(t *testing.T) {
 		}
 	}
 	// The supervisor then decides changes of attributes, since no mount refuses them.
-	with, without := Compile(profile(true), plantest.Kernel()).Spec, Compile(profile(false), plantest.Kernel()).Spec
+	with, without := Compile(profile(true), plantest.Kernel(), Watching{}).Spec, Compile(profile(false), plantest.Kernel(), Watching{}).Spec
 	if len(with.ListenerFilter) <= len(without.ListenerFilter) || bytes.Equal(with.Seccomp, without.Seccomp) {
 		t.Error("changes of modes, times and attributes are not mediated")
 	}

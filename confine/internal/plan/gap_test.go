@@ -89,11 +89,11 @@ func TestFatalProbes(t *testing.T) {
 			continue
 		}
 		tried++
-		if failProbes(&f, id); slices.ContainsFunc(Compile(p, f).Gaps, func(g Gap) bool { return g.What == "what "+id+" is about" }) {
+		if failProbes(&f, id); slices.ContainsFunc(Compile(p, f, Watching{}).Gaps, func(g Gap) bool { return g.What == "what "+id+" is about" }) {
 			t.Errorf("control: the profile is one that %s is about", id)
 		}
 		f.Proof.Failed[0].Fatal = true
-		if plan := Compile(p, f); plan.Axes() != nil || !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Fatal }) {
+		if plan := Compile(p, f, Watching{}); plan.Axes() != nil || !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Fatal }) {
 			t.Errorf("%s failed, and a start is possible: %+v", id, plan.Gaps)
 		}
 	}

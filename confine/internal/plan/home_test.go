@@ -32,7 +32,7 @@ func TestLinksOfHome(t *testing.T) {
 		f := plantest.Kernel()
 		f.Overlay, f.UserNamespaces, f.TempDir = c.overlay, c.namespace, "/temp"
 		got := ""
-		for _, l := range Compile(&p, f).Spec.Links {
+		for _, l := range Compile(&p, f, Watching{}).Spec.Links {
 			if l.Path != "/bin" {
 				got += l.Path + "=" + l.Target + " "
 			}
@@ -73,7 +73,7 @@ func TestGitIdentity(t *testing.T) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		p.GitConfig = "me"
 		c.edit(p, &f)
-		s, file, env := Compile(p, f).Spec, "", ""
+		s, file, env := Compile(p, f, Watching{}).Spec, "", ""
 		for _, made := range s.Files {
 			if made.Content == "me" {
 				file += made.Path

@@ -28,7 +28,7 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 		p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		change(p, &f)
 		p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
-		for _, v := range Compile(p, f).Spec.Env {
+		for _, v := range Compile(p, f, Watching{}).Spec.Env {
 			if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
 				var s statement.Statement
 				if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -65,7 +65,7 @@ func TestOptionalInbound(t *testing.T) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		p.Inbound, p.OptionalInbound = []int{3334}, optional
 		refuseNamespaces(&f)
-		plan := Compile(p, f)
+		plan := Compile(p, f, Watching{})
 		for _, g := range plan.Gaps {
 			gap = gap || strings.Contains(g.What, "3334")
 		}

@@ -34,7 +34,7 @@ func TestPlanNetwork(t *testing.T) {
 		p := plantest.Profile()
 		p.Net = []policy.NetRule{{Host: "mail.example.org", Port: 25, Scheme: "tcp", Allow: true}, {Host: "api.example.org", Port: 8443, Allow: true}}
 		p.Waive = []policy.Axis{policy.AxisNet, policy.AxisFs, policy.AxisProcess, policy.AxisIPC, policy.AxisLimits, policy.WaiveMacOS}
-		plan := CompileWatched(p, c.host(), Watching{Network: c.network})
+		plan := Compile(p, c.host(), Watching{Network: c.network})
 		got := ""
 		if n := plan.Spec.Network; n.Open {
 			got = fmt.Sprint("open ", n.Ports)

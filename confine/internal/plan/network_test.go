@@ -73,7 +73,7 @@ func TestGatewayFilesInGrantedEtc(t *testing.T) {
 	p.Entries = slices.Insert(p.Entries, 0,
 		policy.Entry{Path: "/etc", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
 		policy.Entry{Path: "/etc/nsswitch.conf", Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginBaseline})
-	made := Compile(p, plantest.Kernel()).Spec.Files
+	made := Compile(p, plantest.Kernel(), Watching{}).Spec.Files
 	for _, want := range gatewayFiles() {
 		if !slices.Contains(made, spec.MadeFile{Path: want.Path, Content: want.Content, Over: true}) {
 			t.Errorf("%s: the jail has %+v", want.Path, made)

@@ -94,7 +94,7 @@ func TestPlanOfAMacGolden(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			p, f := plantest.Profile(), plantest.Mac()
 			m.change(p, &f)
-			plan := Compile(p, f)
+			plan := Compile(p, f, Watching{})
 			got := planText(plan)
 			for _, g := range plan.Gaps {
 				if g.Platform != "" {
@@ -117,7 +117,7 @@ func TestPlanOfAMacGolden(t *testing.T) {
 func TestMacPlanForReports(t *testing.T) {
 	p, f := plantest.Profile(), plantest.Mac()
 	p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
-	plan := Compile(p, f)
+	plan := Compile(p, f, Watching{})
 	text, err := json.MarshalIndent(struct {
 		Enforced []Enforcement
 		Gaps     []Gap
@@ -131,7 +131,7 @@ func TestMacPlanForReports(t *testing.T) {
 	if err != nil || !strings.Contains(seatbelt.Profile, `"/opt/homebrew/bin/mcp-jail"`) || !strings.Contains(seatbelt.Profile, "/home/u/work") || !strings.Contains(seatbelt.Profile, "localhost:65535") {
 		t.Errorf("%v\n%s", err, seatbelt.Profile)
 	}
-	seatbelt, err = Compile(plantest.Profile(), f).SeatbeltText("/opt/homebrew/bin/mcp-jail")
+	seatbelt, err = Compile(plantest.Profile(), f, Watching{}).SeatbeltText("/opt/homebrew/bin/mcp-jail")
 	if err != nil || strings.Contains(seatbelt.Profile, "65535") {
 		t.Errorf("without a host: %v\n%s", err, seatbelt.Profile)
 	}
@@ -162,10 +162,10 @@ func TestFailedProbesAreGaps(t *testing.T) {
 		p, f := plantest.Profile(), plantest.Mac()
 		change(p)
 		failProbes(&f, id)
-		at := slices.IndexFunc(Compile(p, f).Gaps, func(g Gap) bool { return g.What == "what "+id+" is about" })
+		at := slices.IndexFunc(Compile(p, f, Watching{}).Gaps, func(g Gap) bool { return g.What == "what "+id+" is about" })
 		if at < 0 {
 			t.Errorf("probe %s failed, and there is no gap", id)
-		} else if g := Compile(p, f).Gaps[at]; g.Platform != "" || g.Fatal || g.Axis != policy.AxisFs {
+		} else if g := Compile(p, f, Watching{}).Gaps[at]; g.Platform != "" || g.Fatal || g.Axis != policy.AxisFs {
 			t.Errorf("%s: %+v", id, g)
 		}
 	}
@@ -181,12 +181,12 @@ func TestMacWithoutProof(t *testing.T) {
 	} {
 		f := plantest.Mac()
 		take(&f)
-		plan := Compile(plantest.Profile(), f)
+		plan := Compile(plantest.Profile(), f, Watching{})
 		if !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.Fatal && g.Why != "" }) || plan.Axes() != nil {
 			t.Errorf("without %s: %+v", name, plan.Gaps)
 		}
 	}
-	if plan := Compile(plantest.Profile(), plantest.Mac()); !slices.Equal(plan.Axes(), []policy.Axis{policy.WaiveMacOS}) {
+	if plan := Compile(plantest.Profile(), plantest.Mac(), Watching{}); !slices.Equal(plan.Axes(), []policy.Axis{policy.WaiveMacOS}) {
 		t.Errorf("the control needs %q", plan.Axes())
 	}
 }

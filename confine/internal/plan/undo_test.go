@@ -17,9 +17,9 @@ func TestPlanUndo(t *testing.T) {
 	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
-		off := Compile(p, f).Spec
+		off := Compile(p, f, Watching{}).Spec
 		p.Undo = policy.Undo{Mode: policy.UndoCall, FileMB: 8, TotalMB: 5000, Days: 1}
-		plan := Compile(p, f)
+		plan := Compile(p, f, Watching{})
 		if want := (spec.Keep{On: true, PerCall: true, FileMB: 8, TotalMB: min(5000, p.Limits.FileSizeMB)}); plan.Spec.Keep != want || off.Keep.On {
 			t.Errorf("%s: %+v, want %+v", name, plan.Spec.Keep, want)
 		}
@@ -31,7 +31,7 @@ func TestPlanUndo(t *testing.T) {
 			t.Errorf("%s: there is a gap", name)
 		}
 		f.SeccompNotify = features.Unavailable("left out", "")
-		plan = Compile(p, f)
+		plan = Compile(p, f, Watching{})
 		if plan.Spec.Keep.On || !slices.ContainsFunc(plan.Gaps, isUndo) {
 			t.Errorf("%s, without a supervisor: %+v %+v", name, plan.Spec.Keep, plan.Gaps)
 		}

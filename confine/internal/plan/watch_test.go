@@ -24,9 +24,9 @@ func TestPlanWatch(t *testing.T) {
 		change(&f)
 		p.HiddenLater = nil // without namespaces, such a path and hidden entries have reads decided anyway
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Rights == 0 })
-		off := Compile(p, f)
+		off := Compile(p, f, Watching{})
 		for _, watch := range []spec.Watch{spec.WatchReads, spec.WatchAll} {
-			on := CompileWatched(p, f, Watching{Calls: watch})
+			on := Compile(p, f, Watching{Calls: watch})
 			if off.Spec.Watch != spec.WatchNothing || on.Spec.Watch != watch || !off.CanWatch() || !on.CanWatch() {
 				t.Errorf("%s: %v and %v", name, off.Spec.Watch, on.Spec.Watch)
 			}
@@ -39,16 +39,16 @@ func TestPlanWatch(t *testing.T) {
 			}
 			without := f
 			without.SeccompNotify = features.Unavailable("left out", "")
-			if plan := CompileWatched(p, without, Watching{Calls: watch}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.Watch != spec.WatchNothing {
+			if plan := Compile(p, without, Watching{Calls: watch}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.Watch != spec.WatchNothing {
 				t.Errorf("%s, %d, without a supervisor: %+v", name, watch, plan.Gaps)
 			}
-			if slices.ContainsFunc(Compile(p, without).Gaps, isWatch) {
+			if slices.ContainsFunc(Compile(p, without, Watching{}).Gaps, isWatch) {
 				t.Errorf("%s: a jail that is not watched has the gap", name)
 			}
 		}
 	}
 	for _, watch := range []spec.Watch{spec.WatchNothing, spec.WatchReads, spec.WatchAll} {
-		if plan := CompileWatched(plantest.Profile(), plantest.Mac(), Watching{Calls: watch}); slices.ContainsFunc(plan.Gaps, isWatch) != (watch != spec.WatchNothing) || plan.CanWatch() {
+		if plan := Compile(plantest.Profile(), plantest.Mac(), Watching{Calls: watch}); slices.ContainsFunc(plan.Gaps, isWatch) != (watch != spec.WatchNothing) || plan.CanWatch() {
 			t.Errorf("on macOS, %d: %+v", watch, plan.Gaps)
 		}
 	}

@@ -53,7 +53,7 @@ func TestWindowsGaps(t *testing.T) {
 	} {
 		p, f := windowsProfile(), plantest.Windows()
 		c.change(p, &f)
-		plan := Compile(p, f)
+		plan := Compile(p, f, Watching{})
 		var axes []policy.Axis
 		for _, g := range plan.Gaps {
 			axes = append(axes, g.Axis)
@@ -72,13 +72,13 @@ func TestWindowsGaps(t *testing.T) {
 func TestWindowsInput(t *testing.T) {
 	p, f := windowsProfile(), plantest.Windows()
 	want := winjail.Input{Processes: 5, MemoryMB: 100, Home: p.Home, Temp: f.TempDir}
-	plan := Compile(p, f)
+	plan := Compile(p, f, Watching{})
 	if *plan.Windows != want {
 		t.Errorf("%+v, want %+v", *plan.Windows, want)
 	}
 	one := windowsProfile()
 	one.Limits.Processes = 1
-	if in := Compile(one, f).Windows; in.Processes != 1 || !in.NoChildren {
+	if in := Compile(one, f, Watching{}).Windows; in.Processes != 1 || !in.NoChildren {
 		t.Errorf("one process: %+v", *in)
 	}
 	if env := strings.Join(plan.Spec.Env, " "); env != "Temp="+f.TempDir+" TMP="+f.TempDir+" TMPX=y" || plan.Spec.Program != p.Program || plan.Spec.Dir != p.Dir {
@@ -86,7 +86,7 @@ func TestWindowsInput(t *testing.T) {
 	}
 	p.HomePrivate = false
 	f.Proof.Without = []string{winjail.StepDesktop}
-	plan = Compile(p, f)
+	plan = Compile(p, f, Watching{})
 	if want.Home, want.Desktop = "", true; *plan.Windows != want {
 		t.Errorf("%+v, want %+v", *plan.Windows, want)
 	}
@@ -98,11 +98,11 @@ func TestWindowsInput(t *testing.T) {
 // TestWindowsUnproved: without a self-test nothing is said to hold.
 func TestWindowsUnproved(t *testing.T) {
 	f := plantest.Windows()
-	if len(Compile(windowsProfile(), f).Enforced) < 6 {
+	if len(Compile(windowsProfile(), f, Watching{}).Enforced) < 6 {
 		t.Error("control: with a self-test, things hold")
 	}
 	f.Proof.Made = false
-	if held := Compile(windowsProfile(), f).Enforced; held != nil {
+	if held := Compile(windowsProfile(), f, Watching{}).Enforced; held != nil {
 		t.Errorf("%+v", held)
 	}
 }
@@ -112,10 +112,10 @@ func TestWindowsHolds(t *testing.T) {
 	f := plantest.Windows()
 	p := windowsProfile()
 	p.Limits.Processes = 1
-	whole := len(Compile(p, f).Enforced)
+	whole := len(Compile(p, f, Watching{}).Enforced)
 	for _, id := range []string{"W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"} {
 		f.Proof.Failed = []features.FailedProbe{{ID: id, Axis: policy.AxisProcess, What: id, Got: "no"}}
-		plan := Compile(p, f)
+		plan := Compile(p, f, Watching{})
 		if len(plan.Enforced) != whole-1 || !slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return g.What == id && strings.Contains(g.Why, "this machine") }) {
 			t.Errorf("%s failed: %+v, %+v", id, plan.Enforced, plan.Gaps)
 		}
@@ -131,7 +131,7 @@ func TestWindowsNeeds(t *testing.T) {
 			p, f := windowsProfile(), plantest.Windows()
 			p.Limits = l
 			f.Proof.Failed = []features.FailedProbe{{ID: id, Axis: policy.AxisLimits, What: id, Got: "no"}}
-			if has := slices.ContainsFunc(Compile(p, f).Gaps, func(g Gap) bool { return g.What == id }); has != (i == 0) {
+			if has := slices.ContainsFunc(Compile(p, f, Watching{}).Gaps, func(g Gap) bool { return g.What == id }); has != (i == 0) {
 				t.Errorf("%s with %+v: gap %t", id, l, has)
 			}
 		}
@@ -140,7 +140,7 @@ func TestWindowsNeeds(t *testing.T) {
 
 // TestWindowsWatched: what is watched elsewhere cannot be here, and nothing starts in its place.
 func TestWindowsWatched(t *testing.T) {
-	if plan := CompileWatched(windowsProfile(), plantest.Windows(), Watching{Calls: spec.WatchAll}); plan.Axes() != nil {
+	if plan := Compile(windowsProfile(), plantest.Windows(), Watching{Calls: spec.WatchAll}); plan.Axes() != nil {
 		t.Errorf("%+v", plan.Gaps)
 	}
 }
