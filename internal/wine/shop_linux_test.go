@@ -91,7 +91,7 @@ func (s *shop) do(t *testing.T, status int, args ...string) result {
 	return r
 }
 
-// says tells of the texts that are not in what a command has said, whatever the ends of its lines.
+// says reports the texts that the output of a command lacks. Lines may end as on Windows.
 func (r result) says(t *testing.T, texts ...string) {
 	t.Helper()
 	said := strings.Join(strings.Fields(r.out+" "+r.errors), " ")

@@ -212,7 +212,7 @@ func endSession(t *testing.T, host hostfs.Host, stages string, up, killed, state
 	k.Save(r)
 }
 
-// linked stands for a HOME that has nothing but a link of mcp-jail's own.
+// linked is what HOME has if it holds only a link that mcp-jail made.
 const linked = "a link"
 
 func isLink(path string) bool {

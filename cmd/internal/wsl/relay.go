@@ -83,7 +83,7 @@ type messages struct {
 	said  []byte
 }
 
-// Write decides about whole lines, in whatever pieces they come.
+// Write decides about whole lines, which may come in pieces.
 func (m *messages) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMessages: what is no message does not reach the client, in whatever pieces it comes.
+// TestMessages: only messages reach the client, also if they come in pieces.
 func TestMessages(t *testing.T) {
 	long := strings.Repeat("x", mostHeld)
 	for _, c := range []struct{ written, out, said string }{
