@@ -163,9 +163,28 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + name + "." + key, Message: key + " belongs to the user and not to a preset"})
 		}
 	}
+	ps = append(ps, outsideSources(s)...)
 	if len(c.Servers) != 1 || c.Version != 0 {
 		ps = append(ps, policy.Problem{File: file, Line: line, Message: fmt.Sprintf("has more than the table [servers.%s] below that line", name)})
 	}
 	slices.SortFunc(ps, func(a, b policy.Problem) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
 	return s, ps.Err()
+}
+
+// outsideSources returns a problem for each secret whose value mcp-jail itself reads from a file, or takes from a
+// command: both happen outside of the jail.
+func outsideSources(s *config.Server) (ps policy.Problems) {
+	if s.Access == nil {
+		return nil
+	}
+	for _, r := range s.Access.Net {
+		for _, secret := range r.Secrets {
+			if secret.File == "" && secret.Command == nil {
+				continue
+			}
+			file, line := policy.SplitPosition(secret.Where)
+			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + s.Name + ".access.net.secret", Message: "the file or the command of a secret belongs to the user and not to a preset"})
+		}
+	}
+	return ps
 }

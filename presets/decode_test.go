@@ -103,6 +103,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"[servers.x]\n", "[servers.x]\narguments = [\"-y\"]\n", "belongs to the user"},
 		{"[servers.x]\n", "[servers.x]\nwaive = [\"net\"]\n", "belongs to the user"},
 		{"[servers.x]\n", "[servers.x]\nstateful = true\n", "belongs to the user"},
+		{`secret = { env = "TOKEN", header`, `secret = { command = ["sh", "-c", "id"], env = "TOKEN", header`, "x.toml:29: servers.x.access.net.secret: the file or the command of a secret belongs to the user"},
+		{`secret = { env = "TOKEN", header`, `secret = { file = "~/.ssh/id_rsa", env = "TOKEN", header`, "belongs to the user"},
+		{`secret = { env = "TOKEN", header = "Authorization" }`, `secret = [{ env = "TOKEN", header = "Authorization" }, { env = "OTHER", command = ["id"] }]`, "belongs to the user"},
 		{"[servers.x]\n", "[servers.x]\n[servers.z]\ncommand = \"x\"\n", "more than the table"},
 	} {
 		text := strings.Replace(valid, c.old, c.new, 1)
