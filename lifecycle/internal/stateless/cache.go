@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -87,8 +88,8 @@ func (l *listCache) size() (n int64) {
 }
 
 // entryFor returns the entry of a client. The caller holds mu.
-func (l *listCache) entryFor(h *clientInfo) *cacheEntry {
-	id := h.eraName() + string(h.key)
+func (l *listCache) entryFor(h *clientinfo.Info) *cacheEntry {
+	id := h.EraName() + string(h.Key())
 	if known := l.entries[id]; known != nil {
 		return known
 	}
@@ -110,14 +111,14 @@ func (l *listCache) entryFor(h *clientInfo) *cacheEntry {
 		l.session.client.Log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
 		return known
 	}
-	known.key = catalog.Key(catalog.Facts{Version: l.session.options.Version, Profile: profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
+	known.key = catalog.Key(catalog.Facts{Version: l.session.options.Version, Profile: profile, Fingerprint: print, Era: h.EraName(), Client: h.Key()})
 	if entry, ok := l.session.options.Catalog.Get(l.session.serverName, known.key); ok {
 		known.entry = entry
 	}
 	return known
 }
 
-func (l *listCache) lookup(info *clientInfo, rq *clientRequest) (cached, bool) {
+func (l *listCache) lookup(info *clientinfo.Info, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
 		return cached{}, false
@@ -152,7 +153,7 @@ func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
 	return session.ReplaceMember(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
 }
 
-func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (l *listCache) store(info *clientinfo.Info, rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
 		return
@@ -180,7 +181,7 @@ func (l *listCache) store(info *clientInfo, rq *clientRequest, f *mcpproxy.Frame
 	l.set(l.entryFor(info), name, a)
 }
 
-func (l *listCache) invalidate(info *clientInfo) {
+func (l *listCache) invalidate(info *clientinfo.Info) {
 	if info == nil {
 		return
 	}

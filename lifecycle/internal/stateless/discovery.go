@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -22,7 +23,7 @@ type discovery struct {
 	session *statelessSession
 	client  *session.Client
 	profile atomic.Pointer[policy.Profile] // of discovery workers, by the configuration as it is now
-	infos   clientInfos
+	infos   clientinfo.Known
 	cache   listCache
 	eras    [2]eraWorker
 }
@@ -40,14 +41,14 @@ type eraWorker struct {
 // start no other worker.
 type failedStart struct {
 	at     time.Time
-	info   *clientInfo
+	info   *clientinfo.Info
 	answer *mcpproxy.Frame
 	why    *diagnostics.Diagnosis
 }
 
 // worker returns the discovery worker of an era and its answer to the client's
 // initialize. It starts the worker if there is none.
-func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientinfo.Info) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	dv.refresh(false) // before mu, which reloaded takes
 	d := &dv.eras[eraIndex(era)]
 	since := time.Now()
@@ -55,7 +56,7 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientI
 	defer d.mu.Unlock()
 	if w := d.worker; w != nil {
 		// In the modern era each request describes its client.
-		if !session.IsClosed(w.proc.Done()) && (era == mcpproxy.Modern || w.info.matches(info)) {
+		if !session.IsClosed(w.proc.Done()) && (era == mcpproxy.Modern || w.info.Matches(info)) {
 			w.touch()
 			return w, d.initializeReply, nil
 		}
@@ -64,7 +65,7 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientI
 		d.worker = nil
 	}
 	// The start that this request waited for has failed: one diagnosis serves all that waited.
-	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.matches(info) {
+	if f := &d.failed; f.why != nil && f.at.After(since) && f.info.Matches(info) {
 		return nil, f.answer, f.why
 	}
 	w, greeting, why := dv.start(ctx, info)
@@ -77,7 +78,7 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clientI
 	return w, greeting, why
 }
 
-func (dv *discovery) start(ctx context.Context, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+func (dv *discovery) start(ctx context.Context, info *clientinfo.Info) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
 	t, why := dv.session.resolveTool("")
 	if why != nil {
 		return nil, nil, why

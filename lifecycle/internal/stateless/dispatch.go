@@ -115,11 +115,11 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
-		rq.era, rq.info = mcpproxy.Legacy, dp.session.discovery.infos.recordInitialize(rq.frame, e)
+		rq.era, rq.info = mcpproxy.Legacy, dp.session.discovery.infos.RecordInitialize(rq.frame, e)
 	case rq.era == mcpproxy.Modern:
-		rq.info = dp.session.discovery.infos.recordModern(rq.frame, e)
+		rq.info = dp.session.discovery.infos.RecordModern(rq.frame, e)
 	default: // the request does not describe the client; an earlier one did
-		rq.era, rq.info = dp.session.discovery.infos.currentClient()
+		rq.era, rq.info = dp.session.discovery.infos.Current()
 	}
 	if rq.method != "tools/call" && !dp.table.keepRequest(rq) {
 		dp.fail(rq, dp.client.Announce(session.TooManyRequests(dp.session.serverName, "")))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -270,7 +271,7 @@ func TestReadyWithFullQueue(t *testing.T) {
 	}
 	t.Cleanup(func() { errors.Close() })
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
-	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
+	w := &worker{session: s, client: s.client, info: &clientinfo.Info{}, tool: "echo"}
 	w.server.Init(s.client, s.client.Config.Profile)
 	w.queue.Init(&streams.CountingWriter{}, w.server.Answers)
 	w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}")))

@@ -40,7 +40,7 @@ func (p *pool) setLogLevel(params []byte) {
 	p.mu.Lock()
 	p.logLevel = params
 	for w := range p.workers {
-		if w.ready && w.info != nil && w.info.era == mcpproxy.Legacy {
+		if w.ready && w.info != nil && w.info.Era() == mcpproxy.Legacy {
 			told[w] = p.logLevelRequest(w)
 		}
 	}

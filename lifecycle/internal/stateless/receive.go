@@ -205,7 +205,7 @@ func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		if w.tool == "" {
 			// We send list_changed ourselves, after the lists were compared.
-			w.session.discovery.onListChanged(w.info.eraOrLegacy())
+			w.session.discovery.onListChanged(w.info.Era())
 		}
 		return false
 	case "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/tasks", "notifications/tasks/status":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -19,8 +20,8 @@ type clientRequest struct {
 	era          mcpproxy.Era
 	frame        *mcpproxy.Frame
 	start        time.Time
-	batch        *mcpproxy.Batch // the batch that it came in, or nil
-	info         *clientInfo     // of the client when the request came, or nil
+	batch        *mcpproxy.Batch  // the batch that it came in, or nil
+	info         *clientinfo.Info // of the client when the request came, or nil
 
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
@@ -158,7 +159,7 @@ func (r *clientRequest) listRequest() session.ListRequest {
 		asked = session.ModernRequest(r.method, r.frame.Slice(e.ParamsMeta))
 	}
 	if asked.Capabilities == nil {
-		asked.Capabilities = r.info.capabilities()
+		asked.Capabilities = r.info.Capabilities()
 	}
 	if e.Params.Present() && r.method == "tools/list" {
 		asked.Cursor = session.CursorOf(r.frame.Slice(e.Params))

@@ -14,7 +14,7 @@ import (
 // changed. An answer is stale if the client got it from an earlier session, or if the server has
 // sent list_changed.
 func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
-	info := dv.infos.infoFor(era)
+	info := dv.infos.For(era)
 	if info == nil {
 		return
 	}
@@ -38,7 +38,7 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 		answer := greeting
 		if name != "initialize" {
 			// Without an answer the cached one is dropped.
-			answer, _ = w.request(ctx, info.requestFor(name), w.server.Profile.Startup)
+			answer, _ = w.request(ctx, info.RequestFor(name), w.server.Profile.Startup)
 		}
 		if ctx.Err() != nil {
 			return
@@ -93,7 +93,7 @@ func listKind(name string) string {
 // onListChanged handles a list_changed of the server. A server may send it after each request, or
 // without end, so the lists are asked for at most once a tick.
 func (dv *discovery) onListChanged(era mcpproxy.Era) {
-	info := dv.infos.infoFor(era)
+	info := dv.infos.For(era)
 	if info == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (dv *discovery) reloaded() {
 	if err != nil {
 		return // the next discovery says it
 	}
-	before, introduced := dv.profile.Swap(t.Profile), dv.infos.infoFor(mcpproxy.Legacy) != nil
+	before, introduced := dv.profile.Swap(t.Profile), dv.infos.For(mcpproxy.Legacy) != nil
 	if before.Key() == t.Profile.Key() {
 		return
 	}

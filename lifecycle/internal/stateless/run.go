@@ -72,7 +72,7 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 // Locks. A goroutine that holds a lock takes only one that is further to the right:
 //
-//	eraWorker.mu   listCache.mu, pool.mu, requestTable.mu   clientInfos.mu, worker.mu, sendQueue.mu, logLevelUpdate.mu
+//	eraWorker.mu   listCache.mu, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu, logLevelUpdate.mu
 //
 // serverRequests.mu is held with none of these. The locks of session.Client and of the catalog come
 // last. Nothing is sent to the client, and no process is waited for, under any of them but

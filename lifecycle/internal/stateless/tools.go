@@ -112,7 +112,7 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 		if n > 0 {
 			name += ` {"cursor":` + string(session.JSONString(cursor)) + "}"
 		}
-		answer, err := w.request(ctx, info.requestFor(name), w.server.Profile.Startup)
+		answer, err := w.request(ctx, info.RequestFor(name), w.server.Profile.Startup)
 		if err != nil {
 			return w.startupFailure(ctx, err)
 		}
@@ -156,16 +156,4 @@ func (dv *discovery) checkList(rq *clientRequest, result []byte) *diagnostics.Di
 		return nil
 	}
 	return dv.client.Tools.List(rq.listRequest(), result)
-}
-
-func (i *clientInfo) capabilities() (found []byte) {
-	if i == nil {
-		return nil
-	}
-	session.EachMember(i.key, func(name string, _ int64, value []byte) {
-		if name == "capabilities" || name == "io.modelcontextprotocol/clientCapabilities" {
-			found = value
-		}
-	})
-	return found
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/demand"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -108,7 +109,7 @@ func (p *pool) touchTool(tool string) {
 // past the same handshake, and jailed under the profile that the policy resolves to
 // now: files that must be hidden may have appeared since. What hides them must be mounted as when the worker
 // was started. takeWarm kills workers of which that is not so.
-func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) *worker {
+func (p *pool) takeWarm(tool string, info *clientinfo.Info, now Tool) *worker {
 	for {
 		w := p.takeReady(tool, info, now)
 		if w == nil || w.hasItsMounts() {
@@ -119,11 +120,11 @@ func (p *pool) takeWarm(tool string, info *clientInfo, now Tool) *worker {
 }
 
 // takeReady removes a warm worker from the pool, and kills workers under an older profile.
-func (p *pool) takeReady(tool string, info *clientInfo, now Tool) (found *worker) {
+func (p *pool) takeReady(tool string, info *clientinfo.Info, now Tool) (found *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
-		if found != nil || w.tool != tool || !w.info.matches(info) || session.IsClosed(w.proc.Done()) {
+		if found != nil || w.tool != tool || !w.info.Matches(info) || session.IsClosed(w.proc.Done()) {
 			return false
 		}
 		if w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key() {
@@ -171,7 +172,7 @@ func (p *pool) refillPool(ctx context.Context, now time.Time) {
 		return
 	}
 	useless, wanted := p.plan(now, p.session.options.MaxCalls, p.client.Times.WarmIdle, p.session.options.Warm, func(w *worker) bool {
-		return w.info.matches(p.session.discovery.infos.infoFor(w.info.eraOrLegacy()))
+		return w.info.Matches(p.session.discovery.infos.For(w.info.Era()))
 	})
 	for _, w := range useless {
 		p.client.Tasks.Go(w.kill)
@@ -268,7 +269,7 @@ func (p *pool) startWarm(ctx context.Context, tool string) {
 }
 
 func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
-	info := p.session.discovery.infos.latestClientInfo()
+	info := p.session.discovery.infos.Latest()
 	t, err := p.lastResolved(tool), error(nil)
 	if t.Profile == nil {
 		t, err = p.session.toolNow(tool)
@@ -281,9 +282,9 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 		return nil
 	}
 	w.mounts, _ = w.proc.Mounts() // before the wait for the handshake
-	if _, d = w.handshake(ctx); d == nil && info.era == mcpproxy.Modern {
+	if _, d = w.handshake(ctx); d == nil && info.Era() == mcpproxy.Modern {
 		// The modern era has no handshake. An answer shows that the program is loaded.
-		f := mcpproxy.Parse(info.line)
+		f := info.Greeting()
 		w.server.Advertise(f, &f.Messages[0])
 		_, err = w.request(ctx, f, w.server.Profile.Startup)
 	}

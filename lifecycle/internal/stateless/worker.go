@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -25,13 +26,13 @@ type worker struct {
 	proc          session.Process
 	conn          *mcpproxy.Conn
 	startedAt     time.Time
-	info          *clientInfo     // the client that its handshake is for; nil: no handshake
-	tool          string          // "" for a discovery worker
-	warm          bool            // it was started before there was a call for it
-	mounts        []byte          // of a warm worker: session.Process.Mounts at its start
-	ready         bool            // past its handshake; under pool.mu
-	openRequests  int             // its open requests to the client; under serverRequests.mu
-	requestMemory *mcpproxy.Share // what they take
+	info          *clientinfo.Info // the client that its handshake is for; nil: no handshake
+	tool          string           // "" for a discovery worker
+	warm          bool             // it was started before there was a call for it
+	mounts        []byte           // of a warm worker: session.Process.Mounts at its start
+	ready         bool             // past its handshake; under pool.mu
+	openRequests  int              // its open requests to the client; under serverRequests.mu
+	requestMemory *mcpproxy.Share  // what they take
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -20,7 +21,7 @@ func (p *pool) markReady(w *worker) {
 	room := true
 	p.mu.Lock()
 	p.anyReady, w.ready = true, true
-	if p.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
+	if p.logLevel != nil && w.info != nil && w.info.Era() == mcpproxy.Legacy {
 		room = w.queue.TryEnqueue(p.logLevelRequest(w))
 	}
 	p.mu.Unlock()
@@ -131,7 +132,7 @@ type startOptions struct {
 }
 
 // startWorker starts a worker. If that fails, d is the answer for the client.
-func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, o startOptions) (w *worker, d *diagnostics.Diagnosis) {
+func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clientinfo.Info, o startOptions) (w *worker, d *diagnostics.Diagnosis) {
 	if o.certain {
 		ctx = certain.WithReads(ctx)
 	}

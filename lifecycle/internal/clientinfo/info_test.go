@@ -1,6 +1,6 @@
 //go:build unix
 
-package stateless
+package clientinfo
 
 import (
 	"strings"
@@ -14,54 +14,54 @@ import (
 // are the same client.
 func TestClientInfos(t *testing.T) {
 	t.Parallel()
-	var i clientInfos
-	if era, info := i.currentClient(); era != mcpproxy.Legacy || info != nil || i.latestClientInfo() != nil {
+	var i Known
+	if era, info := i.Current(); era != mcpproxy.Legacy || info != nil || i.Latest() != nil {
 		t.Error("a client is known that has said nothing")
 	}
-	record := func(line string) *clientInfo {
+	record := func(line string) *Info {
 		f := mcpproxy.Parse([]byte(line))
 		if e := &f.Messages[0]; string(e.Method) == "initialize" {
-			return i.recordInitialize(f, e)
+			return i.RecordInitialize(f, e)
 		}
-		return i.recordModern(f, &f.Messages[0])
+		return i.RecordModern(f, &f.Messages[0])
 	}
 	modern := record(sessiontest.Modern("1", "tools/list", ""))
-	if era, info := i.currentClient(); era != mcpproxy.Modern || info != modern {
+	if era, info := i.Current(); era != mcpproxy.Modern || info != modern {
 		t.Error("a request without a description is not that of the modern client")
 	}
 	legacy := record(sessiontest.ClientHello)
-	if era, info := i.currentClient(); era != mcpproxy.Legacy || info != legacy || i.infoFor(mcpproxy.Modern) != modern || i.latestClientInfo() != legacy {
+	if era, info := i.Current(); era != mcpproxy.Legacy || info != legacy || i.For(mcpproxy.Modern) != modern || i.Latest() != legacy {
 		t.Error("the two eras are not kept apart")
 	}
 	for _, same := range []struct {
 		line string
-		want *clientInfo
+		want *Info
 	}{
 		{sessiontest.Modern("2", "prompts/list", ""), modern},
 		{sessiontest.ClientHello, legacy},
 		{sessiontest.Modern("3", "tools/list", ""), modern},
 		{strings.Replace(sessiontest.ClientHello, `"params":{`, `"params":{"_meta":{"progressToken":1},`, 1), legacy},
 	} {
-		if got := record(same.line); got != same.want || i.latestClientInfo() != same.want {
+		if got := record(same.line); got != same.want || i.Latest() != same.want {
 			t.Errorf("the same words are another client, or it is not the latest: %s", same.line)
 		}
 	}
-	if other := record(sessiontest.ModernBy("other", "3", "tools/list", "")); other == modern || other.matches(modern) || other.matches(legacy) || i.latestClientInfo() != other {
+	if other := record(sessiontest.ModernBy("other", "3", "tools/list", "")); other == modern || other.Matches(modern) || other.Matches(legacy) || i.Latest() != other {
 		t.Error("other words are the same client")
 	}
 	for _, row := range []struct {
-		a, b *clientInfo
+		a, b *Info
 		want bool
 	}{
 		{nil, nil, true},
 		{nil, legacy, false},
 		{legacy, nil, false},
-		{legacy, &clientInfo{era: legacy.era, key: legacy.key}, true},
-		{legacy, &clientInfo{era: mcpproxy.Modern, key: legacy.key}, false},
-		{modern, &clientInfo{era: mcpproxy.Legacy, key: modern.key}, false},
-		{legacy, &clientInfo{era: legacy.era, key: []byte("{}")}, false},
+		{legacy, &Info{era: legacy.era, key: legacy.key}, true},
+		{legacy, &Info{era: mcpproxy.Modern, key: legacy.key}, false},
+		{modern, &Info{era: mcpproxy.Legacy, key: modern.key}, false},
+		{legacy, &Info{era: legacy.era, key: []byte("{}")}, false},
 	} {
-		if row.a.matches(row.b) != row.want {
+		if row.a.Matches(row.b) != row.want {
 			t.Errorf("%+v is the same client as %+v: want %t", row.a, row.b, row.want)
 		}
 	}
