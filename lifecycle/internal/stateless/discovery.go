@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -24,7 +25,8 @@ type discovery struct {
 	client  *session.Client
 	profile atomic.Pointer[policy.Profile] // of discovery workers, by the configuration as it is now
 	infos   clientinfo.Known
-	cache   listCache
+	cache   *answers.Cache
+	tools   answers.Tools
 	eras    [2]eraWorker
 }
 
@@ -73,7 +75,7 @@ func (dv *discovery) worker(ctx context.Context, era mcpproxy.Era, info *clienti
 		d.worker, d.initializeReply = w, greeting
 	} else if ctx.Err() == nil { // else the request was cancelled
 		d.failed = failedStart{time.Now(), info, greeting, why}
-		dv.cache.invalidate(info) // before the failure is answered: a server that does not start offers nothing
+		dv.cache.Forget(info) // before the failure is answered: a server that does not start offers nothing
 	}
 	return w, greeting, why
 }
@@ -168,14 +170,20 @@ func (w *worker) idleTime(now time.Time) time.Duration {
 	return now.Sub(w.lastUsed)
 }
 
+// lookup returns what is kept as the answer to a request, and has its later answer kept.
+func (dv *discovery) lookup(rq *clientRequest) (answers.Answer, bool) {
+	rq.kept = answers.RequestOf(rq.method, rq.frame.Slice(rq.frame.Messages[0].Params))
+	return dv.cache.Lookup(rq.info, rq.kept)
+}
+
 func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if info == nil {
 		dv.session.dispatcher.decline(rq, "the handshake is too large to be repeated to each process")
 		return
 	}
-	if a, ok := dv.cache.lookup(info, rq); ok {
-		dv.respondHandshake(rq, a.member(), a.value, false)
+	if a, ok := dv.lookup(rq); ok {
+		dv.respondHandshake(rq, a.Member(), a.Value, false)
 		return
 	}
 	_, greeting, d := dv.worker(ctx, mcpproxy.Legacy, info)
@@ -188,7 +196,7 @@ func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 		dv.session.dispatcher.respondWith(rq, "error", greeting.Slice(e.Error))
 		return
 	}
-	dv.cache.store(info, rq, greeting, e)
+	dv.cache.Store(info, rq.kept, greeting, e)
 	dv.respondHandshake(rq, "result", greeting.Slice(e.Result), false)
 }
 
@@ -197,8 +205,8 @@ func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 // discoverGuard.
 func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	info := rq.info
-	if a, ok := dv.cache.lookup(info, rq); ok {
-		dv.respondHandshake(rq, a.member(), a.value, true)
+	if a, ok := dv.lookup(rq); ok {
+		dv.respondHandshake(rq, a.Member(), a.Value, true)
 		return
 	}
 	w, _, d := dv.worker(ctx, mcpproxy.Modern, info)
@@ -228,7 +236,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
-		dv.cache.store(info, rq, answer, e)
+		dv.cache.Store(info, rq.kept, answer, e)
 		if e.Error.Present() {
 			if !session.DeclinesMethod("server/discover", string(e.Code)) {
 				ev := w.server.Evidence(diagnostics.StageList, rq.call(), time.Time{})
@@ -259,14 +267,14 @@ func (dv *discovery) declineDiscover(rq *clientRequest, why string) {
 
 func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 	info := rq.info
-	if isCacheable(rq.method) {
-		if a, ok := dv.cache.lookup(info, rq); ok {
-			if d := dv.checkList(rq, a.value); d != nil {
+	if answers.IsList(rq.method) {
+		if a, ok := dv.lookup(rq); ok {
+			if d := dv.checkList(rq, a.Value); d != nil {
 				dv.session.dispatcher.fail(rq, *d)
 				return
 			}
-			dv.onToolsList(rq, a.value)
-			dv.session.dispatcher.respondWith(rq, a.member(), listForClient(rq, a.value))
+			dv.onToolsList(rq, a.Value)
+			dv.session.dispatcher.respondWith(rq, a.Member(), listForClient(rq, a.Value))
 			return
 		}
 		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) { dv.onList(rq, f, e) }
@@ -315,7 +323,7 @@ func (dv *discovery) onList(rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.En
 			return
 		}
 	}
-	dv.cache.store(rq.info, rq, f, e)
+	dv.cache.Store(rq.info, rq.kept, f, e)
 	if e.Result.Present() {
 		dv.onToolsList(rq, result)
 		if list := listForClient(rq, result); len(list) != len(result) {

@@ -133,12 +133,12 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 			dp.fail(rq, refused)
 			return
 		}
-		if len(e.Name) > maxToolName { // no list has it, and each place that keeps it would hold it
+		if len(e.Name) > mcpproxy.MaxTool { // no list has it, and each place that keeps it would hold it
 			dp.fail(rq, dp.client.Announce(session.Refusal(-32602, diagnostics.PagePerCall, dp.session.serverName, "",
-				fmt.Sprintf("a call of a tool whose name is longer than %d bytes", maxToolName), "have the client name a tool that the server lists")))
+				fmt.Sprintf("a call of a tool whose name is longer than %d bytes", mcpproxy.MaxTool), "have the client name a tool that the server lists")))
 			return
 		}
-		if rq.era == mcpproxy.Legacy && dp.session.discovery.cache.needsTask(rq.tool) {
+		if rq.era == mcpproxy.Legacy && dp.session.discovery.tools.NeedsTask(rq.tool) {
 			dp.fail(rq, dp.client.Announce(noTasks(dp.session.serverName, rq.tool, "the tool answers with tasks alone (execution.taskSupport is \"required\")")))
 			return
 		}

@@ -21,7 +21,7 @@ func (dp *dispatcher) setLogLevel(ctx context.Context, rq *clientRequest) {
 			dp.session.noteSendError(dp.client.Proxy.Client.Inject(m))
 		}
 	}
-	if params == nil || !dp.session.discovery.cache.hasLogging() {
+	if params == nil || !dp.session.discovery.cache.HasLogging() {
 		rq.onResponse = func(_ *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			if e.Result.Present() {
 				accepted()

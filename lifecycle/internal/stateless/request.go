@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -27,24 +27,14 @@ type clientRequest struct {
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under requestTable.mu
 	cancel     context.CancelFunc
-	cost       int64 // counted in requestTable.kept; under its mutex
-	generation int   // of the list cache when it came; under its mutex
+	cost       int64            // counted in requestTable.kept; under its mutex
+	kept       *answers.Request // what its answer may be kept as; nil: nothing
 }
 
 func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
 
 func (r *clientRequest) call() *mcpproxy.Call {
 	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start}
-}
-
-// cacheName returns the name under which the answer is cached. ok is false if it must not
-// be cached.
-func (r *clientRequest) cacheName() (name string, ok bool) {
-	e := &r.frame.Messages[0]
-	if r.method == "initialize" || r.method == "server/discover" {
-		return r.method, true // what they say of the client is part of the entry's key
-	}
-	return catalog.Request(r.method, r.frame.Slice(e.Params))
 }
 
 func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {

@@ -3,9 +3,7 @@ package stateless
 import (
 	"bytes"
 	"context"
-	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -18,23 +16,16 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 	if info == nil {
 		return
 	}
-	l := &dv.cache
-	l.mu.Lock()
-	entry := l.entryFor(info)
-	entry.markAllStale(time.Now(), dv.client.Times.Tick)
-	todo := entry.stale
-	entry.stale = nil
-	l.mu.Unlock()
-	if len(todo) == 0 {
+	stale := dv.cache.TakeStale(info, dv.client.Times.Tick)
+	if len(stale.Names) == 0 {
 		return
 	}
-	// Without mu: this may start a process.
 	w, greeting, d := dv.worker(ctx, era, info)
 	if d != nil {
 		return
 	}
 	changed := map[string]bool{}
-	for _, name := range todo {
+	for _, name := range stale.Names {
 		answer := greeting
 		if name != "initialize" {
 			// Without an answer the cached one is dropped.
@@ -43,7 +34,7 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 		if ctx.Err() != nil {
 			return
 		}
-		if l.applyAnswer(entry, name, answer) {
+		if stale.Apply(name, answer) {
 			changed[listKind(name)] = true
 		}
 	}
@@ -58,33 +49,6 @@ func (dv *discovery) notifyListChanged(kind string) {
 	dv.session.noteSendError(dv.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
 }
 
-// applyAnswer replaces a cached answer by the server's answer of now, or removes it if that is nil
-// or must not be kept. It reports whether the two answers differ.
-func (l *listCache) applyAnswer(entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, ok := entry.entry.Answers[name]
-	a := catalog.Answer{Stored: time.Now()}
-	if answer != nil {
-		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
-	}
-	keep := a.Result != nil
-	if keep {
-		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
-		keep = keep && !isPartial(name, a.Result)
-	}
-	switch {
-	case ok && keep && bytes.Equal(before.Result, a.Result):
-		entry.entry.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
-		return false
-	case keep:
-		l.set(entry, name, a)
-	default:
-		delete(entry.entry.Answers, name)
-	}
-	return !ok || !bytes.Equal(before.Result, a.Result)
-}
-
 func listKind(name string) string {
 	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
 	return string(kind)
@@ -97,26 +61,8 @@ func (dv *discovery) onListChanged(era mcpproxy.Era) {
 	if info == nil {
 		return
 	}
-	l := &dv.cache
-	l.mu.Lock()
-	entry := l.entryFor(info)
-	entry.changed = true
-	soon := time.Since(entry.rechecked) >= dv.client.Times.Tick
-	l.mu.Unlock()
-	if soon {
+	if dv.cache.NoteChanged(info, dv.client.Times.Tick) {
 		dv.session.wake()
-	}
-}
-
-func (e *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
-	if !e.changed || now.Sub(e.rechecked) < pause {
-		return
-	}
-	e.changed, e.rechecked = false, now
-	for name := range e.entry.Answers {
-		if name != "initialize" && name != "server/discover" {
-			e.markStale(name)
-		}
 	}
 }
 
@@ -147,7 +93,7 @@ func (dv *discovery) reloaded() {
 		return
 	}
 	// After the profile is swapped: what comes in now is kept for the new one.
-	offered := dv.cache.reset()
+	offered := dv.cache.Reset()
 	for i := range dv.eras {
 		d := &dv.eras[i]
 		d.mu.Lock()

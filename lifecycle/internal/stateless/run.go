@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -72,7 +73,7 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 // Locks. A goroutine that holds a lock takes only one that is further to the right:
 //
-//	eraWorker.mu   listCache.mu, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu, logLevelUpdate.mu
+//	eraWorker.mu   answers.Cache, answers.Tools, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu, logLevelUpdate.mu
 //
 // serverRequests.mu is held with none of these. The locks of session.Client and of the catalog come
 // last. Nothing is sent to the client, and no process is waited for, under any of them but
@@ -111,7 +112,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	s.pool.session, s.pool.client, s.pool.tools, s.pool.doubtful = s, s.client, map[string]*warmTool{}, map[string]bool{}
 	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	s.discovery.session, s.discovery.client = s, s.client
-	s.discovery.cache.session, s.discovery.cache.tools, s.discovery.cache.taskTools = s, map[string]bool{}, map[string]bool{}
+	s.discovery.cache = answers.New(s.client, answers.Options{Server: s.serverName, Catalog: o.Catalog, Version: o.Version, Profile: s.discovery.currentProfile, Stale: s.wake})
 	s.discovery.profile.Store(c.Profile)
 	return s
 }

@@ -12,15 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// toolsPage is the part of an answer to tools/list that we read.
-type toolsPage struct {
-	Tools []struct {
-		Name      string          `json:"name"`
-		Execution json.RawMessage `json:"execution"`
-	} `json:"tools"`
-	NextCursor string `json:"nextCursor"`
-}
-
 func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
 	if rq.method != "tools/list" {
 		return
@@ -43,48 +34,18 @@ func listForClient(rq *clientRequest, result []byte) []byte {
 // After the last page it registers the tools in the pool, and warns of tables for tools
 // that the server does not have.
 func (dv *discovery) addToolsPage(result []byte, first bool) (next string) {
-	var part toolsPage
-	if json.Unmarshal(result, &part) != nil {
-		return ""
+	next, all := dv.tools.AddPage(result, first)
+	if all == nil {
+		return next
 	}
-	l := &dv.cache
-	l.mu.Lock()
-	if first {
-		l.partialTools = []string{}
-	}
-	for _, t := range part.Tools {
-		if len(l.tools) == maxTools && !l.tools[t.Name] || len(t.Name) > maxToolName || len(l.partialTools) == maxTools {
-			continue
-		}
-		l.tools[t.Name] = true
-		l.taskTools[t.Name] = capability.NeedsTask(t.Execution)
-		if l.partialTools != nil {
-			l.partialTools = append(l.partialTools, t.Name)
-		}
-	}
-	tools := l.partialTools
-	// tools is nil for a page of a list whose first page this session has not seen.
-	if part.NextCursor != "" || tools == nil {
-		l.mu.Unlock()
-		return part.NextCursor
-	}
-	l.partialTools = nil
-	l.mu.Unlock()
 	for _, name := range dv.session.declared() {
-		if !slices.Contains(tools, name) {
+		if !slices.Contains(all, name) {
 			dv.client.Warn("warning: [servers." + dv.session.serverName + ".tools." + name + "] is for a tool that the server does not offer")
 		}
 	}
-	dv.session.pool.registerTools(tools)
+	dv.session.pool.registerTools(all)
 	return ""
 }
-
-// maxTools bounds the tools that are known by name, since a server may list others each
-// time. Those beyond count as not listed.
-const maxTools = 10000
-
-// maxToolName bounds the bytes of the name of a tool. The specification asks for 128 at most.
-const maxToolName = mcpproxy.MaxTool
 
 // maxPages bounds the pages of a list of tools, since a server may page without end.
 const maxPages = 100
@@ -93,13 +54,8 @@ const maxPages = 100
 // nor the configuration names, after it has asked for the list again. Some servers take
 // "READ " for "read", and the jail must be the one of the tool that the server will run.
 func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
-	known := func() bool {
-		dv.cache.mu.Lock()
-		defer dv.cache.mu.Unlock()
-		return dv.cache.tools[rq.tool]
-	}
 	info, cursor := rq.info, ""
-	if known() || slices.Contains(dv.session.declared(), rq.tool) {
+	if dv.tools.Has(rq.tool) || slices.Contains(dv.session.declared(), rq.tool) {
 		return nil
 	}
 	w, _, d := dv.worker(ctx, rq.era, info)
@@ -127,7 +83,7 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 			break
 		}
 	}
-	if known() {
+	if dv.tools.Has(rq.tool) {
 		return nil
 	}
 	// No worker is asked either: a server that reads names loosely would run another

@@ -27,11 +27,6 @@ func TestPages(t *testing.T) {
 		l := p.Answer(fmt.Sprint(i)).Line
 		sessiontest.Has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
 	}
-	p.session.discovery.cache.mu.Lock()
-	if paged := p.session.discovery.cache.partialTools; paged != nil {
-		t.Errorf("%q are kept", paged)
-	}
-	p.session.discovery.cache.mu.Unlock()
 	p.Send(sessiontest.CallOf("9", "echo", "{}"))
 	p.Answer("9")
 	stderr := p.Nothing()
@@ -88,25 +83,14 @@ func TestDieOnList(t *testing.T) {
 	p.Nothing()
 }
 
-// TestManyTools: the tools that are remembered are bounded, and so are those with warm
-// workers.
-func TestManyTools(t *testing.T) {
+// TestToolsOfPool: only tools with warm workers are entered in the pool, and each once.
+func TestToolsOfPool(t *testing.T) {
 	t.Parallel()
 	s := idleSession(t, session.Session{}, Options{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
-	for n := range 3 {
-		list := []string{`{"name":"echo"}`}
-		for i := range maxTools / 2 {
-			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
-		}
-		s.discovery.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+	for range 3 {
+		s.discovery.addToolsPage([]byte(`{"tools":[{"name":"echo"},{"name":"other"}]}`), true)
 	}
-	if n, tools := len(s.discovery.cache.tools), s.pool.order; n != maxTools || !s.discovery.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
-		t.Errorf("%d tools, %d with warm workers", n, len(tools))
-	}
-	s = idleSession(t, session.Session{}, Options{})
-	long := strings.Repeat("x", maxToolName)
-	s.discovery.addToolsPage([]byte(`{"tools":[{"name":"`+long+`"},{"name":"`+long+`x"}]}`), true)
-	if len(s.discovery.cache.tools) != 1 || !s.discovery.cache.tools[long] {
-		t.Errorf("%d tools with long names, want the shorter of two", len(s.discovery.cache.tools))
+	if !slices.Equal(s.pool.order, []string{"echo"}) {
+		t.Errorf("the pool has %q", s.pool.order)
 	}
 }

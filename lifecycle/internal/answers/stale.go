@@ -1,0 +1,79 @@
+package answers
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// Stale are answers to one client that are to be asked for again: the client got them from an
+// earlier session, or the server has sent list_changed.
+type Stale struct {
+	Names []string
+	cache *Cache
+	entry *entry
+}
+
+// TakeStale returns the stale answers to a client. No other caller gets them. A list_changed makes
+// answers stale at most once in each pause.
+func (l *Cache) TakeStale(info *clientinfo.Info, pause time.Duration) *Stale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.entryFor(info)
+	entry.markAllStale(time.Now(), pause)
+	stale := &Stale{entry.stale, l, entry}
+	entry.stale = nil
+	return stale
+}
+
+// Apply replaces a kept answer by the server's answer of now, or removes it if that is nil
+// or must not be kept. It reports whether the two answers differ.
+func (s *Stale) Apply(name string, answer *mcpproxy.Frame) (changed bool) {
+	l, entry := s.cache, s.entry
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, ok := entry.kept.Answers[name]
+	a := catalog.Answer{Stored: time.Now()}
+	if answer != nil {
+		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
+	}
+	keep := a.Result != nil
+	if keep {
+		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
+		keep = keep && !isPartial(name, a.Result)
+	}
+	switch {
+	case ok && keep && bytes.Equal(before.Result, a.Result):
+		entry.kept.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
+		return false
+	case keep:
+		l.set(entry, name, a)
+	default:
+		delete(entry.kept.Answers, name)
+	}
+	return !ok || !bytes.Equal(before.Result, a.Result)
+}
+
+// NoteChanged notes a list_changed of the server, and reports whether the answers are stale by it now.
+func (l *Cache) NoteChanged(info *clientinfo.Info, pause time.Duration) (now bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.entryFor(info)
+	entry.changed = true
+	return time.Since(entry.rechecked) >= pause
+}
+
+func (e *entry) markAllStale(now time.Time, pause time.Duration) {
+	if !e.changed || now.Sub(e.rechecked) < pause {
+		return
+	}
+	e.changed, e.rechecked = false, now
+	for name := range e.kept.Answers {
+		if name != "initialize" && name != "server/discover" {
+			e.markStale(name)
+		}
+	}
+}
