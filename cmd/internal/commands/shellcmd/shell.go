@@ -50,7 +50,8 @@ func Shell(line *cli.CommandLine) *cobra.Command {
 	cmd.Long = `SERVER is the name of a configured server, or of one that a client starts in mcp-jail
 (see ` + "`mcp-jail status`" + `). The shell has the server's files, variables, limits, hosts,
 directory and private HOME, and no more. What is not granted is mostly not there at all.
-The server itself is not started, and one that runs has a jail of its own.
+The server itself is not started, and one that runs has a jail of its own. If the entry
+is in a file of the project, there is a question first.
 
 Without SERVER, the flags say what may be reached, as for ` + "`mcp-jail run`" + `: without any,
 the working directory and no network.
@@ -83,7 +84,7 @@ func (s *shellCmd) Run(c terminal.Console, line cmdline.Server) error {
 	if line.Given && len(line.Argv) == 0 {
 		return exit.UsageErrorf("the command after -- is missing; without --, it is a shell")
 	}
-	t, err := s.resolve(line)
+	t, err := s.resolve(c, line)
 	if t.InstallsAfter(err) {
 		return fmt.Errorf("%s. Then there is a jail to look around in:  mcp-jail install %s", t.Package.Text(), t.Asked())
 	}
@@ -104,7 +105,7 @@ func (s *shellCmd) Run(c terminal.Console, line cmdline.Server) error {
 }
 
 // resolve returns the server in whose jail the program is to run.
-func (s *shellCmd) resolve(line cmdline.Server) (*session.Target, error) {
+func (s *shellCmd) resolve(c terminal.Console, line cmdline.Server) (*session.Target, error) {
 	if s.server == "" { // as run would start the program
 		if !line.Given {
 			line = cmdline.Server{Given: true, Argv: []string{usersShell()}, Line: append([]string{"mcp-jail", "shell"}, s.PolicyFlags.Words()...)}
@@ -126,10 +127,35 @@ func (s *shellCmd) resolve(line cmdline.Server) (*session.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := confirm(c, w); err != nil {
+		return nil, err
+	}
 	if t, err = w.Load(s.Waive); err == nil {
 		err = t.Resolve()
 	}
 	return t, err
+}
+
+// confirm asks about an entry of a project's file. It chooses the rights of the program, and by its variables
+// what a shell does first.
+func confirm(c terminal.Console, w *entries.WrappedServer) error {
+	if !w.File.IsProject() {
+		return nil
+	}
+	what := fmt.Sprintf("%s is in a file of this project (%s), which others may have written", show.Name(w.Entry.Server), w.Place())
+	if !c.Asks() {
+		return exit.UsageErrorf("%s, and there is no terminal to ask on. To choose the rights yourself:  mcp-jail shell --read PATH -- COMMAND", what)
+	}
+	c.Notef("%s. It chooses the rights and the variables:\n  %s", what, w.PlanLine(nil))
+	err := cli.Confirm(context.Background(), c, "Start a program with them?")
+	var interrupted *exit.InterruptedError
+	switch {
+	case errors.As(err, &interrupted):
+		interrupted.Undone = "no program was started"
+	case err != nil:
+		return errors.New("no program was started: the answer was not yes")
+	}
+	return err
 }
 
 // start starts the program, and records the session as one of the server.
