@@ -36,9 +36,9 @@ type Facts struct {
 	Sensitive func(path string) string                 // resolve.Sensitive
 	Guarded   func(path string, write bool) string     // resolve.Guarded
 	Program   func(name string) (canonicalFile string) // the file of a name in PATH; "" if there is none
-	// Secrets returns the names of files in a directory, or below it, that are a SecretName. whole is false if it
+	// Secrets returns the files in a directory, or below it, whose name is a SecretName. whole is false if it
 	// has not looked at all of them.
-	Secrets func(dir string) (names []string, whole bool)
+	Secrets func(dir string) (files []string, whole bool)
 }
 
 // Stateless tells whether each call of the server can have a process of its own, and why.

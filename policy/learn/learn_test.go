@@ -43,13 +43,13 @@ func (h aHost) input(t testing.TB, all ...policy.Observation) Input {
 			Guarded: func(p string, write bool) string {
 				return remember(func() string { return resolve.Guarded(&host, p, write) }, fmt.Sprint(write, p))
 			},
-			Secrets: func(dir string) (names []string, whole bool) {
+			Secrets: func(dir string) (files []string, whole bool) {
 				for p := range h {
 					if policy.Within(p, dir) && SecretName(path.Base(p)) {
-						names = append(names, path.Base(p))
+						files = append(files, p)
 					}
 				}
-				return names, dir != "/home/u/huge"
+				return files, dir != "/home/u/huge"
 			},
 			Program: func(name string) string {
 				at, err := hostfs.NewLinkResolver(&host).Resolve("/usr/bin/" + name)

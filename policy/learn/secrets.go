@@ -39,29 +39,68 @@ func secretPattern(name string) string {
 // their neighbours does not make them readable. A file that the server used has a rule of its own. A name that it
 // has made or removed is not hidden.
 func (l *learner) hide(moved map[string]bool) {
+	own := ownSecrets(moved)
 	for i := range l.places {
 		p := &l.places[i]
 		if !p.dir || !p.rights.Has(policy.Read) {
 			continue
 		}
-		own := map[string]bool{}
-		for name := range moved {
-			own[secretPattern(path.Base(name))] = true
-		}
-		names, whole := l.Facts.Secrets(p.path)
-		patterns := []string{}
-		for _, name := range names {
-			patterns = append(patterns, secretPattern(name))
-		}
-		if !whole {
-			patterns = append(patterns, secretNames...)
-		}
-		for _, pattern := range patterns {
-			if pattern != "" && !own[pattern] {
-				p.hides = append(p.hides, "**/"+pattern)
+		files, whole := l.Facts.Secrets(p.path)
+		names := map[string][]string{} // what hides the files that have a pattern
+		for _, file := range files {
+			pattern := secretPattern(path.Base(file))
+			if pattern != "" && !moved[file] {
+				names[pattern] = append(names[pattern], l.hiding(file, pattern, own))
 			}
 		}
+		if !whole {
+			for _, pattern := range secretNames {
+				names[pattern] = append(names[pattern], everywhere+pattern)
+			}
+		}
+		for pattern, all := range names {
+			slices.Sort(all)
+			if all = slices.Compact(all); len(all) > maxHidden || slices.Contains(all, everywhere+pattern) {
+				all = []string{everywhere + pattern}
+			}
+			p.hides = append(p.hides, all...)
+		}
 	}
+}
+
+const (
+	everywhere = "**/" // begins a pattern that holds in each directory
+	maxHidden  = 20    // sensitive paths in place of one that holds everywhere
+)
+
+// ownSecrets returns the directories in which the server has made or removed files with such names, by the pattern.
+func ownSecrets(moved map[string]bool) map[string][]string {
+	own := map[string][]string{}
+	for file := range moved {
+		if pattern := secretPattern(path.Base(file)); pattern != "" {
+			own[pattern] = append(own[pattern], path.Dir(file))
+		}
+	}
+	return own
+}
+
+// hiding returns the sensitive path that hides a file. One that holds everywhere would hide what the server makes,
+// too: in its place the others hide the files of a directory, and in one of the server's own the file alone.
+func (l *learner) hiding(file, pattern string, own map[string][]string) string {
+	dirs, dir := own[pattern], path.Dir(file)
+	if len(dirs) == 0 {
+		return everywhere + pattern
+	}
+	last := pattern
+	if slices.Contains(dirs, dir) {
+		if last = path.Base(file); strings.ContainsAny(last, `*?[\`) {
+			return everywhere + pattern
+		}
+	}
+	if one := path.Join(l.written(dir), last); policy.CheckSensitivePath(one) == nil {
+		return one
+	}
+	return everywhere + pattern
 }
 
 // hidden returns the sensitive paths of the table.
