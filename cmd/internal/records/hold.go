@@ -7,32 +7,34 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
+// patience is how often a start tries to take the lock of a directory: for two seconds.
+const patience = 400
+
 // hold takes a shared lock on the directory of a server until the process ends, so that no
-// mcp-jail rm removes the directory during a session. release ends that earlier.
-func (d Dir) hold() (release func()) {
-	if release, ok := d.lock(private.Shared); ok {
-		return release
-	}
-	return func() {}
-}
+// mcp-jail rm removes the directory during a session.
+func (d Dir) hold() { d.lock(private.Shared, patience) }
 
 // Lock takes an exclusive lock on the directory of a server. ok is false if a session has the
 // directory. The caller calls unlock.
-func (d Dir) Lock() (unlock func(), ok bool) { return d.lock(private.Exclusive) }
+func (d Dir) Lock() (unlock func(), ok bool) { return d.lock(private.Exclusive, 2) }
 
-// lock tries to take a lock, for some milliseconds: Running in another process takes it for a
-// moment. Where there are no locks, every lock is free.
-func (d Dir) lock(kind private.Kind) (unlock func(), ok bool) {
-	for try := 0; ; try++ {
-		unlock, err := d.Dir.Lock(kind)
-		switch {
-		case err == nil:
-			return unlock, true
-		case !errors.Is(err, private.ErrLocked):
-			return func() {}, true
-		case try == 3:
-			return nil, false
+// lock is wait. Where there are no locks, every lock is free.
+func (d Dir) lock(kind private.Kind, tries int) (unlock func(), ok bool) {
+	unlock, err := d.wait(kind, tries)
+	if err != nil {
+		unlock = func() {}
+	}
+	return unlock, !errors.Is(err, private.ErrLocked)
+}
+
+// wait tries to take a lock, with 5 ms between two tries: Running in another process takes it for a
+// moment, and a client ends the server whose line it has changed at the time when it starts the new one.
+func (d Dir) wait(kind private.Kind, tries int) (unlock func(), err error) {
+	for try := 1; ; try++ {
+		unlock, err = d.Dir.Lock(kind)
+		if !errors.Is(err, private.ErrLocked) || try >= tries {
+			return unlock, err
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -1,15 +1,14 @@
 package records
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/internal/homelinks"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -24,9 +23,13 @@ type Owner struct {
 	Configured bool     `json:"configured,omitempty"` // a server of a configuration; else a command line
 	Files      []string `json:"files,omitempty"`      // of --config
 	Program    string   `json:"program"`              // a digest of its cmdline.Identity
+
+	// Unanswered means that no session of a command line has had an answer of its server: nothing in its
+	// HOME is worth keeping.
+	Unanswered bool `json:"unanswered,omitempty"`
 }
 
-// gives reports whether the directory of one owner may be had by another: a server of a
+// gives reports whether the directory of one owner may be had by another, with what is in it: a server of a
 // configuration whose program the user has changed, or one that the user has moved there from the
 // command line.
 func (o Owner) gives(to Owner) bool {
@@ -70,6 +73,7 @@ var ErrOtherOwner = errors.New("the private HOME of that name was made for anoth
 type OtherOwnerError struct {
 	about  About
 	server string
+	runs   bool // no session of it has had an answer yet, and one runs
 }
 
 func (e *OtherOwnerError) Error() string {
@@ -85,6 +89,9 @@ func (e *OtherOwnerError) Error() string {
 			text += ", last started in " + show.Name(c.Workspace)
 		}
 	}
+	if e.runs {
+		text += ". That one has not answered yet, and still runs"
+	}
 	return text
 }
 
@@ -92,110 +99,147 @@ func (e *OtherOwnerError) Unwrap() error { return ErrOtherOwner }
 
 // Fix says what to do for a server of a configuration, or after --.
 func (e *OtherOwnerError) Fix(configured bool) string {
-	how := "--name NAME"
+	other := "give this one another name: --name " + e.server + "-2"
 	if configured {
-		how = "in the configuration"
+		other = "give this one another name in the configuration"
+	}
+	if e.runs {
+		return "end that one, and start this one again; or " + other
 	}
 	return "if it was this server before you changed its line, `" + show.Typed("mcp-jail rm", e.server) +
-		"` removes what is kept of it; else give this one another name, " + how
+		"` removes what is kept of it; else " + other
 }
 
 // Claim makes the directory of a server for an owner, or checks that the owner may have the one that
 // is there, which it holds until the process ends. The error is an *OtherOwnerError if it may not.
+// answered notes that the server has answered; it is nil if that is known. The caller calls it before the
+// answer leaves mcp-jail, so that a killed session has kept nothing that the next start would throw away.
 //
-// A user who corrects the command line of a server that never came up means the same server. So a
-// command line also gets the directory of another one of which each session ended before its first answer,
-// and which has left nothing in its HOME.
+// A user who corrects the command line of a server that never came up means the same server. So the
+// directory of a command line without an answer goes to another owner, with an empty HOME, unless a
+// session runs.
 //
 // An older mcp-jail has noted no owner. Then former tells it from the About of the last session. If
 // that says nothing, the directory belongs to its next start. A directory in which nothing can be
 // noted, as on a full disk, stays without an owner.
-func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) error {
-	_, err := claim(host, server, own, former)
-	return err
+func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) (answered func(), err error) {
+	answered, _, err = claim(host, server, own, former)
+	return answered, err
 }
 
 // claim is Claim. release ends the hold.
-func claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) (release func(), err error) {
-	d, err := makeDir(host, server)
-	if err != nil {
-		return func() {}, err
-	}
-	defer d.Close()
-	for try := 0; ; try++ {
-		release = d.hold()
-		err = d.own(own, former, Path(host, server))
+func claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) (answered, release func(), err error) {
+	own.Unanswered = !own.Configured
+	for try := 0; ; try++ { // another start may take the directory in between
+		d, err := makeDir(host, server)
+		if errors.Is(err, fs.ErrNotExist) && try < 3 { // it was removed while it was opened
+			continue
+		}
+		if err != nil {
+			return nil, func() {}, err
+		}
+		defer d.Close()
+		release, held := d.lock(private.Shared, patience)
+		if !held {
+			return nil, func() {}, fmt.Errorf("what is kept of the server %s is being removed; start it again when that has ended", show.Name(server))
+		}
+		if !d.InPlace() && try < 3 { // it was removed before it was held
+			release()
+			continue
+		}
+		now, err := d.own(own, former, Path(host, server))
+		if err == nil && now.Unanswered {
+			answered = func() { noteAnswered(host, server) }
+		}
 		if !errors.Is(err, ErrOtherOwner) {
-			return release, err
+			return answered, release, err
 		}
 		release()
-		if try > 0 || own.Configured || !d.forget(homelinks.Home{StateDir: host.StateDir, Server: filepath.Join(ServersDir, server)}) {
-			return func() {}, &OtherOwnerError{about: d.About(), server: server}
+		other := &OtherOwnerError{about: d.About(), server: server}
+		if !now.Unanswered || try == 3 {
+			return nil, func() {}, other
+		}
+		if err := d.pass(own); errors.Is(err, private.ErrLocked) {
+			other.runs = true
+			return nil, func() {}, other
+		} else if err != nil {
+			return nil, func() {}, err
 		}
 	}
 }
 
-func (d Dir) own(own Owner, former func(About) (o Owner, known bool), path string) error {
-	text, err := json.Marshal(own)
-	if err != nil {
-		return err
-	}
-	noted, err := d.ReadFile(ownerFile, maxFile)
+// own notes the owner, or checks that it may have the directory. It returns who has it.
+func (d Dir) own(own Owner, former func(About) (o Owner, known bool), path string) (now Owner, err error) {
+	now, err = d.owner()
 	if errors.Is(err, fs.ErrNotExist) {
 		if before, known := former(d.About()); known && !before.gives(own) {
-			return ErrOtherOwner
+			return before, ErrOtherOwner
 		}
+		text, _ := json.Marshal(own)
 		if name, _ := d.Create(text, private.How{}, slices.Values([]string{ownerFile})); name != "" {
-			return nil
+			return own, nil
 		}
 		// A start at the same time may have been first.
-		if noted, err = d.ReadFile(ownerFile, maxFile); errors.Is(err, fs.ErrNotExist) {
-			return nil // nothing can be written here
+		if now, err = d.owner(); errors.Is(err, fs.ErrNotExist) {
+			return own, nil // nothing can be written here
 		}
-	}
-	var before Owner
-	if err == nil && !bytes.Equal(noted, text) {
-		err = json.Unmarshal(noted, &before)
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s, which says for what the private HOME was made, cannot be read: %w", filepath.Join(path, ownerFile), err)
-	case bytes.Equal(noted, text):
-		return nil
-	case !before.gives(own):
-		return ErrOtherOwner
+		return now, fmt.Errorf("%s, which says for what the private HOME was made, cannot be read: %w", filepath.Join(path, ownerFile), err)
+	case !now.gives(own):
+		return now, ErrOtherOwner
 	}
-	_ = d.Replace(ownerFile, text, private.How{}) // else the next start does it
-	return nil
+	own.Unanswered = own.Unanswered && now.Unanswered
+	if !reflect.DeepEqual(own, now) {
+		_ = d.note(own) // else the next start does it
+	}
+	return own, nil
 }
 
-// forget removes the note of a command line that never came up and has left nothing. It does
-// so only while no session holds the directory: one that starts meanwhile finds no note, and is an owner
-// as any other. Links to what rules granted are mcp-jail's own, and go with the HOME.
-func (d Dir) forget(home homelinks.Home) bool {
-	if !d.neverCame() {
-		return false
-	}
-	if _, release, err := home.Link(nil); err == nil { // it leaves those of a session that runs
-		release()
-	}
-	unlock, err := d.Dir.Lock(private.Exclusive)
+// pass gives the directory of a command line without an answer to another owner, with an empty HOME. If
+// it is killed in between, the directory has its owner still. The error is private.ErrLocked if a session
+// has the directory.
+func (d Dir) pass(own Owner) error {
+	unlock, err := d.wait(private.Exclusive, patience)
 	if err != nil {
-		return false // a session runs, or there are no locks here
+		return err
 	}
 	defer unlock()
-	if !d.neverCame() {
-		return false
+	if now, err := d.owner(); err != nil || !now.Unanswered {
+		return nil // it is no longer so
 	}
-	if err := d.Remove("home"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false // something is in it
+	if err := d.RemoveAll("home"); err != nil {
+		return err
 	}
-	return d.Remove(aboutFile) == nil && d.Remove(ownerFile) == nil
+	return d.note(own)
 }
 
-// neverCame reports whether the directory is that of a command line whose server has never answered.
-func (d Dir) neverCame() bool {
-	var before Owner
-	noted, err := d.ReadFile(ownerFile, maxFile)
-	return err == nil && json.Unmarshal(noted, &before) == nil && !before.Configured && d.neverAnswered()
+// noteAnswered notes that the server of a directory has answered. If it cannot, the next session does it.
+func noteAnswered(host hostfs.Host, server string) {
+	d, err := Open(host, server)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	if now, err := d.owner(); err == nil && now.Unanswered {
+		now.Unanswered = false
+		_ = d.note(now)
+	}
+}
+
+func (d Dir) owner() (o Owner, err error) {
+	text, err := d.ReadFile(ownerFile, maxFile)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
+func (d Dir) note(o Owner) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return d.Replace(ownerFile, text, private.How{})
 }

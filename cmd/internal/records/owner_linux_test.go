@@ -5,13 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/homelinks"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -62,8 +61,9 @@ func TestTakeProjectHome(t *testing.T) {
 // TestClaim tests which owner gets the directory of a name that another has had.
 func TestClaim(t *testing.T) {
 	line := func(program string) Owner { return Owner{Program: program} }
-	of := func(program string, files ...string) Owner { return Owner{true, files, program} }
-	unknown := func(About) (Owner, bool) { return Owner{}, false }
+	of := func(program string, files ...string) Owner {
+		return Owner{Configured: true, Files: files, Program: program}
+	}
 	for _, c := range []struct {
 		name   string
 		before []Owner
@@ -85,7 +85,12 @@ func TestClaim(t *testing.T) {
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 		for _, o := range c.before {
-			must(t, claims(host, o, unknown))
+			answered, release, err := claim(host, "s", o, unknown)
+			must(t, err)
+			if answered != nil {
+				answered()
+			}
+			release()
 		}
 		file := filepath.Join(Path(host, "s"), ownerFile)
 		noted, _ := os.ReadFile(file)
@@ -109,61 +114,38 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestClaimAfterNoStart tests that a line whose server never came up leaves its name to a corrected one,
-// unless it is of a configuration, has kept something, or runs.
-func TestClaimAfterNoStart(t *testing.T) {
+// TestClaimUnanswered tests that a command line whose server has never answered leaves its name to the next
+// owner, which gets an empty HOME, unless a session runs.
+func TestClaimUnanswered(t *testing.T) {
 	typo, right := Owner{Program: "typo"}, Owner{Program: "right"}
-	const up, killed = "up", "killed" // sessions; the others end with a diagnosis of that stage
-	early, list, call := string(diagnostics.StageStartup), string(diagnostics.StageList), string(diagnostics.StageCall)
+	of := func(program string) Owner { return Owner{Configured: true, Program: program} }
 	for _, c := range []struct {
-		name        string
-		before, now Owner
-		sessions    []string
-		left        string // in HOME
-		runs, calls bool
-		want        error
+		name          string
+		before, now   Owner
+		answers, runs bool
+		want          error
 	}{
-		{"never up", typo, right, []string{early}, "", false, false, nil},
-		{"never executed", typo, right, []string{string(diagnostics.StageExec)}, "", false, false, nil},
-		{"never up, three times", typo, right, []string{early, early, early}, "", false, false, nil},
-		{"up", typo, right, []string{up}, "", false, false, ErrOtherOwner},
-		{"up until a call", typo, right, []string{call}, "", false, false, ErrOtherOwner},
-		{"up, and then early", typo, right, []string{early + "," + call}, "", false, false, ErrOtherOwner},
-		{"up and then early before", typo, right, []string{early + "," + call, early}, "", false, false, ErrOtherOwner},
-		{"up before", typo, right, []string{up, early}, "", false, false, ErrOtherOwner},
-		{"up before, after a failure", typo, right, []string{early, up, early}, "", false, false, ErrOtherOwner},
-		{"listed before", typo, right, []string{list, early}, "", false, false, ErrOtherOwner},
-		{"killed before", typo, right, []string{early, killed, early}, "", false, false, ErrOtherOwner},
-		{"killed", typo, right, []string{early, killed}, "", false, false, ErrOtherOwner},
-		{"one of its calls not executed", typo, right, []string{early}, "", false, true, ErrOtherOwner},
-		{"with something in HOME", typo, right, []string{early}, "token", false, false, ErrOtherOwner},
-		{"with links in HOME", typo, right, []string{early}, linked, false, false, nil},
-		{"running, with links in HOME", typo, right, []string{early}, linked, true, false, ErrOtherOwner},
-		{"running", typo, right, []string{early}, "", true, false, ErrOtherOwner},
-		{"of a configuration", Owner{Configured: true, Program: "typo"}, right, []string{early}, "", false, false, ErrOtherOwner},
-		{"for a configuration", typo, Owner{Configured: true, Program: "right"}, []string{early}, "", false, false, ErrOtherOwner},
+		{"a corrected line", typo, right, false, false, nil},
+		{"the same line", typo, typo, false, false, nil},
+		{"for a configuration", typo, of("right"), false, false, nil},
+		{"answered", typo, right, true, false, ErrOtherOwner},
+		{"answered, for a configuration", typo, of("right"), true, false, ErrOtherOwner},
+		{"running", typo, right, false, true, ErrOtherOwner},
+		{"the same line, running", typo, typo, false, true, nil},
+		{"of a configuration", of("typo"), right, false, false, ErrOtherOwner},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
-		unknown := func(About) (Owner, bool) { return Owner{}, false }
-		release, err := claim(host, "s", c.before, unknown)
+		answered, release, err := claim(host, "s", c.before, unknown)
 		must(t, err)
-		home := filepath.Join(Path(host, "s"), "home")
-		must(t, os.Mkdir(home, 0o700))
-		if c.left == linked {
-			links := []policy.HomeLink{{Path: "notes/a.txt", Target: "/srv/notes/a.txt"}}
-			_, unlink, err := homelinks.Home{StateDir: host.StateDir, Server: filepath.Join(ServersDir, "s")}.Link(links)
-			must(t, err)
-			if !isLink(filepath.Join(home, "notes/a.txt")) {
-				t.Fatal("no link was made")
-			}
-			if !c.runs {
-				unlink()
-			}
-		} else if c.left != "" {
-			must(t, os.WriteFile(filepath.Join(home, c.left), nil, 0o600))
+		planted := filepath.Join(Path(host, "s"), "home", "closed", "file")
+		must(t, os.MkdirAll(filepath.Dir(planted), 0o700))
+		must(t, os.WriteFile(planted, nil, 0o600))
+		must(t, os.Chmod(filepath.Dir(planted), 0o500))
+		if (answered == nil) != c.before.Configured {
+			t.Fatalf("%s: an answer is noted: %t", c.name, answered != nil)
 		}
-		for _, session := range c.sessions {
-			endSession(t, host, session, session == up, session == killed, !c.calls)
+		if c.answers {
+			answered()
 		}
 		if !c.runs {
 			release()
@@ -172,57 +154,75 @@ func TestClaimAfterNoStart(t *testing.T) {
 		if !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
-		if c.runs && c.left == linked && !isLink(filepath.Join(home, "notes/a.txt")) {
-			t.Errorf("%s: a session that runs has lost its link", c.name)
+		if _, err := os.Lstat(planted); (err == nil) != (c.want != nil || c.now.Program == c.before.Program) {
+			t.Errorf("%s: what was in HOME: %v", c.name, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "node tpyo.js") {
-			t.Errorf("%s: the error does not name the other line: %v", c.name, err)
-		}
-		if err := claims(host, c.before, unknown); (err == nil) != (c.want != nil) {
+		if err := claims(host, c.before, unknown); (err == nil) != (c.want != nil || !c.now.Configured) {
 			t.Errorf("%s: the first owner comes back: %v", c.name, err)
+		}
+		if other := (*OtherOwnerError)(nil); errors.As(err, &other) && strings.Contains(other.Fix(false), "mcp-jail rm s") == c.runs {
+			t.Errorf("%s: %q, %q", c.name, other, other.Fix(false))
 		}
 		release()
 	}
 }
 
-// endSession leaves what a session of the server s leaves that ended with diagnoses of these stages, or without any,
-// or was killed.
-func endSession(t *testing.T, host hostfs.Host, stages string, up, killed, stateful bool) {
-	t.Helper()
-	k := New(host, "s")
-	k.About = func() About {
-		return About{Command: []string{"node", "tpyo.js"}, Configuration: &Configuration{Stateful: stateful}}
+// TestClaimTurns tests that of lines without an answer that start at the same time again and again, no
+// session loses its HOME.
+func TestClaimTurns(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	home := filepath.Join(Path(host, "s"), "home")
+	var wait sync.WaitGroup
+	for i, program := range []string{"a", "a", "b", "b"} {
+		file := filepath.Join(home, strconv.Itoa(i))
+		wait.Go(func() {
+			for range 10 {
+				_, release, err := claim(host, "s", Owner{Program: program}, unknown)
+				if err == nil {
+					_ = os.Mkdir(home, 0o700)
+					if err := os.WriteFile(file, nil, 0o600); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Millisecond)
+					if _, err := os.Lstat(file); err != nil {
+						t.Error(err)
+					}
+				} else if !errors.Is(err, ErrOtherOwner) {
+					t.Error(err)
+				}
+				release()
+			}
+		})
 	}
+	wait.Wait()
+}
+
+// TestClaimDuringRemoval tests that a start which waits for the end of a removal makes the directory again.
+func TestClaimDuringRemoval(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 	d, err := makeDir(host, "s")
 	must(t, err)
 	defer d.Close()
-	must(t, k.begin(d))
-	r := diagnostics.Record{Version: diagnostics.RecordVersion, Time: time.Now(), Server: "s", Unfinished: true}
-	k.Save(r)
-	if killed {
-		return
+	unlock, free := d.Lock()
+	if !free {
+		t.Fatal("the directory is held by no session")
 	}
-	r.Unfinished = false
-	if !up {
-		for stage := range strings.SplitSeq(stages, ",") {
-			r.Diagnoses = append(r.Diagnoses, diagnostics.Diagnosis{Stage: diagnostics.Stage(stage), What: "w"})
-			k.Save(r)
-		}
+	ended := make(chan error)
+	go func() { ended <- claims(host, Owner{Program: "a"}, unknown) }()
+	time.Sleep(20 * time.Millisecond) // most often it waits by now
+	must(t, os.Rename(Path(host, "s"), filepath.Join(host.StateDir, "removed")))
+	unlock()
+	must(t, <-ended)
+	if _, err := os.Lstat(filepath.Join(Path(host, "s"), ownerFile)); err != nil {
+		t.Error(err)
 	}
-	k.Save(r)
 }
 
-// linked is what HOME has if it holds only a link that mcp-jail made.
-const linked = "a link"
-
-func isLink(path string) bool {
-	_, err := os.Readlink(path)
-	return err == nil
-}
+func unknown(About) (Owner, bool) { return Owner{}, false }
 
 // claims claims the directory of the server s for a moment.
 func claims(host hostfs.Host, own Owner, former func(About) (Owner, bool)) error {
-	release, err := claim(host, "s", own, former)
+	_, release, err := claim(host, "s", own, former)
 	release()
 	return err
 }

@@ -81,7 +81,6 @@ type Recorder struct {
 	saveErr    error // of the last save
 	refusedErr error // of the last Refused
 	saved      bool  // there is a record of this session
-	unanswered bool  // no session before this one has answered
 }
 
 // New returns the recorder of a session of a server.
@@ -92,18 +91,13 @@ func (k *Recorder) MarkStart() {
 	d, err := makeDir(k.host, k.server)
 	if err == nil {
 		defer d.Close()
-		err = k.begin(d)
+		err = d.touch()
 		d.hold()
 	}
 	var owner *hostfs.OwnerError
 	if errors.As(err, &owner) {
 		k.unsafe = err
 	}
-}
-
-func (k *Recorder) begin(d Dir) error {
-	k.unanswered = d.takeUnanswered()
-	return d.touch()
 }
 
 // Save writes a record. It is the Sink of the session.
@@ -119,7 +113,6 @@ func (k *Recorder) Save(r diagnostics.Record) {
 	}
 	defer d.Close()
 	k.describe(d)
-	k.noteUnanswered(d, r)
 	// A record that is written again takes back the note about a lost one.
 	before := k.saveErr
 	switch k.saveErr = k.write(d, r); {

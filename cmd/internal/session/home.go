@@ -31,10 +31,12 @@ type home struct {
 
 	configured bool
 	files      []string // of the configuration that --config names
+
+	answered *func() // of the target
 }
 
 func (t *Target) home() *home {
-	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, workspace: t.workspaceDir(), configured: len(t.commandLine.Command) == 0, files: AbsolutePaths(t.source.options.Files)}
+	h := &home{host: &t.Host, policy: t.Policy, command: t.givenCommand(), dir: t.Host.Dir, workspace: t.workspaceDir(), configured: len(t.commandLine.Command) == 0, files: AbsolutePaths(t.source.options.Files), answered: &t.answered}
 	if h.configured {
 		h.dir = h.workspace
 	}
@@ -92,12 +94,20 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 // ClaimHome returns an error if the directory of the server was made for another one.
 func (t *Target) ClaimHome() error { return t.home().claim() }
 
-func (h *home) own() error {
+// Answered notes that the HOME has something that is worth keeping: the server has answered, or the user
+// has worked there.
+func Answered(t *Target) {
+	if t.answered != nil {
+		t.answered()
+	}
+}
+
+func (h *home) own() (err error) {
 	if h.policy.Project != "" {
 		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))
 	}
 	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.IdentityIn(h.command, h.dir, h.workspace))}
-	return records.Claim(*h.host, h.policy.Server, own, func(a records.About) (o records.Owner, known bool) {
+	*h.answered, err = records.Claim(*h.host, h.policy.Server, own, func(a records.About) (o records.Owner, known bool) {
 		if a.Configuration == nil || len(a.Command) == 0 {
 			return o, false
 		}
@@ -107,6 +117,7 @@ func (h *home) own() error {
 		}
 		return o, true
 	})
+	return err
 }
 
 func digest(text string) string {

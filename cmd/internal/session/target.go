@@ -63,6 +63,7 @@ type Target struct {
 	tried       *tried.Policy             // what judges it and is not in force; nil: nothing
 	strict      *tried.Judge              // tried, for the server
 	others      *writers                  // see writers
+	answered    func()                    // see Answered; nil before the HOME is claimed, or if it has no effect
 }
 
 // WarningTexts returns the warnings of the target as text.

@@ -187,6 +187,7 @@ func (s *shellCmd) start(c terminal.Console, t *session.Target, guest session.Gu
 		c.Notef("%s", d.Text())
 		return exit.ReportedStatus(status)
 	}
+	session.Answered(t) // the user may log in there
 	for _, w := range lifecycle.WaivedWarnings(process.Plan()) {
 		c.Sayf("%s", w)
 	}
