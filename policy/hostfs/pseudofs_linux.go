@@ -1,11 +1,6 @@
 package hostfs
 
-import (
-	"strconv"
-	"strings"
-
-	"github.com/mcp-jail/mcp-jail/policy"
-)
+import "github.com/mcp-jail/mcp-jail/policy"
 
 func pseudoMounts() (places []string) {
 	const file = "/proc/self/mountinfo"
@@ -19,16 +14,9 @@ func pseudoMounts() (places []string) {
 	if err != nil {
 		return nil
 	}
-	for line := range strings.Lines(string(b[:n])) { // proc(5)
-		before, after, _ := strings.Cut(line, " - ")
-		kind, _, _ := strings.Cut(after, " ")
-		if !isPseudoFS(kind) {
-			continue
-		}
-		if f := strings.Fields(before); len(f) > 4 {
-			if p := unescapeMount(f[4]); !policy.Within(p, "/proc") && !policy.Within(p, "/sys") && !policy.Within(p, "/dev") {
-				places = append(places, p)
-			}
+	for m := range Mounts(string(b[:n])) {
+		if p := m.Point; isPseudoFS(m.Kind) && !policy.Within(p, "/proc") && !policy.Within(p, "/sys") && !policy.Within(p, "/dev") {
+			places = append(places, p)
 		}
 	}
 	return places
@@ -41,23 +29,4 @@ func isPseudoFS(kind string) bool {
 		return true
 	}
 	return false
-}
-
-// unescapeMount decodes the octal escapes of blanks and backslashes in mountinfo.
-func unescapeMount(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
