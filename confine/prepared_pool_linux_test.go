@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -31,8 +32,14 @@ func asking(t *testing.T) *policy.Profile {
 // poolOf returns a pool for this profile and the IDs of its supervisor processes.
 func poolOf(t *testing.T, p *policy.Profile, n int) (*confine.PreparedPool, []int) {
 	t.Helper()
+	return poolBy(t, confine.Launcher{}, p, n)
+}
+
+// poolBy is poolOf with the launcher of the pool.
+func poolBy(t *testing.T, l confine.Launcher, p *policy.Profile, n int) (*confine.PreparedPool, []int) {
+	t.Helper()
 	jailtest.Needs(t)
-	s := confine.NewPool(confine.Launcher{})
+	s := confine.NewPool(l)
 	t.Cleanup(s.Close)
 	s.Keep(slices.Repeat([]*policy.Profile{p}, n))
 	var pids []int
@@ -160,26 +167,43 @@ var maskChanges = []struct {
 }
 
 // TestPreparedKeepsItsMasks: a start does not get a jail whose mask is gone, or elsewhere, although the file that it
-// hides is the same.
+// hides is the same. So it is if the mask goes once the jail has looked at it, and before the first look from outside.
 func TestPreparedKeepsItsMasks(t *testing.T) {
 	jailtest.Needs(t)
 	for _, c := range maskChanges {
-		dir := testkit.Plant(t, "ws/hidden")
-		hidden := filepath.Join(dir, "ws/hidden")
-		read := attacker.Try("read", hidden)
-		p := jailtest.Asking(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: policy.AllRights}, jailtest.Grant{Path: hidden}), read)
-		s, pids := poolOf(t, p, 1)
-		if c.again != nil {
-			if err := c.again(hidden, hidden+"2"); err != nil {
-				t.Fatal(err)
+		for _, early := range []bool{true, false} {
+			dir := testkit.Plant(t, "ws/hidden")
+			hidden := filepath.Join(dir, "ws/hidden")
+			read := attacker.Try("read", hidden)
+			p := jailtest.Asking(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: policy.AllRights}, jailtest.Grant{Path: hidden}), read)
+			change := func() error {
+				if c.again == nil {
+					return nil
+				}
+				return c.again(hidden, hidden+"2")
 			}
+			var l confine.Launcher
+			if early {
+				l.TestHooks.Steps = func(b *jail.Builder, steps []jail.Step) []jail.Step {
+					if slices.ContainsFunc(steps, func(s jail.Step) bool { return s.Name == "carve-outs" }) {
+						steps = append(steps, jail.Step{Name: "change", Task: b.Init, Run: change})
+					}
+					return steps
+				}
+			}
+			s, pids := poolBy(t, l, p, 1)
+			if !early {
+				if err := change(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, read)
+			if is := slices.Contains(pids, started.PID()); is != (c.again == nil) {
+				t.Errorf("%s, early %t: by a prepared jail: %t", c.what, early, is)
+			}
+			started.Finish()
+			jailtest.Expect(t, c.what, jailtest.Outcomes(t, []attacker.Attempt{read}, started.Out.Bytes(), "")[0], "EACCES")
 		}
-		started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, read)
-		if is := slices.Contains(pids, started.PID()); is != (c.again == nil) {
-			t.Errorf("%s: by a prepared jail: %t", c.what, is)
-		}
-		started.Finish()
-		jailtest.Expect(t, c.what, jailtest.Outcomes(t, []attacker.Attempt{read}, started.Out.Bytes(), "")[0], "EACCES")
 	}
 }
 

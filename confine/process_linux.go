@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -26,33 +28,34 @@ import (
 
 // Process is a program in its jail.
 type Process struct {
-	mu         sync.Mutex
-	pid        int // of the supervisor process, as the host sees it
-	pidfd      int
-	control    *os.File          // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
-	events     *reported.Reader  // from the supervisor; nil before it has a spec
-	notices    []Notice          // before OnNotice was called
-	onNotice   func(Notice)      // see OnNotice
-	denials    []policy.Denial   // except those of the supervisor
-	refused    reported.Refusals // those of the supervisor
-	unanswered []policy.Unanswered
-	exit       Exit
-	exited     bool        // exit is set
-	why        string      // see Exit
-	supervised bool        // the supervisor runs and may send events
-	killed     bool        // Kill was called, perhaps before the supervisor process was started
-	plan       *plan.Plan  // the plan it was started with
-	hostNS     bool        // there is no PID namespace: the supervisor must be asked to end the other processes
-	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
-	last       *time.Timer // ends a supervisor that did not end the other processes in time
-	done       chan struct{}
-	keeping    requests                 // of KeepOpen
-	watching   requests                 // of ObserveAfresh
-	observe    func(policy.Observation) // Launcher.Observe
-	observing  sync.Mutex               // one call of observe comes after the other
-	askHost    func(ctx context.Context, host string, port int) bool
-	closeDone  sync.Once
-	inCgroup   bool // it has a cgroup, which this process removes
+	mu          sync.Mutex
+	pid         int // of the supervisor process, as the host sees it
+	pidfd       int
+	control     *os.File          // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
+	events      *reported.Reader  // from the supervisor; nil before it has a spec
+	notices     []Notice          // before OnNotice was called
+	onNotice    func(Notice)      // see OnNotice
+	denials     []policy.Denial   // except those of the supervisor
+	refused     reported.Refusals // those of the supervisor
+	unanswered  []policy.Unanswered
+	exit        Exit
+	exited      bool        // exit is set
+	why         string      // see Exit
+	supervised  bool        // the supervisor runs and may send events
+	killed      bool        // Kill was called, perhaps before the supervisor process was started
+	plan        *plan.Plan  // the plan it was started with
+	hostNS      bool        // there is no PID namespace: the supervisor must be asked to end the other processes
+	tmp         string      // its TMPDIR on the host, which a jail with host namespaces has
+	last        *time.Timer // ends a supervisor that did not end the other processes in time
+	done        chan struct{}
+	wholeMounts []byte                   // see Mounts: the last list that had all
+	keeping     requests                 // of KeepOpen
+	watching    requests                 // of ObserveAfresh
+	observe     func(policy.Observation) // Launcher.Observe
+	observing   sync.Mutex               // one call of observe comes after the other
+	askHost     func(ctx context.Context, host string, port int) bool
+	closeDone   sync.Once
+	inCgroup    bool // it has a cgroup, which this process removes
 
 	gateway     *egress.Gateway      // nil if no host is granted
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
@@ -213,15 +216,24 @@ func (p *Process) PID() int {
 	return p.pid
 }
 
-// Mounts returns what is mounted in the jail, as the kernel tells it, and whether that is known. It changes
-// without the jail when a name on which a mount lies is removed or renamed outside: a mask is gone then, or lies
-// elsewhere. A jail without mounts of its own always has none.
-func (p *Process) Mounts() ([]byte, bool) {
+// Mounts returns what is mounted in the jail, as the kernel tells it, and whether that has all that the plan
+// mounts on names of the host. Such a mount changes without the jail when its name is removed or renamed outside:
+// a mask is gone then, or lies elsewhere. A jail without mounts of its own always has none.
+func (p *Process) Mounts() (list []byte, whole bool) {
 	if p.plan.Spec.HostNS {
 		return nil, true
 	}
-	b := proc.Mounts(p.PID())
-	return b, len(b) > 0
+	list = proc.Mounts(p.PID())
+	p.mu.Lock()
+	whole = len(list) > 0 && bytes.Equal(list, p.wholeMounts)
+	p.mu.Unlock()
+	if whole || len(list) == 0 || !rootfs.AreAttached(p.plan.Spec.Mounts, list) {
+		return list, whole
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wholeMounts = list
+	return list, true
 }
 
 // Signal passes a signal on to the program. SIGKILL ends the whole jail.

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -23,6 +22,7 @@ type spare struct {
 	plan    *planpkg.Plan // nil: the process waits for a plan
 	made    []dirs.State  // as the directories were before
 	mounts  []byte        // of the jail, as built: see Process.Mounts
+	whole   bool          // mounts has all that the plan mounts
 	failed  bool          // no jail could be built
 }
 
@@ -44,7 +44,7 @@ func (j *spare) build(l Launcher) {
 	j.process.plan, j.plan, j.made = plan, plan, made
 	j.send(startRequest{plan: plan, spec: sp, ahead: true})
 	j.failed = <-j.started != nil
-	j.mounts = proc.Mounts(j.process.PID())
+	j.mounts, j.whole = j.process.Mounts()
 }
 
 // canBuildAhead reports whether a jail can be built before the server's files are known. A plan with sockets
@@ -66,7 +66,8 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 		return nil
 	}
 	// All directories exist. One may belong to another user: a new jail says so.
-	if _, err := dirs.Make(p); err != nil || len(j.mounts) == 0 || !bytes.Equal(proc.Mounts(j.process.PID()), j.mounts) {
+	now, whole := j.process.Mounts()
+	if _, err := dirs.Make(p); err != nil || !whole || !j.whole || !bytes.Equal(now, j.mounts) {
 		j.abandon()
 		return nil
 	}

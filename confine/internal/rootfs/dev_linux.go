@@ -27,10 +27,6 @@ type PrivateFS struct {
 // 3072 (kernel.pty.max less kernel.pty.reserve).
 const maxTerminals = 128
 
-// The sources of masks are in the jail's /dev while the root is being built. They are empty,
-// and their mode admits no access, not even for their owner.
-const maskDir, maskFile = ".masked-directory", ".masked-file"
-
 // Make makes the filesystems.
 func (f *PrivateFS) Make() (err error) {
 	// The kernel allows a fresh proc only if the namespace sees all of an old one.

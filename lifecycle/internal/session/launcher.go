@@ -30,8 +30,9 @@ type Process interface {
 	// Unanswered returns the ports of the jail's own loopback to which the server connected since a
 	// time, while no program of the jail listened there.
 	Unanswered(since time.Time) []policy.Unanswered
-	Plan() *confine.Plan    // what the jail enforces; nil if that is not known
-	Mounts() ([]byte, bool) // what is mounted in the jail now, and whether that is known
+	Plan() *confine.Plan // what the jail enforces; nil if that is not known
+	// Mounts returns what is mounted in the jail now, and whether that has all that the plan mounts.
+	Mounts() (list []byte, whole bool)
 }
 
 // CallObserver is a Process that must know which call it serves. CallBegins is called before the

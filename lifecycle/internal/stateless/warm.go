@@ -281,7 +281,12 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	if d != nil {
 		return nil
 	}
-	w.mounts, _ = w.proc.Mounts() // before the wait for the handshake
+	// A mask may have gone between the building of the jail and this look: later looks would find no change.
+	var whole bool
+	if w.mounts, whole = w.proc.Mounts(); !whole {
+		w.kill()
+		return nil
+	}
 	if _, d = w.handshake(ctx); d == nil && info.Era() == mcpproxy.Modern {
 		// The modern era has no handshake. An answer shows that the program is loaded.
 		f := info.Greeting()

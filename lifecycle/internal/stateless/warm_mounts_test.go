@@ -10,13 +10,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-// TestWarmMounts: no call gets a warm worker in whose jail other things are mounted than at its start, or in whose
-// jail that is not known. Another process serves the call.
+// TestWarmMounts: no call gets a warm worker in whose jail other things are mounted than at its start, or less than
+// the plan mounts. Another process serves the call.
 func TestWarmMounts(t *testing.T) {
 	t.Parallel()
 	type mounted struct {
 		list  string
-		known bool
+		whole bool
 	}
 	for name, c := range map[string]struct {
 		before, after mounted
@@ -25,9 +25,7 @@ func TestWarmMounts(t *testing.T) {
 		"the same":             {mounted{"a", true}, mounted{"a", true}, true},
 		"no mounts of its own": {mounted{"", true}, mounted{"", true}, true},
 		"one is gone":          {mounted{"a b", true}, mounted{"a", true}, false},
-		"not known now":        {mounted{"", true}, mounted{"", false}, false},
-		"never known":          {mounted{"", false}, mounted{"", false}, false},
-		"not known before":     {mounted{"", false}, mounted{"a", true}, false},
+		"not whole now":        {mounted{"a", true}, mounted{"a", false}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +34,7 @@ func TestWarmMounts(t *testing.T) {
 			now.Store(&c.before)
 			f.Mounted = func() ([]byte, bool) {
 				m := now.Load()
-				return []byte(m.list), m.known
+				return []byte(m.list), m.whole
 			}
 			p := beginStateless(t, f, warm(2, "echo"))
 			p.Opening()
@@ -59,5 +57,29 @@ func TestWarmMounts(t *testing.T) {
 			}
 			p.Nothing()
 		})
+	}
+}
+
+// TestWarmMountsAtStart: a mask may go before the first look at the mounts of a warm worker, and its name come back.
+// Such a worker is ended, and the call gets another process.
+func TestWarmMountsAtStart(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		f := sessiontest.NewShop()
+		f.Mounted = func() ([]byte, bool) { return []byte("a"), whole }
+		p := beginStateless(t, f, warm(1, "echo"))
+		p.Opening()
+		if whole {
+			p.warmed(f, "echo", 0)
+		} else {
+			sessiontest.Eventually(t, "a warm worker was started", func() bool { return f.Started("echo") > 0 })
+			f.Of("echo")[0].Ended(t)
+		}
+		p.Send(sessiontest.CallOf("1", "echo", "{}"))
+		sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+		if used := strings.Contains(f.Saw("echo", 0), "tools/call"); used != whole {
+			t.Errorf("whole %t: the warm worker has read the call: %t", whole, used)
+		}
+		p.Nothing()
 	}
 }

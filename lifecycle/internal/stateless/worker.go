@@ -129,8 +129,8 @@ func (w *worker) addExit(ev *diagnostics.Evidence) {
 // hasItsMounts reports whether in the jail of a warm worker is mounted what was mounted at its start. A mask goes
 // when its name is removed outside, and moves with a rename.
 func (w *worker) hasItsMounts() bool {
-	now, known := w.proc.Mounts()
-	return known && bytes.Equal(now, w.mounts)
+	now, whole := w.proc.Mounts()
+	return whole && bytes.Equal(now, w.mounts)
 }
 
 func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.Delivery) {
