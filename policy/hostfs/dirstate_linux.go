@@ -15,8 +15,18 @@ const settled = 2 * time.Second
 // user can set the time of change, and the kernel sets it with each name. (A file is not like
 // that: its contents can change through a mapping, and the time later.)
 func dirState(path string, certain bool) (s DirState, ok bool) {
+	at, flags := unix.AT_FDCWD, unix.AT_SYMLINK_NOFOLLOW
+	if certain {
+		// Both answers must be about one directory: a mount may come to lie on the path between the two calls.
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return s, false
+		}
+		defer unix.Close(fd)
+		at, path, flags = fd, "", unix.AT_EMPTY_PATH
+	}
 	var st unix.Statx_t
-	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if unix.Statx(at, path, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return s, false
 	}
 	s = DirState{
@@ -27,7 +37,7 @@ func dirState(path string, certain bool) (s DirState, ok bool) {
 		return s, true
 	}
 	var fs unix.Statfs_t
-	return s, unix.Statfs(path, &fs) == nil && isCertain(&st, int64(fs.Type), time.Now())
+	return s, unix.Fstatfs(at, &fs) == nil && isCertain(&st, int64(fs.Type), time.Now())
 }
 
 // isCertain reports whether each later change of a directory shows in its state. In an encrypted directory each

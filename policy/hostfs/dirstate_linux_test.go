@@ -59,6 +59,20 @@ func TestDirState(t *testing.T) {
 	}
 }
 
+// TestDirStateCertain tests that a directory that counts has the same state as when it does not matter, and that
+// the filesystem decides: what is on the path, and nothing else, is asked.
+func TestDirStateCertain(t *testing.T) {
+	for _, dir := range []string{"/usr", "/proc", "/usr/none"} {
+		want, is := dirState(dir, false)
+		var st unix.Statx_t
+		var fs unix.Statfs_t
+		counts := is && unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BASIC_STATS, &st) == nil && unix.Statfs(dir, &fs) == nil && isCertain(&st, int64(fs.Type), time.Now())
+		if got, ok := dirState(dir, true); ok != counts || ok && got != want {
+			t.Errorf("%s: %t, %+v, want %t, %+v", dir, ok, got, counts, want)
+		}
+	}
+}
+
 // TestCertainState tests of which directories the state counts.
 func TestCertainState(t *testing.T) {
 	now := time.Unix(1e9, 999_000_000) // of a whole second, an ext3 has 1e9
