@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -82,31 +83,40 @@ func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 }
 
 // TestJailSupervisorCannotPoll: a server that uses up the user's epoll watches keeps the
-// supervisor from starting. The jail ends and says why.
+// supervisor from starting. The jail ends and says why: at its end, or, if the supervisor gives up
+// before Start has returned, as the error of Start.
 func TestJailSupervisorCannotPoll(t *testing.T) {
 	jailtest.Needs(t)
+	const why = "fs.epoll.max_user_watches"
 	f := fault{call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC}
-	for _, struck := range []bool{false, true} {
+	for _, c := range []struct{ struck, early bool }{{false, false}, {true, false}, {true, true}} {
 		var l confine.Launcher
-		if struck {
+		if c.struck {
 			l.TestHooks.Steps = f.strike
+		}
+		if c.early {
+			l.TestHooks.Executed = func(b *jail.Builder) {
+				for end := time.Now().Add(testkit.Patience); !b.Init.Ended() && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+			}
 		}
 		dir := testkit.Plant(t)
 		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) // of a program that has no need of epoll itself
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer
 		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
-		if err != nil { // the supervisor may end before the program is executed
-			if !struck || !strings.Contains(err.Error(), "fs.epoll.max_user_watches") {
-				t.Errorf("struck %v: %v", struck, err)
+		if err != nil { // the supervisor may always be that early
+			if !c.struck || !strings.Contains(err.Error(), why) {
+				t.Errorf("%+v: %v", c, err)
 			}
 			continue
 		}
 		exit, _ := process.Wait()
 		wait()
 		// The calls of a struck one may fail with ENOSYS before it is ended, and it may say so.
-		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && (exit != (confine.Exit{Code: 3}) || out.Len()+errs.Len() > 0) {
-			t.Errorf("struck %v: %+v, %s%s", struck, exit, out.String(), errs.String())
+		if c.early || c.struck && !strings.Contains(exit.Why, why) || !c.struck && (exit != (confine.Exit{Code: 3}) || out.Len()+errs.Len() > 0) {
+			t.Errorf("%+v: %+v, %s%s", c, exit, out.String(), errs.String())
 		}
 	}
 }

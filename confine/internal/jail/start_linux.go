@@ -19,6 +19,8 @@ import (
 type TestHooks struct {
 	Batched bool                          // with Steps: the first attempt is made in batches, not stepwise
 	Steps   func(*Builder, []Step) []Step // replaces the steps of one Run
+	// Executed, if it is not nil, is called after the server was executed, and before StartServer returns.
+	Executed func(*Builder)
 }
 
 // SetSpec sets the spec and the server's files. It copies the mounts, which building changes,
@@ -94,6 +96,9 @@ func (b *Builder) StartServer() error {
 		return WrapStep(step.Exec, step.On(b.Spec.Program, unix.E2BIG))
 	}
 	err = t.WaitExec()
+	if b.TestHooks.Executed != nil {
+		b.TestHooks.Executed(b)
+	}
 	var failed *stub.CallError
 	switch {
 	case errors.As(err, &failed) && failed.Call == unix.SYS_EXECVE:
