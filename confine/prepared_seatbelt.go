@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -213,9 +214,8 @@ func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l La
 		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}
 	p.requests <- request
-	select {
-	case err = <-p.started:
-	case <-ctx.Done():
+	came, err := reported.Await(ctx, p.started)
+	if !came {
 		p.process.Kill()
 		<-p.process.done
 		err = cancelled(ctx, p.process.why)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
@@ -81,9 +82,8 @@ func (p *Prepared) await(ctx context.Context, request startRequest, l Launcher) 
 		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}
 	p.send(request)
-	select {
-	case err = <-p.started:
-	case <-ctx.Done():
+	came, err := reported.Await(ctx, p.started)
+	if !came {
 		err = cancelled(ctx)
 		p.process.Kill()
 	}

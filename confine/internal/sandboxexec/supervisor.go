@@ -140,12 +140,15 @@ func (s *supervisor) serverEnded(ws syscall.WaitStatus) {
 		}
 		s.fail(Classify(e))
 	}
-	e := spec.Event{Kind: spec.EventExit, Num: ws.ExitStatus()}
-	if ws.Signaled() {
-		e.Num, e.Pid = 128+int(ws.Signal()), int(ws.Signal())
-	}
-	s.events.send(e)
+	s.events.send(exitEvent(ws))
 	s.end()
+}
+
+func exitEvent(ws syscall.WaitStatus) spec.Event {
+	if ws.Signaled() {
+		return spec.Event{Kind: spec.EventExit, Num: 128 + int(ws.Signal()), Pid: int(ws.Signal())}
+	}
+	return spec.Event{Kind: spec.EventExit, Num: ws.ExitStatus()}
 }
 
 // drainTime is how long the last words of a process that has ended are awaited.
@@ -206,7 +209,7 @@ func (s *supervisor) sawEnd() bool {
 	case ws := <-s.exited:
 		s.server = nil
 		if s.running {
-			s.events.send(spec.Event{Kind: spec.EventExit, Num: 128 + int(ws.Signal()), Pid: int(ws.Signal())})
+			s.events.send(exitEvent(ws)) // it may have ended by itself just before
 		}
 		return true
 	case <-time.After(drainTime):

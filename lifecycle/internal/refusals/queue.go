@@ -17,14 +17,21 @@ func (q *Queue) Push(message []byte) {
 	}
 }
 
-// Run sends the messages until End is called. What is left then is dropped.
+// Run sends the messages until End is called, and then those that were added before.
 func (q *Queue) Run(send func([]byte) error) {
 	for {
 		select {
 		case m := <-q.messages:
 			send(m)
 		case <-q.ended:
-			return
+			for {
+				select {
+				case m := <-q.messages:
+					send(m)
+				default:
+					return
+				}
+			}
 		}
 	}
 }

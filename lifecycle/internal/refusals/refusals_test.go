@@ -149,3 +149,18 @@ func TestAsking(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 }
+
+// TestQueue: what was added before the end is sent, and what finds no room is dropped.
+func TestQueue(t *testing.T) {
+	for range 16 { // a select chooses at random
+		q, sent := NewQueue(), ""
+		for _, m := range []string{"a", "b", "c", "d", "e"} {
+			q.Push([]byte(m))
+		}
+		q.End()
+		q.Run(func(m []byte) error { sent += string(m); return nil })
+		if sent != "abcd" {
+			t.Fatalf("%q was sent", sent)
+		}
+	}
+}

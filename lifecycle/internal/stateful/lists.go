@@ -106,18 +106,26 @@ func (r *refresher) start(c *session.Client) {
 	}
 	c.Tasks.Go(func() {
 		var found session.Refreshed
+		look := func(asked bool) {
+			found.Notice = ""
+			if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
+				r.last.Store(now)
+				found = c.Config.Refresh()
+				r.problem.Store(found.Problem != "")
+			}
+			c.TellRefreshed(found, asked)
+		}
 		for {
 			select {
-			case <-r.ended:
-				return
 			case asked := <-r.wanted:
-				found.Notice = ""
-				if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
-					r.last.Store(now)
-					found = c.Config.Refresh()
-					r.problem.Store(found.Problem != "")
+				look(asked)
+			case <-r.ended:
+				select {
+				case asked := <-r.wanted: // by a call before the end
+					look(asked)
+				default:
 				}
-				c.TellRefreshed(found, asked)
+				return
 			}
 		}
 	})

@@ -157,10 +157,14 @@ func (w *processWait) abandon() {
 	w.terminate()
 }
 
+// terminate ends the server, unless it has ended by itself just before: the select of wait chooses at random.
 func (w *processWait) terminate() {
+	if w.term = nil; session.IsClosed(w.proc.Done()) {
+		return
+	}
 	w.cause.killed = true
 	w.proc.Signal(syscall.SIGTERM)
-	w.term, w.kill = nil, time.After(w.session.client.Times.Kill)
+	w.kill = time.After(w.session.client.Times.Kill)
 }
 
 func (w *processWait) forward(sig os.Signal) {
@@ -221,7 +225,7 @@ func (w *processWait) checkLogin() {
 func (w *processWait) startupTimeout() {
 	s := w.session
 	w.startup.disarm()
-	if s.answered.IsSet() || s.openRequests() == 0 {
+	if s.answered.IsSet() || s.openRequests() == 0 || session.IsClosed(w.proc.Done()) { // its end says more
 		return
 	}
 	ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -72,25 +73,25 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	case got := <-answer:
 		return got.result()
 	case <-w.ended:
-		// The answer may have come just before the end.
-		select {
-		case got := <-answer:
-			return got.result()
-		default:
-		}
-		if d, ok := w.server.LostAnswer(id, w.tool); ok {
-			return reply{rejected: &d}.result()
-		}
-		if w.notRead(at) {
-			return nil, errNotRead
-		}
-		return nil, errExited
 	case <-waiting.Done():
-		if ctx.Err() == nil {
-			return nil, errTimeout
-		}
-		return nil, ctx.Err()
 	}
+	// The answer, or the end of the worker, may have come just before: select chooses at random.
+	select {
+	case got := <-answer:
+		return got.result()
+	default:
+	}
+	switch d, lost := w.server.LostAnswer(id, w.tool); {
+	case !session.IsClosed(w.ended) && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !session.IsClosed(w.ended):
+		return nil, errTimeout
+	case lost:
+		return reply{rejected: &d}.result()
+	case w.notRead(at):
+		return nil, errNotRead
+	}
+	return nil, errExited
 }
 
 func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {

@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -130,6 +131,7 @@ func (a *serverRequests) endWorker(w *worker) {
 		}
 	}
 	a.mu.Unlock()
+	slices.Sort(open)
 	for _, n := range open {
 		a.session.noteSendError(a.client.Proxy.Client.Inject(session.Cancellation(strconv.AppendInt(nil, n, 10), "the process of the call has ended")))
 	}

@@ -202,10 +202,11 @@ func (t *requestTable) waitAnswered() {
 	}
 }
 
+// openRequests returns the requests without an answer, in the order in which they came.
 func (t *requestTable) openRequests() []*clientRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.open))
+	return slices.SortedFunc(maps.Values(t.open), func(a, b *clientRequest) int { return a.start.Compare(b.start) })
 }
 
 // goTask starts a task of the session. It is for the goroutine that reads the client,

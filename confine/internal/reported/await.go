@@ -1,0 +1,19 @@
+package reported
+
+import "context"
+
+// Await waits for a report, or for the end of ctx. It reports whether a report came: one that is there
+// counts, even if ctx has ended meanwhile.
+func Await(ctx context.Context, report <-chan error) (came bool, err error) {
+	select {
+	case err = <-report:
+		return true, err
+	case <-ctx.Done():
+	}
+	select {
+	case err = <-report:
+		return true, err
+	default:
+		return false, nil
+	}
+}

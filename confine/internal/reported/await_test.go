@@ -1,0 +1,28 @@
+package reported
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestAwait: a report that is there counts, whatever has ended meanwhile. A select would choose at random.
+func TestAwait(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	failed := errors.New("failed")
+	for range 64 {
+		for _, ctx := range []context.Context{t.Context(), ended} {
+			for _, report := range []error{failed, nil} {
+				reports := make(chan error, 1)
+				reports <- report
+				if came, err := Await(ctx, reports); !came || err != report {
+					t.Fatalf("%v, with %v: %v, %v", report, ctx.Err(), came, err)
+				}
+			}
+		}
+		if came, err := Await(ended, make(chan error, 1)); came || err != nil {
+			t.Fatalf("no report: %v, %v", came, err)
+		}
+	}
+}
