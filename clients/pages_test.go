@@ -139,15 +139,18 @@ func lookup(c Client) (out []string) {
 		}
 		out = append(out, "The variables of "+what+" reach every server, and so mcp-jail. If one acts on mcp-jail itself, `status` says so.")
 	}
-	for reach, where := range map[Reach]string{InRepository: "of the repository", InAll: "of the file system"} {
+	for _, above := range []struct {
+		reach Reach
+		where string
+	}{{InRepository, "of the repository"}, {InAll, "of the file system"}} {
 		var files []string
 		for _, p := range c.Places {
-			if p.Above == reach {
+			if p.Above == above.reach {
 				files = append(files, firstFile(p))
 			}
 		}
 		if files != nil {
-			out = append(out, "Above the project, up to the root "+where+", it looks for "+strings.Join(files, ", ")+" too.")
+			out = append(out, "Above the project, up to the root "+above.where+", it looks for "+strings.Join(files, ", ")+" too.")
 		}
 	}
 	return append(out, "Looked at: "+c.Lookup.Read+".")
@@ -290,8 +293,8 @@ func facts(c Client) []string {
 		out = append(out, "It writes its file itself. What `wrap` changed stays; quit it before, so that both do not write at once.")
 	}
 	for _, s := range c.Shapes {
-		for key, what := range map[string]string{s.Off: "`%s: true`", s.On: "`%s: false`"} {
-			if line := fmt.Sprintf("An entry with "+what+" is switched off, and is left.", key); key != "" && !slices.Contains(out, line) {
+		for _, key := range [...][2]string{{s.Off, "true"}, {s.On, "false"}} {
+			if line := fmt.Sprintf("An entry with `%s: %s` is switched off, and is left.", key[0], key[1]); key[0] != "" && !slices.Contains(out, line) {
 				out = append(out, line)
 			}
 		}

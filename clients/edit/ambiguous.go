@@ -207,11 +207,9 @@ func (n *node) doubts(known ...string) *fault {
 	if d := n.ownDoubt(known...); d != nil {
 		return d
 	}
-	for _, twice := range n.indexed().duplicates {
-		return twice
-	}
+	duplicates := n.indexed().duplicates
 	for i := range n.members {
-		if d := firstFault(n.members[i].unsure, n.members[i].value.doubts()); d != nil {
+		if d := firstFault(duplicates[n.members[i].key], n.members[i].unsure, n.members[i].value.doubts()); d != nil {
 			return d
 		}
 	}

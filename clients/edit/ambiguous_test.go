@@ -55,6 +55,7 @@ var ambiguities = []struct {
 	{"server twice", JSON, `{"servers": {"s": {"command": "a"}, "s": {"command": "b"}}}`, `the key "s" stands twice`},
 	{"env twice", JSON, `{"servers": {"s": {"command": "a", "env": {"A": "1"}, "env": {}}}}`, `line 1, column 55: the key "env" stands twice`},
 	{"variable twice", JSON, `{"servers": {"s": {"command": "a", "env": {"A": "1", "\u0041": "2"}}}}`, `the key "A" stands twice`},
+	{"the first of several", JSON, `{"servers": {"s": {"command": "a", "env": {"A": "", "B": "", "C": "", "D": "", "E": "", "A": "", "B": "", "C": "", "D": "", "E": ""}}}}`, `the key "A" stands twice`},
 
 	{"half a pair", JSON, `{"servers": {"s": {"command": "a", "args": ["\ud800"]}}}`, `line 1, column 45: a \u escape is half of a pair`},
 	{"half a pair in a key", JSON, `{"servers": {"s": {"command": "a", "env": {"\udc00": "1"}}}}`, "half of a pair"},

@@ -166,7 +166,7 @@ func (s *denialLog) list(more ...policy.Denial) []policy.Denial {
 		out = append(out, *s.lost)
 	}
 	slices.SortFunc(out, func(a, b policy.Denial) int {
-		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Target, b.Target))
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Target, b.Target), strings.Compare(a.Operation, b.Operation), strings.Compare(string(a.Reason), string(b.Reason)))
 	})
 	return out
 }

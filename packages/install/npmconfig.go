@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -75,7 +76,8 @@ func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 
 func (c *npmConfig) addRegistries() error {
 	c.registry = nil
-	for name, value := range c.settings {
+	for _, name := range slices.Sorted(maps.Keys(c.settings)) {
+		value := c.settings[name]
 		if name != "registry" && !strings.HasSuffix(name, ":registry") {
 			continue
 		}

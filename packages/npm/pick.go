@@ -2,6 +2,8 @@ package npm
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -69,7 +71,8 @@ func (p *Packument) Guess(rng string, have []string) *Release {
 	}
 	var best *Release
 	var of version
-	for text, r := range p.Versions {
+	for _, text := range slices.Sorted(maps.Keys(p.Versions)) { // of two with the same precedence always the same one
+		r := p.Versions[text]
 		v, err := parseVersion(text)
 		if err != nil || r == nil {
 			continue

@@ -28,7 +28,8 @@ func (id ID) String() string { return id.Name + "@" + id.Version }
 const digestDigits = 16
 
 func (id ID) validate() error {
-	for what, part := range map[string]string{"ecosystem": id.Ecosystem, "name": id.Name, "version": id.Version, "digest": id.Digest} {
+	for _, p := range [...][2]string{{"ecosystem", id.Ecosystem}, {"name", id.Name}, {"version", id.Version}, {"digest", id.Digest}} {
+		what, part := p[0], p[1]
 		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, "\x00\\\n") || len(part) > 256 {
 			return fmt.Errorf("the %s of the package %q cannot be a name in the store", what, id.Name+"@"+id.Version)
 		}

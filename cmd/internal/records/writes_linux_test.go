@@ -27,7 +27,7 @@ func read(t *testing.T, host hostfs.Host) string {
 	must(t, err)
 	var out []string
 	for _, w := range rules {
-		for dir := range w.Rules {
+		for _, dir := range slices.Sorted(maps.Keys(w.Rules)) {
 			out = append(out, w.Name+" "+dir)
 		}
 	}

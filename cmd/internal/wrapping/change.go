@@ -2,6 +2,7 @@ package wrapping
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,15 +88,21 @@ func (c *Change) Diff() string {
 	})
 	// Values within longer texts. A value that looks like a part of the file itself stays: hiding it
 	// could hide a change.
+	var hidden []string
 	for value, hide := range values {
 		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
-			diff = strings.ReplaceAll(diff, value, shown.Hidden)
+			hidden = append(hidden, value)
 		}
 	}
 	for value := range arguments {
 		if len(value) >= shown.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
-			diff = strings.ReplaceAll(diff, value, shown.Hidden)
+			hidden = append(hidden, value)
 		}
+	}
+	// The longest first: a value that is a part of another one would leave the rest of that to be read.
+	slices.SortFunc(hidden, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	for _, value := range hidden {
+		diff = strings.ReplaceAll(diff, value, shown.Hidden)
 	}
 	return diff
 }

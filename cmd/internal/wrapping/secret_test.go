@@ -17,3 +17,13 @@ func TestDiffHidesArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffHidesLongSecrets: of a secret that begins like another one, the diff shows nothing either.
+func TestDiffHidesLongSecrets(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "args": ["--token=sesame", "--key=sesame-B", "--secret=sesame-B-C", "--password=sesame-B-C-D", "--api-key=sesame-B-C-D-E"]}}}`)
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
+	if strings.Contains(diff, "sesame") || strings.Contains(diff, "***-") || !strings.Contains(diff, "--api-key=***\"") {
+		t.Error(diff)
+	}
+}

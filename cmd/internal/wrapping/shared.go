@@ -3,6 +3,8 @@ package wrapping
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
@@ -60,8 +62,5 @@ func sharedNames(shared clients.Shared, path string, host clients.Host) (names [
 	}
 	value, _, _ := parsed.Lookup(shared.Path...)
 	table, _ := value.(map[string]any)
-	for name := range table {
-		names = append(names, name)
-	}
-	return names, nil
+	return slices.Sorted(maps.Keys(table)), nil
 }

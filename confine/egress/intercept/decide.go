@@ -2,8 +2,10 @@ package intercept
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +60,7 @@ func checkFields(r *http.Request) *refusal {
 		fields http.Header
 		in     egress.Section
 	}{{r.Header, egress.InHeader}, {r.Trailer, egress.InTrailer}} {
-		for name := range part.fields {
+		for _, name := range slices.Sorted(maps.Keys(part.fields)) {
 			if why := egress.CheckField(name, part.in); why != "" {
 				return forbidden(policy.DeniedAmbiguous, "%s", why)
 			}
@@ -101,7 +103,7 @@ func (c *jailConn) checkOverrides(r *http.Request) *refusal {
 		return forbidden(policy.DeniedAmbiguous, "its query has the parameter _method, which names another method to some servers")
 	}
 	for _, fields := range []http.Header{r.Header, r.Trailer} { // some servers treat trailer fields as header fields
-		for name := range fields {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			if isOverrideHeader(name) {
 				return forbidden(policy.DeniedAmbiguous, "its header field %s names another path or method to some servers", quote(name))
 			}

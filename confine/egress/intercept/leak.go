@@ -3,6 +3,7 @@ package intercept
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,12 +40,12 @@ func (c *jailConn) checkLeaks(r *http.Request) *refusal {
 	if no := c.judgeLeaks(l.finder.Find([]byte(r.Method+" "+r.RequestURI)), egress.PlaceURL, false); no != nil {
 		return no
 	}
-	for name, values := range r.Header {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		credential := isCredential(name)
 		if no := c.judgeLeaks(l.finder.Find([]byte(name)), egress.PlaceHeader, false); no != nil {
 			return no
 		}
-		for _, v := range values {
+		for _, v := range r.Header[name] {
 			if no := c.judgeLeaks(l.finder.Find([]byte(v)), egress.PlaceHeader, credential); no != nil {
 				return no
 			}

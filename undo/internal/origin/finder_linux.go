@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -155,8 +156,12 @@ func (f *Finder) joinAlike() {
 			wanted[first(want.ID)] = want.ID
 		}
 	}
-	for id, original := range alike {
-		for _, id := range []object.ID{id, original} {
+	// In an order: FileOf sees what was noted before, and so the result depends on it.
+	byID := func(a, b object.ID) int {
+		return cmp.Or(cmp.Compare(a.Birth, b.Birth), cmp.Compare(a.Ino, b.Ino), cmp.Compare(a.Dev, b.Dev))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(alike), byID) {
+		for _, id := range []object.ID{id, alike[id]} {
 			if want, ok := wanted[first(id)]; ok && !f.wanted[f.FileOf(id)] {
 				f.replaced[id] = want
 			}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -185,7 +186,7 @@ func (w *work) lacks(now *policy.Policy, g *config.Server) string {
 			return fmt.Sprintf("the port %d", r.Port)
 		}
 	}
-	for name := range a.Commands {
+	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
 		if now.Commands != nil && !slices.ContainsFunc(now.Commands, func(r policy.CommandRule) bool { return r.Name == name }) {
 			return "the program " + show.Name(name)
 		}
