@@ -92,6 +92,9 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 // places.Guarded.
 func Guarded(h *hostfs.Host, p string, write bool) string { return places.Guarded(h, p, write) }
 
+// Store returns the store or the cache of package managers that a path leads to, lies in, or contains, or "".
+func Store(h *hostfs.Host, p string) string { return places.Store(h, p) }
+
 // Sensitive returns the sensitive path that a path is, leads to or lies in, as it is written; "" if
 // there is none. It is the one answer to that question: of a start, of advice, and of the review of
 // a client's entry.

@@ -271,7 +271,8 @@ func (ad *adoption) whyNotFile(r policy.FsRule, writes bool) string {
 	}
 	workspace := absolute(ad.l.server.Policy.Workspace, ad.l.t.Dir)
 	links := hostfs.NewLinkResolver(host)
-	at, home := links.Canonical(path.Clean(absolute(r.Path, workspace))), links.Canonical(host.Home)
+	named := path.Clean(absolute(r.Path, workspace))
+	at, home := links.Canonical(named), links.Canonical(host.Home)
 	sensitive, guarded := resolve.Sensitive(host, ad.l.server.Policy, at), resolve.Guarded(host, at, writes)
 	switch {
 	case r.Beside != "": // of a start, a preset of mcp-jail has it only where the directory is the server's alone
@@ -284,6 +285,10 @@ func (ad *adoption) whyNotFile(r policy.FsRule, writes bool) string {
 		return "it is sensitive (" + show.Line(sensitive) + ")"
 	case guarded != "":
 		return "your programs run or trust it, or it is mcp-jail's own (" + show.Line(guarded) + ")"
+	case writes && (policy.HasProtectedName(at) || policy.HasProtectedName(named)):
+		return "your programs run or trust what has such a name"
+	case writes && resolve.Store(host, at) != "":
+		return "package managers install and run what is there"
 	case isOfMachine(at, writes), ad.l.kind(at) == policy.KindSpecial:
 		return "there are the sockets and devices of this machine"
 	}
