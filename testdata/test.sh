@@ -79,7 +79,8 @@ if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_READERS=$(packages testdata/readers readers)
 	MCPJAIL_NODE=$(packages testdata/node node)
 	MCPJAIL_WINE=$(packages testdata/wine wine --force) # it is for Windows
-	export MCPJAIL_PRESETS MCPJAIL_READERS MCPJAIL_NODE MCPJAIL_WINE
+	MCPJAIL_WINE_PYTHON=$(cd testdata/wine/python && go mod download -json | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+	export MCPJAIL_PRESETS MCPJAIL_READERS MCPJAIL_NODE MCPJAIL_WINE MCPJAIL_WINE_PYTHON
 fi
 MCPJAIL_PRESETS_NATIVE=
 if [ "${MCPJAIL_ALL:-}" = long ]; then
@@ -188,7 +189,7 @@ tree() {
 		xargs -0 stat -c '%f %N' <"$work/files" 2>&1 # a file that has gone is named too
 		xargs -0 sha256sum <"$work/files" 2>&1
 		find -L "${path[@]}" -maxdepth 1 -type f -printf '%p %s %T@\n' 2>&1 | sort
-		env | grep -vE '^(MCPJAIL_(ALL|PASSED|CLIENTS|PRESETS|READERS|NODE|WINE)|_)=' | sort
+		env | grep -vE '^(MCPJAIL_(ALL|PASSED|CLIENTS|PRESETS|READERS|NODE|WINE|WINE_PYTHON)|_)=' | sort
 		go version && uname -srv && id && cat /proc/sys/kernel/random/boot_id
 	} | sha256sum
 }

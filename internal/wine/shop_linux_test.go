@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
-// shop is a registry on loopback, a node with npm in PATH, and a place of its own for mcp-jail's files.
+// shop is a registry on loopback, a node with npm or a Python in PATH, and a place of its own for mcp-jail's files.
 type shop struct {
 	*host
 	site *registry.Site
@@ -33,7 +33,7 @@ var node struct {
 	err  error
 }
 
-// newShop starts a registry with packages until the test ends.
+// newShop starts a registry of npm with packages until the test ends.
 func (h *host) newShop(t *testing.T, packages []registry.Package) *shop {
 	t.Helper()
 	programs := os.Getenv("MCPJAIL_WINE")
@@ -42,11 +42,17 @@ func (h *host) newShop(t *testing.T, packages []registry.Package) *shop {
 	}
 	node.once.Do(func() { node.dir, node.err = h.makeNode(programs) })
 	testkit.Must(t, node.err)
-	s := &shop{host: h, site: registry.Start(t, registry.Stock{Packages: packages})}
+	s := h.openShop(t, registry.Stock{Packages: packages})
+	s.env["WINEPATH"], s.env["npm_config_registry"] = node.dir, s.site.URL
+	return s
+}
+
+func (h *host) openShop(t *testing.T, stock registry.Stock) *shop {
+	t.Helper()
+	s := &shop{host: h, site: registry.Start(t, stock), env: map[string]string{}}
 	var own string
 	own, s.own = h.newDir(t)
 	_, s.work = h.newDir(t)
-	s.env = map[string]string{"WINEPATH": node.dir, "npm_config_registry": s.site.URL}
 	for _, name := range []string{"CONFIG", "DATA", "STATE", "CACHE"} {
 		s.env["XDG_"+name+"_HOME"] = own + `\` + strings.ToLower(name)
 	}
@@ -100,11 +106,12 @@ func (r result) says(t *testing.T, texts ...string) {
 	}
 }
 
-// kept returns the files that are below the places of mcp-jail's own, but for those of locks.
+// kept returns the files that are below the places of mcp-jail's own, but for those of locks, and for the
+// cache of the versions of interpreters.
 func (s *shop) kept(t *testing.T) (files []string) {
 	t.Helper()
 	testkit.Must(t, filepath.WalkDir(s.own, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && entry.Name() != ".lock" {
+		if err == nil && !entry.IsDir() && entry.Name() != ".lock" && entry.Name() != "interpreters.json" {
 			files = append(files, strings.TrimPrefix(file, s.own+"/"))
 		}
 		return err

@@ -48,9 +48,6 @@ type npmRun struct {
 // pinned is not nil, it asks for the pinned versions. If newest is true, npm asks the registry
 // also for metadata that its cache has. On a full disk it removes what it has fetched.
 func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry, newest bool) (f *fetched, err error) {
-	if err := canFetchOn(i.Host.OS, line); err != nil {
-		return nil, err
-	}
 	if line.Ecosystem() == runline.PyPI {
 		f, err = i.fetchPython(ctx, stage, line, pinned)
 	} else {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,9 @@ func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
-	p.uv = p.lookPath(p.jail.Path, "uv")
+	if i.Host.OS != "windows" { // where uv was not tried
+		p.uv = p.lookPath(p.jail.Path, "uv")
+	}
 	interpreters, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,9 @@ func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, 
 	}
 	if filepath.IsAbs(p.line.Python) {
 		file, err := filepath.EvalSymlinks(p.line.Python)
-		at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool { return i.Path == file })
+		at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool {
+			return i.Path == file || p.Host.OS == "windows" && strings.EqualFold(i.Path, file)
+		})
 		if err != nil || at < 0 {
 			return nil, fmt.Errorf("--python %s is none of the Pythons that were found in PATH and in the version managers: name its version instead", p.line.Python)
 		}
@@ -160,7 +163,7 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 		return &TooLargeError{Package: what, File: true, MB: jail.Limits.FileSizeMB}
 	}
 	text := readLog(jail.Home(), filepath.Base(log)) // uv and compileall write none
-	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text}
+	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text, system: p.Host.OS}
 }
 
 // maxLog bounds what is read of pip's log.
@@ -330,6 +333,9 @@ func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
 
 // lookForPython returns an error if there is no file that could be a Python.
 func (i *Installer) lookForPython() error {
+	if i.Host.OS == "windows" {
+		return i.lookForPythonOnWindows()
+	}
 	for _, dir := range i.searchPath() {
 		entries, _ := os.ReadDir(dir)
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return runtime.IsInterpreter(runtime.Python, e.Name()) }) {
@@ -367,7 +373,7 @@ func (p *pythonFetch) root() string {
 		return first.Name
 	}
 	location, _, _ := strings.Cut(first.Location, "#")
-	w, err := python.ParseWheel(path.Base(location))
+	w, err := python.ParseWheel(location[strings.LastIndexAny(location, `/\`)+1:])
 	if err != nil {
 		return first.Raw
 	}

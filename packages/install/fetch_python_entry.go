@@ -17,7 +17,7 @@ import (
 )
 
 func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
-	tree, err := finishTree(p.work())
+	tree, err := finishTree(p.Host.OS, p.work())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (e *SamePathError) Error() string {
 // checkPaths returns a *SamePathError if two packages have written one file, or one has written into
 // the dist-info of another. infos are the directories dist-info in site. A file that both packages
 // have in the same form, such as the __init__.py of a common namespace, is no such file.
-func checkPaths(site *os.Root, infos []string) error {
+func checkPaths(system string, site *os.Root, infos []string) error {
 	first := map[string]python.Recorded{}
 	owner := map[string]string{}
 	for _, dir := range infos {
@@ -41,17 +41,26 @@ func checkPaths(site *os.Root, infos []string) error {
 		for _, f := range files {
 			top, _, below := strings.Cut(f.Path, "/")
 			// Files beside dist-info may be shared, but metadata belong to one package.
-			if below && top != dir && strings.HasSuffix(top, ".dist-info") {
+			if below && top != dir && strings.HasSuffix(spelled(system, top), ".dist-info") {
 				return samePath(f.Path, top, dir)
 			}
-			other, there := first[f.Path]
-			if there && owner[f.Path] != dir && !isSameFile(site, f, other) {
-				return samePath(f.Path, owner[f.Path], dir)
+			name := spelled(system, f.Path)
+			other, there := first[name]
+			if there && owner[name] != dir && !isSameFile(site, f, other) {
+				return samePath(f.Path, owner[name], dir)
 			}
-			first[f.Path], owner[f.Path] = f, dir
+			first[name], owner[name] = f, dir
 		}
 	}
 	return nil
+}
+
+// spelled returns one spelling for all names of a file: on Windows, and usually on macOS, case does not count.
+func spelled(system, name string) string {
+	if system == "windows" || system == "darwin" {
+		return strings.ToLower(name)
+	}
+	return name
 }
 
 func samePath(path, a, b string) error {

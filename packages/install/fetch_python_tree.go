@@ -23,6 +23,7 @@ type pythonTree struct {
 	programs map[string][]python.EntryPoint // by the packages' names
 	others   []string                       // programs in bin/ that are no entry points
 	bound    bool                           // the tree runs on one minor version of Python only
+	system   string                         // as in runtime.GOOS
 }
 
 // maxMetadata bounds a file that describes a package.
@@ -30,8 +31,8 @@ const maxMetadata = 4 << 20
 
 // finishTree turns what pip or uv has unpacked into a tree that can be sealed: programs in
 // bin/, starters for entry points, and nothing that names this machine.
-func finishTree(work string) (*pythonTree, error) {
-	t := &pythonTree{metadata: map[string]python.Metadata{}, programs: map[string][]python.EntryPoint{}}
+func finishTree(system, work string) (*pythonTree, error) {
+	t := &pythonTree{system: system, metadata: map[string]python.Metadata{}, programs: map[string][]python.EntryPoint{}}
 	site, err := os.OpenRoot(filepath.Join(work, "site"))
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func finishTree(work string) (*pythonTree, error) {
 		return nil, err
 	}
 	// Before metadata are believed: one package may have written another's.
-	if err := checkPaths(site, infos); err != nil {
+	if err := checkPaths(system, site, infos); err != nil {
 		return nil, err
 	}
 	for _, dir := range infos {
@@ -123,6 +124,12 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 		return err
 	}
 	for _, e := range there {
+		if t.system == "windows" && isLauncher(root, "bin/"+e.Name()) {
+			if err := root.Remove("bin/" + e.Name()); err != nil {
+				return err
+			}
+			continue
+		}
 		t.others = append(t.others, e.Name())
 		if err := makePortable(root, "bin/"+e.Name()); err != nil {
 			return err
@@ -131,10 +138,10 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 	written := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.programs)) {
 		for _, e := range t.programs[name] {
-			if written[e.Name] {
+			if written[spelled(t.system, e.Name)] {
 				continue // pipx.run repeats it, or two packages have it: the first by name
 			}
-			written[e.Name] = true
+			written[spelled(t.system, e.Name)] = true
 			if err := writeProgram(root, "bin/"+e.Name, []byte(e.Starter())); err != nil {
 				return err
 			}
@@ -197,7 +204,7 @@ func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
 			return own[0], nil
 		}
 	}
-	if slices.Contains(all, want) || slices.Contains(t.others, want) {
+	if slices.Contains(all, want) || slices.Contains(t.others, want) || t.system == "windows" && slices.Contains(t.others, want+".exe") {
 		return want, nil
 	}
 	return "", &python.ProgramError{Package: root, Program: want, Names: own}

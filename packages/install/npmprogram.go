@@ -111,9 +111,6 @@ func (i *Installer) CanFetch(line *runline.Line) error {
 		_, _, err := i.lookForNPM(i.searchPath())
 		return err
 	}
-	if err := canFetchOn(i.Host.OS, line); err != nil {
-		return err
-	}
 	return i.lookForPython()
 }
 

@@ -43,6 +43,9 @@ type Jail struct {
 	// Through is a program of mcp-jail with its first arguments. It is started in place of the command,
 	// and gets the command's file and arguments. nil: the command itself is started.
 	Through []string
+	// Patience is how long the program may take from its start. Then it is killed, and the error is
+	// [context.DeadlineExceeded]. Zero sets no bound.
+	Patience time.Duration
 	// NoStderr drops what the program writes to stderr.
 	NoStderr bool
 }
@@ -77,6 +80,11 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	if plan := process.Plan(); j.Waived != nil && len(plan.Gaps) > 0 {
 		j.Waived(plan)
 	}
+	if j.Patience > 0 { // the making of the jail does not count: the first one of a process can take seconds
+		late, ended := context.WithTimeout(ctx, j.Patience)
+		defer ended()
+		ctx = late
+	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
 	began := time.Now()
@@ -86,6 +94,9 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 		AskDenials(ctx context.Context, since time.Time)
 	}); ok && exit.Code != 0 {
 		asker.AskDenials(ctx, began)
+	}
+	if err == nil && j.Patience > 0 {
+		err = ctx.Err()
 	}
 	if err == nil && exit.Why != "" {
 		err = errors.New("the jail of " + j.Purpose + " ended: " + exit.Why)

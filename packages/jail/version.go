@@ -2,6 +2,7 @@ package jail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,16 +13,18 @@ import (
 )
 
 const (
-	patience    = 3 * time.Second // for an interpreter that is asked for its version
-	maxVersion  = 256             // bytes of its answer
-	maxLauncher = 16 << 10        // bytes of the answer of py.exe
+	// Patience is how long an interpreter that is asked for its version may take.
+	Patience = 3 * time.Second
+
+	maxVersion  = 256      // bytes of its answer
+	maxLauncher = 16 << 10 // bytes of the answer of py.exe
 )
 
 // SlowError reports an interpreter that did not tell its version in time.
 type SlowError struct{ File string }
 
 func (e *SlowError) Error() string {
-	return fmt.Sprintf("%s --version: it did not end within %v", e.File, patience)
+	return fmt.Sprintf("%s --version: it did not end within %v", e.File, Patience)
 }
 
 // AskVersion runs an interpreter with --version in a jail without a network, and returns the
@@ -46,9 +49,7 @@ func systemPath(host *hostfs.Host) []string {
 	return []string{root + `\System32`, root}
 }
 
-func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int, file, flag string) (string, error) {
-	ctx, cancel := context.WithTimeout(whole, patience)
-	defer cancel()
+func ask(ctx context.Context, host *hostfs.Host, waive []policy.Axis, most int, file, flag string) (string, error) {
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
 	if err != nil {
 		return "", err
@@ -57,7 +58,7 @@ func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int
 	j := &Jail{
 		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: systemPath(host),
 		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
-		Waive:  waive, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
+		Waive:  waive, Patience: Patience, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
 	}
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return "", err
@@ -66,9 +67,9 @@ func ask(whole context.Context, host *hostfs.Host, waive []policy.Axis, most int
 	exit, _, err := j.Run(ctx, out, file, flag)
 	switch {
 	// The caller has given up, and not the interpreter.
-	case whole.Err() != nil:
-		return "", whole.Err()
 	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
 		return "", &SlowError{file}
 	case err != nil:
 		return "", err

@@ -44,11 +44,20 @@ func NewRequest(line *runline.Line, config *Config, dir string, uv bool) (r Requ
 		r.Requirements = append(r.Requirements, text)
 	}
 	for _, f := range line.Requirements {
-		r.Files = append(r.Files, below(dir, f))
+		file, err := below(dir, f)
+		if err != nil {
+			return r, err
+		}
+		r.Files = append(r.Files, file)
 	}
 	r.Pre = config.Pre
 	for _, o := range line.Options {
-		if !r.add(o, config, dir, uv) {
+		if slices.Contains([]string{"find-links", "constraints"}, o.Name) {
+			if o.Value, err = below(dir, o.Value); err != nil {
+				return r, err
+			}
+		}
+		if !r.add(o, config, uv) {
 			with := "pip"
 			if uv {
 				with = "uv in a jail"
@@ -59,14 +68,8 @@ func NewRequest(line *runline.Line, config *Config, dir string, uv bool) (r Requ
 	return r, nil
 }
 
-func below(dir, file string) string {
-	if strings.HasPrefix(file, "/") || strings.Contains(file, "://") {
-		return file
-	}
-	return dir + "/" + strings.TrimPrefix(file, "./")
-}
-
-func (r *Request) add(o runline.Option, config *Config, dir string, uv bool) bool {
+// add adds what an option says. Its path, if it has one, is absolute.
+func (r *Request) add(o runline.Option, config *Config, uv bool) bool {
 	switch o.Name {
 	case "default-index":
 		config.Index = o.Value
@@ -76,7 +79,7 @@ func (r *Request) add(o runline.Option, config *Config, dir string, uv bool) boo
 		}
 		config.Extra = append([]string{o.Value}, config.Extra...)
 	case "find-links":
-		config.FindLinks = append(config.FindLinks, below(dir, o.Value))
+		config.FindLinks = append(config.FindLinks, o.Value)
 	case "no-index":
 		config.NoIndex = true
 	case "allow-insecure-host":
@@ -85,7 +88,7 @@ func (r *Request) add(o runline.Option, config *Config, dir string, uv bool) boo
 		r.Pre = r.Pre || o.Value == "allow"
 		return uv || slices.Contains([]string{"allow", "if-necessary", "if-necessary-or-explicit"}, o.Value)
 	case "constraints":
-		r.Constraints = append(r.Constraints, below(dir, o.Value))
+		r.Constraints = append(r.Constraints, o.Value)
 	case "no-build", "no-build-package", "refresh", "refresh-package", "reinstall", "reinstall-package", "upgrade", "upgrade-package",
 		"no-sources", "no-config", "managed-python", "no-managed-python", "no-python-downloads", "python-preference":
 		// These change nothing here: the tree is new, and of wheels only.
@@ -142,10 +145,15 @@ func CompileAll(dir string) []string {
 	return []string{"-I", "-m", "compileall", "-q", "-q", "-d", "site", "--invalidation-mode", "unchecked-hash", dir}
 }
 
-// PipVariables returns the variables that configure pip in the jail.
+// PipVariables returns the variables that configure pip in the jail. On Windows home does not begin with a
+// slash.
 func (c Config) PipVariables(home string) map[string]string {
+	nothing, slash := "/dev/null", "/"
+	if !strings.HasPrefix(home, slash) {
+		nothing, slash = "nul", `\`
+	}
 	v := map[string]string{
-		"PIP_CONFIG_FILE": "/dev/null", "PIP_CACHE_DIR": home + "/cache", "PIP_LOG": home + "/pip.log", "NETRC": home + "/netrc",
+		"PIP_CONFIG_FILE": nothing, "PIP_CACHE_DIR": home + slash + "cache", "PIP_LOG": home + slash + "pip.log", "NETRC": home + slash + "netrc",
 		"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_PROGRESS_BAR": "off", "PIP_NO_COLOR": "1", "PIP_ROOT_USER_ACTION": "ignore",
 		"PIP_RETRIES": "1", "PIP_TIMEOUT": "15", "PIP_KEYRING_PROVIDER": "disabled", "PIP_INDEX_URL": c.Index,
 	}

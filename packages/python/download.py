@@ -13,6 +13,17 @@ def refuse(event, _):
         raise PermissionError("mcp-jail: no program is started while packages are fetched")
 
 
-STARTS = {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}
+STARTS = {
+    "subprocess.Popen",
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "os.startfile",
+    "os.startfile/2",
+    "_winapi.CreateProcess",
+}
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)

@@ -73,8 +73,16 @@ var (
 // HeaderVersion returns the version of an interpreter without links as the header files of its
 // installation give it, or "" if it has none: include/node/node_version.h beside the directory of
 // node, include/python3.11/patchlevel.h beside that of python3.11. For an interpreter of another
-// name it is not sure whose the headers are.
+// name it is not sure whose the headers are. On Windows, include\patchlevel.h is beside python.exe.
 func HeaderVersion(h *hostfs.Host, file string) string {
+	if dir, isPython := strings.CutSuffix(strings.ToLower(file), `\python.exe`); isPython && h.OS == "windows" {
+		headers := file[:len(dir)] + `\include\patchlevel.h`
+		if info, err := h.Lstat(headers); err != nil || !info.Mode.IsRegular() {
+			return ""
+		}
+		text, _ := h.ReadHead(headers, 64<<10)
+		return pythonIn(string(text))
+	}
 	dir, name := path.Split(file)
 	if path.Base(dir) != "bin" {
 		return ""
@@ -91,7 +99,12 @@ func HeaderVersion(h *hostfs.Host, file string) string {
 	if !strings.HasPrefix(name, "python3.") {
 		return ""
 	}
-	if found := pythonVersion().FindStringSubmatch(header(h, path.Join(include, name, "patchlevel.h"))); found != nil {
+	return pythonIn(header(h, path.Join(include, name, "patchlevel.h")))
+}
+
+// pythonIn returns the version in the text of a patchlevel.h, or "".
+func pythonIn(text string) string {
+	if found := pythonVersion().FindStringSubmatch(text); found != nil {
 		return VersionIn(found[1])
 	}
 	return ""

@@ -67,6 +67,28 @@ func FirstOnWindows(host *hostfs.Host, untrusted func(file string) string, lang 
 	return "", refused
 }
 
+// CandidateOnWindows returns a file that could be an interpreter of a Windows, or else the py.exe that knows
+// those of Python, or "". It asks neither. The others are as those of FirstOnWindows.
+func CandidateOnWindows(host *hostfs.Host, untrusted func(file string) string, lang Language) (file, refused string) {
+	if file, refused = FirstOnWindows(host, untrusted, lang); file != "" {
+		return file, refused
+	}
+	s := searchOf(host, untrusted, lang)
+	for _, t := range trees[lang] {
+		for _, dir := range s.versionsOf(t) {
+			if s.isUsable(dir+t.program, &refused) {
+				return dir + t.program, refused
+			}
+		}
+	}
+	for _, dir := range s.windowsPath() {
+		if py := join(dir, "py.exe"); lang == Python && s.standIn(dir) == "" && s.isUsable(py, &refused) {
+			return py, refused
+		}
+	}
+	return "", refused
+}
+
 // searchOf returns a search that asks no interpreter.
 func searchOf(host *hostfs.Host, untrusted func(file string) string, lang Language) *search {
 	none := func(context.Context, string) (string, error) { return "", nil }

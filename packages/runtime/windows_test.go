@@ -183,3 +183,38 @@ func TestNPMOfWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionOnWindows tests that the header file beside python.exe tells its version, and no other file does.
+func TestVersionOnWindows(t *testing.T) {
+	h := windowsHost(nil, `C:\py\python.exe`, `C:\py\include\patchlevel.h`, `C:\venv\Scripts\python.exe`, `C:\venv\include\patchlevel.h`)
+	h.ReadHead = func(string, int) ([]byte, error) { return []byte("#define PY_VERSION      \"3.12.4\"\n"), nil }
+	for file, want := range map[string]string{`C:\py\python.exe`: "3.12.4", `c:\PY\Python.exe`: "3.12.4", `C:\py\pythonw.exe`: "", `C:\venv\Scripts\python.exe`: "", `C:\py\node.exe`: ""} {
+		if got := HeaderVersion(h, file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	h.OS = "linux"
+	if got := HeaderVersion(h, `C:\py\python.exe`); got != "" {
+		t.Errorf("on Linux: %q", got)
+	}
+}
+
+// TestCandidateOnWindows tests which file could be an interpreter, before one is asked: PATH's, then those of
+// installers, then py.exe.
+func TestCandidateOnWindows(t *testing.T) {
+	const installed, uvs = `C:\Users\u\AppData\Local\Programs\Python\Python312\python.exe`, `C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe`
+	environ := []string{`PATH=C:\Windows;C:\py`, `LOCALAPPDATA=C:\Users\u\AppData\Local`, `APPDATA=C:\Users\u\AppData\Roaming`}
+	all := []string{`C:\py\python.exe`, installed, uvs, `C:\Windows\py.exe`}
+	for i, want := range append(all, "") {
+		if got, refused := CandidateOnWindows(windowsHost(environ, all[i:]...), nil, Python); got != want || refused != "" {
+			t.Errorf("of %q: %q, %q", all[i:], got, refused)
+		}
+	}
+	if got, _ := CandidateOnWindows(windowsHost(environ, `C:\Windows\py.exe`), nil, Node); got != "" {
+		t.Errorf("for node: %q", got)
+	}
+	bad := func(string) string { return "a server may write it" }
+	if got, refused := CandidateOnWindows(windowsHost(environ, all...), bad, Python); got != "" || refused != `C:\py\python.exe is not used: a server may write it` {
+		t.Errorf("%q, %q", got, refused)
+	}
+}

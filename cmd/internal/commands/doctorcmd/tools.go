@@ -47,9 +47,7 @@ func (i *installation) lookTools(ctx context.Context) {
 	if names := users[runline.NPM]; names != nil {
 		i.tools = append(i.tools, i.lookInterpreter(ctx, runtime.Node, names, i.waivers(runline.NPM)), i.lookNPM(names))
 	}
-	if names := users[runline.PyPI]; names != nil && i.host.OS == "windows" {
-		i.tools = append(i.tools, tool{Name: "uv", For: names, why: "packages of Python are not fetched on Windows"})
-	} else if names != nil {
+	if names := users[runline.PyPI]; names != nil {
 		python := i.lookInterpreter(ctx, runtime.Python, names, i.waivers(runline.PyPI))
 		i.tools = append(i.tools, python, i.lookPythonInstaller(ctx, python, names, i.waivers(runline.PyPI)))
 	}
@@ -159,6 +157,9 @@ func (i *installation) npmVersion(file string) string {
 
 // lookPythonInstaller returns what fetches packages of Python: uv, or else the pip of the interpreter.
 func (i *installation) lookPythonInstaller(ctx context.Context, python tool, names []string, waive []policy.Axis) tool {
+	if i.host.OS == "windows" {
+		return lookPipOfWindows(i, python, names)
+	}
 	t := tool{Name: "uv", For: names, Path: findProgram(i.searchPath(), "uv")}
 	if t.Path != "" {
 		t.Version = askVersion(ctx, i, waive, t.Path)
@@ -229,10 +230,8 @@ func (i *installation) checkTools() (all []finding) {
 			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", howToGetNode(i.host.OS)
 			f.Stops = !i.areFetched(runline.NPM)
 		case t.Path == "" && t.Name == "pip":
-			f.Why, f.Fix = "One of the two fetches packages of Python. Servers whose packages are installed start without it", "install uv, or pip for this Python (python3-pip)"
+			f.Why, f.Fix = whatPipIsFor(i.host.OS)
 			f.Stops = !i.areFetched(runline.PyPI)
-		case t.Path == "" && t.Name == "uv":
-			f.Why, f.Fix = "That was not tried there yet", "install the package yourself, for example with uv tool install, and start its program by its path, or run the server in WSL 2"
 		case t.Path == "":
 		case t.Name == "npm" && err == nil && major < oldestNPM:
 			f.What, f.Why, f.Fix = fmt.Sprintf("%s is npm %s", i.short(t.Path), t.Version), fmt.Sprintf("Packages are installed with npm %d or newer", oldestNPM), "`npm install --global npm`"

@@ -3,6 +3,7 @@ package doctorcmd
 import (
 	"cmp"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
@@ -16,6 +17,29 @@ func lookNPMOfWindows(i *installation, names []string) tool {
 	}
 	t.Path, t.Version = found.Script(), i.npmVersion(found.Dir+`\package.json`)
 	return t
+}
+
+// lookPipOfWindows looks for the pip of an interpreter, which fetches packages of Python on Windows.
+func lookPipOfWindows(i *installation, python tool, names []string) tool {
+	t := tool{Name: "pip", For: names, why: "there is no Python whose pip could be looked for"}
+	if python.Path == "" {
+		return t
+	}
+	dir := winpath.Dir(python.Path) + `\Lib\site-packages\pip`
+	if info, err := i.host.Lstat(dir); err != nil || !info.Mode.IsDir() {
+		t.why = "there is no pip for " + i.short(python.Path)
+		return t
+	}
+	t.Path, t.Version = dir, i.pipVersion(dir)
+	return t
+}
+
+// whatPipIsFor returns why packages of Python are not fetched on a system without pip, and what helps.
+func whatPipIsFor(system string) (why, fix string) {
+	if system == "windows" {
+		return "It fetches packages of Python on Windows. Servers whose packages are installed start without it", "install it for this Python:  py -m ensurepip"
+	}
+	return "One of the two fetches packages of Python. Servers whose packages are installed start without it", "install uv, or pip for this Python (python3-pip)"
 }
 
 // howToGetNode returns how a user gets Node.js with npm on a system.

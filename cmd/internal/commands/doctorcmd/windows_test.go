@@ -38,3 +38,28 @@ func TestNPMOnWindows(t *testing.T) {
 		t.Errorf("the control: %+v", said)
 	}
 }
+
+// TestPipOnWindows tests where the pip of a Python is looked for on Windows, and what is advised there.
+func TestPipOnWindows(t *testing.T) {
+	const dir = `C:\py\Lib\site-packages\pip`
+	i := &installation{host: hostfs.Host{OS: "windows", UID: -1, Lstat: func(p string) (hostfs.FileInfo, error) {
+		if p != dir {
+			return hostfs.FileInfo{}, fs.ErrNotExist
+		}
+		return hostfs.FileInfo{Mode: fs.ModeDir | 0o777}, nil
+	}, ReadHead: func(string, int) ([]byte, error) { return []byte("__version__ = \"24.3.1\"\n"), nil }}}
+	look := func(python tool) (tool, []finding) {
+		i.tools = []tool{i.lookPythonInstaller(t.Context(), python, []string{"s"}, nil)}
+		return i.tools[0], i.checkTools()
+	}
+	if got, said := look(tool{Path: `C:\py\python.exe`, Version: "3.12.4"}); got.Path != dir || got.Version != "24.3.1" || len(said) > 0 {
+		t.Errorf("pip: %+v, %+v", got, said)
+	}
+	got, said := look(tool{Path: `C:\other\python.exe`, Version: "3.12.4"})
+	if got.Path != "" || len(said) != 1 || !strings.Contains(said[0].What, `no pip for C:\other\python.exe`) || !strings.Contains(said[0].Fix, "py -m ensurepip") {
+		t.Errorf("without pip: %+v, %+v", got, said)
+	}
+	if why, fix := whatPipIsFor("linux"); !strings.Contains(why+fix, "install uv") {
+		t.Errorf("the control: %s, %s", why, fix)
+	}
+}
