@@ -105,6 +105,8 @@ func (s *search) standIn(dir string) string {
 		return "it is a stand-in that opens the store of Windows"
 	case s.isFile(join(dir, "volta.exe")), s.isFile(join(dir, "volta-shim.exe")):
 		return "it is a stand-in of volta, which starts one of the versions below VOLTA_HOME"
+	case strings.HasSuffix(strings.ToLower(dir), `\scripts`) && s.isFile(dir[:len(dir)-len("scripts")]+"pyvenv.cfg"):
+		return "it is a stand-in of a virtual environment, which starts the Python that this was made from"
 	}
 	return ""
 }

@@ -57,6 +57,8 @@ func TestFindOnWindows(t *testing.T) {
 			`*C:\Program Files\nodejs\node.exe 9.9.9 PATH; D:\b c\node.exe 9.9.9 PATH`, ""},
 		{"no working directory, no machine, no way back", Node, []string{`PATH=.;;node;C:;C:x;\\host\share;C:\project\..\x;/usr/bin`},
 			[]string{`C:\project\node.exe`, `.\node.exe`, `\node.exe`, `node\node.exe`, `\\host\share\node.exe`, `C:\project\..\x\node.exe`, `C:x\node.exe`}, "", "", ""},
+		{"a virtual environment", Python, []string{`PATH=C:\x\.venv\SCRIPTS;C:\tools\Scripts`}, []string{`C:\x\.venv\pyvenv.cfg`, `C:\x\.venv\SCRIPTS\python.exe`, `C:\tools\Scripts\python.exe`}, "",
+			`*C:\tools\Scripts\python.exe 9.9.9 PATH`, `C:\x\.venv\SCRIPTS\python.exe: it is a stand-in of a virtual environment`},
 		{"no batch file", Node, []string{`PATH=C:\npm`, "PATHEXT=.CMD;.EXE"}, []string{`C:\npm\node.cmd`, `C:\npm\node`, `C:\npm\node.bat`, `C:\npm\node.com`}, "", "", ""},
 		{"nvm-windows", Node, []string{roaming, `nvm_home=D:\nvm`}, []string{`D:\nvm\v18.2.0\node.exe`, `D:\nvm\v20.11.1\node.exe`, `D:\nvm\nvm.exe`, `C:\Users\u\AppData\Roaming\nvm\v1.1.1\node.exe`}, "",
 			`D:\nvm\v20.11.1\node.exe 20.11.1 nvm-windows; D:\nvm\v18.2.0\node.exe 18.2.0 nvm-windows`, ""},
