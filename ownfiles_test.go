@@ -67,7 +67,7 @@ var openFiles = map[string]string{
 	"confine/internal/selftest/setup.go":       "the same",
 	"confine/internal/cgroup":                  ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,
 	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/features": ofSystem,
-	"confine/internal/dirs/dirs.go": ofJail, "confine/prepared_seatbelt.go": ofSystem, "confine/profile_seatbelt.go": ofJail, "confine/internal/sandboxexec": ofJail,
+	"confine/internal/dirs/dirs.go": ofJail, "confine/prepared_seatbelt.go": ofSystem, "confine/internal/profilefile/profilefile.go": ofJail, "confine/internal/sandboxexec": ofJail,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
 	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/write_linux.go": ofChanges,

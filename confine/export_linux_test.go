@@ -13,8 +13,6 @@ import (
 // What the tests of package confine_test see of this package beyond its face. They start jails by
 // package jailtest, which imports this package.
 
-var RefusedNamespaces = refusedNamespaces
-
 // StartOther is Launcher.StartPlan with a supervisor process of the kind that the plan is not for.
 func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})

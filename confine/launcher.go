@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -187,28 +188,28 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
-	host.Copies = cachedOverlays(p)
+	host.Copies = refused.KnownCopies(p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
 		host.SeccompNotify = features.Unavailable("the caller wants none", "")
 	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
 	for range planpkg.Copies(p) { // each may lie where the kernel makes no overlay
-		if err == nil || !overlayRefused(p, err) {
+		if err == nil || !refused.Copy(p, err) {
 			break
 		}
-		host.Copies = cachedOverlays(p)
+		host.Copies = refused.KnownCopies(p)
 		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
 	if err == nil {
 		return process, nil
 	}
-	refused, err := refusedNamespaces(err)
-	if refused.Answer != features.No {
+	namespaces, err := refused.Namespaces(err)
+	if namespaces.Answer != features.No {
 		return nil, err
 	}
 	host.SeccompNotify = mediating
-	return l.start(ctx, l.claim(true), p, host.WithUserNS(refused), stdio)
+	return l.start(ctx, l.claim(true), p, host.WithUserNS(namespaces), stdio)
 }
 
 // StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan

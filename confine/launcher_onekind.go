@@ -9,13 +9,7 @@ import (
 
 // The systems of this file have one kind of jail: a first start finds out nothing about it.
 
-func refusedNamespaces(err error) (features.Feature, error) { return features.Feature{}, err }
-
 func (l Launcher) probeOverlays(*policy.Profile) map[string]features.Feature { return nil }
-
-func cachedOverlays(*policy.Profile) map[string]features.Feature { return nil }
-
-func overlayRefused(*policy.Profile, error) bool { return false }
 
 // CanPoll does nothing here: nothing is known to refuse a poller.
 func CanPoll() error { return nil }

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/profilefile"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
@@ -38,7 +39,7 @@ type Process struct {
 	why        string // see Exit
 	killed     bool   // Kill was called, perhaps before the supervisor process was started
 	plan       *plan.Plan
-	profile    profileFile // with the profile for sandbox-exec
+	profile    profilefile.File // with the profile for sandbox-exec
 	log        *sandboxlog.Log
 	self       string        // the name of mcp-jail's own program
 	began      time.Time     // when the supervisor told that the server runs
@@ -108,7 +109,7 @@ func (p *Process) cleanUp() {
 			p.handleEvent(e)
 		}
 	}
-	p.profile.remove()
+	p.profile.Remove()
 	jail.RemoveTree(p.temp)
 	gateway.Close(network, interceptor)
 	p.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -33,7 +34,7 @@ func (j *spare) build(l Launcher) {
 		return
 	}
 	host := detect(j.profile)
-	host.Copies = cachedOverlays(j.profile)
+	host.Copies = refused.KnownCopies(j.profile)
 	plan, err := l.compileOn(j.profile, host)
 	if err != nil || !canBuildAhead(plan) {
 		return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/profilefile"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxlog"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
@@ -69,10 +70,10 @@ func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
 	if err != nil {
 		return sp, &step.Error{Step: step.Spec, Detail: err.Error()}
 	}
-	if p.process.profile, err = writeProfile(compiled.Profile, text.Profile); err != nil {
+	if p.process.profile, err = profilefile.Write(compiled.Profile, text.Profile); err != nil {
 		return sp, step.Wrap("profile", err)
 	}
-	sp.Seatbelt = spec.Seatbelt{Self: p.path, File: p.process.profile.name, Params: text.Params, Umask: spec.UnknownUmask}
+	sp.Seatbelt = spec.Seatbelt{Self: p.path, File: p.process.profile.Name, Params: text.Params, Umask: spec.UnknownUmask}
 	if p.umask != nil {
 		sp.Seatbelt.Umask = *p.umask & 0o777
 	}

@@ -1,6 +1,6 @@
 //go:build !seatbelt
 
-package confine_test
+package refused_test
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
@@ -23,14 +23,14 @@ import (
 func TestFailedStepIsNoProhibition(t *testing.T) {
 	jailtest.Needs(t)
 	errnos := []syscall.Errno{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAGAIN, unix.ENOMEM, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.EROFS, unix.ENOENT, unix.EMFILE}
-	refused := errnos[:3]
+	refusals := errnos[:3]
 	every := []string{step.PrivateMounts, step.OwnFilesystems, step.Loopback}
 	for _, name := range slices.Concat(every, stepNames(), []string{"descriptors", "init", step.Exec, step.Spec, "create directory", "requests"}) {
 		for _, errno := range errnos {
 			in := &step.Error{Step: name, Errno: errno, Detail: "/dev/null"}
-			f, err := confine.RefusedNamespaces(in)
+			f, err := refused.Namespaces(in)
 			want := features.Unknown
-			if slices.Contains(every, name) && slices.Contains(refused, errno) {
+			if slices.Contains(every, name) && slices.Contains(refusals, errno) {
 				want = features.No
 			} else if f.Answer == features.Yes {
 				want = features.Yes // user namespaces can be made, so it was something else

@@ -1,6 +1,6 @@
-//go:build darwin || (linux && seatbelt)
-
-package confine
+// Package profilefile writes the profile of a start on macOS to a file for sandbox-exec, and removes what
+// launchers have left.
+package profilefile
 
 import (
 	"crypto/rand"
@@ -21,17 +21,17 @@ const (
 	profileName = "profile.sb"
 )
 
-// profileFile is the file with the profile of a start, alone in its directory. The launcher has the
+// File is the file with the profile of a start, alone in its directory. The launcher has the
 // lock of the directory while it needs the file.
-type profileFile struct {
-	name   string // "" if there is none
+type File struct {
+	Name   string // "" if there is none
 	unlock func() // nil if there is no lock
 }
 
-// writeProfile writes the text of a profile to a file that only this user can read, and the server
+// Write writes the text of a profile to a file that only this user can read, and the server
 // not at all: mcp-jail's state is closed to every server. If the profile grants the place all the
 // same, nothing is started. What it has made is in the result also with an error.
-func writeProfile(p *policy.Profile, text string) (made profileFile, err error) {
+func Write(p *policy.Profile, text string) (made File, err error) {
 	home, err := hostfs.HomeDir()
 	if err != nil {
 		return made, err
@@ -56,14 +56,14 @@ func writeProfile(p *policy.Profile, text string) (made profileFile, err error) 
 		return made, err
 	}
 	defer dir.Close()
-	made.name = filepath.Join(state, runDir, name, profileName)
-	if real, err := filepath.EvalSymlinks(filepath.Dir(made.name)); err == nil {
-		made.name = filepath.Join(real, profileName)
+	made.Name = filepath.Join(state, runDir, name, profileName)
+	if real, err := filepath.EvalSymlinks(filepath.Dir(made.Name)); err == nil {
+		made.Name = filepath.Join(real, profileName)
 	}
 	// Without locks on this filesystem, removeLeft removes nothing.
 	made.unlock, _ = dir.Lock(private.Exclusive)
-	if p.RightsAt(made.name) != 0 || p.RightsAt(filepath.Dir(made.name)) != 0 {
-		return made, &step.Error{Step: step.Spec, Detail: "the policy gives the server rights to mcp-jail's own files in " + filepath.Dir(filepath.Dir(made.name))}
+	if p.RightsAt(made.Name) != 0 || p.RightsAt(filepath.Dir(made.Name)) != 0 {
+		return made, &step.Error{Step: step.Spec, Detail: "the policy gives the server rights to mcp-jail's own files in " + filepath.Dir(filepath.Dir(made.Name))}
 	}
 	f, err := dir.OpenFile(profileName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -79,11 +79,11 @@ func writeProfile(p *policy.Profile, text string) (made profileFile, err error) 
 	return made, f.Close()
 }
 
-// remove removes what writeProfile made.
-func (f profileFile) remove() {
-	if f.name != "" {
-		os.Remove(f.name)
-		os.Remove(filepath.Dir(f.name))
+// Remove removes what Write made.
+func (f File) Remove() {
+	if f.Name != "" {
+		os.Remove(f.Name)
+		os.Remove(filepath.Dir(f.Name))
 	}
 	if f.unlock != nil {
 		f.unlock()
