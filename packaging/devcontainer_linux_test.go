@@ -15,11 +15,6 @@ import (
 
 const feature = "devcontainer/src/mcp-jail"
 
-func TestMain(m *testing.M) {
-	testkit.Programs{container.Name: container.Main}.Dispatch()
-	os.Exit(m.Run())
-}
-
 // build is an image while a feature is installed: read-only, except for /usr/local and /tmp, which
 // are empty, and without a network. The programs in PATH are those of a slim image.
 type build struct {
@@ -60,7 +55,7 @@ func (b *build) install(env []string, then ...string) (said string, ok bool) {
 // standIns returns the directory of programs, which only print their version in make test.
 func standIns(t *testing.T, base string) string {
 	if testkit.All() {
-		return programs(t, base)
+		return programs(t)
 	}
 	dir := base + "/programs"
 	testkit.Must(t, os.Mkdir(dir, 0o755))

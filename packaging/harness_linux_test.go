@@ -4,13 +4,17 @@ package packaging_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
 )
 
 // version is the version of the packages that the tests build.
@@ -59,16 +63,44 @@ func asUser(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
+// built is the directory that TestMain removes. The programs in it are linked once for all tests,
+// which copy them.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	testkit.Programs{container.Name: container.Main}.Dispatch()
+	status := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(status)
+}
+
 // programs builds the three programs as a release does, and returns their directory.
-func programs(t *testing.T, dir string) string {
+func programs(t *testing.T) string {
 	t.Helper()
-	dir = filepath.Join(dir, "programs")
-	const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
-	flags := "-s -w -X " + variables + "release=" + version + " -X " + variables + "releaseCommit=0123456789"
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", dir+"/", "../cmd/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	run(t, build)
-	return dir
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("/var/tmp", "mcp-jail-packaging-programs-"); built.err != nil {
+			return
+		}
+		const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
+		flags := "-s -w -X " + variables + "release=" + version + " -X " + variables + "releaseCommit=0123456789"
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", built.dir+"/", "../cmd/...")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+			return
+		}
+		built.err = os.Chmod(built.dir, 0o755)
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
 }
 
 // run runs a command that must succeed, and returns what it wrote to standard output.

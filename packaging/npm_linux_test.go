@@ -59,12 +59,16 @@ func newNPMWorld(t *testing.T) *npmWorld {
 // npmTargets are the systems and processors that npm has programs for.
 var npmTargets = []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64", "win32-arm64"}
 
-// forWindows makes programs that have the names of those of Windows, and returns their directory.
-func forWindows(t *testing.T, base string) string {
+// otherPrograms makes files that have the names of the programs of another system, and returns their
+// directory. They cannot be started, and npm packs them a hundred times as fast as programs.
+func otherPrograms(t *testing.T, base, target string) string {
 	t.Helper()
-	dir := ownDirectory(t, base+"/programs-windows")
+	dir, ending := ownDirectory(t, base+"/programs-"+target), ""
+	if strings.HasPrefix(target, "win32-") {
+		ending = ".exe"
+	}
 	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-		write(t, dir+"/"+name+".exe", "x")
+		write(t, dir+"/"+name+ending, target)
 	}
 	return dir
 }
@@ -72,13 +76,13 @@ func forWindows(t *testing.T, base string) string {
 // packed returns the packages as npm pack makes them.
 func packed(t *testing.T, base string) (all []registry.Package) {
 	t.Helper()
-	built := programs(t, base) // in all packages: npm must leave the other ones out
-	windows := forWindows(t, base)
 	stage := []string{"npm/stage.mjs", version, base + "/staged"}
 	for _, name := range npmTargets {
-		from := built
-		if strings.HasPrefix(name, "win32-") {
-			from = windows
+		from := ""
+		if name == "linux-"+processor() {
+			from = programs(t)
+		} else { // npm must leave the other ones out
+			from = otherPrograms(t, base, name)
 		}
 		stage = append(stage, name+"="+from)
 	}

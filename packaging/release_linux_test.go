@@ -147,16 +147,9 @@ func TestNPMStage(t *testing.T) {
 		testkit.Skip(t, "npm", "%v", err)
 	}
 	dir := directory(t)
-	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-		write(t, ownDirectory(t, dir+"/programs")+"/"+name, "x")
-	}
 	args := []string{"npm/stage.mjs", version, dir + "/staged"}
 	for _, name := range npmTargets {
-		from := dir + "/programs"
-		if strings.HasPrefix(name, "win32-") {
-			from = forWindows(t, dir)
-		}
-		args = append(args, name+"="+from)
+		args = append(args, name+"="+otherPrograms(t, dir, name))
 	}
 	run(t, exec.Command("node", args...))
 	var all struct{ OptionalDependencies map[string]string }

@@ -32,16 +32,15 @@ func TestSystemPackages(t *testing.T) {
 		// it in DPKG_ROOT.
 		return run(t, exec.Command("dpkg", append([]string{"--root=" + root, "--force-script-chrootless", "--log=" + base + "/log"}, args...)...))
 	}
-	deb, rpm := packages(t, base, "packaging/apparmor/mcp-jail")
+	run(t, exec.Command("bash", "generate.sh", base+"/generated"))
 	readable, old := readableProfile(t, base)
 	if old {
-		dpkg("--install", deb)
+		dpkg("--install", systemPackage(t, base, "packaging/apparmor/mcp-jail", "deb"))
 		if _, err := os.Stat(root + "/etc/apparmor.d/mcp-jail"); err == nil {
 			t.Error("the package installs a profile that this version of AppArmor cannot read")
 		}
-		deb, rpm = packages(t, base, readable)
 	}
-	dpkg("--install", deb)
+	dpkg("--install", systemPackage(t, base, readable, "deb"))
 	if got := testkit.ReadFile(t, root+"/etc/apparmor.d/mcp-jail"); got != testkit.ReadFile(t, root+"/usr/share/mcp-jail/apparmor/mcp-jail") {
 		t.Errorf("the profile is %s", got)
 	}
@@ -65,7 +64,7 @@ func TestSystemPackages(t *testing.T) {
 	if left := tree(t, root); left != empty {
 		t.Errorf("after the removal:\n%s\nbefore the installation:\n%s", left, empty)
 	}
-	t.Run("rpm", func(t *testing.T) { testRPM(t, root, rpm) })
+	t.Run("rpm", func(t *testing.T) { testRPM(t, root, systemPackage(t, base, readable, "rpm")) })
 }
 
 // testRPM installs the rpm into the same root directory, and removes it. Its scripts are those of
@@ -110,9 +109,9 @@ func readableProfile(t *testing.T, base string) (file string, old bool) {
 	return file, true
 }
 
-// packages builds the deb and the rpm with nfpm, from the configuration of goreleaser, but with
+// systemPackage builds the deb or the rpm with nfpm, from the configuration of goreleaser, but with
 // the AppArmor profile of a file.
-func packages(t *testing.T, base, profile string) (deb, rpm string) {
+func systemPackage(t *testing.T, base, profile, format string) string {
 	t.Helper()
 	var release struct {
 		Nfpms []map[string]any
@@ -133,7 +132,7 @@ func packages(t *testing.T, base, profile string) (deb, rpm string) {
 		}
 	}
 	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-		contents = append(contents, map[string]any{"src": filepath.Join(programs(t, base), name), "dst": config["bindir"].(string) + "/" + name, "file_info": map[string]any{"mode": 0o755}})
+		contents = append(contents, map[string]any{"src": filepath.Join(programs(t), name), "dst": config["bindir"].(string) + "/" + name, "file_info": map[string]any{"mode": 0o755}})
 	}
 	// These four are goreleaser's own.
 	config["name"], config["contents"], config["version"], config["arch"] = config["package_name"], contents, version, runtime.GOARCH
@@ -145,18 +144,11 @@ func packages(t *testing.T, base, profile string) (deb, rpm string) {
 		t.Fatal(err)
 	}
 	write(t, base+"/nfpm.yaml", string(out))
-	run(t, exec.Command("bash", "generate.sh", base+"/generated"))
-	for _, format := range []string{"deb", "rpm"} {
-		nfpm := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", base+"/nfpm.yaml", "--packager", format, "--target", base)
-		nfpm.Dir = ".."
-		run(t, nfpm)
-	}
-	debs, _ := filepath.Glob(base + "/*.deb")
-	rpms, _ := filepath.Glob(base + "/*.rpm")
-	if len(debs) != 1 || len(rpms) != 1 {
-		t.Fatal(debs, rpms)
-	}
-	return debs[0], rpms[0]
+	file := base + "/mcp-jail." + format
+	nfpm := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", base+"/nfpm.yaml", "--packager", format, "--target", file)
+	nfpm.Dir = ".."
+	run(t, nfpm)
+	return file
 }
 
 // emptyRoot returns a root directory with what dpkg needs, and directories that other packages
