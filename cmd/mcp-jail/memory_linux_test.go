@@ -131,13 +131,7 @@ func measureFlood(t *testing.T, cmd *exec.Cmd, reads bool, client func(i int) st
 // floodTicks is how much processor time mcp-jail takes in a flood, in ticks of 10 ms, unless the flood
 // is held up. In half a second, most floods stay below maxOwnMemory where nothing bounds them. It is the same on a busy machine.
 func floodTicks() int {
-	switch {
-	case testkit.Long():
-		return 1000
-	case testkit.All():
-		return 300
-	}
-	return 100
+	return testkit.Rounds(100, 100, 1000) // what is not bounded is seen in the first second
 }
 
 // leastTicks is the processor time of a flood that is held up.
@@ -205,9 +199,9 @@ var shortFloods = map[string]bool{
 	"per-call/ask": true, "per-call/ask-long": true, "per-call/ask-batch": true, "per-call/pages-one": true,
 }
 
-// TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken one second of a processor, three
-// in make test-all, and ten in make test-long, and reads the peak memory of each process of ours. The client reads what it gets; make test-long has one
-// that does not, too.
+// TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken one second of a processor, and ten
+// in make test-long, and reads the peak memory of each process of ours. The client reads what it gets;
+// make test-long has one that does not, too.
 func TestOwnMemory(t *testing.T) {
 	need(t, "jail")
 	for _, stateful := range []bool{true, false} {

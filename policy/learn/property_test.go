@@ -2,12 +2,12 @@ package learn
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -155,16 +155,8 @@ func (h aHost) random(rnd *rand.Rand) (all []policy.Observation) {
 	return all
 }
 
-// seeds is how many servers the property is tried with. MCPJAIL_ALL tries more.
-func seeds() uint64 {
-	if os.Getenv("MCPJAIL_ALL") != "" {
-		return 1000
-	}
-	return 50
-}
-
 func TestProperties(t *testing.T) {
-	for seed := range seeds() {
+	for seed := range uint64(testkit.Rounds(50, 200, 1000)) {
 		h := newHost()
 		in := h.input(t, h.random(rand.New(rand.NewPCG(seed, 1)))...)
 		in.Stateless = Stateless{Able: seed%3 == 0, Observations: in.Observations}
