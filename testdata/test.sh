@@ -10,8 +10,9 @@
 #
 # It installs real servers and clients from npm into a cache outside of the checkout.
 # MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md). MCPJAIL_PASSED names a file in
-# which test.sh notes the tree that it has passed, and each job. After that, test.sh all does not
-# repeat what would be done again just as it was, and says so.
+# which test.sh notes the tree that it has passed, and each job. Beside it, in a directory of that name
+# with .compiled at its end, it leaves the compiled tests. After that, test.sh all does not repeat what
+# would be done again just as it was, and says so. It takes the compiled tests, and compiles none twice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -194,8 +195,16 @@ tree() {
 	} | sha256sum
 }
 now= noted=
-[ -z "${MCPJAIL_PASSED:-}" ] || now=$(tree)
-[ -z "$now" ] || [ "${MCPJAIL_ALL:-}" != 1 ] || noted=$(cat "$MCPJAIL_PASSED")
+if [ -n "${MCPJAIL_PASSED:-}" ]; then
+	now=$(tree)
+	case ${MCPJAIL_ALL:-} in
+	"") rm -rf "$MCPJAIL_PASSED" "$MCPJAIL_PASSED.compiled" ;; # of an earlier run, which this one may not confirm
+	1) [ ! -e "$MCPJAIL_PASSED" ] || noted=$(cat "$MCPJAIL_PASSED") ;;
+	esac
+fi
+if [[ -n "$now" && "$noted" = "$now"$'\n'* && -d $MCPJAIL_PASSED.compiled ]]; then
+	mv "$MCPJAIL_PASSED.compiled"/* "$work"
+fi
 
 # repeated JOB reports whether test.sh has noted that it has just passed a job in this tree.
 repeated() { [[ "$noted" = "$now"$'\n'* ]] && grep -qxF -- "$1" <<<"$noted"; }
@@ -237,7 +246,7 @@ esac
 # processor time that one for each takes: go test runs keep in the place of the tests, which moves
 # them there.
 compile_all() {
-	local package own=()
+	local package own=() tagged=()
 	cat >"$work/keep" <<-EOF
 		#!/bin/sh
 		set -e
@@ -248,15 +257,18 @@ compile_all() {
 		mv "\$to/part" "\$to/test"
 	EOF
 	chmod 755 "$work/keep"
-	for package; do
-		[ "$package" = conformance ] || own+=("./$package") # which is a module of its own
+	for package; do # conformance is a module of its own
+		[ "$package" = conformance ] || [ -e "$work/tests/$package/test" ] || own+=("./$package")
+	done
+	for package in "${seatbelt[@]}"; do
+		[ -e "$work/seatbelt/$package/test" ] || tagged+=("./$package")
 	done
 	# Without DWARF the linker takes half of the time. The linker and the compiler end before a
 	# collection of their garbage is worth its time.
 	set -- env GOGC=off GOMEMLIMIT=512MiB go test -vet=off -count=1 '-ldflags=-s -w'
-	"$@" -exec "$work/keep tests" "${own[@]}" || true
-	(cd conformance && "$@" -exec "$work/keep tests" .) || true
-	[ ${#seatbelt[@]} -eq 0 ] || "$@" -tags seatbelt -exec "$work/keep seatbelt" "${seatbelt[@]/#/./}" || true
+	[ ${#own[@]} -eq 0 ] || "$@" -exec "$work/keep tests" "${own[@]}" || true
+	[ -e "$work/tests/conformance/test" ] || (cd conformance && "$@" -exec "$work/keep tests" .) || true
+	[ ${#tagged[@]} -eq 0 ] || "$@" -tags seatbelt -exec "$work/keep seatbelt" "${tagged[@]}" || true
 }
 
 # compiled TEST waits until a test is compiled: tests/PACKAGE or seatbelt/PACKAGE.
@@ -491,5 +503,9 @@ say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and
 each "${jobs[@]}"
 [ -z "$user" ] || remove_user
 # What has changed meanwhile may have been compiled before or after.
-[ -n "${MCPJAIL_ALL:-}" ] || [ -z "$now" ] || [ "$now" != "$(tree)" ] || { echo "$now" && cat "$work/passed"; } >"$MCPJAIL_PASSED"
+if [ -z "${MCPJAIL_ALL:-}" ] && [ -n "$now" ] && [ "$now" = "$(tree)" ]; then
+	mkdir "$MCPJAIL_PASSED.compiled"
+	mv "$work/tests" "$work/seatbelt" "$MCPJAIL_PASSED.compiled"
+	{ echo "$now" && cat "$work/passed"; } >"$MCPJAIL_PASSED"
+fi
 burnt "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"
