@@ -106,3 +106,28 @@ func TestOwnGranted(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginsAreHidden checks that a grant of the home directory shows no login that a client or mcp-remote keeps
+// for its servers.
+func TestLoginsAreHidden(t *testing.T) {
+	logins := []string{
+		".mcp-auth/mcp-remote-0.1.37/x_tokens.json", ".codex/.credentials.json", ".gemini/mcp-oauth-tokens-v2.json", ".copilot/config.json", ".local/share/opencode/mcp-auth.json",
+		".config/goose/secrets.yaml", ".local/share/crush/crush.json", ".local/share/amazon-q/data.sqlite3", ".local/share/kiro-cli/data.sqlite3", ".cloudflared/cert.pem",
+	}
+	others := []string{".gemini/GEMINI.md", ".copilot/mcp-config.json", ".local/share/crush/crush.db", ".mcp-author/x"}
+	h := newFake(aSystem, "f /home/u/"+strings.Join(append(logins, others...), "\nf /home/u/"))
+	p, _, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/server\"\n[[servers.s.access.fs]]\npath = \"~/\"\nread = true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range logins {
+		if got := p.RightsAt("/home/u/" + name); got != 0 {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, name := range others {
+		if !p.RightsAt("/home/u/" + name).Has(policy.Read) {
+			t.Errorf("%s cannot be read", name)
+		}
+	}
+}

@@ -37,9 +37,12 @@ var linuxSensitive = []string{
 	// Keys, tokens and passwords.
 	"~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.vault-token", "~/.gem/credentials", "~/.subversion/auth", "~/.databrickscfg", "~/.oci", "~/.fly", "~/.kaggle", "~/.m2/settings-security.xml", "~/.composer/auth.json", "~/.config/composer/auth.json",
 	"~/.cache/huggingface/token", "~/.cache/huggingface/stored_tokens", "~/.config/containers/auth.json", "~/.config/helm/registry", "~/.config/rclone", "~/.config/hub", "~/.config/glab-cli", "~/.config/github-copilot", "~/.config/sops", "~/.config/age", "~/.config/doctl", "~/.config/stripe", "~/.config/ngrok", "~/.config/netlify", "~/.config/configstore", "~/.config/filezilla", "~/.config/pypoetry/auth.toml",
+	"~/.cloudflared", "~/.wrangler", "~/.config/.wrangler", "~/.supabase", "~/.railway", "~/.pulumi/credentials.json", "~/.databricks", "~/.snowflake", "~/.snowsql", "~/.huggingface/token", "~/.sentryclirc", "~/.circleci", "~/.ngrok2", "~/.ollama/id_ed25519", "~/.expo/state.json",
 	"~/.local/share/kwalletd", "~/.local/share/com.vercel.cli", "~/.config/1Password", "~/.config/Bitwarden*", "~/.config/KeePassXC", "~/.electrum", "~/.bitcoin", "~/.ethereum", "~/.config/solana", "~/.Xauthority", "~/.ICEauthority",
 	// Logins of assistants and editors, and those configurations of theirs that have the tokens of other servers.
 	"~/.claude.json", "~/.claude/.credentials.json", "~/.config/Claude", "~/.codex/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "~/.cursor/mcp.json", "~/.local/share/opencode/auth.json",
+	// Logins of assistants at servers, and those that mcp-remote keeps for all of its servers.
+	"~/.mcp-auth", "~/.codex/.credentials.json", "~/.gemini/mcp-oauth-tokens*", "~/.qwen/mcp-oauth-tokens*", "~/.copilot/config.json", "~/.copilot/mcp-oauth-config", "~/.local/share/opencode/mcp-auth.json", "~/.config/goose/secrets.yaml", "~/.local/share/crush/crush.json", "~/.local/share/amazon-q", "~/.local/share/kiro-cli",
 	"~/.config/Code/User/globalStorage", "~/.config/Code - Insiders/User/globalStorage", "~/.config/VSCodium/User/globalStorage", "~/.config/Cursor/User/globalStorage", "~/.config/Windsurf/User/globalStorage",
 	// Messengers and mail.
 	"~/.config/Signal", "~/.config/Slack", "~/.config/discord*", "~/.config/Element", "~/.config/Microsoft", "~/.local/share/TelegramDesktop", "~/.purple", "~/.config/evolution", "~/.local/share/evolution", "~/.config/geary", "~/.msmtprc", "~/.mbsyncrc", "~/.fetchmailrc",
