@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
 )
 
 // What the tests of package confine_test see of this package beyond its face. They start jails by
@@ -42,8 +43,14 @@ func (p *Process) IsSupervised() bool { return p.isSupervised() }
 // StartsAs is Launcher.startsAs.
 func StartsAs(l, other Launcher) bool { return l.startsAs(other) }
 
-// NewPool is Launcher.NewPool also on a small host.
-func NewPool(l Launcher) *PreparedPool { return l.newPool() }
+// NewPool is Launcher.NewPool also on a small host. The pool does not look at the host's mounts, which other tests
+// change meanwhile: it would drop its jails. TestPreparedAndMounts is about that.
+func NewPool(l Launcher) *PreparedPool {
+	s := l.newPool()
+	unix.Close(s.mounts)
+	s.mounts = -1
+	return s
+}
 
 // IsBuilt reports whether each jail was built for its profile and waits for the files of the server.
 func (s *PreparedPool) IsBuilt() bool {

@@ -123,12 +123,31 @@ func (j *Jail) start(ctx context.Context, argv []string, stdio confine.Stdio) (*
 // names a program looks up. With no host at all, the jail has nothing that could.
 func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invalid"} }
 
+// A package upgrade or useradd replaces files that every jail shows, several one after the other. A jail that
+// finds one replaced since its profile was resolved is not built.
+const (
+	maxStarts  = 5
+	startPause = 20 * time.Millisecond
+)
+
+// launch starts the program. If that fails and the host has changed since the profile was resolved, launch
+// resolves it again and retries.
 func (j *Jail) launch(ctx context.Context, argv []string, stdio confine.Stdio) (*confine.Process, error) {
 	profile, err := j.profile(argv)
 	if err != nil {
 		return nil, err
 	}
 	process, err := j.Launcher.Start(ctx, profile, stdio)
+	var failed *confine.StartError
+	for try := 1; try < maxStarts && errors.As(err, &failed) && failed.Step != confine.StepExec && ctx.Err() == nil; try++ {
+		time.Sleep(startPause)
+		now, unresolved := j.profile(argv)
+		if unresolved != nil || now.Key() == profile.Key() {
+			break // the host has not changed
+		}
+		profile = now
+		process, err = j.Launcher.Start(ctx, profile, stdio)
+	}
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
 		err = &HostError{j.Purpose, gaps}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // The names under which the test binary runs its tests where user namespaces are refused, and where
@@ -119,5 +120,38 @@ exit 0
 	}
 	if !slices.Contains(told, "fstrue") || slices.ContainsFunc(told, func(g string) bool { return strings.HasPrefix(g, "net") || strings.HasSuffix(g, "false") }) {
 		t.Errorf("gaps that were told: %v", told)
+	}
+}
+
+// TestRunAfterHostChange: if a file that every jail shows is replaced between the resolution and the start,
+// the profile is resolved again. If it is replaced each time, Run gives up.
+func TestRunAfterHostChange(t *testing.T) {
+	const file = "/etc/group"
+	for _, c := range []struct {
+		changes int // of so many resolutions the file is another one
+		want    string
+	}{{1, ""}, {maxStarts, file}} {
+		host, program := interpreter(t, "echo it runs")
+		lstat, begun := host.Lstat, 0
+		changed := *host
+		changed.Lstat = func(p string) (hostfs.FileInfo, error) {
+			info, err := lstat(p)
+			if p == "/" {
+				begun++
+			}
+			if p == file && begun <= c.changes {
+				info.ID.Ino += uint64(begun) << 32
+			}
+			return info, err
+		}
+		j := &Jail{Host: changed, Dir: testkit.ShortDir(t), Name: "test", Purpose: "a test", Path: []string{"/usr/bin", "/bin"}, Limits: policy.DefaultLimits, Readable: []string{program}}
+		if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		out := &bytes.Buffer{}
+		_, _, err := j.Run(t.Context(), out, "/bin/sh", program)
+		if c.want == "" && (err != nil || out.String() != "it runs\n") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d changes, %d looks: %q, %v", c.changes, begun, out, err)
+		}
 	}
 }
