@@ -164,7 +164,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 		pipe.gone(t)
 	}
 	if now := jailtest.Mountinfo(t); now != mounts {
-		t.Error("the host's mounts have changed")
+		t.Errorf("the host's mounts have changed:\n%s\nto\n%s", mounts, now)
 	}
 }
 

@@ -62,14 +62,22 @@ func RootNames(t testing.TB) string {
 	return strings.Join(all, "\n")
 }
 
-// Mountinfo returns the mounts of this process.
+// Mountinfo returns the mounts of this process, without those below the temporary directories of other tests: root
+// runs some that mount there, at the same time.
 func Mountinfo(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b)
+	own, _, _ := strings.Cut(t.Name(), "/")
+	var all strings.Builder
+	for line := range strings.Lines(string(b)) {
+		if at := strings.Fields(line)[4]; !strings.Contains(at, "/Test") || strings.Contains(at, "/"+own) {
+			all.WriteString(line)
+		}
+	}
+	return all.String()
 }
 
 // hostState is the state of the host that no jail may change: a tree, the mounts, and the names
@@ -90,7 +98,7 @@ func (h hostState) Same(t testing.TB) {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", h.tree, now.tree)
 	}
 	if now.mounts != h.mounts {
-		t.Error("the host's mounts have changed")
+		t.Errorf("the host's mounts have changed:\n%s\nto\n%s", h.mounts, now.mounts)
 	}
 	if now.names != h.names {
 		t.Errorf("names were left on the host:\n%s\nwere\n%s", now.names, h.names)
