@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openGateway opens the session's proxy if hosts are granted, and gives the server the variables
-// that lead there. A variable that a rule of the policy sets keeps its value. openGateway returns the
+// openNetwork opens the session's proxy if hosts are granted, and gives the server the variables
+// that lead there. A variable that a rule of the policy sets keeps its value. openNetwork returns the
 // port, or 0.
-func (p *Process) openGateway(sp *spec.Spec) (port int, err error) {
+func (p *Process) openNetwork(sp *spec.Spec) (port int, err error) {
 	profile := p.plan.Profile
 	if !slices.ContainsFunc(profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
 		return 0, nil
@@ -28,24 +28,13 @@ func (p *Process) openGateway(sp *spec.Spec) (port int, err error) {
 	if err != nil {
 		return 0, &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "the session's own proxy: " + err.Error()}
 	}
-	options := egress.Options{
-		Rules:    profile.Net,
-		Limits:   egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20},
-		Tell:     func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
-		StartTLS: gateway.ProxyTLS(profile),
-	}
-	if p.interceptor == nil {
-		options.Rules = gateway.Rules(profile.Net)
-	} else {
-		options.Interceptor = p.interceptor
-		if err := p.interceptor.Ready(); err != nil {
-			for _, l := range listeners {
-				l.Close()
-			}
-			return 0, &step.Error{Step: gateway.StepTLS, Errno: step.Errno(err), Detail: err.Error()}
+	g, err := gateway.New(profile, p.interceptor, egress.Options{Tell: func(l egress.Leak) { p.notify(Notice{Leak: &l}) }})
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
 		}
+		return 0, err
 	}
-	g := egress.New(options)
 	password := proxyPassword()
 	g.ServeProxy(listeners, password)
 	p.mu.Lock()

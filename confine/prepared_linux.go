@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -136,7 +137,7 @@ func (p *Prepared) claim(kind string) *Prepared {
 
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
-		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: newRequests(), watching: newRequests()},
+		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers(), watching: reported.NewAnswers()},
 		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
@@ -160,9 +161,7 @@ func (p *Prepared) run(path string) {
 	defer func() {
 		process.markDone()
 		unix.Close(p.mounts)
-		for _, fd := range process.packets {
-			unix.Close(fd)
-		}
+		process.network.ClosePackets()
 	}()
 	runtime.LockOSThread()
 	stepwise := p.testHooks.Steps != nil && !p.testHooks.Batched
@@ -218,12 +217,12 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	}
 	p.leaveCgroup()
 	if err != errNotInCgroup && (stepwise || !stub.IsBatchError(err)) { // else there is another supervisor process, for which nothing was opened yet
-		process.closeGateway()
+		process.network.Close(process.interceptor)
 	}
 	p.freeStub()
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	process.cleanUpHostNS()
+	process.hostNS.cleanUp()
 	unix.Close(process.pidfd)
 	process.pidfd = -1
 	process.control.Close()
@@ -238,8 +237,8 @@ func (p *Prepared) killJail() {
 	process := p.process
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.hostNS && p.kind == kindHostNS {
-		process.killHostNS()
+	if process.hostNS.used && p.kind == kindHostNS {
+		process.hostNS.end(process)
 		return
 	}
 	unix.PidfdSendSignal(process.pidfd, unix.SIGKILL, nil, 0)
@@ -327,7 +326,7 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if err := process.openGateway(func() { process.control.Write([]byte{1}) }); err != nil {
+	if err := process.openNetwork(func() { process.control.Write([]byte{1}) }); err != nil {
 		return true, err
 	}
 	if err = process.listen(events, p.started); err == nil {

@@ -2,11 +2,7 @@
 
 package confine
 
-import (
-	"syscall"
-
-	"github.com/mcp-jail/mcp-jail/policy"
-)
+import "syscall"
 
 // What a Process does alike on every system that has jails.
 
@@ -35,17 +31,6 @@ func (p *Process) Wait() (Exit, error) {
 	exit := p.exit
 	exit.Why = p.why
 	return exit, nil
-}
-
-// HostFailures returns the granted hosts that this machine could not reach, the latest last.
-func (p *Process) HostFailures() []policy.HostFailure {
-	p.mu.Lock()
-	gateway := p.gateway
-	p.mu.Unlock()
-	if gateway == nil {
-		return nil
-	}
-	return gateway.HostFailures()
 }
 
 // OnNotice calls f for each notice of the jail: first for the notices that came already, then

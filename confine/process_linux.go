@@ -6,16 +6,15 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/observed"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
@@ -39,29 +38,23 @@ type Process struct {
 	refused     reported.Refusals // those of the supervisor
 	unanswered  []policy.Unanswered
 	exit        Exit
-	exited      bool        // exit is set
-	why         string      // see Exit
-	supervised  bool        // the supervisor runs and may send events
-	killed      bool        // Kill was called, perhaps before the supervisor process was started
-	plan        *plan.Plan  // the plan it was started with
-	hostNS      bool        // there is no PID namespace: the supervisor must be asked to end the other processes
-	tmp         string      // its TMPDIR on the host, which a jail with host namespaces has
-	last        *time.Timer // ends a supervisor that did not end the other processes in time
+	exited      bool       // exit is set
+	why         string     // see Exit
+	supervised  bool       // the supervisor runs and may send events
+	killed      bool       // Kill was called, perhaps before the supervisor process was started
+	plan        *plan.Plan // the plan it was started with
+	hostNS      hostNamespaces
 	done        chan struct{}
-	wholeMounts []byte                   // see Mounts: the last list that had all
-	keeping     requests                 // of KeepOpen
-	watching    requests                 // of ObserveAfresh
-	observe     func(policy.Observation) // Launcher.Observe
-	observing   sync.Mutex               // one call of observe comes after the other
+	wholeMounts []byte             // see Mounts: the last list that had all
+	keeping     *reported.Answers  // of KeepOpen
+	watching    *reported.Answers  // of ObserveAfresh
+	observer    *observed.Observer // of Launcher.Observe; nil if that is nil
 	askHost     func(ctx context.Context, host string, port int) bool
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes
 
-	gateway     *egress.Gateway      // nil if no host is granted
-	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
+	network     gateway.Network
 	interceptor *gateway.Interceptor // nil if no rule concerns requests
-	inbound     *gateway.Inbound     // nil if no port leads into the jail
-	packets     []int                // sockets that keep the jail's packet socket open: see gateway.CloseInKernel
 
 	cgroup *cgroup.Cgroup // nil once the jail has ended
 	limits policy.Limits  // those that the cgroup enforces
@@ -105,7 +98,9 @@ func (p *Process) handleEvent(m spec.Event) {
 		return
 	}
 	if m.Kind == spec.EventObserved {
-		p.reportObservation(m)
+		if p.observer != nil {
+			p.observer.Report(m, p.plan)
+		}
 		return
 	}
 	if m.Kind == spec.EventNote {
@@ -119,9 +114,9 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.supervised = true
 		p.superviseCgroup()
 	case spec.EventKept:
-		p.keeping.answered()
+		p.keeping.Note()
 	case spec.EventAfresh:
-		p.watching.answered()
+		p.watching.Note()
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:
@@ -132,7 +127,7 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.unanswered = reported.NoteUnanswered(p.unanswered, m, time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
-		if m.Detail == spec.ExitedAlone && p.gateway == nil && p.inbound == nil && !p.inCgroup {
+		if m.Detail == spec.ExitedAlone && !p.network.IsOpen() && !p.inCgroup {
 			p.markDone() // what is left to be done is the kernel's
 		}
 	}
@@ -163,49 +158,38 @@ func isRefusal(p *Process, m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.Knows(m)
 	p.mu.Unlock()
-	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
+	return known || m.Target == policy.DenialOthers || observed.IsOnHost(m)
 }
 
-// onHost reports whether the jail, and not the host, lacks what a call needs: for a connect the
-// name itself, for an open that only reads what the name leads to, and for every other call the
-// directory of the name. The server chooses the name.
-func onHost(m spec.Event) bool {
-	var err error
-	switch m.Detail {
-	case "connect":
-		_, err = os.Lstat(m.Target)
-	case policy.OpRead.String():
-		_, err = os.Stat(m.Target)
-	default:
-		_, err = os.Lstat(path.Dir(m.Target))
+// HostFailures returns the granted hosts that this machine could not reach, the latest last.
+func (p *Process) HostFailures() []policy.HostFailure { return p.network.HostFailures() }
+
+// KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
+// for it. The caller has written the beginning of the call to the journal of Launcher.Kept. The error is
+// os.ErrDeadlineExceeded if the supervisor takes too long.
+func (p *Process) KeepOpen() error { return p.keeping.Ask(p.control, spec.RequestKeep, p.done) }
+
+// ObserveAfresh has everything observed again that the program does from now on, also what was
+// reported before: a new call begins. When it returns, the observations of before are reported, with
+// their counts. It does nothing if Launcher.Observe was nil.
+func (p *Process) ObserveAfresh() error {
+	if p.observer == nil {
+		return nil
 	}
-	return err == nil
+	return p.watching.Ask(p.control, spec.RequestAfresh, p.done)
 }
 
-// pendingLookups counts lookups that have not returned. Each of them keeps a thread.
-var pendingLookups atomic.Int32
-
-const maxPendingLookups = 8
-
-// withTimeout returns the result of f. It returns false if f takes long, or if maxPendingLookups
-// lookups are pending. A name can lead to a network filesystem whose server is gone, and the
-// events of the supervisor wait for the answer.
-func withTimeout(f func() bool) bool {
-	if pendingLookups.Load() >= maxPendingLookups {
-		return false
+// openNetwork opens the network of the jail, and calls goOn.
+func (p *Process) openNetwork(goOn func()) error {
+	o := gateway.Options{
+		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Ask: p.askHost,
+		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
+		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}
-	answer := make(chan bool, 1)
-	pendingLookups.Add(1)
-	go func() {
-		defer pendingLookups.Add(-1)
-		answer <- f()
-	}()
-	select {
-	case a := <-answer:
-		return a
-	case <-time.After(200 * time.Millisecond):
-		return false
+	if p.observer != nil {
+		o.Observe = p.observer.Tell
 	}
+	return p.network.Open(o, goOn)
 }
 
 // PID returns the process ID of the supervisor process on the host. With namespaces that
@@ -247,8 +231,9 @@ func (p *Process) Signal(sig os.Signal) error {
 	if p.pidfd < 0 || isClosed(p.done) {
 		return os.ErrProcessDone
 	}
-	if s == syscall.SIGKILL && p.hostNS {
-		return p.killHostNS()
+	if s == syscall.SIGKILL && p.hostNS.used {
+		p.hostNS.end(p)
+		return nil
 	}
 	if s == syscall.SIGKILL {
 		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
@@ -263,15 +248,12 @@ func (p *Process) Signal(sig os.Signal) error {
 // Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.mu.Lock()
-	events, gateway, hostNS := p.events, p.gateway, p.broker != nil
+	events := p.events
 	p.mu.Unlock()
 	if events != nil {
 		events.Drain()
 	}
-	var latest []policy.Denial
-	if gateway != nil {
-		latest, _ = networkDenials(gateway, p.plan.Profile, hostNS)
-	}
+	latest, _ := p.network.Denials()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lookIntoCgroup()

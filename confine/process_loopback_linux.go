@@ -3,10 +3,7 @@
 package confine
 
 import (
-	"net"
-	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
@@ -20,15 +17,12 @@ import (
 // loopback of its own: what it refuses is a denial.
 func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
 	p.mu.Lock()
-	events, gateway, plan, hostNS := p.events, p.gateway, p.plan, p.broker != nil
+	events, plan := p.events, p.plan
 	p.mu.Unlock()
 	if events != nil {
 		events.Drain()
 	}
-	var all []policy.Unanswered
-	if gateway != nil {
-		_, all = networkDenials(gateway, plan.Profile, hostNS)
-	}
+	_, all := p.network.Denials()
 	p.mu.Lock()
 	all = append(all, p.unanswered...)
 	pid, running := p.pid, p.pidfd >= 0
@@ -50,28 +44,11 @@ func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
 	return all
 }
 
-// networkDenials returns the refusals of the gateway. In a jail with namespaces, a connection to the
-// loopback that no rule is about reached no program of the jail, and is not a refusal. networkDenials
-// leaves out refused connections to the jail's inbound ports, too: the launcher makes these before
-// the server listens.
-func networkDenials(g *egress.Gateway, profile *policy.Profile, hostNS bool) (denials []policy.Denial, unanswered []policy.Unanswered) {
-	denials = slices.DeleteFunc(g.Denials(), func(d policy.Denial) bool {
-		host, number, err := net.SplitHostPort(d.Target)
-		if err != nil {
-			return false
-		}
-		port, _ := strconv.Atoi(number)
-		if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.IsLoopback()) {
-			return false
-		}
-		if !hostNS && d.Reason == policy.DeniedNotGranted && d.Operation == "connect" &&
-			!slices.ContainsFunc(profile.Net, func(r policy.NetRule) bool { return r.Host == host && r.Covers(host, port) }) {
-			unanswered = append(unanswered, policy.Unanswered{Host: host, Port: port, Time: d.Time, Last: d.Latest()})
-			return true
-		}
-		return host == "localhost" && slices.Contains(profile.Inbound, port)
-	})
-	return denials, unanswered
+// Listening returns the TCP ports at which programs of the jail listen, sorted. known is false if the
+// jail has ended, or has no network of its own.
+func (p *Process) Listening() (ports []int, known bool) {
+	// The supervisor is our child: until it has been waited for, no other process has its number.
+	return proc.Listening(p.PID())
 }
 
 // HostListens returns a function that reports whether a program of this host listens now at a port of

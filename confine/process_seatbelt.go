@@ -41,11 +41,10 @@ type Process struct {
 	plan       *plan.Plan
 	profile    profilefile.File // with the profile for sandbox-exec
 	log        *sandboxlog.Log
-	self       string        // the name of mcp-jail's own program
-	began      time.Time     // when the supervisor told that the server runs
-	temp       string        // its TMPDIR
-	server     int           // the first process, which leads the server's session; 0: none was started
-	members    map[int]int64 // that one and those that have left its session, with the time of their start
+	self       string    // the name of mcp-jail's own program
+	began      time.Time // when the supervisor told that the server runs
+	temp       string    // its TMPDIR
+	members    members
 	done       chan struct{}
 	ended      chan struct{} // closed when the supervisor has ended
 
@@ -66,7 +65,7 @@ func (p *Process) handleEvent(e spec.Event) {
 	defer p.mu.Unlock()
 	switch e.Kind {
 	case spec.EventMember:
-		p.noteMember(e)
+		p.members.note(e)
 	case spec.EventTempDir:
 		p.temp = p.plan.Spec.TempDir
 	case spec.EventFailed: // of a supervisor, whose jail ends
@@ -78,13 +77,19 @@ func (p *Process) handleEvent(e spec.Event) {
 	}
 }
 
-// noteMember records a process to end if the supervisor dies. p.mu is held.
-func (p *Process) noteMember(e spec.Event) {
-	if p.members == nil {
-		p.members = map[int]int64{}
+// members are the processes of a server to end if the supervisor dies.
+type members struct {
+	leader int           // the first process, which leads the server's session; 0: none was started
+	starts map[int]int64 // that one and those that have left its session, with the time of their start
+}
+
+// note records a process. Process.mu is held.
+func (m *members) note(e spec.Event) {
+	if m.starts == nil {
+		m.starts = map[int]int64{}
 	}
-	if p.members[e.Pid], _ = strconv.ParseInt(e.Detail, 10, 64); e.Num == 1 {
-		p.server = e.Pid
+	if m.starts[e.Pid], _ = strconv.ParseInt(e.Detail, 10, 64); e.Num == 1 {
+		m.leader = e.Pid
 	}
 }
 
@@ -102,10 +107,10 @@ func (p *Process) recordDeath() {
 // supervisor has ended.
 func (p *Process) cleanUp() {
 	p.mu.Lock()
-	server, members, network, interceptor := p.server, p.members, p.gateway, p.interceptor
+	left, network, interceptor := p.members, p.gateway, p.interceptor
 	p.mu.Unlock()
-	if server != 0 {
-		for _, e := range sandboxexec.EndSession(server, members) {
+	if left.leader != 0 {
+		for _, e := range sandboxexec.EndSession(left.leader, left.starts) {
 			p.handleEvent(e)
 		}
 	}
@@ -186,6 +191,17 @@ func (p *Process) Denials() []policy.Denial {
 	}
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
+}
+
+// HostFailures returns the granted hosts that this machine could not reach, the latest last.
+func (p *Process) HostFailures() []policy.HostFailure {
+	p.mu.Lock()
+	gateway := p.gateway
+	p.mu.Unlock()
+	if gateway == nil {
+		return nil
+	}
+	return gateway.HostFailures()
 }
 
 // AskDenials asks the log of the system what was refused since a time: Seatbelt itself tells nothing.

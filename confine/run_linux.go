@@ -122,7 +122,7 @@ func (p *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 }
 
 func (p *Prepared) newBuilder() *jail.Builder {
-	b := &jail.Builder{Control: p.process.control, Serve: func() error { return p.process.openGateway(func() {}) }, TestHooks: p.testHooks, Stub: p.stub, Listener: -1, Outer: p.stub.First()}
+	b := &jail.Builder{Control: p.process.control, Serve: func() error { return p.process.openNetwork(func() {}) }, TestHooks: p.testHooks, Stub: p.stub, Listener: -1, Outer: p.stub.First()}
 	b.Restrictor = jail.Restrictor{
 		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: p.process.handleEvent, End: func() { p.process.Kill() }, Umask: spec.UnknownUmask,
 	}

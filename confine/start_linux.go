@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/observed"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -50,7 +51,9 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 			dirs.Remove(made)
 			return nil, err
 		}
-		p.process.useHostNS(sp.TempDir)
+		p.process.mu.Lock()
+		p.process.hostNS = hostNamespaces{used: true, tmp: sp.TempDir}
+		p.process.mu.Unlock()
 	}
 	// It adds the certificate of its authority to sp, which is a copy: the plan stays as it is.
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
@@ -60,7 +63,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	p.process.interceptor = interceptor
-	p.process.plan, p.process.observe, p.process.askHost = plan, l.Observe, l.AskHost
+	p.process.plan, p.process.observer, p.process.askHost = plan, observed.New(l.Observe), l.AskHost
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}, l); err == nil {
 		return p.process, nil
 	}

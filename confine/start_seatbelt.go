@@ -36,7 +36,7 @@ func (p *Prepared) carryOut(request startRequest, events *os.File) error {
 	if err != nil {
 		return err
 	}
-	canary, err := process.addCanaries(&sp)
+	canary, err := addCanaries(&sp, process.plan.Profile)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (p *Prepared) complete(compiled *plan.Plan) (spec.Spec, error) {
 	p.process.log, p.process.self = sandboxlog.New(input.Tag), filepath.Base(p.path)
 	p.process.mu.Unlock()
 	var err error
-	if input.ProxyPort, err = p.process.openGateway(&sp); err != nil {
+	if input.ProxyPort, err = p.process.openNetwork(&sp); err != nil {
 		return sp, err
 	}
 	text, err := seatbelt.Compile(input)
@@ -90,7 +90,7 @@ func newTag() string {
 // addCanaries adds to the spec what the profile must refuse: to read and list the profile's own
 // place, to make a file beside the TMPDIR, to reach a port of this process, and to signal it. The
 // listener must be open until the program runs.
-func (p *Process) addCanaries(sp *spec.Spec) (net.Listener, error) {
+func addCanaries(sp *spec.Spec, profile *policy.Profile) (net.Listener, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, step.Wrap(sandboxexec.StepNotEnforced, err)
@@ -104,7 +104,7 @@ func (p *Process) addCanaries(sp *spec.Spec) (net.Listener, error) {
 	}
 	if sp.TempDir != "" {
 		beside := sp.TempDir + ".canary"
-		if p.plan.Profile.RightsAt(filepath.Dir(beside))&policy.Create == 0 {
+		if profile.RightsAt(filepath.Dir(beside))&policy.Create == 0 {
 			all = append(all, spec.Canary{Attempt: spec.CanaryCreate, Target: beside})
 		}
 	}

@@ -26,7 +26,7 @@ package confine
 // In a jail with host namespaces no PID namespace ends with the supervisor.
 // Its death kills the server's first process by the parent-death signal (startProgram in package
 // supervisor). Detached processes of the server survive, still under Landlock and the filter; the
-// plan has that as a gap. runOnce then removes the jail's TMPDIR (cleanUpHostNS).
+// plan has that as a gap. runOnce then removes the jail's TMPDIR (hostNamespaces.cleanUp).
 //
 // The other way round, a supervisor ends when its launcher does: it reads the end of its socket
 // (passSignals in package supervisor). With namespaces the kernel also kills it by its parent-death

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker is the launcher's end of a jail whose supervisor makes the server's sockets. It puts the
+// broker is the launcher's end of a jail whose supervisor makes the server's sockets. It puts the
 // supervisor's requests to the gateway. A connection of the server arrives as a descriptor. The
 // supervisor itself made both ends of that connection, so it cannot be one of another process.
-type Broker struct {
+type broker struct {
 	socket  *os.File // SOCK_SEQPACKET
 	gateway *egress.Gateway
 	running sync.WaitGroup
 }
 
-// NewBroker starts to serve requests on the socket.
-func NewBroker(socket *os.File, gateway *egress.Gateway) *Broker {
-	b := &Broker{socket: socket, gateway: gateway}
+// newBroker starts to serve requests on the socket.
+func newBroker(socket *os.File, gateway *egress.Gateway) *broker {
+	b := &broker{socket: socket, gateway: gateway}
 	b.running.Go(b.serve)
 	return b
 }
 
-// Close ends the broker. The supervisor must have ended.
-func (b *Broker) Close() {
+// close ends the broker. The supervisor must have ended.
+func (b *broker) close() {
 	unix.Shutdown(int(b.socket.Fd()), unix.SHUT_RDWR)
 	b.running.Wait()
 	b.socket.Close()
@@ -36,7 +36,7 @@ func (b *Broker) Close() {
 
 // serve answers requests until the supervisor ends. It blocks a thread, because the server waits
 // for the answer and a wake-up by the runtime's poller would take longer.
-func (b *Broker) serve() {
+func (b *broker) serve() {
 	fd := int(b.socket.Fd())
 	defer unix.Shutdown(fd, unix.SHUT_RDWR) // further requests then fail
 	buf, rights := make([]byte, spec.MaxBrokerRequest), make([]byte, unix.CmsgSpace(4))
@@ -63,7 +63,7 @@ func (b *Broker) serve() {
 }
 
 // decide returns the answer to a request. It records a refusal before the server can notice it.
-func (b *Broker) decide(request spec.BrokerRequest) byte {
+func (b *broker) decide(request spec.BrokerRequest) byte {
 	switch {
 	case request.Kind == spec.RequestRefused:
 		b.gateway.Refuse("udp", request.To)
@@ -75,7 +75,7 @@ func (b *Broker) decide(request spec.BrokerRequest) byte {
 	return spec.AnswerNo
 }
 
-func (b *Broker) accept(request spec.BrokerRequest, f *os.File) {
+func (b *broker) accept(request spec.BrokerRequest, f *os.File) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inbound listens on ports of the host's loopback. It joins each connection to a connection
+// inbound listens on ports of the host's loopback. It joins each connection to a connection
 // to the same port in the jail.
 //
 // The connection in the jail uses a socket that was made in the jail. Each socket serves one
 // connection. The supervisor makes a new socket for each used one.
-type Inbound struct {
+type inbound struct {
 	control *os.File      // a socket to the supervisor
 	sockets chan *os.File // unused sockets of the jail
 	slots   chan struct{} // one element for each connection, at most spec.MaxInbound
@@ -30,10 +30,10 @@ type Inbound struct {
 	running sync.WaitGroup
 }
 
-// NewInbound starts to listen on the ports. unused are sockets of the jail. warn gets a
+// newInbound starts to listen on the ports. unused are sockets of the jail. warn gets a
 // message for each port that another program uses.
-func NewInbound(control *os.File, ports []int, unused []*os.File, warn func(string)) *Inbound {
-	in := &Inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
+func newInbound(control *os.File, ports []int, unused []*os.File, warn func(string)) *inbound {
+	in := &inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range unused {
 		in.sockets <- f
@@ -49,8 +49,8 @@ func NewInbound(control *os.File, ports []int, unused []*os.File, warn func(stri
 	return in
 }
 
-// Close ends all connections. The supervisor must have ended.
-func (in *Inbound) Close() {
+// close ends all connections. The supervisor must have ended.
+func (in *inbound) close() {
 	in.cancel()
 	in.running.Wait()
 	for {
@@ -63,11 +63,11 @@ func (in *Inbound) Close() {
 	}
 }
 
-func (in *Inbound) receive() {
+func (in *inbound) receive() {
 	for {
-		var got Passed
+		var got passed
 		kind, err := got.receive(in.control)
-		for _, f := range got.Inbound {
+		for _, f := range got.inbound {
 			select {
 			case in.sockets <- f:
 			default:
@@ -80,13 +80,13 @@ func (in *Inbound) receive() {
 	}
 }
 
-func (in *Inbound) listen(host string, port int) (net.Listener, error) {
+func (in *inbound) listen(host string, port int) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(in.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
 // servePort serves one port with the result of listen. If another program uses the port,
 // servePort waits until the port is free.
-func (in *Inbound) servePort(host string, port int, l net.Listener, err error) {
+func (in *inbound) servePort(host string, port int, l net.Listener, err error) {
 	for err != nil {
 		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
@@ -115,7 +115,7 @@ func holder(err error) string {
 }
 
 // accept serves all connections of a listener, at most spec.MaxInbound at a time.
-func (in *Inbound) accept(l *net.TCPListener, port int) {
+func (in *inbound) accept(l *net.TCPListener, port int) {
 	defer l.Close()
 	for {
 		select {
@@ -139,7 +139,7 @@ func (in *Inbound) accept(l *net.TCPListener, port int) {
 	}
 }
 
-func (in *Inbound) serve(c *net.TCPConn, port int) {
+func (in *inbound) serve(c *net.TCPConn, port int) {
 	defer c.Close()
 	for _, to := range loopbacks(port) {
 		server, err := in.connect(to)
@@ -160,7 +160,7 @@ func loopbacks(port int) []unix.Sockaddr {
 	}
 }
 
-func (in *Inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
+func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	var f *os.File
 	for f == nil {
 		select {
@@ -197,7 +197,7 @@ func (in *Inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 
 // join relays both directions, ends and resets included. When the jail has ended, join still
 // delivers the bytes that the server sent before, as the kernel does for a program that ends.
-func (in *Inbound) join(c, server *net.TCPConn) {
+func (in *inbound) join(c, server *net.TCPConn) {
 	stop := context.AfterFunc(in.ctx, func() {
 		end := time.Now().Add(spec.InboundEnd)
 		c.SetReadDeadline(time.Now())

@@ -23,8 +23,8 @@ func TestInboundRetriesSocket(t *testing.T) {
 	}
 	ours := os.NewFile(uintptr(pair[0]), "control")
 	defer ours.Close()
-	in := NewInbound(ours, nil, nil, func(string) {})
-	defer in.Close()
+	in := newInbound(ours, nil, nil, func(string) {})
+	defer in.close()
 	go func() { // the supervisor, whose first attempt fails
 		defer unix.Close(pair[1])
 		b := make([]byte, 1)

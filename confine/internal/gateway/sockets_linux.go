@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Passed holds the sockets that a jail passes to the launcher.
-type Passed struct {
+// passed holds the sockets that a jail passes to the launcher.
+type passed struct {
 	egress.Sockets
-	Inbound []*os.File // unused sockets for Inbound
-	Broker  *os.File   // the socket for a Broker, or nil
+	inbound []*os.File // unused sockets for inbound
+	broker  *os.File   // the socket for a broker, or nil
 }
 
-// ReceiveAll receives sockets until spec.SocketsEnd. all is false if the jail ended before.
-func (s *Passed) ReceiveAll(control *os.File) (all bool, err error) {
+// receiveAll receives sockets until spec.SocketsEnd. all is false if the jail ended before.
+func (s *passed) receiveAll(control *os.File) (all bool, err error) {
 	for {
 		if kind, err := s.receive(control); err != nil || kind == 0 || kind == spec.SocketsEnd {
 			return kind == spec.SocketsEnd, err
@@ -28,7 +28,7 @@ func (s *Passed) ReceiveAll(control *os.File) (all bool, err error) {
 
 // receive reads one message and returns the last kind in it, or 0 at the end of the stream.
 // The kernel does not merge messages that carry descriptors.
-func (s *Passed) receive(control *os.File) (last byte, err error) {
+func (s *passed) receive(control *os.File) (last byte, err error) {
 	kinds, rights := make([]byte, spec.MaxSockets), make([]byte, unix.CmsgSpace(4*spec.MaxSockets))
 	n, size, flags, _, err := unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
 	for err == unix.EINTR {
@@ -57,14 +57,14 @@ func (s *Passed) receive(control *os.File) (last byte, err error) {
 	return kinds[n-1], err
 }
 
-// CloseInKernel keeps f open until the caller closes the sockets that it returns, or this
+// closeInKernel keeps f open until the caller closes the sockets that it returns, or this
 // process ends. Then a thread of the kernel closes f. The purpose: the last close of a packet
 // socket waits for a grace period of RCU.
 //
 // A reference to f lies in the queue of a UNIX socket that lies in its own queue. When no
 // process has that socket open, the kernel's garbage collector frees it (unix(7)). Before
 // Linux 6.9 the collector runs in the process that closes the socket, so the close still waits.
-func CloseInKernel(f *os.File) (sockets []int) {
+func closeInKernel(f *os.File) (sockets []int) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil // the close of f then waits
@@ -77,7 +77,7 @@ func CloseInKernel(f *os.File) (sockets []int) {
 
 // add stores f by its kind. Package net duplicates the descriptors of listeners and of DNS, so
 // the caller closes f for those kinds.
-func (s *Passed) add(kind byte, f *os.File) error {
+func (s *passed) add(kind byte, f *os.File) error {
 	switch kind {
 	case spec.SocketDNS:
 		c, err := net.FilePacketConn(f)
@@ -98,17 +98,17 @@ func (s *Passed) add(kind byte, f *os.File) error {
 	case spec.SocketPackets:
 		s.Refused = f
 	case spec.SocketInbound:
-		s.Inbound = append(s.Inbound, f)
+		s.inbound = append(s.inbound, f)
 	case spec.SocketBroker:
-		s.Broker = f
+		s.broker = f
 	default:
 		return spec.ErrSpec
 	}
 	return nil
 }
 
-// Close closes all sockets.
-func (s *Passed) Close() {
+// close closes all sockets.
+func (s *passed) close() {
 	if s.DNS != nil {
 		s.DNS.Close()
 	}
@@ -121,10 +121,10 @@ func (s *Passed) Close() {
 	if s.Refused != nil {
 		s.Refused.Close()
 	}
-	for _, f := range s.Inbound {
+	for _, f := range s.inbound {
 		f.Close()
 	}
-	if s.Broker != nil {
-		s.Broker.Close()
+	if s.broker != nil {
+		s.broker.Close()
 	}
 }

@@ -1,0 +1,26 @@
+//go:build linux || darwin
+
+package gateway
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// New returns the gateway of a jail. The rules, their limits and what concerns TLS are those of the profile, and
+// the other options those of o. The interceptor is nil if no rule concerns requests.
+func New(profile *policy.Profile, interceptor *Interceptor, o egress.Options) (*egress.Gateway, error) {
+	o.Rules = profile.Net
+	o.Limits = egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20}
+	o.StartTLS = ProxyTLS(profile)
+	if interceptor == nil {
+		o.Rules = Rules(profile.Net)
+		return egress.New(o), nil
+	}
+	o.Interceptor = interceptor
+	if err := interceptor.Ready(); err != nil {
+		return nil, &step.Error{Step: StepTLS, Errno: step.Errno(err), Detail: err.Error()}
+	}
+	return egress.New(o), nil
+}

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// Network is what the launcher has of the network of one jail. The zero value is that of a jail without any.
+type Network struct {
+	mu      sync.Mutex
+	profile *policy.Profile // nil before Open
+	gateway *egress.Gateway // nil if no host is granted
+	broker  *broker         // nil unless the supervisor makes the server's sockets
+	inbound *inbound        // nil if no port leads into the jail
+	packets []int           // sockets that keep the jail's packet socket open: see closeInKernel
+}
+
+// Options says what Open opens.
+type Options struct {
+	Plan        *planpkg.Plan
+	Control     *os.File     // the socket over which the jail passes its sockets
+	Interceptor *Interceptor // nil if no rule concerns requests
+	Ask         func(ctx context.Context, host string, port int) bool
+	Observe     func(policy.Observation) // nil: nothing is observed
+	Leak        func(egress.Leak)
+	Warn        func(string)
+}
+
+// Open receives the sockets that the jail hands over, serves them, and calls goOn. If the
+// jail ends before it has handed over all of them, Open returns nil: an event or the exit
+// of the jail tells the reason.
+func (n *Network) Open(o Options, goOn func()) error {
+	network := &o.Plan.Spec.Network
+	if !network.Any() {
+		return nil
+	}
+	var got passed
+	all, err := got.receiveAll(o.Control)
+	if err != nil || !all {
+		got.close()
+	}
+	if err != nil {
+		return &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "sockets of the jail"}
+	}
+	if !all {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	profile := o.Plan.Profile
+	n.profile = profile
+	if network.Open || network.Brokered {
+		if n.gateway, err = New(profile, o.Interceptor, egress.Options{Tell: o.Leak, Observe: o.Observe, Closed: o.Plan.Network == planpkg.NetworkClosed, Ask: o.Ask}); err != nil {
+			got.close()
+			return err
+		}
+	}
+	if network.Open {
+		// The last close of a packet socket is slow, and would hold up the end of the jail.
+		if got.Refused != nil {
+			n.packets = closeInKernel(got.Refused)
+		}
+		n.gateway.Serve(got.Sockets)
+	}
+	if network.Brokered {
+		n.broker = newBroker(got.broker, n.gateway)
+	}
+	if network.Inbound {
+		n.inbound = newInbound(o.Control, profile.Inbound, got.inbound, o.Warn)
+	}
+	goOn()
+	return nil
+}
+
+// IsOpen reports whether something is served.
+func (n *Network) IsOpen() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.gateway != nil || n.inbound != nil
+}
+
+// Close closes the network of a jail whose supervisor has ended, and its interceptor. The recorded refusals stay.
+func (n *Network) Close(interceptor *Interceptor) {
+	n.mu.Lock()
+	gateway, inbound, broker := n.gateway, n.inbound, n.broker
+	n.mu.Unlock()
+	if broker != nil {
+		broker.close()
+	}
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	if inbound != nil {
+		ending.Go(inbound.close)
+	}
+	Close(gateway, interceptor)
+}
+
+// ClosePackets closes the packet socket of the jail, which takes long.
+func (n *Network) ClosePackets() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, fd := range n.packets {
+		unix.Close(fd)
+	}
+}
+
+// HostFailures returns the granted hosts that this machine could not reach, the latest last.
+func (n *Network) HostFailures() []policy.HostFailure {
+	n.mu.Lock()
+	gateway := n.gateway
+	n.mu.Unlock()
+	if gateway == nil {
+		return nil
+	}
+	return gateway.HostFailures()
+}
+
+// Denials returns the refusals of the gateway. In a jail with namespaces, a connection to the
+// loopback that no rule is about reached no program of the jail, and is not a refusal. Denials
+// leaves out refused connections to the jail's inbound ports, too: the launcher makes these before
+// the server listens.
+func (n *Network) Denials() (denials []policy.Denial, unanswered []policy.Unanswered) {
+	n.mu.Lock()
+	gateway, profile, hostNS := n.gateway, n.profile, n.broker != nil
+	n.mu.Unlock()
+	if gateway == nil {
+		return nil, nil
+	}
+	denials = slices.DeleteFunc(gateway.Denials(), func(d policy.Denial) bool {
+		host, number, err := net.SplitHostPort(d.Target)
+		if err != nil {
+			return false
+		}
+		port, _ := strconv.Atoi(number)
+		if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.IsLoopback()) {
+			return false
+		}
+		if !hostNS && d.Reason == policy.DeniedNotGranted && d.Operation == "connect" &&
+			!slices.ContainsFunc(profile.Net, func(r policy.NetRule) bool { return r.Host == host && r.Covers(host, port) }) {
+			unanswered = append(unanswered, policy.Unanswered{Host: host, Port: port, Time: d.Time, Last: d.Latest()})
+			return true
+		}
+		return host == "localhost" && slices.Contains(profile.Inbound, port)
+	})
+	return denials, unanswered
+}

@@ -1,0 +1,37 @@
+package reported
+
+import (
+	"errors"
+	"os"
+	"testing"
+)
+
+// TestAsk: each request waits for its own answer, and not for that of one that was given up.
+func TestAsk(t *testing.T) {
+	asked, supervisor, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	defer supervisor.Close()
+	a, done := NewAnswers(), make(chan struct{})
+	a.open = 1
+	var request [1]byte
+	answered := make(chan bool, 1)
+	a.Note() // the late answer
+	go func() {
+		asked.Read(request[:])
+		answered <- true
+		a.Note()
+	}()
+	if err := a.Ask(supervisor, 'k', done); err != nil {
+		t.Fatal(err)
+	}
+	if len(answered) == 0 || request[0] != 'k' {
+		t.Errorf("it did not wait for the answer to its request (%#x)", request)
+	}
+	close(done)
+	if err := a.Ask(supervisor, 'k', done); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("after the end: %v", err)
+	}
+}
