@@ -1,12 +1,6 @@
 package places
 
 import (
-	"cmp"
-	"fmt"
-	"path"
-	"strings"
-
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -15,9 +9,7 @@ import (
 // decide what runs outside of the jail, which belong to mcp-jail, and which are not for one server
 // alone. Its answers come from the policy and the host, and it remembers them.
 type Places struct {
-	p     *policy.Policy
-	h     *hostfs.Host
-	paths *hostfs.LinkResolver
+	lookup
 
 	Builtin       []SensitivePath // the built-in sensitive paths that have a fixed place
 	SensitiveDirs []string
@@ -31,7 +23,7 @@ type Places struct {
 // New returns the places of a host. It knows neither sensitive paths nor those that decide before
 // Collect.
 func New(p *policy.Policy, h *hostfs.Host, paths *hostfs.LinkResolver) *Places {
-	return &Places{p: p, h: h, paths: paths}
+	return &Places{lookup: lookup{p, h, paths}}
 }
 
 // Collect lists the sensitive paths and those that decide, once.
@@ -51,110 +43,4 @@ func (b *Places) For(p *policy.Policy) *Places {
 		other.collectDeciding()
 	}
 	return other
-}
-
-// Expand makes the path of a rule absolute. relative reports that the path belongs to the
-// workspace.
-func (b *Places) Expand(p, workspace string) (abs string, relative bool) {
-	if b.h.OS == "windows" { // whose host is one of [hostfs.Host.Slashed]
-		p = winpath.Slashed(p)
-	}
-	switch {
-	case strings.HasPrefix(p, "/"):
-		return path.Clean(p), false
-	case p == "~":
-		return path.Clean(b.h.Home), false
-	case strings.HasPrefix(p, "~/"):
-		return path.Join(b.h.Home, p[2:]), false
-	}
-	return path.Join(workspace, p), true
-}
-
-// ExpandRule makes the path of a rule absolute. relative reports that it belongs to the workspace of
-// the server.
-func (b *Places) ExpandRule(r policy.FsRule, workspace string) (abs string, relative bool) {
-	if r.Base == "" {
-		return b.Expand(r.Path, workspace)
-	}
-	base, _ := b.Expand(r.Base, b.h.Dir)
-	abs, _ = b.Expand(r.Path, base)
-	return abs, false
-}
-
-// WhyTwoWays returns why a path as written can be read in two ways, or "": ".." after a symbolic link
-// means another directory to the kernel than to most programs, and to [hostfs.LinkResolver.Resolve].
-func (b *Places) WhyTwoWays(written, base string) string {
-	if !strings.Contains(written, "..") {
-		return ""
-	}
-	switch {
-	case strings.HasPrefix(written, "~/"):
-		written = b.h.Home + written[1:]
-	case !strings.HasPrefix(written, "/"):
-		written = base + "/" + written
-	}
-	link := b.paths.UpFromLink(written)
-	if link == "" {
-		return ""
-	}
-	return fmt.Sprintf("has .. behind %s, which leads through a symbolic link to %s: the kernel goes up from there, and other programs go up in the text. Write the path that is meant, without ..", link, b.paths.Canonical(link))
-}
-
-// Abbreviate writes a path of the home directory with a "~".
-func (b *Places) Abbreviate(abs string) string {
-	if abs != b.h.Home && policy.Within(abs, b.h.Home) {
-		return "~" + strings.TrimPrefix(abs, b.h.Home)
-	}
-	return abs
-}
-
-func (b *Places) WorkspaceOrDir() string {
-	abs, _ := b.Expand(cmp.Or(b.p.Workspace, "."), b.h.Dir)
-	return abs
-}
-
-// IsSame reports whether two canonical paths lead to one object.
-func (b *Places) IsSame(p, q string) bool {
-	if p == q {
-		return true
-	}
-	x, y := b.paths.Lstat(p), b.paths.Lstat(q)
-	return x.Err == nil && y.Err == nil && x.Info.ID != (policy.FileID{}) && x.Info.ID == y.Info.ID
-}
-
-// liesIn reports whether a canonical path that exists is a canonical place, or lies in it. It finds
-// the place under other names, too: a bind mount, or another letter case. A place around the home
-// directory holds everything.
-func (b *Places) liesIn(p, place string) bool {
-	if policy.Within(b.paths.Canonical(b.h.Home), place) {
-		return false
-	}
-	return policy.Within(folded(b.h, p), folded(b.h, place)) || b.isBelow(p, place)
-}
-
-// folded returns a path or a name as it is compared: on Windows, names have no case.
-func folded(h *hostfs.Host, p string) string {
-	if h.OS == "windows" {
-		return strings.ToLower(p)
-	}
-	return p
-}
-
-// isBelow reports whether p is an existing directory, or lies in it, by the identity of the objects.
-func (b *Places) isBelow(p, dir string) bool {
-	of := b.paths.Lstat(dir)
-	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
-		return false
-	}
-	for p := range hostfs.Upward(p) {
-		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
-			return true
-		}
-	}
-	return false
-}
-
-// IsAroundWork reports whether a directory is or contains the home directory or the workspace.
-func (b *Places) IsAroundWork(dir string) bool {
-	return policy.Within(b.paths.Canonical(b.h.Home), dir) || policy.Within(b.paths.Canonical(b.WorkspaceOrDir()), dir)
 }

@@ -1,7 +1,6 @@
 package places
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -181,12 +180,6 @@ func (b *Places) ListSensitive() []SensitivePath {
 		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
 	}
 	return all
-}
-
-// LowerBase returns the directory to which the relative paths of the layers below belong.
-func (b *Places) LowerBase() string {
-	abs, _ := b.Expand(cmp.Or(b.p.Lower.Workspace, "."), b.h.Dir)
-	return abs
 }
 
 // lowerSensitive returns the sensitive paths of the layers below that are relative to another
