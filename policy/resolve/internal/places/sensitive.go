@@ -30,9 +30,9 @@ var sensitivePaths = []string{
 	"**/.env", "**/.env.*",
 }
 
-// linuxSensitive are those of Linux: what is kept by the programs that macSensitive has for macOS, and by those
-// that keep secrets in files of the home directory.
-var linuxSensitive = []string{
+// dotSensitive are what further programs keep in files of the home directory. On macOS many of them do the
+// same, and macSensitive has what lies elsewhere there.
+var dotSensitive = []string{
 	// Keys, tokens and passwords.
 	"~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.vault-token", "~/.gem/credentials", "~/.subversion/auth", "~/.databrickscfg", "~/.oci", "~/.fly", "~/.kaggle", "~/.m2/settings-security.xml", "~/.composer/auth.json", "~/.config/composer/auth.json",
 	"~/.cache/huggingface/token", "~/.cache/huggingface/stored_tokens", "~/.config/containers/auth.json", "~/.config/helm/registry", "~/.config/rclone", "~/.config/hub", "~/.config/glab-cli", "~/.config/github-copilot", "~/.config/sops", "~/.config/age", "~/.config/doctl", "~/.config/stripe", "~/.config/ngrok", "~/.config/netlify", "~/.config/configstore", "~/.config/filezilla", "~/.config/pypoetry/auth.toml",
@@ -50,10 +50,11 @@ var linuxSensitive = []string{
 }
 
 func builtinSensitive(os string) []string {
+	all := append(slices.Clone(sensitivePaths), dotSensitive...)
 	if os == "darwin" {
-		return append(slices.Clone(sensitivePaths), macSensitive...)
+		all = append(all, macSensitive...)
 	}
-	return append(slices.Clone(sensitivePaths), linuxSensitive...)
+	return all
 }
 
 // sampleEnv are the .env names that are meant to be published.
