@@ -25,6 +25,7 @@ type realClient struct {
 	command   []string                       // the first words are files of the installed packages; "ARCH" and "NODE" are replaced
 	arguments []string                       // behind the command, as they are
 	env       []string                       // beyond the usual
+	temp      string                         // the variable for its temporary files, where that is not TMPDIR: it would leave them in /tmp
 	session   bool                           // the command is a server that answers on stdin, see appServer
 	connected func(string) map[string]string // the servers that it says are connected, with the command line if it says that
 	greets    string                         // the name that the command sends; "" for one that package clients knows
@@ -57,6 +58,7 @@ var realClients = []realClient{
 	{
 		name: "claude-code", command: []string{"@anthropic-ai/claude-code-linux-ARCH/claude", "mcp", "list"},
 		env:       []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"},
+		temp:      "CLAUDE_CODE_TMPDIR",
 		connected: lines(`^(.+?): (.+) - ✔ Connected$`), more: []string{"own of the project"}, rewrites: true, optional: true,
 	},
 	{
@@ -154,6 +156,11 @@ func (c realClient) cmd(t *testing.T, w *world) (*exec.Cmd, *lockedBuffer) {
 	cmd.Dir, cmd.WaitDelay = w.work, 5*time.Second
 	cmd.Env = append(w.env[:len(w.env):len(w.env)], "NO_COLOR=1", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
 	cmd.Env = append(cmd.Env, c.env...)
+	if c.temp != "" {
+		dir := filepath.Join(w.base, "temp")
+		must(t, os.MkdirAll(dir, 0o700))
+		cmd.Env = append(cmd.Env, c.temp+"="+dir)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr := &lockedBuffer{}
 	cmd.Stderr = stderr
