@@ -501,6 +501,7 @@ say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and
 	touch "$work/compiled"
 } &
 each "${jobs[@]}"
+wait # for the compilation, if no job needed it
 [ -z "$user" ] || remove_user
 # What has changed meanwhile may have been compiled before or after.
 if [ -z "${MCPJAIL_ALL:-}" ] && [ -n "$now" ] && [ "$now" = "$(tree)" ]; then

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
@@ -166,11 +167,7 @@ func TestUndoOfMovedCopy(t *testing.T) {
 
 // TestUndoRandomInOrder tests that random changes of two sessions are undone one after the other.
 func TestUndoRandomInOrder(t *testing.T) {
-	seeds := uint64(10)
-	if os.Getenv("MCPJAIL_ALL") != "" {
-		seeds = 200
-	}
-	for seed := range seeds {
+	for seed := range uint64(testkit.Rounds(10, 50, 200)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"golang.org/x/sys/unix"
 )
@@ -113,11 +114,7 @@ func TestUndoEachOperation(t *testing.T) {
 
 // TestUndoRandom undoes sequences of random operations, and undoes the undo.
 func TestUndoRandom(t *testing.T) {
-	rounds := 40
-	if os.Getenv("MCPJAIL_ALL") != "" {
-		rounds = 300
-	}
-	for seed := range rounds {
+	for seed := range testkit.Rounds(40, 100, 300) {
 		w := newWorld(t)
 		w.random = rand.New(rand.NewPCG(uint64(seed), 7))
 		w.fill()

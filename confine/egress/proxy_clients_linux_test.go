@@ -124,7 +124,7 @@ func TestProxyClients(t *testing.T) {
 		{"Python, requests", "python3", python("try: import requests\nexcept ImportError: from pip._vendor import requests\nr = requests.get('https://HOST/hello'); r.raise_for_status(); print(r.text)"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Go", "go", []string{goClient, "https://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Go, http", "go", []string{goClient, "http://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test", "80"},
-		{"Java", "java", []string{"java", "JAVA", "http://HOST/hello"}, "hello from the host", "403", "80"},
+		{"Java", "java", []string{"java", "-XX:-UsePerfData", "JAVA", "http://HOST/hello"}, "hello from the host", "403", "80"},
 		{"node", "node", []string{"NODE", "-e", "fetch('https://HOST/hello').then(async r => console.log(r.status, await r.text())).catch(e => { console.error(e, e.cause); process.exit(1) })"}, "200 hello from the host", "403", "443"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
