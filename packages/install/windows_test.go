@@ -162,7 +162,7 @@ func TestTreeOnWindows(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"METADATA": "Name: server\nVersion: 1\n\n", "WHEEL": "Tag: py3-none-any\n", "RECORD": "server.py,,\n../../bin/server.exe,,\n",
-		"entry_points.txt": "[console_scripts]\nserver = server:main\nSERVER = server:other\n", "../bin/server.exe": launcher.String(), "../bin/native.exe": "MZ and no archive", "../bin/script": "#!python\n",
+		"entry_points.txt": "[console_scripts]\nserver = server:main\nSERVER = server:other\n", "../bin/server.exe": launcher.String(), "../bin/native.exe": "MZ and no archive", "../bin/archive.exe": strings.Replace(launcher.String(), "__main__.py", "program.dat", 2), "../bin/script": "#!python\n",
 	} {
 		testkit.WriteFile(t, filepath.Join(dir, name), text)
 	}
@@ -178,7 +178,7 @@ func TestTreeOnWindows(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"native.exe", "script", "server"}; !slices.Equal(names, want) {
+	if want := []string{"archive.exe", "native.exe", "script", "server"}; !slices.Equal(names, want) {
 		t.Errorf("the programs are %q, want %q", names, want)
 	}
 	for words, want := range map[string]string{"uvx server": "server", "uvx --from server native": "native", "uvx --from server native.exe": "native.exe", "uvx --from server none": ""} {
