@@ -35,8 +35,7 @@ func (s Selection) Has(server string) bool {
 
 // File is a file in which a client looks for servers.
 type File struct {
-	Client  clients.Client   // whose file it is
-	Also    []clients.Client // which read it as well
+	readers
 	Place   clients.Place
 	Path    string
 	Entries []Entry
@@ -46,14 +45,11 @@ type File struct {
 	// Judge calls others with a waiver unclear.
 	Accepted map[string]bool
 
-	ofUser, ofProject bool // see addScope
-
-	host     clients.Host                       // as its clients are thought to see it
-	reflags  map[string]func([]string) []string // see Reflags
-	readings []reading
-	at       map[string]int // the indexes of Entries by Key
-	own      *ownfile.File
-	parsed   *edit.File
+	host    clients.Host                       // as its clients are thought to see it
+	reflags map[string]func([]string) []string // see Reflags
+	at      map[string]int                     // the indexes of Entries by Key
+	own     *ownfile.File
+	parsed  *edit.File
 }
 
 // Entry is a server as a file declares it.
@@ -154,7 +150,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		// The other clients that read the file count, too: what is written must suit all of them.
 		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
 			r := reading{client: c, place: p}
-			if f.addScope(r, path); len(sel.Clients) == 0 {
+			if f.addScope(r, path, f.Real()); len(sel.Clients) == 0 {
 				f.add(r, path)
 			} else { // its entries are not asked for, and it reads those that are
 				f.addClient(c)
@@ -246,13 +242,13 @@ func checkServers(files []*File, names []string) error {
 // read reads a file and its servers. host is what its clients are thought to see.
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
-	f := &File{Client: c, Place: p, Path: path, host: host, readings: []reading{r}, reflags: map[string]func([]string) []string{}}
+	f := &File{readers: readers{Client: c, readings: []reading{r}}, Place: p, Path: path, host: host, reflags: map[string]func([]string) []string{}}
 	f.own, f.Err = locate.Read(path, p, host)
 	at, _ := locate.Real(path, p, host)
 	if info, err := os.Stat(at); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
 		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, locate.Most)
 	}
-	if f.addScope(r, path); f.Err == nil {
+	if f.addScope(r, path, f.Real()); f.Err == nil {
 		f.parse()
 	}
 	return f

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 )
 
 // Verdict says how an entry starts its server.
@@ -114,28 +113,6 @@ func (s Entry) left() clients.Reason {
 	}
 	return s.Left
 }
-
-// within returns the host as the file sees it: one of the user or of a plugin has no project.
-func (f *File) within(host clients.Host) clients.Host {
-	if !f.IsProject() || f.Plugin() != nil {
-		host.Project = ""
-	}
-	return host
-}
-
-// replaced returns a text as the clients that read the file replace its variables. ok is false if
-// one of them does what is not known here, or another thing than the others.
-func (f *File) replaced(text string, host clients.Host) (value string, ok bool) {
-	value, ok = meaning.Replaced(f.Client, text, f.within(host))
-	for _, c := range f.Also {
-		if v, known := meaning.Replaced(c, text, f.within(host)); !known || v != value {
-			return "", false
-		}
-	}
-	return value, ok
-}
-
-func (f *File) clients() []clients.Client { return append([]clients.Client{f.Client}, f.Also...) }
 
 func replacesBefore(c clients.Client, word string, n int) bool {
 	refs := c.References(word)

@@ -42,10 +42,6 @@ func leaveMixed(files []*File, host clients.Host) {
 	}
 }
 
-func (f *File) isReadBy(c clients.Client) bool {
-	return slices.ContainsFunc(f.clients(), func(o clients.Client) bool { return o.Name == c.Name })
-}
-
 func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 	known := map[string]bool{}
 	for _, f := range files {

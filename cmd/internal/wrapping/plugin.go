@@ -5,16 +5,12 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/plugins"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
-
-// Plugin returns the plugin that brings the file, or nil.
-func (f *File) Plugin() *plugins.Plugin { return f.readings[0].plugin }
 
 func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
 	for _, p := range locate.Plugins(c, host) {

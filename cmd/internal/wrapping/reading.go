@@ -34,7 +34,7 @@ func (r reading) isSame(o reading) bool {
 // add adds a client to those that read the file, and the servers that it alone finds. path is where
 // the client finds the file.
 func (f *File) add(r reading, path string) {
-	f.addScope(r, path)
+	f.addScope(r, path, f.Real())
 	if !slices.ContainsFunc(f.readings, r.isSame) {
 		f.readings = append(f.readings, r)
 		f.find(r)
@@ -42,23 +42,8 @@ func (f *File) add(r reading, path string) {
 	f.addClient(r.client)
 }
 
-func (f *File) addClient(c clients.Client) {
-	if c.Name != f.Client.Name && !slices.ContainsFunc(f.Also, func(o clients.Client) bool { return o.Name == c.Name }) {
-		f.Also = append(f.Also, c)
-	}
-}
-
-// addScope notes whose file it is. A file at a place of the user's is the user's, also if a project
-// has a link to it. A link of the user's to a project's file does not change whose that is. A file of a
-// plugin is like a project's: others write its entries.
-func (f *File) addScope(r reading, path string) {
-	others := r.place.Scope == clients.Project || r.plugin != nil
-	f.ofProject = f.ofProject || others
-	f.ofUser = f.ofUser || !others && path == f.Real()
-}
-
 func (f *File) again() *File {
-	after := &File{Client: f.Client, Place: f.Place, Path: f.Path, host: f.host, readings: f.readings[:1:1], own: f.own, reflags: map[string]func([]string) []string{}}
+	after := &File{readers: readers{Client: f.Client, readings: f.readings[:1:1]}, Place: f.Place, Path: f.Path, host: f.host, own: f.own, reflags: map[string]func([]string) []string{}}
 	after.parse()
 	for _, r := range f.readings {
 		after.add(r, f.Path)
@@ -281,18 +266,10 @@ func (s Entry) isProject() bool { return s.file.IsProject() }
 // Reader returns the client that finds the entry, and its place.
 func (s Entry) Reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
 
-// IsProject reports whether a project may have brought the file.
-func (f *File) IsProject() bool { return f.ofProject && !f.ofUser }
-
 // Real returns the path of the file without links, or "" if the file could not be read.
 func (f *File) Real() string {
 	if f.own == nil {
 		return ""
 	}
 	return f.own.Real
-}
-
-// References reports whether one of the file's clients replaces a part of a word.
-func (f *File) References(word string) bool {
-	return slices.ContainsFunc(f.readings, func(r reading) bool { return len(r.client.References(word)) > 0 })
 }

@@ -48,20 +48,6 @@ func (j judge) projectSetter(argv []string, preset bool) environ.Setter {
 	return environ.Direct
 }
 
-// started returns a command line as the clients of the file start it, and the index of the first word
-// of which that is not known here, or -1.
-func (f *File) started(argv []string, host clients.Host) (line []string, unknown int) {
-	line, unknown = slices.Clone(argv), -1
-	for i, word := range argv {
-		if value, ok := f.replaced(word, host); ok {
-			line[i] = value
-		} else if unknown < 0 {
-			unknown = i
-		}
-	}
-	return line, unknown
-}
-
 func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 	project := j.file.IsProject()
 	flags, why := j.flags(e, line)
