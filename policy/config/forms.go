@@ -105,3 +105,7 @@ func PackageName(spec string) string { return naming.PackageName(spec) }
 // Identity returns a text that tells programs apart. The arguments of a program or a script do not
 // change it: a user edits them, and it stays the same server. dir is the working directory.
 func Identity(argv []string, dir string) string { return naming.Identity(argv, dir) }
+
+// NeedsDir reports whether the code that a command line runs depends on the working directory. Where
+// that is not known, it reports true.
+func NeedsDir(argv []string) bool { return naming.NeedsDir(argv) }

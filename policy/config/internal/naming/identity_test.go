@@ -26,6 +26,7 @@ func TestIdentity(t *testing.T) {
 		{"sh /opt/run a", "sh /opt/run b", true},
 		{"busybox sh /opt/run", "busybox sh /tmp/evil", false},
 		{"java -jar /opt/a.jar x", "java -jar /opt/a.jar y", true},
+		{"java -jar /opt/a.jar", "java -jar /opt/b.jar", false},
 		{"java -jar /opt/a.jar", "java -cp /tmp Evil", false},
 		{"deno run /opt/a.ts", "deno run /tmp/evil.ts", false},
 		{"uv run server.py", "uv run evil.py", false},
@@ -52,9 +53,119 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s and %s: %q, %q", c.a, c.b, a, b)
 		}
 	}
-	for line, same := range map[string]bool{"python3 server.py": false, "./server": false, "python3 /opt/server.py": true, "server": true} {
-		if words := strings.Fields(line); (Identity(words, "/a") == Identity(words, "/b")) != same {
-			t.Errorf("%s in two directories: want the same server %t", line, same)
+}
+
+// TestNeedsDir tests which lines are another server in another directory.
+func TestNeedsDir(t *testing.T) {
+	for _, list := range []struct {
+		lines string
+		needs bool
+	}{
+		{`
+./server
+bin/server x
+python3 server.py
+./python /opt/s.py
+python3 -m server
+python3 -mserver
+python3.12 -u -m server
+python3 -c import_server
+python3 -u server.py
+python3 -X dev s.py
+python3 ~/s.py
+python3
+node ./x.js
+node --import=./x.js /opt/s.js
+node --import ./x.js /opt/s.js
+node --import=x /opt/s.js
+node -r ./x /opt/s.js
+node -r x /opt/s.js
+node --unknown /opt/s.js
+node -e require("./x")
+node run /opt/s.js
+tsx ./x.ts
+tsx watch /opt/x.ts
+ts-node x.ts
+deno run x.ts
+deno run --allow-all x.ts
+deno run --config=deno.json /opt/x.ts
+deno task start
+bun x.ts
+bun run start
+bun run x.ts
+ruby -I lib /opt/s.rb
+ruby -Ilib /opt/s.rb
+ruby -r./x /opt/s.rb
+perl -Ilib /opt/s.pl
+php s.php
+java -cp . Server
+java -jar s.jar
+dotnet run
+sh run.sh
+sh -c ./run
+bash -lc server
+busybox sh /opt/run
+env A=1 node x.js
+env -S server
+env
+uv run server.py
+uv run /opt/server.py
+uv --directory here run server.py
+uv run server.py --directory /opt
+uv run --with mcp server.py --project /opt
+npm run start
+npx ./package
+npx --package ./x y
+poetry run server
+make serve
+cargo run
+timeout 9 server`, true},
+		{`
+server
+server ./data
+/opt/server --plugin ./x
+~/bin/server
+python3 /opt/server.py ./data
+python3 -u /opt/server.py
+python3 -X dev -B /opt/server.py -m x
+/opt/venv/bin/python /opt/server.py
+node /opt/s.js ./x
+node --import=/opt/x.js /opt/s.js
+node --import /opt/x.js -r /opt/y /opt/s.js
+node --max-old-space-size=4096 --no-warnings /opt/s.js
+tsx /opt/x.ts
+deno run -A /opt/x.ts
+deno run --allow-read=/data npm:@x/server
+deno run --allow-net jsr:@x/server
+bun run /opt/x.ts
+ruby -I /opt/lib /opt/s.rb
+perl -w /opt/s.pl
+java -jar /opt/s.jar
+dotnet /opt/s.dll
+node -- /opt/s.js
+sh /opt/run.sh
+sh -e /opt/run.sh
+env A=1 node /opt/x.js
+env A=1 B=2 server
+uv --directory /opt/x run server.py
+uv run --project=/opt/x server
+npx -y @x/server
+npx server@1 ./data
+uvx server
+docker run -i --rm mcp/x
+ssh host server`, false},
+	} {
+		for line := range strings.SplitSeq(strings.TrimSpace(list.lines), "\n") {
+			words := strings.Fields(line)
+			if NeedsDir(words) != list.needs || (Identity(words, "/a") != Identity(words, "/b")) != list.needs {
+				t.Errorf("%s: needs its directory: %t", line, !list.needs)
+			}
+			if (DefaultName(words, "/a") != DefaultName(words, "/b")) != list.needs {
+				t.Errorf("%s: %s in both directories: %t", line, DefaultName(words, "/a"), list.needs)
+			}
 		}
+	}
+	if NeedsDir(nil) {
+		t.Error("no command needs a directory")
 	}
 }

@@ -12,31 +12,14 @@ import (
 // DefaultName returns a name for a server that is given on the command line: the base name of the
 // program, script or package, and a short hash of the whole command, which keeps two servers from
 // sharing a private HOME. It is always a valid server name. The hash includes the working directory
-// if the program or its script is looked for there.
+// if the line [NeedsDir].
 func DefaultName(argv []string, dir string) string {
 	// No argument contains a NUL, so two command lines never give one text.
 	text := strings.Join(argv, "\x00")
-	if hasRelativeCode(argv) {
+	if NeedsDir(argv) {
 		text += "\x00\x00" + dir
 	}
 	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
-}
-
-func hasRelativeCode(argv []string) bool {
-	if len(argv) == 0 {
-		return false
-	}
-	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
-	if strings.Contains(argv[0], "/") && !outside(argv[0]) {
-		return true
-	}
-	name := path.Base(argv[0])
-	lang := policy.InterpreterFamily(name)
-	if lang == "" && !policy.IsShell(name) {
-		return false
-	}
-	script := policy.ScriptArgument(lang, argv[1:])
-	return script != "" && !strings.HasPrefix(script, "/")
 }
 
 func serverBaseName(argv []string) string {
@@ -129,44 +112,38 @@ func sanitizeName(s string) string {
 
 // Identity returns a text that tells programs apart. The arguments of a program or a script do not
 // change it: a user edits them, and it stays the same server. dir is the working directory; it counts
-// if the program or its script is looked for there. The absolute path of these is the same server.
+// if the line [NeedsDir]. The absolute path of a program or a script is the same server.
 //
 // Where an argument may be code, or name another program, the whole command line counts. So it does
 // if an option precedes a script: options of interpreters load code, too.
 func Identity(argv []string, dir string) string {
-	n := len(argv)
-	if n == 0 {
+	if len(argv) == 0 {
 		return ""
 	}
-	name := strings.TrimSuffix(path.Base(argv[0]), ".exe")
-	lang := policy.InterpreterFamily(name)
+	n, paths := len(argv), false // the words that count; each of them is a path
+	name, lang := family(argv[0])
 	switch {
 	case n > 1 && argv[1] != "" && argv[1][0] != '-' && (policy.IsShell(name) && name != "busybox" || slices.Contains([]string{"node", "python", "ruby", "perl", "php"}, lang)):
-		n = 2
+		n, paths = 2, true
 	case n > 2 && lang == "java" && argv[1] == "-jar":
 		n = 3
-	case lang == "" && !policy.IsShell(name) && !slices.Contains(startsOthers, strings.TrimRight(name, "0123456789.-")):
-		n = 1
+	case !takesCode(name, lang):
+		n, paths = 1, true
 	}
-	if !hasRelativeCode(argv) {
-		return strings.Join(argv[:n], "\x00")
+	words := slices.Clone(argv[:n])
+	if NeedsDir(argv) && !(paths && makeAbsolute(words, dir)) {
+		return strings.Join(argv[:n], "\x00") + "\x00\x00" + dir
 	}
-	// A user who writes the absolute path in place of the relative one means the same server.
-	hasScript := lang != "" || policy.IsShell(name)
-	if whole := slices.Clone(argv[:n]); (n == 1 || n == 2 && hasScript) && makeAbsolute(whole, dir) && !hasRelativeCode(append(whole, argv[n:]...)) {
-		return strings.Join(whole, "\x00")
-	}
-	return strings.Join(argv[:n], "\x00") + "\x00\x00" + dir
+	return strings.Join(words, "\x00")
 }
 
 // makeAbsolute puts the absolute paths into the first words of a command: its program, if that is a path, and
-// its script. It reports whether it could: where ".." leads depends on links, "~" on the user, and an option is
-// no path.
+// its script. It reports whether it could: where ".." leads depends on links, and "~" on the user.
 func makeAbsolute(words []string, dir string) bool {
 	for i, w := range words {
 		switch {
 		case strings.HasPrefix(w, "/") || i == 0 && !strings.Contains(w, "/"):
-		case !path.IsAbs(dir) || strings.HasPrefix(w, "~") || i > 0 && strings.HasPrefix(w, "-") || slices.Contains(strings.Split(w, "/"), ".."):
+		case !path.IsAbs(dir) || strings.HasPrefix(w, "~") || slices.Contains(strings.Split(w, "/"), ".."):
 			return false
 		default:
 			words[i] = path.Join(dir, w)
