@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -19,15 +20,16 @@ func ValidServerName(name string) bool {
 
 // KeptName returns the name under which mcp-jail keeps what belongs to the server: its HOME, its
 // records and what can be undone. A project's server may have the name of one of the user's, and gets
-// the hash of the project's file.
-func (p *Policy) KeptName() string { return KeptName(p.Server, p.Project) }
+// the hash of the project's file. The code of another directory under one name has the hash of that
+// directory.
+func (p *Policy) KeptName() string { return KeptName(p.Server, cmp.Or(p.Project, p.CodeDir)) }
 
-// KeptName is Policy.KeptName for a server of a project's file; "" is a server of the user's.
-func KeptName(server, project string) string {
-	if project == "" {
+// KeptName is Policy.KeptName for a project's file or a directory; "" is the server that has the name.
+func KeptName(server, place string) string {
+	if place == "" {
 		return server
 	}
-	return server + "-" + ShortHash(project)
+	return server + "-" + ShortHash(place)
 }
 
 // ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest

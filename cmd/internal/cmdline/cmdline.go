@@ -164,6 +164,18 @@ func Identity(argv []string, dir string) string {
 	return text
 }
 
+// CodeDir returns the directory on which the code of a line depends, as IdentityIn places it: the
+// workspace or dir. It returns "" if the line is the same program in each directory.
+func CodeDir(argv []string, dir, workspace string) string {
+	switch here := IdentityIn(argv, "/a", "/a"); {
+	case here != IdentityIn(argv, "/a", "/b"):
+		return workspace
+	case here != IdentityIn(argv, "/b", "/a"):
+		return dir
+	}
+	return ""
+}
+
 // IdentityIn is Identity for a command after --: its program is looked for in dir, and its script or the
 // directory of its package in the workspace.
 func IdentityIn(argv []string, dir, workspace string) string {

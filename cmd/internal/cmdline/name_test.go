@@ -84,3 +84,14 @@ func TestIdentityIn(t *testing.T) {
 		t.Error("no command has an identity")
 	}
 }
+
+func TestCodeDir(t *testing.T) {
+	for line, want := range map[string]string{
+		"python3 s.py": "/other", "python3 -m s": "/other", "npx ./package": "/other", "./python s.py": "/other",
+		"./server": "/w", "./python /w/s.py": "/w", "/w/server": "", "npx -y package": "", "server ./x": "", "": "",
+	} {
+		if got := CodeDir(strings.Fields(line), "/w", "/other"); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -24,6 +25,9 @@ type Owner struct {
 	Files      []string `json:"files,omitempty"`      // of --config
 	Program    string   `json:"program"`              // a digest of its cmdline.Identity
 
+	// Dir is the directory on which the program depends: see cmdline.CodeDir.
+	Dir string `json:"dir,omitempty"`
+
 	// Unanswered means that no session of a command line has had an answer of its server: nothing in its
 	// HOME is worth keeping.
 	Unanswered bool `json:"unanswered,omitempty"`
@@ -36,7 +40,33 @@ func (o Owner) gives(to Owner) bool {
 	if o.Program == to.Program {
 		return to.Configured || !o.Configured
 	}
-	return o.Configured && to.Configured && slices.Equal(o.Files, to.Files)
+	return o.Configured && to.Configured && slices.Equal(o.Files, to.Files) && (o.Dir == "" || o.Dir == to.Dir)
+}
+
+// KeptIn returns the name under which the server of a name is kept if its code depends on a directory,
+// which may be "": a name of its own if there is one, else the name itself.
+func KeptIn(host hostfs.Host, server, dir string) string {
+	own := policy.KeptName(server, dir)
+	if d, err := Open(host, own); err == nil {
+		d.Close()
+		return own
+	}
+	return server
+}
+
+// IsElsewhere reports whether a server whose code depends on a directory is kept under a name of its
+// own, because the code of another directory has the name or had it at an earlier start.
+func IsElsewhere(host hostfs.Host, server, dir string) bool {
+	if KeptIn(host, server, dir) != server {
+		return true
+	}
+	d, err := Open(host, server)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	has, err := d.owner()
+	return err == nil && has.Dir != "" && has.Dir != dir
 }
 
 // TakeProjectHome makes the directory of a project's server. An older mcp-jail kept the HOME of such a

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -81,6 +82,10 @@ func TestClaim(t *testing.T) {
 		{"an edited configuration", []Owner{of("a")}, of("b"), nil},
 		{"an edited configuration twice", []Owner{of("a"), of("b")}, of("c"), nil},
 		{"another file", []Owner{of("a")}, of("b", "/f"), ErrOtherOwner},
+		{"code of a directory", []Owner{{Configured: true, Program: "a", Dir: "/p"}}, Owner{Configured: true, Program: "b", Dir: "/p"}, nil},
+		{"code of another directory", []Owner{{Configured: true, Program: "a", Dir: "/p"}}, Owner{Configured: true, Program: "b", Dir: "/q"}, ErrOtherOwner},
+		{"code of no directory after that of one", []Owner{{Configured: true, Program: "a", Dir: "/p"}}, of("b"), ErrOtherOwner},
+		{"code of a directory after that of none", []Owner{of("a")}, Owner{Configured: true, Program: "b", Dir: "/p"}, nil},
 		{"another file, the same program", []Owner{of("a")}, of("a", "/f"), nil},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
@@ -195,6 +200,33 @@ func TestClaimTurns(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestIsElsewhere tests which directories have a HOME of their own under a name.
+func TestIsElsewhere(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	is := func(when, dir string, want bool) {
+		t.Helper()
+		if got := IsElsewhere(host, "s", dir); got != want {
+			t.Errorf("%s: the code of %s has a HOME of its own: %t", when, dir, got)
+		}
+	}
+	is("at first", "/p", false)
+	must(t, claims(host, Owner{Program: "a", Dir: "/p"}, unknown))
+	is("after /p", "/p", false)
+	is("after /p", "/q", true)
+	own := policy.KeptName("s", "/q")
+	_, release, err := claim(host, own, Owner{Program: "b", Dir: "/q"}, unknown)
+	must(t, err)
+	release()
+	must(t, os.RemoveAll(Path(host, "s")))
+	is("after its removal", "/p", false)
+	is("after its removal", "/q", true)
+	if KeptIn(host, "s", "/q") != own || KeptIn(host, "s", "/p") != "s" || KeptIn(host, "s", "") != "s" {
+		t.Error("KeptIn differs")
+	}
+	must(t, claims(host, Owner{Program: "a"}, unknown))
+	is("after a line without a directory", "/p", false)
 }
 
 // TestClaimDuringRemoval tests that a start which waits for the end of a removal makes the directory again.

@@ -106,8 +106,8 @@ func (h *home) own() (err error) {
 	if h.policy.Project != "" {
 		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))
 	}
-	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.IdentityIn(h.command, h.dir, h.workspace))}
-	*h.answered, err = records.Claim(*h.host, h.policy.Server, own, func(a records.About) (o records.Owner, known bool) {
+	own := records.Owner{Configured: h.configured, Files: h.files, Program: digest(cmdline.IdentityIn(h.command, h.dir, h.workspace)), Dir: h.codeDir()}
+	*h.answered, err = records.Claim(*h.host, h.policy.KeptName(), own, func(a records.About) (o records.Owner, known bool) {
 		if a.Configuration == nil || len(a.Command) == 0 {
 			return o, false
 		}
@@ -118,6 +118,16 @@ func (h *home) own() (err error) {
 		return o, true
 	})
 	return err
+}
+
+func (h *home) codeDir() string { return cmdline.CodeDir(h.command, h.dir, h.workspace) }
+
+// place gives code of another directory than that which has the name a HOME of its own: two projects may
+// give one name to different servers, and a cloned repository must not get the HOME of another one.
+func (h *home) place() {
+	if dir := h.codeDir(); dir != "" && h.policy.Project == "" && records.IsElsewhere(*h.host, h.policy.Server, dir) {
+		h.policy.CodeDir = dir
+	}
 }
 
 func digest(text string) string {

@@ -252,6 +252,7 @@ func (t *Target) Resolve() (err error) {
 	if err := t.findPackage(context.Background()); err != nil {
 		return err
 	}
+	t.home().place()
 	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
 	t.inJail.use(t.Policy)
@@ -284,7 +285,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 			watch.Replace(p, instead)
 		}
 		if t.Policy != nil {
-			p.Noted = t.Policy.Noted
+			p.Noted, p.CodeDir = t.Policy.Noted, t.Policy.CodeDir
 		}
 		t.Package.use(p)
 		t.inJail.use(p)

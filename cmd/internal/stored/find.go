@@ -162,7 +162,7 @@ func Here(host hostfs.Host, dir, name string) (kept, project string) {
 	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{Workspace: dir}, host)
 	if known := err == nil && ignored == nil && cfg.Servers[name] != nil; known {
 		if project = cfg.Servers[name].Project; project == "" {
-			return name, ""
+			return records.KeptIn(host, name, dir), ""
 		}
 	}
 	files := []string{filepath.Join(dir, config.ProjectFile)}
@@ -175,6 +175,9 @@ func Here(host hostfs.Host, dir, name string) (kept, project string) {
 			d.Close()
 			return policy.KeptName(name, file), file
 		}
+	}
+	if project == "" {
+		return records.KeptIn(host, name, dir), ""
 	}
 	return policy.KeptName(name, project), project
 }

@@ -208,7 +208,11 @@ func (i *installation) checkStart(s *start) (all []finding) {
 			all = append(all, i.checkProgram(s, s.argv[0], true)...)
 		}
 	}
-	return append(all, i.checkPlaces(s)...)
+	all = append(all, i.checkPlaces(s)...)
+	if what, fix := s.of.FromAnyDir(s.entry, s.argv); what != "" && len(all) == 0 {
+		all = append(all, finding{What: what, Fix: fix})
+	}
+	return all
 }
 
 const startedBy = "started by"

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -159,10 +160,11 @@ func Jailed(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostf
 
 // KeptName returns the name under which mcp-jail keeps the server of a wrapped entry.
 func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostfs.Host) string {
+	dir := f.StartDir(e, ClientsHost(host))
 	if line.Name != "" || line.Argv == nil {
-		return line.Name
+		return records.KeptIn(host, line.Name, dir)
 	}
-	return cmdline.DefaultName(line.Argv, f.StartDir(e, ClientsHost(host)))
+	return cmdline.DefaultName(line.Argv, dir)
 }
 
 // Line returns the command line of the server, with the values of the client's variables.

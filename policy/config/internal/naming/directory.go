@@ -49,6 +49,8 @@ func absoluteScript(lang string, args []string) bool {
 		case (lang == "deno" || lang == "bun") && a == "run":
 		case !strings.HasPrefix(a, "-"):
 			return isAbsolute(a) && !strings.HasPrefix(a, "~") || lang == "deno" && isRemote(a)
+		case lang == "python" && a == "-m" && (slices.Contains(args[:i], "-I") || slices.Contains(args[:i], "-P")):
+			return i+1 < len(args) // it does not look in the working directory
 		case lang == "java" && a == "-jar", a == "--":
 		case slices.Contains(harmless[lang], name):
 			if !hasValue && slices.Contains(valued[lang], name) {

@@ -70,6 +70,8 @@ python3 -m server
 python3 -mserver
 python3.12 -u -m server
 python3 -c import_server
+python3 -m server -P
+python3 -P -m
 python3 -u server.py
 python3 -X dev s.py
 python3 ~/s.py
@@ -129,6 +131,8 @@ python3 /opt/server.py ./data
 python3 -u /opt/server.py
 python3 -X dev -B /opt/server.py -m x
 /opt/venv/bin/python /opt/server.py
+python3 -P -m server
+/opt/venv/bin/python -u -I -m server x
 node /opt/s.js ./x
 node --import=/opt/x.js /opt/s.js
 node --import /opt/x.js -r /opt/y /opt/s.js
