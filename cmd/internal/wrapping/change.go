@@ -191,7 +191,7 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	if why := f.runsCommand(s); why != "" {
 		p.Notes = append(p.Notes, "it "+string(why))
 	}
-	if what, fix := f.FromAnyDir(s, f.Started(s, s.Argv(), host)); what != "" {
+	if what, fix := FromAnyDir(f, s, f.Started(s, s.Argv(), host)); what != "" {
 		p.Notes = append(p.Notes, what+": "+fix)
 	}
 	switch {

@@ -31,7 +31,7 @@ func (f *File) StartDir(e Entry, host clients.Host) string {
 
 // FromAnyDir says of an entry of all projects that its code is looked for in the directory in which its
 // client happens to start it, and what the user can do. Else it returns "". argv is the server's command line.
-func (f *File) FromAnyDir(e Entry, argv []string) (what, fix string) {
+func FromAnyDir(f *File, e Entry, argv []string) (what, fix string) {
 	if f.IsProject() || e.For != "" || e.Cwd != "" || slices.ContainsFunc(argv, f.References) || cmdline.CodeDir(argv, ".", ".") == "" {
 		return "", ""
 	}

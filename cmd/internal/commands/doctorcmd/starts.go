@@ -209,7 +209,7 @@ func (i *installation) checkStart(s *start) (all []finding) {
 		}
 	}
 	all = append(all, i.checkPlaces(s)...)
-	if what, fix := s.of.FromAnyDir(s.entry, s.argv); what != "" && len(all) == 0 {
+	if what, fix := wrapping.FromAnyDir(s.of, s.entry, s.argv); what != "" && len(all) == 0 {
 		all = append(all, finding{What: what, Fix: fix})
 	}
 	return all
