@@ -50,6 +50,8 @@ func (h *host) makePython(module string) (windows string, err error) {
 		unpack(filepath.Join(module, "python/internal/data/windows-amd64"), dir),
 		unpack(filepath.Join(module, "pip/internal/data"), filepath.Join(dir, "Lib/site-packages")),
 		os.WriteFile(filepath.Join(dir, "Lib/sitecustomize.py"), []byte(forAll), 0o644),
+		// An installer has headers too, which tell the version: python.exe is not asked, for which it has three seconds.
+		os.Mkdir(filepath.Join(dir, "include"), 0o755), os.WriteFile(filepath.Join(dir, "include/patchlevel.h"), []byte("#define PY_VERSION \"3.11.11\"\n"), 0o644),
 		filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || h.user == nil || !entry.IsDir() && entry.Name() != "python.exe" {
 				return err
