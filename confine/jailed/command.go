@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -77,7 +78,7 @@ func Command(ctx context.Context, p Policy, name string, args ...string) *exec.C
 // its program, has no say in that.
 func places() []string {
 	set := []string{}
-	for _, name := range resolve.PlaceVariables() {
+	for _, name := range resolve.PlaceVariables(runtime.GOOS) {
 		if value, ok := os.LookupEnv(name); ok {
 			set = append(set, name+"="+value)
 		}

@@ -78,7 +78,7 @@ func Rows() []Row {
 		{names("NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NODE_COMPILE_CACHE", "BUN_OPTIONS", "DENO_DIR", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHON_PRESITE", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"), readers(Loader), Project, "code that node and Python load into a server. A [preset](#presets) does not hold beside it"},
 
 		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), Direct, "the version that a version manager would start"},
-		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"), readers(Jail), User, "what version managers installed"},
+		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "NVM_HOME", "PYENV"), readers(Jail), User, "what version managers installed"},
 		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), Direct, "version managers, which mcp-jail does not start"},
 

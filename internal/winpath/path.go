@@ -58,6 +58,15 @@ func CheckFile(p string) error {
 	return err
 }
 
+// CheckVariable returns an error if a path begins with a variable as cmd.exe writes it, which only that replaces.
+func CheckVariable(p string) error {
+	first, _, _ := strings.Cut(strings.ReplaceAll(p, `\`, "/"), "/")
+	if len(first) < 3 || first[0] != '%' || first[len(first)-1] != '%' {
+		return nil
+	}
+	return refuse(p, "variables are not replaced", "write ~/ for the home directory, and the whole path for another")
+}
+
 func refuse(p, why, fix string) error {
 	return fmt.Errorf("the path %q is refused: %s; %s", p, why, fix)
 }
@@ -102,6 +111,24 @@ func isShort(name string) bool {
 	base, extension, _ := strings.Cut(name, ".")
 	stem, number, ok := strings.Cut(base, "~")
 	return ok && stem != "" && number != "" && strings.Trim(number, "0123456789") == "" && len(base) <= 8 && len(extension) <= 3
+}
+
+// HasDrive reports whether a path begins at a drive.
+func HasDrive(p string) bool {
+	return len(p) > 2 && isLetter(p[0]) && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
+}
+
+// Join returns a path that may be relative to a directory, or to the root of the directory's drive. It is not
+// clean.
+func Join(dir, p string) string {
+	p = strings.ReplaceAll(p, "/", `\`)
+	switch {
+	case strings.HasPrefix(p, `\\`), strings.HasPrefix(p, `\??\`), len(p) > 1 && p[1] == ':':
+		return p
+	case strings.HasPrefix(p, `\`):
+		return dir[:min(2, len(dir))] + p
+	}
+	return strings.TrimRight(dir, `\/`) + `\` + p
 }
 
 // Dir returns the directory of a clean path.

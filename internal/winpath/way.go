@@ -27,6 +27,10 @@ func (e *AwayError) Error() string {
 	switch {
 	case e.Err != nil:
 		return fmt.Sprintf("%s is not looked at: where %s leads is not known (%v); take it away", e.Path, e.Link, e.Err)
+	case OfWSL(e.To) && e.Link == "":
+		return fmt.Sprintf("%s is not looked at: Windows asks the network for it where there is no WSL, and else starts that Linux; copy it to a drive of this machine", e.Path)
+	case OfWSL(e.To):
+		return fmt.Sprintf("%s is not looked at: the link %s leads to WSL (%s), for which Windows asks the network where there is none, and else starts that Linux; take the link away, or copy to its place what it leads to", e.Path, e.Link, e.To)
 	case e.Link == "":
 		return fmt.Sprintf("%s is not looked at: it is on another machine, and Windows would sign you in there; copy it to a drive of this machine", e.Path)
 	}
@@ -164,13 +168,16 @@ func split(path string) (root string, names []string) {
 	return root, names
 }
 
-// isAway reports whether a root may be that of another machine. Those of WSL and of volumes are not.
+// isAway reports whether a root may be that of another machine. Those of volumes are not. Those of WSL are:
+// where there is no WSL, Windows asks the network for a machine of that name.
 func isAway(root string) bool {
-	if !strings.HasPrefix(root, `\\`) {
-		return false
-	}
-	lower := strings.ToLower(root)
-	return !strings.HasPrefix(lower, `\\wsl$\`) && !strings.HasPrefix(lower, `\\wsl.localhost\`) && !strings.HasPrefix(lower, `\\?\volume{`)
+	return strings.HasPrefix(root, `\\`) && !strings.HasPrefix(strings.ToLower(root), `\\?\volume{`)
+}
+
+// OfWSL reports whether a path has the form of those by which Windows shows the files of a Linux in WSL.
+func OfWSL(p string) bool {
+	p = strings.ToLower(strings.ReplaceAll(p, "/", `\`))
+	return strings.HasPrefix(p, `\\wsl$\`) || strings.HasPrefix(p, `\\wsl.localhost\`)
 }
 
 func common(a, b []string) (n int) {

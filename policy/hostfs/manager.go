@@ -3,6 +3,9 @@ package hostfs
 import (
 	"path"
 	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // A VersionManager is a place in which a version manager keeps the versions of an interpreter.
@@ -33,17 +36,23 @@ func (h *Host) ManagerRoots() (dirs []string) {
 	return slices.Compact(dirs)
 }
 
+// managerTable has a version manager with the usual places of what it keeps.
+type managerTable struct {
+	name, variable, language, root, versions, program string
+	usual                                             []string
+}
+
 func (h *Host) managerPlaces() (all []VersionManager) {
+	if h.OS == "windows" {
+		return h.managersOfWindows()
+	}
 	home := func(name string) string { return path.Join(h.Home, name) }
 	data := h.dataHome()
 	fnm := []string{path.Join(data, "fnm"), home(".fnm")}
 	if h.OS == "darwin" {
 		fnm = append(fnm, home("Library/Application Support/fnm"))
 	}
-	for _, m := range []struct {
-		name, variable, language, root, versions, program string
-		usual                                             []string
-	}{
+	return h.managers([]managerTable{
 		{"nvm", "NVM_DIR", "node", "", "versions/node", "bin/node", []string{home(".nvm"), home(".config/nvm")}},
 		{"fnm", "FNM_DIR", "node", "", "node-versions", "installation/bin/node", fnm},
 		{"volta", "VOLTA_HOME", "node", "", "tools/image/node", "bin/node", []string{home(".volta")}},
@@ -55,7 +64,42 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 		{"asdf", "ASDF_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{home(".asdf")}},
 		{"mise", "MISE_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{path.Join(data, "mise")}},
 		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "bin/python3", []string{path.Join(data, "uv/python")}},
-	} {
+	})
+}
+
+// managersOfWindows are the places of Windows, in the form of the host's own paths.
+func (h *Host) managersOfWindows() []VersionManager {
+	s := h.Slashed()
+	data := func(variable, usual string) string {
+		if v, _ := s.UserEnv(variable); path.IsAbs(v) {
+			return v
+		}
+		return path.Join(s.Home, "AppData", usual)
+	}
+	roaming, local := data("APPDATA", "Roaming"), data("LOCALAPPDATA", "Local")
+	all := s.managers([]managerTable{
+		{"nvm-windows", "NVM_HOME", "node", "", "", "node.exe", []string{path.Join(roaming, "nvm"), path.Join(local, "nvm")}},
+		{"fnm", "FNM_DIR", "node", "", "node-versions", "installation/node.exe", []string{path.Join(roaming, "fnm"), path.Join(local, "fnm")}},
+		{"volta", "VOLTA_HOME", "node", "", "tools/image/node", "node.exe", []string{path.Join(local, "Volta")}},
+		{"pyenv-win", "PYENV", "python", "", "versions", "python.exe", []string{path.Join(s.Home, ".pyenv/pyenv-win")}},
+		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "python.exe", []string{path.Join(roaming, "uv/python")}},
+	})
+	if s == h {
+		return all
+	}
+	for i := range all {
+		for _, p := range []*string{&all[i].Root, &all[i].Versions} {
+			if native, ok := winpath.FromSlashed(*p); ok {
+				*p = native
+			}
+		}
+		all[i].Program = strings.ReplaceAll(all[i].Program, "/", `\`)
+	}
+	return all
+}
+
+func (h *Host) managers(table []managerTable) (all []VersionManager) {
+	for _, m := range table {
 		place := func(dir string, replaced bool) {
 			all = append(all, VersionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, m.variable, replaced})
 		}

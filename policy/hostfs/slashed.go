@@ -29,9 +29,9 @@ func CutHome(system, path string) (rest string, ok bool) {
 
 // Slashed returns a Windows host whose paths have the form of [winpath.Slashed], for code that compares
 // names between slashes. It looks at drives alone: a link to another machine leads to nothing. A junction
-// is a symbolic link there. A host of another system is returned as it is.
+// is a symbolic link there. A host of another system is returned as it is, and so is one that has the form.
 func (h *Host) Slashed() *Host {
-	if h.OS != "windows" {
+	if h.OS != "windows" || strings.HasPrefix(h.Home, "/") {
 		return h
 	}
 	s := *h

@@ -69,5 +69,5 @@ func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
 func (b *resolver) mayMove(file string) bool {
 	dir := path.Dir(file)
 	return places.Sensitive(b.h, b.p, file) == "" && places.Guarded(b.h, file, true) == "" && b.places.ProtectedAround(file) == "" && b.places.WhyRepository(file) == "" &&
-		(!places.IsSystemPlace(dir) || dir == "/tmp" || dir == "/var/tmp") && b.paths.Others(file) == ""
+		(!places.IsSystemPlace(b.h.OS, dir) || dir == "/tmp" || dir == "/var/tmp") && b.paths.Others(file) == ""
 }

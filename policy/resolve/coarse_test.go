@@ -70,3 +70,30 @@ func TestResolveOfWindows(t *testing.T) {
 		t.Errorf("a path of another machine: %v", err)
 	}
 }
+
+// TestCheckFilesOfWindows: where rules lead, in the form of the host. Without a known directory, relative
+// rules are passed over.
+func TestCheckFilesOfWindows(t *testing.T) {
+	host := hostfs.Host{
+		OS: "windows", Home: `C:\Users\u`, Dir: `D:\work`,
+		Lstat:    func(string) (hostfs.FileInfo, error) { return hostfs.FileInfo{Mode: fs.ModeDir | 0o777}, nil },
+		Readlink: func(string) (string, error) { return "", fs.ErrNotExist },
+		ReadDir:  func(string) ([]hostfs.DirEntry, error) { return nil, nil },
+		ReadHead: func(string, int) ([]byte, error) { return nil, fs.ErrNotExist },
+	}
+	p := &policy.Policy{Fs: []policy.FsRule{{Path: "~/notes", Read: true}, {Path: `c:/Data\x`, Read: true}, {Path: "src", Read: true}, {Path: `\top`, Read: true}}}
+	for dir, want := range map[string][]string{
+		`D:\work`: {`C:\Users\u\notes`, `C:\Data\x`, `D:\work\src`, `D:\top`},
+		"":        {`C:\Users\u\notes`, `C:\Data\x`},
+	} {
+		host.Dir = dir
+		placed, warnings, err := CheckFiles(p, host)
+		var at []string
+		for _, r := range placed {
+			at = append(at, r.At)
+		}
+		if !slices.Equal(at, want) || err != nil {
+			t.Errorf("in %q: %q, %v, %v; want %q", dir, at, warnings, err, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/coarse"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
@@ -31,7 +32,10 @@ func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
 
 // CheckProgram returns the *[CommandError] with which a start ends if the program of a command is not
 // there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
-func CheckProgram(name string, host hostfs.Host) error {
+func CheckProgram(host hostfs.Host, name string, args ...string) error {
+	if host.OS == "windows" {
+		return coarse.CheckProgram(append([]string{name}, args...), &host)
+	}
 	c := &command.Resolver{Paths: hostfs.NewLinkResolver(&host), H: &host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(&host), Shimmed: map[string]string{}}
 	_, err := c.Locate(name)
 	return err

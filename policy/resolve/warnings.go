@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
@@ -105,9 +106,9 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 // Shared returns why a directory is not for one server alone, or "".
 func Shared(h *hostfs.Host, p *policy.Policy, dir string) string { return places.Shared(h, p, dir) }
 
-// PlaceVariables returns the names of the variables that decide which files are the user's. See
-// hostfs.Host.Places.
-func PlaceVariables() []string { return places.PlaceVariables() }
+// PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
+// in runtime.GOOS. See hostfs.Host.Places.
+func PlaceVariables(os string) []string { return places.PlaceVariables(os) }
 
 // PlacedRule is a rule for files with the canonical path that it leads to.
 type PlacedRule struct {
@@ -120,17 +121,20 @@ type PlacedRule struct {
 // in which the server is to start. If that is "", it is not known, and the workspace and relative
 // rules are passed over. placed are the rules that grant something that is there.
 func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnings []policy.Warning, err error) {
-	asked := *p
+	asked, given := *p, host // Slashed keeps a pointer to it
+	host = *given.Slashed()
 	if host.Dir == "" {
 		asked.Default, asked.Workspace, host.Dir = false, "", host.Home
-		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool { return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") })
+		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool {
+			return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !(host.OS == "windows" && winpath.HasDrive(r.Path))
+		})
 	}
 	b := newResolver(&asked, &host)
 	if err := b.placeFiles(); err != nil {
 		return nil, b.warnings.list, err
 	}
 	for _, n := range b.targets {
-		placed = append(placed, PlacedRule{n.Rule, n.Canonical})
+		placed = append(placed, PlacedRule{n.Rule, places.AsWritten(&host, n.Canonical)})
 	}
 	b.masks.HideSensitive()
 	b.masks.WarnOwn()

@@ -188,3 +188,30 @@ func TestGuards(t *testing.T) {
 		}
 	}
 }
+
+// TestPathOfWindows: drives, backslashes and ~\ on Windows, where names have no case.
+func TestPathOfWindows(t *testing.T) {
+	p := Person{System: "windows", Home: `C:\Users\U`, Dir: `C:\Users\U\proj`}
+	for typed, want := range map[string]string{
+		"a": "~/proj/a", `.\a\`: "~/proj/a/", ".": "~/proj", "..": "~/", `..\x`: "~/x", `..\..\y`: `C:\Users\y`,
+		"~": "~/", `~\`: "~/", `~\a b\c`: "~/a b/c", "~/a/": "~/a/", `c:\users\u\N`: "~/N", `C:\Users\Ux`: `C:\Users\Ux`,
+		`D:\x\`: `D:\x\`, "d:/x/./y": `D:\x\y`, `C:\`: `C:\`, `\srv\x`: `C:\srv\x`, "/srv/x": `C:\srv\x`,
+		`\\server\share`: "", `C:x`: "", `D:\PROGRA~1`: "", `%USERPROFILE%\x`: "", `D:\x:s`: "", "~bob": "~/proj/~bob",
+	} {
+		got, err := p.Path(typed)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", typed, got, err, want)
+		}
+		if err == nil {
+			again, err := p.Path(p.Whole(got))
+			if err != nil || strings.TrimRight(again, `\/`) != strings.TrimRight(got, `\/`) {
+				t.Errorf("%q is whole as %q, and that is %q, %v", got, p.Whole(got), again, err)
+			}
+		}
+	}
+	for _, home := range []string{`C:\`, ""} {
+		if got, err := (Person{System: "windows", Home: home, Dir: `C:\d`}).Path("a"); got != `C:\d\a` || err != nil {
+			t.Errorf("the home %q: %q, %v", home, got, err)
+		}
+	}
+}

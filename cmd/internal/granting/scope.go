@@ -113,7 +113,7 @@ func (s *Scope) Writes(path string) bool {
 
 func (s *Scope) deciding(path string) (rule resolve.PlacedRule, ok bool) {
 	for _, r := range s.placed {
-		if policy.Within(path, r.At) && (!ok || len(r.At) >= len(rule.At)) {
+		if hostfs.Within(s.host.OS, path, r.At) && (!ok || len(r.At) >= len(rule.At)) {
 			rule, ok = r, true
 		}
 	}
@@ -139,9 +139,9 @@ func (s *Scope) grantsHost(f Flag) (by string) {
 func (s *Scope) clean(path string) string {
 	dir := s.host.Dir
 	if s.policy != nil && s.policy.Workspace != "" {
-		dir = Person{s.host.Home, dir}.Whole(s.policy.Workspace)
+		dir = Person{s.host.OS, s.host.Home, dir}.Whole(s.policy.Workspace)
 	}
-	return Person{s.host.Home, dir}.Whole(path)
+	return Person{s.host.OS, s.host.Home, dir}.Whole(path)
 }
 
 // real returns the path without symbolic links, as far as it exists.

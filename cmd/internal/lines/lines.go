@@ -128,7 +128,7 @@ func missing(program string, look hostfs.Host) string {
 	if !filepath.IsAbs(program) && (strings.ContainsRune(program, '/') || !hasPath(look)) {
 		return ""
 	}
-	err := resolve.CheckProgram(program, look)
+	err := resolve.CheckProgram(look, program)
 	var bad *resolve.CommandError
 	if errors.As(err, &bad) {
 		return bad.Reason
@@ -163,7 +163,7 @@ func Whole(word string, look hostfs.Host) []string {
 
 // isProgram reports whether a word names a program that is there.
 func isProgram(word string, look hostfs.Host) bool {
-	switch rest, isHome := strings.CutPrefix(word, "~/"); {
+	switch rest, isHome := hostfs.CutHome(look.OS, word); {
 	case isHome:
 		word = filepath.Join(look.Home, rest)
 	case !strings.Contains(word, "/"):
@@ -172,7 +172,7 @@ func isProgram(word string, look hostfs.Host) bool {
 		word = filepath.Join(look.Dir, word)
 	}
 	info, err := os.Stat(word)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	return err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || look.OS == "windows") // which has no modes
 }
 
 // Carried returns why no jail holds the server that a command line starts, or "". It completes the

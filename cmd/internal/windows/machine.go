@@ -2,10 +2,13 @@ package windows
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // CheckLook returns an error if an entry of a project's file names a file of another machine, or one to which
@@ -19,9 +22,12 @@ func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(wo
 	for _, word := range words {
 		words = append(words, texts(word)...)
 	}
-	word := otherMachine(words)
-	if word == "" {
+	word := otherMachine(words, host.Project)
+	switch {
+	case word == "":
 		return linked(e, words, host, texts)
+	case otherMachine([]string{ofLinux().ReplaceAllString(word, "$1")}, "") == "":
+		return fmt.Errorf("the server %s names a file of a Linux in WSL (%s): Windows asks the network for it where there is no WSL, and else starts that Linux for a look, so mcp-jail looks at no server of this file: take that server out, or write it into a file of your own", show.Name(e.Server), show.Name(word))
 	}
 	return fmt.Errorf("the server %s names a file of another machine (%s), and Windows would sign you in there for a look at it, so mcp-jail looks at no server of this file: take that server out, or copy its file to a drive of this machine", show.Name(e.Server), show.Name(word))
 }
@@ -30,7 +36,7 @@ func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(wo
 // variables can put it: at the start of a word, or after a character that is in no address and no name.
 var remote = lazy.Regexp(`(?:^|[^A-Za-z0-9._:/\\])(?:[\\/]{2}|[\\/]\?\?[\\/])[^\\/]`)
 
-// ofLinux matches what begins the path of a file of a Linux in WSL, which is on this machine.
+// ofLinux matches what begins the path of a file of a Linux in WSL. Where there is WSL, that is this machine.
 var ofLinux = lazy.Regexp(`(?i)(^|[=;])[\\/]{2}wsl(?:\.localhost|\$)[\\/]`)
 
 func wordsOf(e clients.Entry) []string {
@@ -41,10 +47,20 @@ func wordsOf(e clients.Entry) []string {
 	return words
 }
 
-// otherMachine returns a word that names a file of another machine, as \\server\share does, or "".
-func otherMachine(words []string) string {
+// otherMachine returns a word that names a file of another machine, as \\server\share does, or "". A Linux in
+// WSL counts as one, but for that in which the project is.
+func otherMachine(words []string, project string) string {
+	var own *regexp.Regexp
+	if winpath.OfWSL(project) {
+		names := strings.SplitN(strings.ReplaceAll(project[2:], "/", `\`), `\`, 3)
+		own = regexp.MustCompile(`(?i)(^|[=;])[\\/]{2}` + regexp.QuoteMeta(names[0]) + `[\\/]` + regexp.QuoteMeta(names[1]) + `[\\/]`)
+	}
 	for _, word := range words {
-		if remote().MatchString(ofLinux().ReplaceAllString(word, "$1")) {
+		rest := word
+		if own != nil {
+			rest = own.ReplaceAllString(word, "$1")
+		}
+		if remote().MatchString(rest) {
 			return word
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -107,12 +106,12 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
 	var reached []string
 	for _, file := range userFiles(host) {
-		reads := func(p resolve.PlacedRule) bool { return p.Read && p.At != file && policy.Within(file, p.At) }
+		reads := func(p resolve.PlacedRule) bool { return p.Read && p.At != file && hostfs.Within(host.OS, file, p.At) }
 		if slices.ContainsFunc(placed, reads) {
 			reached = append(reached, "~"+strings.TrimPrefix(file, host.Home))
 		}
 	}
-	at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.Read && policy.Within(host.Home, p.At) })
+	at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.Read && hostfs.Within(host.OS, host.Home, p.At) })
 	if g.wide = at >= 0; !g.wide && reached == nil {
 		return
 	}
@@ -138,7 +137,7 @@ func userFiles(host clients.Host) (files []string) {
 				continue
 			}
 			for _, at := range p.LocateAll(host) {
-				if real, err := filepath.EvalSymlinks(at.File); err == nil && at.File != "" && policy.Within(real, host.Home) && !slices.Contains(files, real) {
+				if real, err := filepath.EvalSymlinks(at.File); err == nil && at.File != "" && hostfs.Within(host.OS, real, host.Home) && !slices.Contains(files, real) {
 					files = append(files, real)
 				}
 			}

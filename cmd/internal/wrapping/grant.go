@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -187,7 +188,7 @@ func (g *Grant) addPaths(server *config.Server, found []meaning.Path) {
 func (g *Grant) addVariablePaths(server *config.Server, found []meaning.Path, c clients.Client, dir string, host clients.Host) string {
 	granted := slices.ContainsFunc(found, func(p meaning.Path) bool { return p.Why == "" })
 	named := host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone)
-	inProject := dir != "" && !policy.Within(host.Home, dir)
+	inProject := dir != "" && !hostfs.Within(host.OS, host.Home, dir)
 	if granted && server.Access == nil && (named || inProject) {
 		if named {
 			g.Flags = append(g.Flags, "--workspace", c.Workspace())
@@ -216,7 +217,7 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 		access.Fs = nil
 		// Say where a relative rule leads, and not how it is written.
 		for _, r := range server.Access.Fs {
-			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !meaning.HasDrive(r.Path); relative && dirKnown {
+			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !winpath.HasDrive(r.Path); relative && dirKnown {
 				at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })
 				if at < 0 {
 					continue // a note says why it grants nothing

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Reflag returns the change that gives entries of a file that start in mcp-jail other flags of mcp-jail run, by
@@ -66,7 +66,7 @@ func alike(a, b []string) (before, after int) {
 // servers in the project. It returns "" for another path, and if there is no such way.
 func (e Entry) InProject(path string, host clients.Host) string {
 	f := e.file
-	if !f.IsProject() || host.Project == "" || !policy.Within(f.Path, host.Project) {
+	if !f.IsProject() || host.Project == "" || !hostfs.Within(host.OS, f.Path, host.Project) {
 		return ""
 	}
 	rel, err := filepath.Rel(host.Project, path)

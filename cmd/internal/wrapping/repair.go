@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A Repair is what wrap does to an entry that starts a mcp-jail that is gone, or another one: it puts
@@ -95,7 +95,7 @@ func (j judge) ownGrants(e Entry, line clients.Wrapped) clients.Reason {
 				at = real
 			}
 			home, err := filepath.EvalSymlinks(j.host.Home)
-			if policy.Within(j.host.Home, at) || err == nil && policy.Within(home, at) {
+			if hostfs.Within(j.host.OS, j.host.Home, at) || err == nil && hostfs.Within(j.host.OS, home, at) {
 				return "grants itself your whole home directory with " + clients.Reason(name+" "+path) + ": write that entry yourself"
 			}
 		}
@@ -106,7 +106,10 @@ func (j judge) ownGrants(e Entry, line clients.Wrapped) clients.Reason {
 // placed returns a path of a flag as an absolute one.
 func (j judge) placed(path, dir string) string {
 	path, _ = j.file.replaced(path, j.host)
-	if rest, isHome := strings.CutPrefix(path, "~"); isHome && (rest == "" || rest[0] == '/') {
+	if path == "~" {
+		return j.host.Home
+	}
+	if rest, isHome := hostfs.CutHome(j.host.OS, path); isHome {
 		return filepath.Join(j.host.Home, rest)
 	}
 	if !filepath.IsAbs(path) {
@@ -135,7 +138,7 @@ func (j judge) found(path string) (clients.Reason, *Repair) {
 		return why, &Repair{why, true}
 	case !j.program.is(path):
 		return repair(OtherProgram + clients.Reason(" ("+path+"): which jail its server gets is not known"))
-	case j.file.IsProject() && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return policy.Within(path, dir) }):
+	case j.file.IsProject() && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return hostfs.Within(j.host.OS, path, dir) }):
 		// It is this program now, and the next checkout may have another one there.
 		return repair(OwnProgram)
 	}
@@ -153,15 +156,15 @@ func (j judge) search(e Entry, name, dir string) (path string, ok bool) {
 	// A client searches in the PATH that the entry sets.
 	for _, v := range e.Env {
 		value, known := j.file.replaced(v.Value, j.host)
-		if v.Name != "PATH" || v.Unset || !known {
+		if v.Name != "PATH" && !(j.host.OS == "windows" && strings.EqualFold(v.Name, "PATH")) || v.Unset || !known {
 			continue
 		}
-		for _, d := range filepath.SplitList(value) {
+		for _, d := range hostfs.SplitList(j.host.OS, value) {
 			if !filepath.IsAbs(d) {
 				d = filepath.Join(dir, d)
 			}
-			if info, err := os.Stat(filepath.Join(d, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return filepath.Join(d, name), true
+			if file, err := exec.LookPath(filepath.Join(d, name)); err == nil { // with the endings of Windows
+				return file, true
 			}
 		}
 	}

@@ -83,7 +83,8 @@ func (j judge) steering(e Entry, may environ.Setter) (names []string, err error)
 		}
 	}
 	for _, name := range slices.Concat(set, fromFile) {
-		if (!environ.MaySet(name, may) || slices.Contains(named, name)) && !slices.Contains(names, name) {
+		chooses := slices.ContainsFunc(named, func(n string) bool { return n == name || j.host.OS == "windows" && strings.EqualFold(n, name) })
+		if (!environ.MaySet(name, may) || chooses) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -149,7 +150,7 @@ func userSettings(home string) string {
 // loadsCode reports whether a variable of a server makes it load other code than its command line
 // names.
 func loadsCode(name, value string) bool {
-	return presets.Loads(name, value) || value != "" && policy.IsDangerousVariable(name) && !environ.Loads(name)
+	return presets.Loads(name, value) || value != "" && (policy.IsDangerousVariable(name) || policy.IsDangerousVariable(strings.ToUpper(name))) && !environ.Loads(name)
 }
 
 // ownHash is in the name of a server whose code only the file of its entry names: the private HOME of

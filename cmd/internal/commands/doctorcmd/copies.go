@@ -180,7 +180,7 @@ func (i *installation) lookCopies() {
 // searchPath returns the absolute directories of PATH.
 func (i *installation) searchPath() (dirs []string) {
 	value, _ := i.host.Getenv("PATH")
-	for _, dir := range filepath.SplitList(value) {
+	for _, dir := range hostfs.SplitList(i.host.OS, value) {
 		if filepath.IsAbs(dir) {
 			dirs = append(dirs, filepath.Clean(dir))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -128,16 +129,22 @@ func (i *installation) configured(s *start) []string {
 // dir returns the directory in which the client starts the server, or "" if only the client knows.
 func (i *installation) dir(s *start) string { return s.of.StartDir(s.entry, i.clients) }
 
+// hasDir reports whether a program is named by its path.
+func (i *installation) hasDir(name string) bool {
+	return strings.Contains(name, "/") || i.host.OS == "windows" && strings.ContainsAny(name, `\:`)
+}
+
 // locate returns the file of a program that an entry names, or "" if there is none. inJail means
 // that mcp-jail looks for it, which knows more directories than PATH.
 func (i *installation) locate(s *start, name string, inJail bool) string {
+	rest, isHome := hostfs.CutHome(i.host.OS, name)
 	switch dir := i.dir(s); {
 	case filepath.IsAbs(name):
-	case strings.HasPrefix(name, "~/"):
-		name = filepath.Join(i.host.Home, name[2:])
-	case strings.Contains(name, "/") && dir == "":
+	case isHome:
+		name = filepath.Join(i.host.Home, rest)
+	case i.hasDir(name) && dir == "":
 		return name // only the client knows where that is
-	case strings.Contains(name, "/"):
+	case i.hasDir(name):
 		name = filepath.Join(dir, name)
 	default:
 		return findProgram(i.directories(s, inJail), name)
@@ -164,11 +171,16 @@ func (i *installation) directories(s *start, inJail bool) []string {
 	return dirs
 }
 
+// isPath reports whether a variable is PATH. Names of variables have no case on Windows.
+func isPath(system, name string) bool {
+	return name == "PATH" || system == "windows" && strings.EqualFold(name, "PATH")
+}
+
 // ownPath returns the directories of the PATH that the entry sets, or nil.
 func (s *start) ownPath(i *installation) []string {
 	for _, v := range s.entry.Env {
-		if value := s.of.Started(s.entry, []string{v.Value}, i.clients)[0]; v.Name == "PATH" && !v.Unset && value != "" && !s.of.References(value) {
-			return filepath.SplitList(value)
+		if value := s.of.Started(s.entry, []string{v.Value}, i.clients)[0]; isPath(i.host.OS, v.Name) && !v.Unset && value != "" && !s.of.References(value) {
+			return hostfs.SplitList(i.host.OS, value)
 		}
 	}
 	return nil
@@ -233,7 +245,7 @@ func (i *installation) checkProgram(s *start, name string, inJail bool) []findin
 		f.What = i.short(name) + " is not a program"
 	case filepath.IsAbs(name):
 		f.What, f.Fix = i.short(name)+" cannot be executed", "`"+show.Typed("chmod +x", name)+"`"
-	case strings.Contains(name, "/"):
+	case i.hasDir(name):
 		f.What = i.short(filepath.Join(i.dir(s), name)) + " does not exist"
 	default:
 		f.What, f.Fix = name+" was not found in PATH", "install "+name+", or write its whole path into the entry"
@@ -254,17 +266,17 @@ func (i *installation) checkProgram(s *start, name string, inJail bool) []findin
 func (i *installation) checkJailed(s *start, name string) []finding {
 	look := i.host
 	if path := s.ownPath(i); path != nil {
-		look.Environ = append(slices.Clone(look.Environ), "PATH="+strings.Join(path, ":"))
+		look.Environ = append(slices.Clone(look.Environ), "PATH="+strings.Join(path, string(filepath.ListSeparator)))
 	}
 	if dir := i.dir(s); dir != "" {
 		look.Dir = dir
 	}
 	var bad *resolve.CommandError
-	if err := resolve.CheckProgram(name, look); !errors.As(err, &bad) {
+	if err := resolve.CheckProgram(look, name); !errors.As(err, &bad) {
 		return nil
 	}
 	what := bad.Reason
-	if !strings.HasPrefix(what, "/") { // it does not name the file that was found
+	if !filepath.IsAbs(what) { // it does not name the file that was found
 		what = name + " " + what
 	}
 	return []finding{{Stops: true, role: startedBy, What: what, Fix: cmp.Or(bad.Fix, bad.Hint)}}
@@ -273,7 +285,7 @@ func (i *installation) checkJailed(s *start, name string) []finding {
 // checkDesktop checks that a client that is started from the desktop finds a program of PATH, too.
 func (i *installation) checkDesktop(s *start, name string, inJail bool) []finding {
 	client, _ := s.entry.Reader()
-	if client.PathKept || strings.Contains(name, "/") || i.login.Desktop == nil || s.ownPath(i) != nil {
+	if client.PathKept || i.hasDir(name) || i.login.Desktop == nil || s.ownPath(i) != nil {
 		return nil
 	}
 	dirs := i.login.Desktop
@@ -327,13 +339,14 @@ func (i *installation) file(s *start, name string) string {
 		return ""
 	}
 	name = s.of.Started(s.entry, []string{name}, i.clients)[0]
+	rest, isHome := hostfs.CutHome(i.host.OS, name)
 	switch dir := i.dir(s); {
 	case s.of.References(name):
 		return ""
 	case filepath.IsAbs(name):
 		return name
-	case strings.HasPrefix(name, "~/"):
-		return filepath.Join(i.host.Home, name[2:])
+	case isHome:
+		return filepath.Join(i.host.Home, rest)
 	case dir == "":
 		return ""
 	default:

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A tool is a program that servers need: an interpreter, or what fetches packages.
@@ -117,7 +118,7 @@ func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Languag
 		t.Of = from
 	}
 	for _, m := range i.host.VersionManagers() {
-		if m.Language == string(lang) && strings.HasPrefix(chosen.Path, m.Root+"/") && (m.Root != "/usr/local/n" || strings.HasPrefix(chosen.Path, m.Versions)) {
+		if m.Language == string(lang) && hostfs.Within(i.host.OS, chosen.Path, m.Root) && (m.Root != "/usr/local/n" || strings.HasPrefix(chosen.Path, m.Versions)) {
 			t.Of = m.Name
 		}
 	}

@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -162,11 +163,11 @@ func hintOf(d diagnostics.Diagnosis, f granting.Flag) lacked {
 // of the session, and an entry for all projects would have it in each of them.
 func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) granting.Flag {
 	of := records.ReadAbout(host, p.kept).Configuration
-	relative := f.IsPath() && f.Value != "." && !strings.HasPrefix(f.Value, "/") && !strings.HasPrefix(f.Value, "~")
+	relative := f.IsPath() && f.Value != "." && !filepath.IsAbs(f.Value) && !strings.HasPrefix(f.Value, "~")
 	if !relative || of == nil || p.isProject() {
 		return f
 	}
-	if path, err := (granting.Person{Home: g.home, Dir: of.Workspace}).Path(f.Value); err == nil {
+	if path, err := (granting.Person{System: host.OS, Home: g.home, Dir: of.Workspace}).Path(f.Value); err == nil {
 		return granting.NewFlag(f.Name, path)
 	}
 	return f

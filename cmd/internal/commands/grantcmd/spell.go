@@ -1,17 +1,18 @@
 package grantcmd
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // spelled returns flags that the user typed as the file of a place has them: with paths that mean
 // the same wherever the client starts the server.
 func (g *grantCmd) spelled(p *plan, typed []granting.Flag) (flags []granting.Flag, err error) {
-	person := granting.Person{Home: g.home, Dir: g.dir}
+	person := granting.Person{System: runtime.GOOS, Home: g.home, Dir: g.dir}
 	for _, f := range typed {
 		if f.IsPath() {
 			f, err = g.path(p, person, f, typed)
@@ -32,7 +33,7 @@ func (g *grantCmd) path(p *plan, person granting.Person, f granting.Flag, typed 
 		return f, exit.UsageErrorf("%s", err)
 	}
 	whole := person.Whole(path)
-	isHome := g.home != "" && policy.Within(g.home, whole)
+	isHome := g.home != "" && hostfs.Within(runtime.GOOS, g.home, whole)
 	switch {
 	// mcp-jail proposes it beside other flags, and means the workspace.
 	case f.Value == "." && f.Name == "--write" && p.table == nil && granting.IsDefault(p.before) && len(typed) > 1:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -245,7 +246,7 @@ func (p *plan) takesEffect(now *policy.Policy) string {
 // tablePath returns a path for a table: in a project's file one of the project is relative.
 func (p *plan) tablePath(whole, path string) string {
 	dir := filepath.Dir(p.table.Path)
-	if !p.table.Project || !policy.Within(whole, dir) || p.dir != "" && p.dir != dir {
+	if !p.table.Project || !hostfs.Within(runtime.GOOS, whole, dir) || p.dir != "" && p.dir != dir {
 		return path
 	}
 	rel, err := filepath.Rel(dir, whole)

@@ -29,6 +29,9 @@ var findWSL = wsl.Find
 // prepare returns the names that are taken. With --wsl the servers then start in the Linux that it means.
 func (w *wrapCmd) prepare(c terminal.Console, host hostfs.Host, files []*wrapping.File, program wrapping.Program) (*wrapping.Names, error) {
 	names, err := w.names(host, files)
+	if err == nil && w.linux == "" {
+		leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
+	}
 	if err != nil || w.linux == "" {
 		return names, err
 	}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A Change is what to grant to a server, or to take back.
@@ -24,8 +26,9 @@ type Change struct {
 
 	// Policy returns the policy of the process if the file has a text; nil takes the file alone.
 	Policy func(text []byte) (*policy.Policy, error)
-	// Home and Workspace are where "~/" and relative paths lead; "" for not known.
-	Home, Workspace string
+	// Home and Workspace are where "~/" and relative paths lead, on a system as in runtime.GOOS; "" for not
+	// known.
+	System, Home, Workspace string
 	// Hidden reports whether a rule around a path does not reach it, because it is a sensitive path; nil
 	// for never.
 	Hidden func(path string) bool
@@ -183,6 +186,9 @@ func (w *work) accessOf(c *config.Config) *config.Access {
 
 // placed returns the place that a path of a rule means, as far as that is known.
 func (c Change) placed(p string) string {
+	if c.System == "windows" {
+		return c.placedOnWindows(p)
+	}
 	switch rest, below := strings.CutPrefix(p, "~/"); {
 	case below, p == "~":
 		if c.Home == "" {
@@ -195,6 +201,22 @@ func (c Change) placed(p string) string {
 	return path.Clean(p)
 }
 
+// placedOnWindows is placed for names without case.
+func (c Change) placedOnWindows(p string) string {
+	if rest, below := hostfs.CutHome(c.System, p); below || p == "~" {
+		if p == "~" {
+			rest = ""
+		}
+		p = winpath.Join(c.Home, rest)
+	} else if c.Workspace != "" {
+		p = winpath.Join(c.Workspace, p)
+	}
+	if clean, err := winpath.Clean(p); err == nil {
+		p = clean
+	}
+	return strings.ToLower(p)
+}
+
 // rules are the rules of a process for files, placed.
 func (c Change) rules(p *policy.Policy) config.Placed {
 	out := config.Placed{Policy: p}
@@ -202,6 +224,9 @@ func (c Change) rules(p *policy.Policy) config.Placed {
 		at := c.placed(r.Path)
 		if r.Base != "" {
 			at = path.Join(r.Base, r.Path)
+			if c.System == "windows" {
+				at = c.placedOnWindows(winpath.Join(r.Base, r.Path))
+			}
 		}
 		out.Paths = append(out.Paths, at)
 	}

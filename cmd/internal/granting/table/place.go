@@ -124,7 +124,7 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.File, c.Server, c.Home = p.Path, p.server, p.host.Home
+	c.File, c.Server, c.System, c.Home = p.Path, p.server, p.host.OS, p.host.Home
 	c.Policy = func(text []byte) (*policy.Policy, error) { return p.Policy(text, c.Tool) }
 	c.Workspace = p.host.Dir
 	if was.Workspace != "" {

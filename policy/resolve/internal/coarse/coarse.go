@@ -21,6 +21,9 @@ const maxShim = 16 << 10
 // CheckRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take. A
 // path of a preset for all systems, such as /etc, is one that is not there.
 func CheckRule(r policy.FsRule) error {
+	if err := winpath.CheckVariable(r.Path); err != nil {
+		return err
+	}
 	if strings.HasPrefix(r.Path, `\`) || strings.HasPrefix(r.Path, "//") || strings.HasPrefix(r.Path, `/\`) || strings.Contains(r.Path, ":") {
 		_, err := winpath.Clean(r.Path)
 		return err
@@ -84,25 +87,21 @@ func (h *host) home(p *policy.Policy) (string, error) {
 	return winpath.Clean(state + `\servers\` + p.KeptName() + `\home`)
 }
 
-// searchPath returns the directories of PATH that are whole paths.
-func (h *host) searchPath() (dirs []string) {
-	for d := range strings.SplitSeq(h.lookup("PATH"), ";") {
-		d, err := winpath.Clean(strings.Trim(d, `"`))
-		if err == nil && !slices.Contains(dirs, d) {
-			dirs = append(dirs, d)
-		}
-	}
-	return dirs
+// CheckProgram returns a [*command.Error] if a server with such a command line does not start.
+func CheckProgram(argv []string, on *hostfs.Host) error {
+	h := &host{on}
+	return h.program(&policy.Policy{Command: argv[0], Arguments: argv[1:]}, &policy.Profile{Dir: h.Dir})
 }
 
-// lookup returns the value of a variable of the host, whose names have no case.
-func (h *host) lookup(name string) string {
-	for _, v := range h.Environ {
-		if n, value, _ := strings.Cut(v, "="); strings.EqualFold(n, name) {
-			return value
-		}
+// checkScript returns an error if the script of an interpreter is written in a form that no program may have. It
+// is the code of the server, as a program is.
+func checkScript(program string, args []string) error {
+	lang := policy.InterpreterFamily(strings.ToLower(program[strings.LastIndexByte(program, '\\')+1:]))
+	script := strings.ReplaceAll(policy.ScriptArgument(lang, args), "/", `\`)
+	if lang == "" || !winpath.HasDrive(script) && !strings.HasPrefix(script, `\\`) && !strings.HasPrefix(script, `\??\`) {
+		return nil
 	}
-	return ""
+	return winpath.CheckFile(script)
 }
 
 func (h *host) program(p *policy.Policy, out *policy.Profile) error {
@@ -116,8 +115,12 @@ func (h *host) program(p *policy.Policy, out *policy.Profile) error {
 			return string(text), err
 		},
 	}
-	dirs := h.searchPath()
-	found, err := files.Find(p.Command, out.Dir, dirs)
+	dirs := h.SearchPath()
+	name := p.Command
+	if rest, ok := hostfs.CutHome(h.OS, name); ok {
+		name = winpath.Join(h.Home, rest)
+	}
+	found, err := files.Find(name, out.Dir, dirs)
 	var script *winpath.ScriptError
 	switch {
 	case errors.Is(err, winpath.ErrNotFound):
@@ -127,9 +130,12 @@ func (h *host) program(p *policy.Policy, out *policy.Profile) error {
 		}
 		return e
 	case errors.As(err, &script):
-		return &command.Error{Command: p.Command, Reason: script.Path + " " + script.Why, Fix: script.Fix}
+		return &command.Error{Command: p.Command, Reason: script.Path + " " + script.Why, Fix: script.Fix, Refused: true}
 	case err != nil:
-		return &command.Error{Command: p.Command, Reason: err.Error()}
+		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
+	}
+	if err := checkScript(found.File, p.Arguments); err != nil {
+		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
 	}
 	out.Program = found.File
 	out.Argv = slices.Concat([]string{found.File}, found.Before, p.Arguments)
@@ -155,20 +161,24 @@ func (e environment) set(name, value, rule string, secret bool) {
 func (h *host) environment(p *policy.Policy, out *policy.Profile) {
 	env := environment{}
 	withheld := map[string]bool{}
+	rules := slices.Clone(p.Env) // in capitals: names have no case
+	for i, r := range rules {
+		rules[i].Name = strings.ToUpper(r.Name)
+	}
 	for _, v := range h.Environ {
 		name, value, _ := strings.Cut(v, "=")
 		if name == "" { // of cmd.exe, for the working directory of each drive
 			continue
 		}
 		upper := strings.ToUpper(name)
-		rule, granted := policy.MatchEnv(p.Env, name)
-		if rule.Name == "" {
-			rule, granted = policy.MatchEnv(p.Env, upper)
+		rule, granted := policy.MatchEnv(rules, upper)
+		if i := slices.Index(rules, rule); i >= 0 {
+			rule = p.Env[i] // as it is written
 		}
 		always := slices.Contains(minimal, upper)
 		switch {
 		case upper == "PATH":
-			env.set(name, strings.Join(h.searchPath(), ";"), policy.MinimalEnvironment, false)
+			env.set(name, strings.Join(h.SearchPath(), ";"), policy.MinimalEnvironment, false)
 		case granted && !always:
 			exact := strings.EqualFold(rule.Name, name)
 			env.set(name, value, rule.Label(), exact || policy.LooksLikeSecret(upper))

@@ -21,6 +21,8 @@ type Error struct {
 	Hint    string
 	Fix     string   // advice; "" if the program must be installed or its name corrected
 	Path    []string // the directories that were searched; nil for a path
+	// Refused reports that there is something of that name, which mcp-jail starts on no Windows.
+	Refused bool
 }
 
 func (e *Error) Error() string {
@@ -46,7 +48,11 @@ func someOf(dirs []string) string {
 		long += 1 + len(dirs[n])
 		n++
 	}
-	text := strings.Join(dirs[:n], ":")
+	separator := ":"
+	if strings.Contains(dirs[0], `\`) { // of Windows
+		separator = ";"
+	}
+	text := strings.Join(dirs[:n], separator)
 	if more := len(dirs) - n; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -23,22 +24,24 @@ const (
 	startedRisk  = "the MCP client, or what started it, is this program"
 )
 
-// moved names the variables that move a part of the home directory elsewhere. What is protected
-// in its usual place is protected there as well.
-var moved = []struct{ prefix, variable string }{
+// A move is a variable that moves a part of the home directory elsewhere. What is protected in its usual
+// place is protected there as well.
+type move struct{ prefix, variable string }
+
+var moved = []move{
 	{"~/.config/", "XDG_CONFIG_HOME"}, {"~/.local/share/", "XDG_DATA_HOME"}, {"~/.cache/", "XDG_CACHE_HOME"}, {"~/.local/state/", "XDG_STATE_HOME"},
 	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
 	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
 }
 
-// PlaceVariables returns the names of the variables that decide which files are the user's. See
-// hostfs.Host.Places.
-func PlaceVariables() []string {
+// PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
+// in runtime.GOOS. See hostfs.Host.Places.
+func PlaceVariables(os string) []string {
 	names := []string{"PATH", "FPATH"}
-	for _, m := range moved {
+	for _, m := range moves(os) {
 		names = append(names, m.variable)
 	}
-	for _, m := range (&hostfs.Host{}).VersionManagers() {
+	for _, m := range (&hostfs.Host{OS: os}).VersionManagers() {
 		names = append(names, m.Variable)
 	}
 	slices.Sort(names)
@@ -51,7 +54,7 @@ const roomForDeciding = 512
 
 func (b *Places) collectDeciding() {
 	var places []struct{ prefix, dir string }
-	for _, m := range moved {
+	for _, m := range moves(b.h.OS) {
 		if v, _ := b.h.UserEnv(m.variable); strings.HasPrefix(v, "/") {
 			places = append(places, struct{ prefix, dir string }{m.prefix, v})
 		}
@@ -99,17 +102,27 @@ func (b *Places) addDeciding(abs, risk string) {
 func (b *Places) userPath() (dirs []string) {
 	for _, name := range [...]string{"PATH", "FPATH"} {
 		value, _ := b.h.UserEnv(name)
-		for dir := range strings.SplitSeq(value, ":") {
-			if dir = path.Clean(dir); strings.HasPrefix(dir, "/") && dir != "/" && !b.isSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
+		for _, dir := range hostfs.SplitList(b.h.OS, value) {
+			if _, slashed := winpath.FromSlashed(dir); b.h.OS == "windows" && !slashed { // as a list of one has it
+				dir = winpath.Slashed(dir)
+			}
+			dir = path.Clean(dir)
+			if strings.HasPrefix(dir, "/") && dir != "/" && !b.isSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
 				dirs = append(dirs, dir)
 			}
 		}
+	}
+	if b.h.OS == "windows" {
+		return dirs
 	}
 	return append(dirs, "/usr/local/bin")
 }
 
 // isSystemPath is IsSystemPath without what users and Homebrew install on macOS.
 func (b *Places) isSystemPath(dir string) bool {
+	if b.h.OS == "windows" {
+		return isPlaceOfWindows(dir)
+	}
 	return IsSystemPath(dir) && (b.h.OS != "darwin" || !policy.Within(dir, "/usr/local"))
 }
 

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -22,7 +21,7 @@ type lookup struct {
 // workspace.
 func (b *lookup) Expand(p, workspace string) (abs string, relative bool) {
 	if b.h.OS == "windows" { // whose host is one of [hostfs.Host.Slashed]
-		p = winpath.Slashed(p)
+		p = onDrive(b.h, p, workspace)
 	}
 	switch {
 	case strings.HasPrefix(p, "/"):
@@ -67,10 +66,10 @@ func (b *lookup) WhyTwoWays(written, base string) string {
 
 // Abbreviate writes a path of the home directory with a "~".
 func (b *lookup) Abbreviate(abs string) string {
-	if abs != b.h.Home && policy.Within(abs, b.h.Home) {
-		return "~" + strings.TrimPrefix(abs, b.h.Home)
+	if n := strings.Count(b.h.Home, "/") + 1; abs != b.h.Home && within(b.h, abs, b.h.Home) {
+		return strings.Join(append([]string{"~"}, strings.Split(abs, "/")[n:]...), "/")
 	}
-	return abs
+	return AsWritten(b.h, abs)
 }
 
 func (b *lookup) WorkspaceOrDir() string {
@@ -91,10 +90,15 @@ func (b *lookup) IsSame(p, q string) bool {
 // the place under other names, too: a bind mount, or another letter case. A place around the home
 // directory holds everything.
 func (b *lookup) liesIn(p, place string) bool {
-	if policy.Within(b.paths.Canonical(b.h.Home), place) {
+	if within(b.h, b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
-	return policy.Within(folded(b.h, p), folded(b.h, place)) || b.isBelow(p, place)
+	return within(b.h, p, place) || b.isBelow(p, place)
+}
+
+// within is [policy.Within] by the rules of a host's names.
+func within(h *hostfs.Host, p, dir string) bool {
+	return policy.Within(folded(h, p), folded(h, dir))
 }
 
 // folded returns a path or a name as it is compared: on Windows, names have no case.
@@ -121,7 +125,7 @@ func (b *lookup) isBelow(p, dir string) bool {
 
 // IsAroundWork reports whether a directory is or contains the home directory or the workspace.
 func (b *lookup) IsAroundWork(dir string) bool {
-	return policy.Within(b.paths.Canonical(b.h.Home), dir) || policy.Within(b.paths.Canonical(b.WorkspaceOrDir()), dir)
+	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.WorkspaceOrDir()), dir)
 }
 
 // LowerBase returns the directory to which the relative paths of the layers below belong.

@@ -28,6 +28,9 @@ func (b *Places) TrustedFiles() []string {
 	if exe := b.h.Executable; exe != "" {
 		files = append([]string{exe}, files...)
 		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+			if b.h.OS == "windows" {
+				name += ".exe"
+			}
 			if beside := path.Join(path.Dir(exe), name); beside != exe {
 				files = append(files, beside)
 			}
@@ -39,7 +42,7 @@ func (b *Places) TrustedFiles() []string {
 // defaultDirs returns where mcp-jail's directories are without variables. The variables of this
 // process may not be those of the user's shell.
 func defaultDirs(h *hostfs.Host) []string {
-	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: asWritten(h, h.Home)})
+	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: AsWritten(h, h.Home)})
 	dirs := []string{cfg, state, cache, data}
 	for i, dir := range dirs {
 		if h.OS == "windows" {
@@ -49,9 +52,12 @@ func defaultDirs(h *hostfs.Host) []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
 }
 
-// IsSystemPlace reports whether a directory belongs to the system and not to a user's work.
-// Some trees belong to the system as a whole, others contain both.
-func IsSystemPlace(dir string) bool {
+// IsSystemPlace reports whether a directory of a system, as in runtime.GOOS, belongs to it and not to a
+// user's work. Some trees belong to the system as a whole, others contain both.
+func IsSystemPlace(os, dir string) bool {
+	if os == "windows" {
+		return isPlaceOfWindows(dir)
+	}
 	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/private/var/db", "/private/var/root", "/cores", "/opt/homebrew", "/nix"} {
 		if policy.Within(dir, tree) {
 			return true
@@ -96,8 +102,8 @@ func SystemFiles(os string) (paths []string, data bool) {
 	}, false
 }
 
-// IsSystemPath reports whether a canonical path is in one of the system directories of Linux, on
-// every operating system.
+// IsSystemPath reports whether a canonical path is in one of the system directories of Linux, also on
+// macOS.
 func IsSystemPath(p string) bool {
 	for _, d := range SystemDirs("linux") {
 		if policy.Within(p, d) {
@@ -115,7 +121,7 @@ func IsSystemPath(p string) bool {
 func Guarded(h *hostfs.Host, p string, write bool) string {
 	h = h.Slashed()
 	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
-	return asWritten(h, guarded(b, p, write))
+	return AsWritten(h, guarded(b, p, write))
 }
 
 func guarded(b *Places, p string, write bool) string {
@@ -155,7 +161,7 @@ func Store(h *hostfs.Host, p string) string {
 		}
 	}
 	abs, _ := b.Expand(p, "/")
-	return asWritten(h, around(b, b.paths.Canonical(abs), dirs))
+	return AsWritten(h, around(b, b.paths.Canonical(abs), dirs))
 }
 
 // around returns the first of some places that a canonical path is, lies in, or contains.

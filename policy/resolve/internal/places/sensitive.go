@@ -51,8 +51,11 @@ var dotSensitive = []string{
 
 func builtinSensitive(os string) []string {
 	all := append(slices.Clone(sensitivePaths), dotSensitive...)
-	if os == "darwin" {
+	switch os {
+	case "darwin":
 		all = append(all, macSensitive...)
+	case "windows":
+		all = slices.DeleteFunc(append(all, secretsOfWindows...), func(s string) bool { return strings.HasPrefix(s, "/") })
 	}
 	return all
 }
@@ -133,6 +136,9 @@ func (b *Places) listBuiltin() {
 			abs := path.Join(home, s)
 			b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(abs), Abs: abs})
 		}
+	}
+	if b.h.OS == "windows" {
+		addMovedSecrets(b)
 	}
 }
 

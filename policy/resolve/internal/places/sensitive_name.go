@@ -14,17 +14,18 @@ import (
 // there is none. It is the one answer to that question: of a start, of advice, and of
 // the review of a client's entry. The policy has the user's paths and the files of secrets. Beside
 // what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
-// of other users.
+// of other users. It does not know the short names of Windows (SSH~1): only the drive can say what each
+// stands for. Rules, and words that wrap would make rules, may not have them: see [winpath.Clean].
 func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	h = h.Slashed()
 	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
 		return "" // no server starts there: see ErrPlatform
 	}
-	return asWritten(h, sensitive(h, p, name))
+	return AsWritten(h, sensitive(h, p, name))
 }
 
-// asWritten returns a place of a host with the form that the host's own paths have.
-func asWritten(h *hostfs.Host, place string) string {
+// AsWritten returns a place of a host with the form that the host's own paths have.
+func AsWritten(h *hostfs.Host, place string) string {
 	if native, ok := winpath.FromSlashed(place); ok && h.OS == "windows" {
 		return native
 	}
@@ -48,7 +49,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(folded(b.h, at)), sensitiveElsewhere(folded(b.h, abs)))
+	return cmp.Or(sensitiveElsewhere(h.OS, folded(h, at)), sensitiveElsewhere(h.OS, folded(h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -119,7 +120,7 @@ func (b *Places) collectPlaces() {
 // addPlace adds a place, unless it is the home directory or lies around it: that holds everything.
 func (b *Places) addPlace(written, abs string) {
 	at := b.paths.Canonical(abs)
-	if policy.Within(b.paths.Canonical(b.h.Home), at) {
+	if within(b.h, b.paths.Canonical(b.h.Home), at) {
 		return
 	}
 	b.named.names[strings.ToLower(at)] = written
@@ -135,7 +136,10 @@ var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/
 
 // sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as
 // each user, or a copy of a home directory, has one; "" if none is.
-func sensitiveElsewhere(p string) string {
+func sensitiveElsewhere(os, p string) string {
+	if place := secretOfWindows(p); os == "windows" && place != "" {
+		return place
+	}
 	for _, place := range rootSecrets {
 		if policy.Within(p, place) {
 			return place

@@ -10,19 +10,30 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// sharedDirs are the directories of a home in which many programs, or all of the user's work, have
+// sharedDirs returns the directories of a home in which many programs, or all of the user's work, have
 // their files. The names of the user's own are in user-dirs.dirs, too.
-var sharedDirs = []string{
-	".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap",
-	"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates",
-	"Library", "Library/Application Support", "Library/Caches", "Library/Containers", "Library/Preferences",
+func sharedDirs(os string) []string {
+	if os == "windows" {
+		return []string{
+			".config", ".local", ".local/share", ".local/state", ".cache", "AppData", "AppData/Roaming", "AppData/Local", "AppData/LocalLow", "AppData/Local/Programs", "AppData/Local/Packages", "AppData/Local/Temp",
+			"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Favorites", "Links", "Contacts", "Saved Games", "Searches",
+			"OneDrive", "OneDrive/Desktop", "OneDrive/Documents", "OneDrive/Pictures",
+		}
+	}
+	return []string{
+		".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap",
+		"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates",
+		"Library", "Library/Application Support", "Library/Caches", "Library/Containers", "Library/Preferences",
+	}
 }
 
 // Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
 // symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
 func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
+	h = h.Slashed()
 	b := newAdviser(h, p)
-	return b.WhyShared(b.paths.Canonical(dir))
+	abs, _ := b.Expand(dir, h.Dir)
+	return b.WhyShared(b.paths.Canonical(abs))
 }
 
 // WhyShared is Shared for a canonical path.
@@ -31,27 +42,29 @@ func (b *Places) WhyShared(dir string) string {
 		return reason
 	}
 	for _, s := range b.Builtin { // those of the user stay hidden in a grant
-		if policy.Within(b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
+		if within(b.h, b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
 			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
 		}
 	}
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
-		if !d.OfEnvironment && policy.Within(b.paths.Canonical(d.Abs), dir) {
+		if !d.OfEnvironment && within(b.h, b.paths.Canonical(d.Abs), dir) {
 			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Named, d.Risk)
 		}
 	}
 	switch work := b.paths.Canonical(b.WorkspaceOrDir()); {
-	case dir == work: // the default policy grants it, too
+	case folded(b.h, dir) == folded(b.h, work): // the default policy grants it, too
 		return b.paths.Others(dir)
-	case policy.Within(work, dir):
+	case within(b.h, work, dir):
 		return "holds the workspace"
 	}
 	if why := b.WhyRepository(dir); why != "" {
 		return why
 	}
 	home := b.paths.Canonical(b.h.Home)
-	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.paths.Canonical(path.Join(home, name)) }) {
+	if slices.ContainsFunc(append(b.userDirs(), sharedDirs(b.h.OS)...), func(name string) bool {
+		return folded(b.h, dir) == folded(b.h, b.paths.Canonical(path.Join(home, name)))
+	}) {
 		return "holds the files of many programs"
 	}
 	return b.paths.Others(dir)

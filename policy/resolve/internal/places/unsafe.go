@@ -27,17 +27,17 @@ func (b *Places) judgeUnsafe(dir string) string {
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
-	case dir == home:
+	case folded(b.h, dir) == folded(b.h, home):
 		return "is the home directory"
-	case policy.Within(home, dir):
+	case within(b.h, home, dir):
 		return "holds the home directory"
 	}
 	for _, own := range append(b.OwnDirs(), defaultDirs(b.h)...) {
-		if own = b.paths.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
-			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
+		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
 		}
 	}
-	if IsSystemPlace(dir) {
+	if IsSystemPlace(b.h.OS, dir) {
 		return "is a system directory"
 	}
 	if s := b.SensitiveAround(dir); s != "" {
@@ -69,7 +69,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 // home directory or a directory around it. A client that runs a line in a project today may run it in
 // the home directory tomorrow.
 func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
-	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.paths.Canonical(b.h.Home), dir)
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && within(b.h, b.paths.Canonical(b.h.Home), dir)
 }
 
 // WhyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".

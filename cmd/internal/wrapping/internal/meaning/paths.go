@@ -55,10 +55,10 @@ func PathsOfVariables(c clients.Client, values map[string]string, env []clients.
 	for _, name := range names {
 		value := given[name]
 		path, ok := Replaced(c, value, host)
-		if strings.HasPrefix(value, "~") || policy.IsMinimalVariable(name) || !ok || everyServerReads(filepath.Clean(path)) {
+		if strings.HasPrefix(value, "~") || policy.IsMinimalVariable(name) || !ok || host.OS != "windows" && everyServerReads(filepath.Clean(path)) {
 			continue // "~" is not replaced in a variable
 		}
-		if policy.Within(host.Home, filepath.Clean(path)) {
+		if hostfs.Within(host.OS, host.Home, filepath.Clean(path)) {
 			found = append(found, Path{value, path, "the directory in the variable " + name + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"})
 			continue
 		}
@@ -113,7 +113,7 @@ func addPath(found []Path, c clients.Client, word, said string, host clients.Hos
 // otherForm returns why no rule can have a path as it is written, if this is Windows, or "".
 func otherForm(path string, host clients.Host) string {
 	whole := strings.ReplaceAll(path, "/", `\`)
-	if host.OS != "windows" || host.Mounted || !HasDrive(whole) && !strings.HasPrefix(whole, `\\`) {
+	if host.OS != "windows" || host.Mounted || !winpath.HasDrive(whole) && !strings.HasPrefix(whole, `\\`) {
 		return ""
 	}
 	if _, err := winpath.Clean(path); err != nil {
@@ -172,9 +172,4 @@ func TwoWays(path string) string {
 		return "it can be read in two ways: " + link + " is a symbolic link, and .. comes after it"
 	}
 	return ""
-}
-
-// HasDrive reports whether a path of Windows begins at a drive.
-func HasDrive(path string) bool {
-	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') && 'a' <= path[0]|0x20 && path[0]|0x20 <= 'z'
 }
