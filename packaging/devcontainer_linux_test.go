@@ -116,7 +116,8 @@ func TestDevcontainerRelease(t *testing.T) {
 	b := newBuild(t)
 	arch := map[string]string{"x64": "amd64", "arm64": "arm64"}[processor()]
 	file := "mcp-jail_" + version + "_linux_" + arch + ".tar.gz"
-	testkit.Must(t, os.Mkdir(b.base+"/served", 0o755), os.Rename(standIns(t, b.base), b.base+"/mcp-jail-x"))
+	testkit.Must(t, os.Mkdir(b.base+"/served", 0o755))
+	run(t, exec.Command("cp", "-R", standIns(t, b.base), b.base+"/mcp-jail-x"))
 	run(t, exec.Command("tar", "-C", b.base, "-czf", b.base+"/served/"+file, "mcp-jail-x"))
 	sums := exec.Command("sha256sum", file)
 	sums.Dir = b.base + "/served"
