@@ -9,7 +9,7 @@ build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
 	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
-	go run ./examples/demo
+	go run -trimpath ./examples/demo
 
 test: ## install what the tests need; every package, as the user who runs it
 	bash testdata/test.sh

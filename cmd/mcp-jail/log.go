@@ -33,7 +33,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
 		if err != nil {
-			return zerolog.Nop(), done, exit.UsageErrorf("--log-file: %s", session.WithoutOperation(err))
+			return zerolog.Nop(), done, exit.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
 		}
 		to, done = f, func() { f.Close() }
 	}

@@ -37,7 +37,7 @@ func (p programs) build(ctx context.Context, dir string) (programs, error) {
 			*program.path += ".exe"
 		}
 		fmt.Fprintf(os.Stderr, "demo: building %s\n", program.pkg) // Go is silent, the first time for a minute
-		command := exec.CommandContext(ctx, "go", "build", "-o", *program.path, module+"/"+program.pkg)
+		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", *program.path, module+"/"+program.pkg)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("building %s (run this inside the repository, or say where the program is with a flag): %w\n%s", program.pkg, err, output)

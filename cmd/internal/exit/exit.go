@@ -25,12 +25,14 @@ const (
 )
 
 // UsageError is a mistake on the command line. Its exit status is Usage.
-type UsageError struct{ msg string }
+type UsageError struct{ err error }
 
-func (e *UsageError) Error() string { return e.msg }
+func (e *UsageError) Error() string { return e.err.Error() }
 
-// UsageErrorf returns a mistake on the command line.
-func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+func (e *UsageError) Unwrap() error { return errors.Unwrap(e.err) }
+
+// UsageErrorf returns a mistake on the command line, in the words of fmt.Errorf.
+func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // ConfigError is a mistake in the configuration that package policy does not find. Its
 // exit status is Usage.

@@ -52,6 +52,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return d
 	}
 	var usage *exit.UsageError
+	var workspace *resolve.WorkspaceError
 	var missing *resolve.CommandError
 	var host *exit.HostError
 	var unknown *config.UnknownServerError
@@ -62,6 +63,12 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var beside *resolve.BesideError
 	var gaps *confine.GapError
 	switch {
+	case errors.As(err, &workspace):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
+		return d
+	case errors.As(err, &usage):
+		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &gaps):
 		var line []string
 		if t != nil {
@@ -89,8 +96,6 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", "" // the cause says what to do
 		return d
-	case errors.As(err, &usage):
-		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &install):
 		d := diagnostics.ExecFailure(server, err.Error(), "")
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall

@@ -155,7 +155,7 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 	var defaults *exit.DefaultsError
 	var beside *resolve.BesideError
 	if server.Given && exit.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
-		err = exit.UsageErrorf("%s", err) // the whole policy comes from the command line
+		err = exit.UsageErrorf("%w", err) // the whole policy comes from the command line
 	}
 	return t, err
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/mattn/go-isatty"
-	"golang.org/x/term"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -169,8 +168,17 @@ func (c Console) WriteText(text string) {
 	}
 }
 
+// HideTyped has the terminal of Input show nothing of what is typed, until restore is called.
+func (c Console) HideTyped() (restore func()) {
+	restore = func() {}
+	if conn, err := c.in.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { restore = hideTyped(int(fd)) })
+	}
+	return restore
+}
+
 // AskText prints a question to Err, and returns the line that the user types. If hidden is set, what
-// is typed is not shown. Callers ask Asks before.
+// is typed is not shown: callers call HideTyped before, as the answer may come at once, from a clipboard.
 func (c Console) AskText(question string, hidden bool) (text string, err error) {
 	conn, err := c.in.SyscallConn()
 	if err != nil {
@@ -182,11 +190,9 @@ func (c Console) AskText(question string, hidden bool) (text string, err error) 
 			text, err = bufio.NewReader(io.LimitReader(c.in, maxTyped)).ReadString('\n')
 			return
 		}
-		// Before the question: the answer may come at once, as from a clipboard.
-		defer hideTyped(int(fd))()
 		fmt.Fprint(c.err, show.Line(question))
 		var line []byte
-		line, err = term.ReadPassword(int(fd))
+		line, err = readHidden(c.in)
 		fmt.Fprintln(c.err)
 		text = string(line)
 	}

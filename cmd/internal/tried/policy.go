@@ -6,8 +6,10 @@
 package tried
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -85,17 +87,26 @@ func Load(given, home string) (*Policy, error) {
 	}
 	text, err := read(file)
 	if err != nil {
-		return nil, exit.UsageErrorf("--try: %s", show.Line(err.Error()))
+		return nil, advise(err, "name a file with the table of one server, or write the flags in one word: --try '--read DIR'")
 	}
 	cfg, err := config.Decode(text, file)
 	if err != nil {
-		return nil, err
+		return nil, &exit.AdvisedError{Err: err, Fix: "correct the file of --try"}
 	}
 	names := cfg.ServerNames()
 	if len(names) != 1 {
-		return nil, exit.UsageErrorf("--try %s: it must have the table of one server, and has %d", show.Line(given), len(names))
+		err := fmt.Errorf("%s must have the table of one server, and has %d", show.Line(given), len(names))
+		return nil, advise(err, "leave one table [servers.NAME] in it")
 	}
 	return &Policy{Name: show.Line(given), File: file, Text: text, Config: cfg, Server: names[0]}, nil
+}
+
+func advise(err error, fix string) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("%s: %w", path.Path, path.Err)
+	}
+	return exit.Advise(false, fmt.Errorf("--try: %s", show.Line(err.Error())), fix)
 }
 
 // read reads a file, but no pipe, for which it would wait.

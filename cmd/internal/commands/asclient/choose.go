@@ -258,7 +258,7 @@ func (k *Chooser) unknown(host hostfs.Host, files []*wrapping.File) error {
 	if ignored != nil {
 		text += "\nA file is not trusted, so its servers were left out: " + ignored.File
 	}
-	return exit.UsageErrorf("%s", text)
+	return exit.UsageErrorf("%w", &UnknownError{text})
 }
 
 // prepare returns how the server of an entry is started.
@@ -289,10 +289,13 @@ func (k *Chooser) prepare(c terminal.Console, host hostfs.Host, program entries.
 	clientsHost := entries.ClientsHost(host)
 	s, err := f.entry.AsClient(argv, clientsHost, k.asker(c, f.file))
 	var unknown *wrapping.UnknownValueError
-	if errors.As(err, &unknown) {
+	var interrupted *exit.InterruptedError
+	switch {
+	case errors.As(err, &interrupted):
+		return nil, err
+	case errors.As(err, &unknown):
 		return nil, exit.UsageErrorf("%s: %s: %s", t.Place, err, k.howToGive(unknown.Reference))
-	}
-	if err != nil {
+	case err != nil:
 		return nil, exit.UsageErrorf("%s: %s", t.Place, err)
 	}
 	line, _ := clients.ParseWrapped(s.Argv)
@@ -385,3 +388,8 @@ func (t *Target) Confirm(c terminal.Console, yes bool) error {
 	}
 	return err
 }
+
+// UnknownError says that no server has a name.
+type UnknownError struct{ text string }
+
+func (e *UnknownError) Error() string { return e.text }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -92,7 +93,7 @@ func ask(c terminal.Console, f *wrapping.File, r clients.Reference) (string, err
 	if in.Default != "" {
 		question += " [" + show.Line(in.Default) + "]"
 	}
-	value, err := c.AskText(question+": ", in.Hidden)
+	value, err := cli.AskText(c, question+": ", in.Hidden)
 	if err != nil {
 		return "", err
 	}

@@ -12,38 +12,79 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
+const unchanged = "nothing was changed"
+
 // Confirm asks a question on the terminal, until ctx is cancelled or a signal comes: the user may think for
 // long. It returns nil if the answer is yes.
 func Confirm(ctx context.Context, c terminal.Console, question string) error {
 	if !c.Asks() {
 		return exit.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
 	}
+	yes, err := askYes(ctx, c, question, unchanged)
+	if err == nil && !yes {
+		return errors.New(unchanged + ": the answer was not yes")
+	}
+	return err
+}
+
+// AskYes asks a question and reports whether the answer is yes. A signal ends the question with an error
+// that says what has not happened.
+func AskYes(c terminal.Console, question, undone string) (bool, error) {
+	return askYes(context.Background(), c, question, undone)
+}
+
+func askYes(ctx context.Context, c terminal.Console, question, undone string) (bool, error) {
+	answer, err := waitFor(ctx, c, undone, func() (string, error) {
+		c.Ask(question)
+		return readLine(c), nil
+	})
+	return answer == "y" || answer == "yes", err
+}
+
+// AskLine returns the line that the user types after a question, in lower case. AskLine ends as AskYes does.
+func AskLine(c terminal.Console, question string) (string, error) {
+	return waitFor(context.Background(), c, unchanged, func() (string, error) {
+		c.Sayf("%s", question)
+		return readLine(c), nil
+	})
+}
+
+// AskText returns the text that the user types after a question. If hidden is set, it is not shown.
+// AskText ends as AskYes does.
+func AskText(c terminal.Console, question string, hidden bool) (string, error) {
+	if hidden {
+		defer c.HideTyped()() // also where a signal comes
+	}
+	return waitFor(context.Background(), c, "no server was started", func() (string, error) { return c.AskText(question, hidden) })
+}
+
+func readLine(c terminal.Console) string {
+	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
+	return strings.ToLower(strings.TrimSpace(answer))
+}
+
+// waitFor returns what read returns. If ctx is cancelled or a signal comes before, read goes on without a
+// reader: a read of a terminal cannot be interrupted.
+func waitFor(ctx context.Context, c terminal.Console, undone string, read func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
 	interrupted := Interrupts()
 	defer signal.Stop(interrupted)
-	answer := make(chan bool, 1)
-	go func() { answer <- AskYes(c, question) }() // a read of a terminal cannot be interrupted
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		answers <- answer{text, err}
+	}()
 	select {
 	case <-ctx.Done():
 		c.Notef("")
-		return ctx.Err()
+		return "", ctx.Err()
 	case s := <-interrupted:
 		c.Notef("")
-		return &exit.InterruptedError{Signal: s, Undone: "nothing was changed"}
-	case yes := <-answer:
-		if yes {
-			return nil
-		}
-		return errors.New("nothing was changed: the answer was not yes")
+		return "", &exit.InterruptedError{Signal: s, Undone: undone}
+	case a := <-answers:
+		return a.text, a.err
 	}
-}
-
-// AskYes asks a question and reports whether the answer is yes.
-func AskYes(c terminal.Console, question string) bool {
-	c.Ask(question)
-	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
-	}
-	return false
 }

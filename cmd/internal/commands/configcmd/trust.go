@@ -58,6 +58,9 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return exit.UsageErrorf("%s is a directory: name the file, %s", file, show.Typed("mcp-jail trust", filepath.Join(file, config.ProjectFile)))
+	}
 	data, err := config.ReadConfigFile(file)
 	if err != nil {
 		return exit.ConfigErrorf("%s", session.WithoutOperation(err))
@@ -112,10 +115,11 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	case !c.Asks():
 		return exit.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
 	}
-	if !cli.AskYes(c, "Trust "+file+"?") {
+	yes, err := cli.AskYes(c, "Trust "+file+"?", file+" is not trusted")
+	if err == nil && !yes {
 		return fmt.Errorf("%s is not trusted: the answer was not yes", file)
 	}
-	return nil
+	return err
 }
 
 // changeSummary returns what the servers of a file start, get and lose. It is printed last, so that

@@ -12,7 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -238,7 +240,11 @@ func (i *installation) checkProgram(s *start, name string, inJail bool) []findin
 		return i.checkDesktop(s, name, inJail)
 	}
 	f := finding{Stops: true, role: startedBy, Fix: "install " + filepath.Base(name) + ", or correct its path in the entry"}
+	whole := lines.Whole(name, i.host)
 	switch info, err := os.Stat(name); {
+	case whole != nil:
+		f.What = show.Quote(strings.Join(shown.Words(whole), " ")) + " is a whole line in one word, and no program has that name"
+		f.Fix = "write " + show.Name(whole[0]) + " as the command, and the other words into its arguments, one by one"
 	case filepath.IsAbs(name) && err != nil:
 		f.What = i.short(name) + " does not exist"
 	case filepath.IsAbs(name) && !info.Mode().IsRegular():

@@ -107,6 +107,29 @@ func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServe
 	return nil, exit.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
 }
 
+// Configured returns the server of the configuration that the entries start which have its name at their
+// client, or "". unknown is the error of the configuration, which has no server of that name.
+func Configured(unknown *config.UnknownServerError) (server string) {
+	host, files, err := (&Choice{}).Find()
+	program, err2 := FindProgram(host)
+	if err != nil || err2 != nil {
+		return ""
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if e.Server != unknown.Server {
+				continue
+			}
+			line := f.Judge(e, program.Program, ClientsHost(host)).Line
+			if line.Argv != nil || !slices.Contains(unknown.Known, line.Name) || server != "" && server != line.Name {
+				return "" // the name has more than one meaning
+			}
+			server = line.Name
+		}
+	}
+	return server
+}
+
 func notWrapped(servers []WrappedServer, unknown *config.UnknownServerError) error {
 	if len(servers) == 0 {
 		return unknown

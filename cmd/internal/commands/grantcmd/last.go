@@ -49,7 +49,11 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 	}
 	for _, l := range items {
 		l.flag, l.otherLine = g.wholePath(host, p, l.flag), p.hadOtherLine(host)
-		if g.wants(c, p, l) {
+		wanted, err := g.wants(c, p, l)
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
 			flags = append(flags, l.flag)
 		}
 	}
@@ -175,19 +179,19 @@ func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) grantin
 
 // wants reports whether a flag of a record is to be granted: what the jail recorded, and what the
 // user agrees to by name.
-func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) bool {
+func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	if p.scope.Grants(l.flag) != "" {
-		return true // it is there: nothing is written
+		return true, nil // it is there: nothing is written
 	}
 	if err := p.stays(l.flag); err != nil {
 		p.left = append(p.left, err.Error())
-		return false
+		return false, nil
 	}
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
 	why, never := p.scope.Guards(l.flag)
 	if never {
 		p.left = append(p.left, l.flag.String()+": "+why)
-		return false
+		return false, nil
 	}
 	var doubts []string
 	if l.by != diagnostics.Certain {
@@ -204,18 +208,21 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) bool {
 	}
 	switch doubt := strings.Join(doubts, "; "); {
 	case doubts == nil:
-		return true
+		return true, nil
 	case g.dryRun:
 		p.say("asks", "%s: %s", l.flag, doubt)
-		return true
+		return true, nil
 	case g.yes || !c.Asks():
 		p.left = append(p.left, fmt.Sprintf("%s%s: %s. To grant it:  %s", l.flag, p.why[l.flag.String()], doubt, commandOf(g.server, append(granting.Words([]granting.Flag{l.flag}), g.files()...))))
-	case cli.AskYes(c, fmt.Sprintf("%s lacked  %s%s: %s. Grant it?", show.Name(g.server), l.flag, p.why[l.flag.String()], doubt)):
-		return true
 	default:
-		p.left = append(p.left, l.flag.String()+": the answer was not yes")
+		question := fmt.Sprintf("%s lacked  %s%s: %s. Grant it?", show.Name(g.server), l.flag, p.why[l.flag.String()], doubt)
+		yes, err := cli.AskYes(c, question, "nothing was changed")
+		if err == nil && !yes {
+			p.left = append(p.left, l.flag.String()+": the answer was not yes")
+		}
+		return yes, err
 	}
-	return false
+	return false, nil
 }
 
 // files returns the flags that chose the file.

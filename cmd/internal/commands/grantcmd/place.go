@@ -1,10 +1,8 @@
 package grantcmd
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,11 +232,11 @@ func (g *grantCmd) choose(c terminal.Console, places []place) ([]place, error) {
 		return nil, exit.UsageErrorf("%s", text)
 	}
 	c.PrintText(fmt.Sprintf("%s is in %d places:\n%s\n", show.Name(g.server), len(places), strings.Join(lines, "\n")))
-	c.Sayf("which one? Its number, or all:")
-	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
+	answer, asked := cli.AskLine(c, "which one? Its number, or all:")
 	n, err := strconv.Atoi(answer)
 	switch {
+	case asked != nil:
+		return nil, asked
 	case answer == "all":
 		return places, nil
 	case err != nil || n < 1 || n > len(places):

@@ -120,7 +120,8 @@ func answered(t *testing.T, p *plan, f granting.Flag, l lacked, yes, tty bool, a
 		c = terminal.New(program, program, out)
 	}
 	l.flag, p.left = f, nil
-	kept = (&grantCmd{server: "x", yes: yes}).wants(c, p, l)
+	kept, err = (&grantCmd{server: "x", yes: yes}).wants(c, p, l)
+	must(t, err)
 	text, err := os.ReadFile(out.Name())
 	must(t, err)
 	return string(text), kept

@@ -113,7 +113,10 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	names := cfg.ServerNames()
 	// The configuration has no such server, but a client may.
 	if server != "" && cfg.Servers[server] == nil && len(k.Config) == 0 {
-		return k.checkWrapped(c, host.Home, server, &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files})
+		unknown := &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files}
+		if server = entries.Configured(unknown); server == "" {
+			return k.checkWrapped(c, host.Home, unknown)
+		}
 	}
 	if server != "" {
 		if cfg.Servers[server] == nil {
@@ -328,7 +331,8 @@ func serverArgument(args []string) string {
 	return args[0]
 }
 
-func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *config.UnknownServerError) error {
+func (k *checkCmd) checkWrapped(c terminal.Console, home string, unknown *config.UnknownServerError) error {
+	name := unknown.Server
 	w, err := entries.FindWrapped(name, unknown)
 	if err != nil {
 		return err

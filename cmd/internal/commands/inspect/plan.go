@@ -112,6 +112,10 @@ func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.Wrap
 	if !errors.As(asked, &unknown) || len(p.Config) > 0 {
 		return t, nil, err
 	}
+	if configured := entries.Configured(unknown); configured != "" {
+		p.serverName = configured
+		return p.resolve(server)
+	}
 	w, err := entries.FindWrapped(p.serverName, unknown)
 	switch {
 	case err != nil:

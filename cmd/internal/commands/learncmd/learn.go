@@ -288,8 +288,8 @@ func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 
 // unknown adds to an error about a name what the user may have meant: a program or a package.
 func (k *learnCmd) unknown(err error) error {
-	var usage *exit.UsageError
-	if !errors.As(err, &usage) {
+	var none *asclient.UnknownError
+	if !errors.As(err, &none) {
 		return err
 	}
 	meant := []string{"npx", "-y", k.Server}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/adopt"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -39,19 +40,68 @@ func (l *lesson) changeOf() (*application, error) {
 	a := &application{name: l.t.Stored, Change: adopt.Change{Title: l.name(), Command: session.Given(l.server)}}
 	if !server.Given {
 		a.name = run.Server
-		return a, l.replace(a, run)
+		return a, errors.Join(l.replace(a, run), l.finish(a))
 	}
 	cfg, _, err := session.LoadTrusted(config.LoadOptions{}, l.host)
 	if err != nil {
 		return nil, err
 	}
 	if s := cfg.Servers[a.name]; s != nil {
-		if l.t.Entry != nil || !slices.Equal(append([]string{s.Command}, s.Arguments...), a.Command) {
+		if !slices.Equal(append([]string{s.Command}, s.Arguments...), a.Command) {
 			return nil, byHand("the configuration has another server %s (%s)", show.Name(a.name), show.Line(cli.ShortPath(s.Where, l.host.Home)))
 		}
-		return a, l.replace(a, &cmdline.RunFlags{})
+		return a, errors.Join(l.replace(a, &cmdline.RunFlags{}), l.finish(a))
 	}
 	return a, l.addServer(a, run)
+}
+
+// finish has entries start the table that have the server's own line still: what ended between the two writes of
+// an earlier change has left them.
+func (l *lesson) finish(a *application) error {
+	servers, err := entries.WrappedServers()
+	if err != nil {
+		return err
+	}
+	for _, w := range servers {
+		if !slices.Equal(w.Line().Argv, a.Command) || entries.KeptName(w.File, w.Entry, w.Line(), l.host) != a.name {
+			continue
+		}
+		place := w.File.Client.Title + ", " + w.Place()
+		if slices.ContainsFunc(a.Entries, func(e adopt.Entry) bool { return e.Change.File == w.File }) {
+			a.Notes = append(a.Notes, "another entry of the same file has that line, too ("+place+"): the same command again changes it")
+			continue
+		}
+		change, lost, err := adopt.StartsTable(w.Entry, w.File, w.Entry.Argv(), place, a.name)
+		if err != nil {
+			a.Notes = append(a.Notes, "an entry keeps its own line beside the table: "+err.Error())
+			continue
+		}
+		note := "an entry has the line of the server still (" + place + ")"
+		if len(lost) > 0 {
+			note += ": the table takes the place of its flags " + strings.Join(lost, " ")
+		}
+		a.Notes = append(a.Notes, note)
+		a.Entries = append(a.Entries, adopt.Entry{Place: place, Effect: "it starts the server of the configuration", Change: change})
+	}
+	return l.noteBare(a)
+}
+
+// noteBare notes entries that start the server of the table without a jail.
+func (l *lesson) noteBare(a *application) error {
+	_, files, err := (&entries.Choice{}).Find()
+	program, err2 := entries.FindProgram(l.host)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if e.Server == a.name && slices.Equal(f.Started(e, e.Argv(), entries.ClientsHost(l.host)), a.Command) {
+				place := fmt.Sprintf("%s, %s, line %d", f.Client.Title, cli.ShortPath(f.Path, l.host.Home), e.Line)
+				a.Notes = append(a.Notes, "an entry starts the server without a jail still ("+place+"). Write there:  "+clientLine(program.Path, a.name))
+			}
+		}
+	}
+	return nil
 }
 
 // replace has the learned grants take the place of those of a server of the configuration.

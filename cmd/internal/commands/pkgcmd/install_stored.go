@@ -23,6 +23,9 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	if !errors.As(err, &unknown) || len(i.Config) > 0 {
 		return w, err
 	}
+	if configured := entries.Configured(unknown); configured != "" {
+		return i.configured(configured)
+	}
 	all, keptErr := stored.Known(host)
 	if keptErr != nil {
 		return w, keptErr

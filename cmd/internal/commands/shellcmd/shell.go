@@ -120,6 +120,10 @@ func (s *shellCmd) resolve(c terminal.Console, line cmdline.Server) (*session.Ta
 	if !errors.As(err, &unknown) || len(s.Config) > 0 {
 		return t, err
 	}
+	if configured := entries.Configured(unknown); configured != "" {
+		s.server = configured
+		return s.resolve(line)
+	}
 	w, err := entries.FindWrapped(s.server, unknown)
 	if err == nil && s.tool != "" {
 		err = exit.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", s.tool, s.server)

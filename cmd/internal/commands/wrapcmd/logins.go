@@ -28,8 +28,14 @@ func (w *wrapCmd) offerLogins(c terminal.Console) error {
 		}
 		found = true
 		ask := fmt.Sprintf("%s has a login of before in your %s. Copy it into its private HOME? Else it asks for a login.", entries.ServerTitle(s.Entry), logins.Dirs())
+		copies := w.logins
+		if !copies && !w.yes && c.Asks() {
+			if copies, err = cli.AskYes(c, ask, "the login was not copied, and what was wrapped stays so"); err != nil {
+				return errors.Join(append(failed, err)...)
+			}
+		}
 		switch {
-		case w.logins, !w.yes && c.Asks() && cli.AskYes(c, ask):
+		case copies:
 			told, err := logins.Copy()
 			for _, line := range told {
 				c.Printf("%s\n", show.Line(line))

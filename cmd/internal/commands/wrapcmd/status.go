@@ -253,6 +253,9 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
 		return
 	}
+	if len(s.Servers) > 0 {
+		status = slices.DeleteFunc(status, func(f fileStatus) bool { return len(f.Servers) == 0 && f.Problem == "" })
+	}
 	bare, there, open, repairs := 0, 0, 0, 0
 	for i, f := range status {
 		for _, s := range f.Servers {
@@ -343,6 +346,9 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 		return out
 	}
 	s := all.Servers[at]
+	if w.Argv == nil {
+		out.Command = shown.Words(s.About.Command)
+	}
 	out.Pinned = cmp.Or(out.Pinned, s.Pinned())
 	if !s.Used.IsZero() && len(s.About.Command) > 0 {
 		out.LastUsed, out.LastClient = &s.Used, s.About.Client.Name

@@ -132,7 +132,10 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	printNamed(c, host, w.Selection)
 	w.printWindows(c, host, false, "left without a jail (--windows puts them into one, in this Linux)")
-	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
+	if !w.dryRun && !w.yes && c.Asks() {
+		if err := askWithheld(c, changes); err != nil {
+			return err
+		}
 		changes = changesOf(files, wrap)
 	}
 	if open.print(c); !w.dryRun {
@@ -162,7 +165,11 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil && !w.noInstall { // some files stay as they were
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
 	}
-	return errors.Join(err, w.offerLogins(c), prefetch.Fetch(c, w.fetches), left)
+	err = errors.Join(err, w.offerLogins(c))
+	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
+		return err
+	}
+	return errors.Join(err, prefetch.Fetch(c, w.fetches), left)
 }
 
 // keep keeps what the user has accepted. Where no entry changes, the copy that the clients start may be
@@ -186,21 +193,24 @@ func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Nam
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
-// its entry brings its own code. It reports whether one is to stay as it is.
-func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
+// its entry brings its own code. Those that are to stay as they are are left out of the next changes.
+func askWithheld(c terminal.Console, changes []*wrapping.Change) error {
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
 			if s.Withheld == "" {
 				continue
 			}
 			question := fmt.Sprintf("%s brings its own code: %s. Wrap it without the preset %s?", entries.ServerTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
-			if !cli.AskYes(c, question) {
+			yes, err := cli.AskYes(c, question, "nothing was changed")
+			if err != nil {
+				return err
+			}
+			if !yes {
 				ch.File.Leave(s.Key(), wrapping.Declined)
-				left = true
 			}
 		}
 	}
-	return left
+	return nil
 }
 
 func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
