@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -102,4 +103,16 @@ func forget(l *lesson, began time.Time) {
 	if err != nil {
 		l.c.Notef("%s is in the list of mcp-jail list: %s", l.name(), show.Line(err.Error()))
 	}
+}
+
+// ofSession returns an error with the status of the mcp-jail run that has started no server. code is that of its
+// answer.
+func ofSession(code int, err error) error {
+	switch diagnostics.Code(code) {
+	case diagnostics.CodeJail:
+		return &exit.HostError{Err: err}
+	case diagnostics.CodeConfig:
+		return exit.ConfigErrorf("%s", err)
+	}
+	return err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -79,7 +78,7 @@ func (l *lesson) learn(ctx context.Context) error {
 	case needsHosts:
 		l.c.Notef("%s does not start without a network: its hosts are reached from now on", l.name())
 	case err != nil:
-		return l.withHosts(l.ofHost(err))
+		return l.withHosts(err)
 	default:
 		l.meet(first)
 	}
@@ -116,20 +115,6 @@ func (l *lesson) meet(first *drive.Played) {
 
 // reachesHosts reports whether there is a lesson with hosts.
 func (l *lesson) reachesHosts() bool { return len(l.net) > 0 && l.net[0] != cmdline.LearnFiles }
-
-// ofHost returns the error of a server that did not start as one of this host, if its private HOME cannot be made:
-// mcp-jail run ends with the same status.
-func (l *lesson) ofHost(err error) error {
-	why := l.load()
-	if why == nil {
-		why = l.server.ClaimHome()
-	}
-	var host *exit.HostError
-	if errors.As(why, &host) {
-		return &exit.HostError{Err: err}
-	}
-	return err
-}
 
 // withHosts adds to the error of a server that did not start which hosts it asked for.
 func (l *lesson) withHosts(err error) error {
@@ -320,7 +305,7 @@ func failure(err error, said []string) error {
 	case len(said) == 0:
 		return err
 	case errors.As(err, &answered) && strings.HasPrefix(answered.Message, asclient.OwnPrefix): // the same in one line
-		return errors.New(strings.Join(said, "\n"))
+		return ofSession(answered.Code, errors.New(strings.Join(said, "\n")))
 	}
 	return fmt.Errorf("%w\n  %s", err, strings.Join(said, "\n  "))
 }
