@@ -154,7 +154,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/drive":     {module + "cmd/internal/handshake", module + "internal/lazy", module + "internal/show"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},
 	"cmd/internal/lines":     {module + "presets", module + "internal/launcher", module + "internal/show", module + "cmd/internal/shown", module + "packages/install", module + "packages/installed", module + "packages/runline", module + "policy/hostfs", module + "policy/resolve"},
-	"cmd/internal/updates":   {module + "internal/private", module + "internal/show"},
+	"cmd/internal/updates":   {module + "internal/private", module + "internal/show", module + "policy/hostfs"},
 	"cmd/internal/dotenv":    {module + "clients", module + "internal/environ", module + "policy"},
 	"cmd/internal/locate":    {module + "clients/plugins", module + "clients", module + "clients/ownfile"},
 	"cmd/internal/windows":   {module + "internal/winpath", module + "clients", module + "internal/lazy", module + "internal/show", module + "cmd/internal/wsl", module + "packages/runline"},
