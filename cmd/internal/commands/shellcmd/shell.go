@@ -122,7 +122,7 @@ func (s *shellCmd) resolve(c terminal.Console, line cmdline.Server) (*session.Ta
 	}
 	if configured := entries.Configured(unknown); configured != "" {
 		s.server = configured
-		return s.resolve(line)
+		return s.resolve(c, line)
 	}
 	w, err := entries.FindWrapped(s.server, unknown)
 	if err == nil && s.tool != "" {
