@@ -57,8 +57,6 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var host *exit.HostError
 	var unknown *config.UnknownServerError
 	var install *fetching.Error
-	var untrusted *config.UntrustedError
-	var conflict *policy.ConflictError
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
 	var gaps *confine.GapError
@@ -79,15 +77,6 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"
 		return d
-	case errors.As(err, &untrusted):
-		d := diagnostics.ConfigFailure(server, err.Error())
-		d.What = "the project's configuration is not trusted"
-		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
-		return d
-	case errors.As(err, &conflict):
-		d := diagnostics.ConfigFailure(server, err.Error())
-		d.Explain = diagnostics.PageConflict
-		return d
 	case errors.As(err, &owner) && owner.Role != "":
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "another user has control over a directory of mcp-jail's own", "" // the cause says what to do
@@ -107,7 +96,21 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d.Fix = "" // the default fix is about missing kernel features
 		return d
 	}
-	return diagnostics.ConfigFailure(server, err.Error())
+	return configFailure(server, err)
+}
+
+func configFailure(server string, err error) diagnostics.Diagnosis {
+	d := diagnostics.ConfigFailure(server, err.Error())
+	var untrusted *config.UntrustedError
+	var conflict *policy.ConflictError
+	switch {
+	case errors.As(err, &untrusted):
+		d.What = "the project's configuration is not trusted"
+		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
+	case errors.As(err, &conflict):
+		d.Explain = diagnostics.PageConflict
+	}
+	return d
 }
 
 // Misuse reports a mistake on the command line and returns exit.Usage. If an MCP client probably

@@ -132,12 +132,10 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	printNamed(c, host, w.Selection)
 	w.printWindows(c, host, false, "left without a jail (--windows puts them into one, in this Linux)")
-	if !w.dryRun && !w.yes && c.Asks() {
-		if err := askWithheld(c, changes); err != nil {
-			return err
-		}
-		changes = changesOf(files, wrap)
+	if err := w.askWithheld(c, changes); err != nil {
+		return err
 	}
+	changes = changesOf(files, wrap)
 	if open.print(c); !w.dryRun {
 		if err := open.check(c, w); err != nil {
 			return err
@@ -165,11 +163,16 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil && !w.noInstall { // some files stay as they were
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
 	}
-	err = errors.Join(err, w.offerLogins(c))
+	return errors.Join(err, w.complete(c), left)
+}
+
+// complete offers logins and fetches packages, unless a signal ends that.
+func (w *wrapCmd) complete(c terminal.Console) error {
+	err := w.offerLogins(c)
 	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}
-	return errors.Join(err, prefetch.Fetch(c, w.fetches), left)
+	return errors.Join(err, prefetch.Fetch(c, w.fetches))
 }
 
 // keep keeps what the user has accepted. Where no entry changes, the copy that the clients start may be
@@ -194,7 +197,10 @@ func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Nam
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
 // its entry brings its own code. Those that are to stay as they are are left out of the next changes.
-func askWithheld(c terminal.Console, changes []*wrapping.Change) error {
+func (w *wrapCmd) askWithheld(c terminal.Console, changes []*wrapping.Change) error {
+	if w.dryRun || w.yes || !c.Asks() {
+		return nil
+	}
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
 			if s.Withheld == "" {
