@@ -160,14 +160,14 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.dryRun || err != nil && len(written) == 0 {
 		return errors.Join(refused, err, left)
 	}
-	if err != nil && !w.noInstall { // some files stay as they were
-		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
-	}
-	return errors.Join(err, w.complete(c), left)
+	return errors.Join(err, w.complete(c, host, written, err), left)
 }
 
 // complete offers logins and fetches packages, unless a signal ends that.
-func (w *wrapCmd) complete(c terminal.Console) error {
+func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrapping.Change, failed error) error {
+	if failed != nil && !w.noInstall { // some files stay as they were
+		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
+	}
 	err := w.offerLogins(c)
 	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
