@@ -146,6 +146,7 @@ func TestClaimUnanswered(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(planted), 0o700))
 		must(t, os.WriteFile(planted, nil, 0o600))
 		must(t, os.Chmod(filepath.Dir(planted), 0o500))
+		t.Cleanup(func() { _ = os.Chmod(filepath.Dir(planted), 0o700) }) // else an ordinary user cannot remove it
 		if (answered == nil) != c.before.Configured {
 			t.Fatalf("%s: an answer is noted: %t", c.name, answered != nil)
 		}
