@@ -6,13 +6,15 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// endless returns the variables that a loop replaces by their directory (x = path.Dir(x)) until
-// something is true of them. A path of Windows never becomes "/", so such a loop may never end. It does
-// if it compares x with its directory, asks whether it has seen x, or counts.
+// endless returns the variables that a loop replaces by their directory until something is true of them:
+// x = path.Dir(x), x, _ = hostfs.Split(x), or dir := path.Dir(x) and x = dir. A path of Windows never
+// becomes "/", so such a loop may never end. It does if it compares x with its directory, or with both "/"
+// and ".", asks whether it has seen x, or counts.
 func endless(loop *ast.ForStmt) (names []string) {
 	if _, counts := loop.Post.(*ast.IncDecStmt); counts {
 		return nil
@@ -27,6 +29,8 @@ func endless(loop *ast.ForStmt) (names []string) {
 		})
 	}
 	climbed, compared := []string{}, map[string]bool{}
+	dirs := map[string]string{}  // variables for the directory of another one
+	roots := map[string]string{} // what variables are compared with
 	ast.Inspect(loop, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
@@ -36,6 +40,16 @@ func endless(loop *ast.ForStmt) (names []string) {
 		case *ast.BinaryExpr:
 			if n.Op == token.EQL || n.Op == token.NEQ {
 				compared[dirOf(n.X)], compared[dirOf(n.Y)] = true, true
+				for _, of := range [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}} {
+					if x := dirs[name(of[0])]; x != "" && x == name(of[1]) {
+						compared[x] = true
+					}
+				}
+				if text, ok := n.Y.(*ast.BasicLit); ok {
+					x := name(n.X)
+					roots[x] += text.Value
+					compared[x] = compared[x] || strings.Contains(roots[x], `"/"`) && strings.Contains(roots[x], `"."`)
+				}
 			}
 		case *ast.UnaryExpr: // !seen[x]: each is met once
 			if seen, ok := n.X.(*ast.IndexExpr); ok && n.Op == token.NOT && loop.Cond != nil && n.Pos() < loop.Cond.End() {
@@ -44,38 +58,53 @@ func endless(loop *ast.ForStmt) (names []string) {
 				}
 			}
 		case *ast.AssignStmt:
-			for i, to := range n.Lhs {
-				if id, ok := to.(*ast.Ident); ok && len(n.Lhs) == len(n.Rhs) && dirOf(n.Rhs[i]) == id.Name {
-					climbed = append(climbed, id.Name)
+			for i, from := range n.Rhs {
+				to, x := name(n.Lhs[i]), dirOf(from)
+				switch {
+				case to == "": // a field
+				case x == to, x == "" && dirs[name(from)] == to:
+					climbed = append(climbed, to)
+				case x != "":
+					dirs[to] = x
 				}
 			}
 		}
 		return true
 	})
-	for _, name := range climbed {
-		if !compared[name] && (loop.Cond == nil || asked[name]) {
-			names = append(names, name)
+	for _, x := range climbed {
+		if !compared[x] && (loop.Cond == nil || asked[x]) {
+			names = append(names, x)
 		}
 	}
 	return names
 }
 
-// dirOf returns x for path.Dir(x) and filepath.Dir(x), and otherwise "".
+// name returns the name of a variable, and otherwise "".
+func name(e ast.Expr) string {
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// dirOf returns x for path.Dir(x), filepath.Dir(x), winpath.Dir(x), and the same of Split, whose first
+// result is the directory; otherwise "".
 func dirOf(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || len(call.Args) != 1 {
 		return ""
 	}
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || f.Sel.Name != "Dir" {
-		return ""
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		if of := name(f.X); (f.Sel.Name == "Dir" || f.Sel.Name == "Split") && slices.Contains([]string{"path", "filepath", "winpath", "hostfs"}, of) {
+			return name(call.Args[0])
+		}
+	case *ast.Ident: // in the package itself
+		if f.Name == "Dir" || f.Name == "Split" {
+			return name(call.Args[0])
+		}
 	}
-	of, ok := f.X.(*ast.Ident)
-	x, named := call.Args[0].(*ast.Ident)
-	if !ok || !named || of.Name != "path" && of.Name != "filepath" {
-		return ""
-	}
-	return x.Name
+	return ""
 }
 
 // TestClimbsEnd tests that no loop goes through the directories above a path until "/", which a path of
@@ -123,6 +152,13 @@ func TestEndlessIsFound(t *testing.T) {
 		`for d := p; !seen[d]; d = path.Dir(d) { seen[d] = true }`:       false,
 		`for d := p; !said[d].Has(x); d = path.Dir(d) {}`:                true,
 		`for { f := func() { d = path.Dir(d) }; f() }`:                   false,
+		`for { if d == "/" { return }; d, _ = hostfs.Split(d) }`:         true,
+		`for { if d == "/" { return }; d = winpath.Dir(d) }`:             true,
+		`for d != "/" && d != "." { d, _ = Split(d) }`:                   false,
+		`for { up := path.Dir(d); if up == "/" { return }; d = up }`:     true,
+		`for { up, _ := Split(d); if up == "/" { return }; d = up }`:     true,
+		`for { up, _ := Split(d); if up == d { return }; d = up }`:       false,
+		`for { up := path.Dir(d); if d != up { d = up; continue } }`:     false,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc f() { "+text+" }", parser.SkipObjectResolution)
 		if err != nil {

@@ -17,13 +17,12 @@ type Set map[string]policy.Entry
 // Find is Profile.Find on the entries collected so far.
 func (b Set) Find(p string) (policy.Entry, bool) {
 	for {
-		if e, ok := b[p]; ok {
-			return e, true
+		e, ok := b[p]
+		dir, _ := hostfs.Split(p)
+		if ok || dir == p || dir == "." { // a path of Windows has no slash
+			return e, ok
 		}
-		if p == "/" {
-			return policy.Entry{}, false
-		}
-		p, _ = hostfs.Split(p)
+		p = dir
 	}
 }
 
