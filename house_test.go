@@ -133,7 +133,7 @@ var mayImport = map[string][]string{
 	"clients/edit":     {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {module + "internal/winpath"},
 	"clients/plugins":  {module + "clients"},
-	"presets":          {module + "internal/environ", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"presets":          {module + "internal/environ", module + "internal/winpath", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/learned":  {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -31,6 +32,8 @@ type Start struct {
 	// Instead is the file of the project that the launcher would run in place of its package, or
 	// "".
 	Instead string
+
+	system string // as in runtime.GOOS; "" is this one
 }
 
 // An UnfitError says why a preset does not hold for what a start runs.
@@ -146,7 +149,7 @@ func (s Start) Brings() (what []string) {
 			}
 		}
 		// Another must not choose a directory that the package reads.
-		if line.Dir != "" && (s.Brought != nil || s.Project != "" && !policy.Within(path.Clean(line.In(s.Project)), s.Project)) {
+		if line.Dir != "" && (s.Brought != nil || s.Project != "" && !s.isInProject(line.In(s.Project))) {
 			what = append(what, "env -C "+line.Dir)
 		}
 		what = append(what, ofLine(line)...)
@@ -161,6 +164,13 @@ func (s Start) Brings() (what []string) {
 		}
 	}
 	return what
+}
+
+func (s Start) isInProject(dir string) bool {
+	if s.isWindows() {
+		return winpath.Within(dir, s.Project)
+	}
+	return policy.Within(path.Clean(dir), s.Project)
 }
 
 func ofLine(line runline.Line) (what []string) {
@@ -179,17 +189,20 @@ func ofLine(line runline.Line) (what []string) {
 // owns reports whether a word is the path of a file that the project or plugin may have brought. What
 // lies in /proc or /dev may be: a path through there can lead into any directory.
 func (s Start) owns(word string) bool {
-	slashes, windows := strings.ReplaceAll(word, `\`, "/"), runtime.GOOS == "windows"
-	clean := path.Clean(slashes)
-	switch {
-	case !strings.Contains(slashes, "/"), strings.HasPrefix(slashes, "~/"), windows && len(word) > 2 && word[1] == ':':
-		return false
-	case !path.IsAbs(slashes), !windows && !path.IsAbs(word): // also one that begins with a variable of the client
-		return true
-	}
 	brought := s.Brought
 	if s.Project != "" {
 		brought = append(slices.Clone(brought), s.Project)
+	}
+	if s.isWindows() {
+		return s.ownsOnWindows(word, brought)
+	}
+	slashes := strings.ReplaceAll(word, `\`, "/")
+	clean := path.Clean(slashes)
+	switch {
+	case !strings.Contains(slashes, "/"), strings.HasPrefix(slashes, "~/"):
+		return false
+	case !path.IsAbs(word): // also one that begins with a variable of the client
+		return true
 	}
 	dirs := append([]string{"/proc", "/dev"}, brought...)
 	if slices.ContainsFunc(dirs, func(dir string) bool { return policy.Within(clean, dir) }) {
@@ -200,6 +213,26 @@ func (s Start) owns(word string) bool {
 	}
 	// Some programs take ".." out of a path before they follow its links.
 	return slices.ContainsFunc(dirs, func(dir string) bool { return s.Through(word, dir) || s.Through(slashes, dir) || s.Through(clean, dir) })
+}
+
+func (s Start) isWindows() bool { return cmp.Or(s.system, runtime.GOOS) == "windows" }
+
+// ownsOnWindows has the rules of Windows. A path of another machine, a device, and a path that depends on
+// the working directory of a drive may be anything. So may a name with a stream.
+func (s Start) ownsOnWindows(word string, brought []string) bool {
+	slashes := strings.ReplaceAll(word, `\`, "/")
+	switch {
+	case !strings.ContainsAny(slashes, "/:"), strings.HasPrefix(slashes, "~/"):
+		return false
+	case !strings.HasPrefix(slashes, "/") && !winpath.HasDrive(slashes):
+		return true
+	case winpath.CheckFile(winpath.Join(`C:\`, word)) != nil:
+		return true
+	}
+	return slices.ContainsFunc(brought, func(dir string) bool {
+		at := winpath.Join(dir, word) // without a drive it is on that of the working directory
+		return winpath.Within(at, dir) || s.Through == nil || s.Through(at, dir)
+	})
 }
 
 func baseName(word string) string { return path.Base(strings.ReplaceAll(word, `\`, "/")) }
@@ -234,7 +267,7 @@ func (s Start) direct() []string {
 		switch {
 		case lang == "python" && word == "-m" && (slices.Contains(args[:i], "-I") || slices.Contains(args[:i], "-P")):
 			return nil // not from the working directory
-		case word == script && script != "" && !s.owns(word) && strings.Contains(word, "/"):
+		case word == script && script != "" && !s.owns(word) && (strings.Contains(word, "/") || s.isWindows() && strings.Contains(word, `\`)):
 			return nil
 		case !slices.Contains(harmless[lang], word) && !(lang == "node" && harmlessNode(word)):
 			flag, _, _ := strings.Cut(word, "=")
