@@ -8,26 +8,28 @@ import (
 
 // A tree is a directory of Windows that has one interpreter for each of its directories.
 type tree struct {
-	variable, usual, below string // the value of the variable, or else of usual and the path below it
-	versions, program      string
-	source                 string
+	root, program, source string
 }
 
-// trees are where programs for Windows put versions of a language. Only a python.exe below a directory
+// installer is the source of what the installers of python.org have made.
+const installer = "python.org"
+
+// trees returns where programs for Windows put versions of a language. Only a python.exe below a directory
 // that begins with "Python" is that of the installer.
-var trees = map[Language][]tree{
-	Node: {
-		{"NVM_HOME", "APPDATA", `\nvm`, "", `\node.exe`, "nvm-windows"},
-		{"FNM_DIR", "APPDATA", `\fnm`, `\node-versions`, `\installation\node.exe`, "fnm"},
-		{"", "LOCALAPPDATA", `\fnm`, `\node-versions`, `\installation\node.exe`, "fnm"},
-		{"VOLTA_HOME", "LOCALAPPDATA", `\Volta`, `\tools\image\node`, `\node.exe`, "volta"},
-	},
-	Python: {
-		{"", "LOCALAPPDATA", `\Programs\Python`, "", `\python.exe`, "python.org"},
-		{"", "PROGRAMFILES", "", "", `\python.exe`, "python.org"},
-		{"PYENV", "USERPROFILE", `\.pyenv\pyenv-win`, `\versions`, `\python.exe`, "pyenv-win"},
-		{"UV_PYTHON_INSTALL_DIR", "APPDATA", `\uv\python`, "", `\python.exe`, "uv"},
-	},
+func (s *search) trees() (all []tree) {
+	if s.found.Language == Python {
+		for _, at := range [][2]string{{"LOCALAPPDATA", `\Programs\Python`}, {"PROGRAMFILES", ""}} {
+			if base := strings.TrimRight(s.variable(at[0]), `\`); base != "" {
+				all = append(all, tree{base + at[1], "python.exe", installer})
+			}
+		}
+	}
+	for _, m := range s.Host.VersionManagers() {
+		if m.Language == string(s.found.Language) {
+			all = append(all, tree{m.Versions, m.Program, m.Name})
+		}
+	}
+	return all
 }
 
 // findOnWindows finds interpreters on Windows. Names have no case there, and the working directory is not
@@ -47,7 +49,7 @@ func (s *search) findOnWindows(ctx context.Context) {
 			s.addOnWindows(ctx, place{file: file, source: "PATH", isDefault: i == 0 && len(s.found.Interpreters) == 0})
 		}
 	}
-	for _, t := range trees[s.found.Language] {
+	for _, t := range s.trees() {
 		s.addTree(ctx, t)
 	}
 	s.askLauncher(ctx, dirs)
@@ -113,33 +115,25 @@ func (s *search) standIn(dir string) string {
 
 // versionsOf returns the directories of a tree, the newest version first.
 func (s *search) versionsOf(t tree) (dirs []string) {
-	root := ""
-	if t.variable != "" {
-		root = strings.TrimRight(s.variable(t.variable), `\`)
-	}
-	if base := strings.TrimRight(s.variable(t.usual), `\`); root == "" && base != "" {
-		root = base + t.below
-	}
-	root += t.versions
-	if !isWhole(root) {
+	if !isWhole(t.root) {
 		return nil
 	}
-	entries, _ := s.Host.ReadDir(root)
+	entries, _ := s.Host.ReadDir(t.root)
 	var names []string
 	for _, e := range entries {
-		if t.source != "python.org" || strings.HasPrefix(strings.ToLower(e.Name), "python") {
+		if t.source != installer || strings.HasPrefix(strings.ToLower(e.Name), "python") {
 			names = append(names, e.Name)
 		}
 	}
 	for _, name := range newestFirst(names) {
-		dirs = append(dirs, join(root, name))
+		dirs = append(dirs, join(t.root, name))
 	}
 	return dirs
 }
 
 func (s *search) addTree(ctx context.Context, t tree) {
 	for _, dir := range s.versionsOf(t) {
-		if file := dir + t.program; s.isFile(file) {
+		if file := join(dir, t.program); s.isFile(file) {
 			if !slices.Contains(s.found.managers, t.source) {
 				s.found.managers = append(s.found.managers, t.source)
 			}

@@ -36,9 +36,9 @@ func NPMOfWindows(host *hostfs.Host, untrusted func(file string) string) (n NPM)
 			n.Dir = join(dir, `node_modules\npm`)
 		}
 	}
-	for _, t := range trees[Node] {
+	for _, t := range s.trees() {
 		for _, dir := range s.versionsOf(t) {
-			if file := dir + t.program; n.Node == "" && is(file) {
+			if file := join(dir, t.program); n.Node == "" && is(file) {
 				n.Node = file
 			}
 		}
@@ -74,10 +74,10 @@ func CandidateOnWindows(host *hostfs.Host, untrusted func(file string) string, l
 		return file, refused
 	}
 	s := searchOf(host, untrusted, lang)
-	for _, t := range trees[lang] {
+	for _, t := range s.trees() {
 		for _, dir := range s.versionsOf(t) {
-			if s.isUsable(dir+t.program, &refused) {
-				return dir + t.program, refused
+			if s.isUsable(join(dir, t.program), &refused) {
+				return join(dir, t.program), refused
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // windowsHost has the files of a Windows machine, by their paths.
 func windowsHost(environ []string, files ...string) *hostfs.Host {
 	return &hostfs.Host{
-		OS: "windows", UID: -1, Environ: environ, Dir: `C:\project`,
+		OS: "windows", UID: -1, Environ: environ, Home: `C:\Users\u`, Dir: `C:\project`,
 		Account: func(path string) error {
 			if strings.HasPrefix(path, `C:\others\`) {
 				return errors.New(path + " belongs to another account")
@@ -60,7 +60,7 @@ func TestFindOnWindows(t *testing.T) {
 		{"a virtual environment", Python, []string{`PATH=C:\x\.venv\SCRIPTS;C:\tools\Scripts`}, []string{`C:\x\.venv\pyvenv.cfg`, `C:\x\.venv\SCRIPTS\python.exe`, `C:\tools\Scripts\python.exe`}, "",
 			`*C:\tools\Scripts\python.exe 9.9.9 PATH`, `C:\x\.venv\SCRIPTS\python.exe: it is a stand-in of a virtual environment`},
 		{"no batch file", Node, []string{`PATH=C:\npm`, "PATHEXT=.CMD;.EXE"}, []string{`C:\npm\node.cmd`, `C:\npm\node`, `C:\npm\node.bat`, `C:\npm\node.com`}, "", "", ""},
-		{"nvm-windows", Node, []string{roaming, `nvm_home=D:\nvm`}, []string{`D:\nvm\v18.2.0\node.exe`, `D:\nvm\v20.11.1\node.exe`, `D:\nvm\nvm.exe`, `C:\Users\u\AppData\Roaming\nvm\v1.1.1\node.exe`}, "",
+		{"nvm-windows", Node, []string{`nvm_home=D:/nvm/`}, []string{`D:\nvm\v18.2.0\node.exe`, `D:\nvm\v20.11.1\node.exe`, `D:\nvm\nvm.exe`, `C:\Users\u\AppData\Roaming\nvm\v1.1.1\node.exe`}, "",
 			`D:\nvm\v20.11.1\node.exe 20.11.1 nvm-windows; D:\nvm\v18.2.0\node.exe 18.2.0 nvm-windows`, ""},
 		{"fnm and volta", Node, []string{roaming, local, `PATH=C:\Users\u\AppData\Local\Volta\bin;C:\Program Files\Volta`},
 			[]string{`C:\Users\u\AppData\Roaming\fnm\node-versions\v22.1.0\installation\node.exe`, `C:\Users\u\AppData\Local\Volta\tools\image\node\21.0.0\node.exe`, `C:\Program Files\Volta\node.exe`, `C:\Program Files\Volta\volta.exe`}, "",
