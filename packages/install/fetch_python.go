@@ -44,7 +44,12 @@ type pythonFetch struct {
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.Home(), "work") }
 func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
-func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*fetched, error) {
+func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (f *fetched, err error) {
+	defer func() {
+		if left := i.forgetLogins(stage); left != nil && !isFull(err) { // of a full disk, all is removed
+			f, err = nil, errors.Join(err, fmt.Errorf("a login may be left below %s: %w", stage.Dir, left))
+		}
+	}()
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	if i.Host.OS != "windows" { // where uv was not tried
 		p.uv = p.lookPath(p.jail.Path, "uv")

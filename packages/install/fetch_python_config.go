@@ -2,6 +2,8 @@ package install
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -163,7 +166,36 @@ func (p *pythonFetch) writeNetrc(home string) error {
 	for _, u := range p.jail.Registries {
 		hosts = append(hosts, u.Hostname())
 	}
-	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(text, hosts)), 0o600)
+	return os.WriteFile(filepath.Join(home, netrcName), []byte(python.Netrc(text, hosts)), 0o600)
+}
+
+// netrcName is in the HOME of the installer, beside the other files that may hold a login: pip's log, and
+// lists of what is installed from where.
+const netrcName = "netrc"
+
+// forgetLogins removes the files in the HOME of a fetch. The directories stay: they hold what was fetched.
+func (i *Installer) forgetLogins(stage *store.Stage) error {
+	home := i.pythonJail(stage.Dir).Home()
+	entries, err := os.ReadDir(home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if !e.IsDir() {
+			errs = append(errs, stage.Remove(filepath.Join(home, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forgetOldLogins does what a killed fetch of Python packages could not do: see forgetLogins.
+func (i *Installer) forgetOldLogins() {
+	i.Store.Idle(0, func(stage *store.Stage) {
+		if _, err := os.Lstat(filepath.Join(i.pythonJail(stage.Dir).Home(), netrcName)); err == nil {
+			_ = i.forgetLogins(stage) // else the next installation does it
+		}
+	})
 }
 
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and

@@ -233,14 +233,26 @@ func (s Store) Sweep(unused time.Duration) {
 	if err != nil {
 		return
 	}
-	defer top.Close()
 	_ = top.RemoveAll(trashName)
+	top.Close()
+	s.Idle(unused, func(stage *Stage) { stage.Discard() })
+}
+
+// Idle calls do with each stage that no process works in and that has not changed for the duration
+// unused, and closes it.
+func (s Store) Idle(unused time.Duration, do func(*Stage)) {
+	top, err := private.Open(s.Dir, ".")
+	if err != nil {
+		return
+	}
+	defer top.Close()
 	for _, l := range s.stages(top) {
-		if time.Since(l.Used) < unused {
+		if unused > 0 && time.Since(l.Used) < unused {
 			continue
 		}
 		if stage, err := s.Stage(filepath.Base(l.Path)); err == nil {
-			stage.Discard()
+			do(stage)
+			stage.Close()
 		}
 	}
 }
