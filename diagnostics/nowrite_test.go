@@ -1,0 +1,32 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestNoWrite checks that no line lets a server write to what it is started from, or to what other
+// programs run or obey, where no entry of its policy protects it. A file beside each gets a line.
+func TestNoWrite(t *testing.T) {
+	for _, tt := range []struct{ no, yes string }{
+		{"/data/tools/helper", "/data/tools/helper2"},
+		{"/data/lib/ld.so", "/data/lib/ld.so.1"},
+		{"/data/srv/lib/x.js", "/data/srv2/lib/x.js"},
+		{"/data/bin/tool", "/data/bin2/tool"},
+		{"/home/u/.cargo/env", "/home/u/.cargo/registry"},
+		{"/home/u/.m2/settings.xml", "/home/u/m2/settings.xml"},
+	} {
+		for _, path := range []string{tt.no, tt.yes} {
+			ev := evidence("it failed")
+			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}
+			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
+			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
+			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
+			if d := Diagnose(ev); strings.Contains(strings.Join(d.Grant, "\n"), "write = true") != (path == tt.yes) {
+				t.Errorf("%s\n%s", path, d.Text())
+			}
+		}
+	}
+}
