@@ -174,7 +174,7 @@ func (p *pythonFetch) writeNetrc(home string) error {
 const netrcName = "netrc"
 
 // forgetLogins removes the files in the HOME of a fetch. The directories stay: they hold what was fetched.
-func (i *Installer) forgetLogins(stage *store.Stage) error {
+func forgetLogins(i *Installer, stage *store.Stage) error {
 	home := i.pythonJail(stage.Dir).Home()
 	entries, err := os.ReadDir(home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,10 +190,10 @@ func (i *Installer) forgetLogins(stage *store.Stage) error {
 }
 
 // forgetOldLogins does what a killed fetch of Python packages could not do: see forgetLogins.
-func (i *Installer) forgetOldLogins() {
+func forgetOldLogins(i *Installer) {
 	i.Store.Idle(0, func(stage *store.Stage) {
 		if _, err := os.Lstat(filepath.Join(i.pythonJail(stage.Dir).Home(), netrcName)); err == nil {
-			_ = i.forgetLogins(stage) // else the next installation does it
+			_ = forgetLogins(i, stage) // else the next installation does it
 		}
 	})
 }

@@ -148,7 +148,7 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 	if err := lockfile.CanUpdate(i.LockFile); err != nil {
 		return nil, err
 	}
-	i.forgetOldLogins()
+	forgetOldLogins(i)
 	key := stageKey(line.Key(i.Host.Dir))
 	for {
 		stage, err := i.Store.Stage(key)

@@ -56,7 +56,7 @@ func TestLoginsForgotten(t *testing.T) {
 	}
 	u.forgetsLogins(running)
 	end()
-	u.forgetOldLogins()
+	forgetOldLogins(u.Installer)
 	u.forgetsLogins("")
 }
 
