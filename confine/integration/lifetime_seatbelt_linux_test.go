@@ -5,7 +5,6 @@ package integration
 import (
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ func TestSeatbeltDeaths(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	before, _ := filepath.Glob(jailtest.Dir + "/mcp-jail/run/*") // of launchers that were killed
+	check := leavesNothing(t)
 	var struck, started int
 	for i := range jailtest.Rounds(30, 200) {
 		moment := time.Duration(random.IntN(40_000)) * time.Microsecond
@@ -57,7 +56,5 @@ func TestSeatbeltDeaths(t *testing.T) {
 		pipe.gone(t)
 	}
 	t.Logf("%d struck, %d started", struck, started)
-	if left, _ := filepath.Glob(jailtest.Dir + "/mcp-jail/run/*"); len(left) > len(before) {
-		t.Errorf("profiles are left: %v", left)
-	}
+	check()
 }

@@ -129,15 +129,14 @@ func TestSeatbeltSecrets(t *testing.T) {
 		_, err := confine.Launcher{}.Start(ctx, p, confine.Stdio{})
 		ended <- err
 	}()
-	var texts []string
 	testkit.Eventually(t, "sandbox-exec", func() bool {
-		texts, _ = filepath.Glob(jailtest.Dir + "/mcp-jail/run/*/*")
 		return slices.ContainsFunc(descendants(os.Getpid()), func(pid int) bool {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			return strings.HasPrefix(string(line), sandboxexec.Path+"\x00")
 		})
 	})
 	shows(0)
+	texts, _ := filepath.Glob(jailtest.Dir + "/mcp-jail/run/*/*")
 	whole := 0
 	for _, name := range texts { // a launcher that was killed can have left one, or the beginning of one
 		text, err := os.ReadFile(name)
