@@ -188,3 +188,18 @@ func Program(command string) string {
 	}
 	return command
 }
+
+// InDir returns the line that a shell runs in another directory, and stays where it is. Every shell of
+// [Word] reads it alike. line is one of [Typed].
+func InDir(dir, line string) string { return inDir(dir, line, onWindows) }
+
+func inDir(dir, line string, windows bool) string {
+	switch {
+	case Line(dir) != dir, strings.HasPrefix(line, "("):
+	case !windows:
+		return "sh -c " + unixWord("cd "+unixWord(dir)+" && "+line)
+	case strings.Trim(dir, bare+`\`) == "" && !strings.ContainsAny(dir+line, `"'%`): // else quotes would be in quotes
+		return `cmd /c "cd /d ` + dir + " && " + line + `"`
+	}
+	return "(type " + line + " in " + Name(dir) + ")"
+}

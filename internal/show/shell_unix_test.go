@@ -3,7 +3,9 @@
 package show_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,5 +38,29 @@ func TestWord(t *testing.T) {
 		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, typed) {
 			t.Errorf("%s read %q, want %q", shell, got, typed)
 		}
+	}
+}
+
+// TestInDir: a real shell goes to the directory that is meant, and runs the line there.
+func TestInDir(t *testing.T) {
+	base := t.TempDir()
+	for _, name := range []string{"plain", "a b", "x'y", `a\b`, "$(id)", "-n"} {
+		dir := filepath.Join(base, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, shell := range []string{"sh", "bash"} {
+			cmd := exec.Command(shell, "-c", show.InDir(dir, show.Typed("touch", shell+" it's")))
+			cmd.Dir = base
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s in %q: %v: %s", shell, name, err, out)
+			}
+			if _, err := os.Stat(filepath.Join(dir, shell+" it's")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if got := show.InDir("/a\x1bb", "x"); strings.Contains(got, "sh -c") || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
 	}
 }

@@ -61,3 +61,16 @@ func TestNoLine(t *testing.T) {
 		}
 	}
 }
+
+// TestInDirWindows: a line with quotation marks cannot stand between others, and is not proposed.
+func TestInDirWindows(t *testing.T) {
+	for _, c := range []struct{ dir, line, want string }{
+		{`C:\work`, "mcp-jail why a", `cmd /c "cd /d C:\work && mcp-jail why a"`},
+		{`C:\a b`, "mcp-jail why a", `(type mcp-jail why a in ` + Name(`C:\a b`) + ")"},
+		{`C:\work`, `mcp-jail grant a --write "b c"`, `(type mcp-jail grant a --write "b c" in ` + Name(`C:\work`) + ")"},
+	} {
+		if got := inDir(c.dir, c.line, true); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

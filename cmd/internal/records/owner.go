@@ -266,6 +266,15 @@ func (d Dir) owner() (o Owner, err error) {
 	return o, err
 }
 
+// CodeDir returns the directory on which the server's code depends, or "".
+func (d Dir) CodeDir() string {
+	has, err := d.owner()
+	if err != nil {
+		return ""
+	}
+	return has.Dir
+}
+
 func (d Dir) note(o Owner) error {
 	text, err := json.Marshal(o)
 	if err != nil {

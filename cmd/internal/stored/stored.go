@@ -72,6 +72,7 @@ type All struct {
 type Server struct {
 	Name    string
 	About   records.About
+	CodeDir string // the directory on which its code depends; see docs/policy.md
 	Asked   string // the package that its command asks for, as it is written; "" if it is no launcher's
 	Pins    []*lockfile.Entry
 	Trees   []store.Info // those that Pins name
@@ -197,7 +198,7 @@ func readServer(host hostfs.Host, name string) *Server {
 		return s // what another user may have written tells nothing
 	}
 	defer d.Close()
-	s.About, s.Running = d.About(), d.Running()
+	s.About, s.CodeDir, s.Running = d.About(), d.CodeDir(), d.Running()
 	entries, _ := d.Names()
 	for _, e := range entries {
 		files, size := measure(d.Dir, e.Name())

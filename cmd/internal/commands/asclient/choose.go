@@ -191,7 +191,7 @@ func (k *Chooser) oneOf(host hostfs.Host, all []found, files []*wrapping.File) (
 		line = append(append(line, k.Server), k.After...)
 		typed := show.Spelled(line)
 		if f.entry.For != "" && f.entry.For != host.Dir {
-			typed = "(cd " + show.Spelled([]string{f.entry.For}) + " && " + typed + ")"
+			typed = show.InDir(f.entry.For, typed)
 		}
 		lines = append(lines, "  "+typed+"\n    "+f.file.Client.Title+", "+f.place(host.Home))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
@@ -30,17 +31,43 @@ func Meant(host hostfs.Host, typed string) StoredName {
 	return n
 }
 
-// Elsewhere is a command about the user's own server of a name that a project's server has, too.
-func Elsewhere(command, server string) string {
-	return "(cd && " + show.Typed("mcp-jail "+command, server) + ")"
+// Elsewhere is a command about the server that has a name itself, for a directory in which the name means
+// another one.
+func Elsewhere(host hostfs.Host, command, server string) string {
+	line := show.Typed("mcp-jail "+command, server)
+	dirs := []string{host.Home, filepath.VolumeName(host.Home) + string(filepath.Separator)}
+	if dir := CodeDir(host, server); isDir(dir) {
+		dirs = slices.Insert(dirs, 0, dir)
+	}
+	for _, dir := range dirs {
+		if kept, _ := stored.Here(host, dir, server); kept == server {
+			return show.InDir(dir, line)
+		}
+	}
+	return "(type " + line + " in another directory)"
+}
+
+// CodeDir returns the directory on which the code of a server depends, or "".
+func CodeDir(host hostfs.Host, server string) string {
+	d, err := records.Open(host, server)
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	return d.CodeDir()
+}
+
+func isDir(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
 }
 
 // NotFound returns err, or what is missing of the project's server if the name means that one.
-func (n StoredName) NotFound(err error, what, command string) error {
+func (n StoredName) NotFound(host hostfs.Host, err error, what, command string) error {
 	if n.Project == "" {
 		return err
 	}
-	return fmt.Errorf("%s of server %q of the project of %s\nfor your own server of that name:  %s", what, n.Typed, show.Line(n.Project), Elsewhere(command, n.Typed))
+	return fmt.Errorf("%s of server %q of the project of %s\nfor your own server of that name:  %s", what, n.Typed, show.Line(n.Project), Elsewhere(host, command, n.Typed))
 }
 
 // ProposedHere returns proposals for names under which something is kept. In the directory of a project,

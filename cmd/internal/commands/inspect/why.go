@@ -107,7 +107,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if isTried {
 		c.PrintText(tried.text(s.name()))
 	}
-	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
+	if more := namesakes(host, sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
 	if line := grantLine(host, record, s); line != "" {
@@ -136,7 +136,7 @@ func (w *whyCmd) find(c terminal.Console, host hostfs.Host, sessions []serverRec
 		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
 			err = refused
 		}
-		return s, meant.NotFound(err, "there is no record of a session", "why")
+		return s, meant.NotFound(host, err, "there is no record of a session", "why")
 	}
 	if len(others) > 0 {
 		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
@@ -175,14 +175,16 @@ func (w *whyCmd) noteConfiguration(c terminal.Console, host hostfs.Host) {
 	}
 }
 
-func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
+func namesakes(host hostfs.Host, all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
 	for _, s := range all {
 		switch {
 		case s.Server == server || s.name() != shown.Server:
-		case s.Project == "":
-			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+cli.Elsewhere("why", s.Server)+"\n")
+		case s.Server == s.name() && s.dir == "":
+			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+cli.Elsewhere(host, "why", s.Server)+"\n")
+		case s.Server != s.name():
+			lines = append(lines, "  that of "+show.Line(cmp.Or(s.Project, s.dir))+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		default:
-			lines = append(lines, "  that of "+show.Line(s.Project)+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
+			lines = append(lines, "  that of "+show.Line(s.dir)+":  "+cli.Elsewhere(host, "why", s.Server)+"\n")
 		}
 	}
 	return lines
@@ -194,9 +196,11 @@ type serverRecords struct {
 	Project string     `json:"project,omitempty"` // the project's file, if the server is the project's own
 	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
 	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
+
+	dir string // on which the server's code depends
 }
 
-func (s serverRecords) name() string { return stored.PlainName(s.Server, s.Project) }
+func (s serverRecords) name() string { return stored.PlainName(s.Server, cmp.Or(s.Project, s.dir)) }
 
 func listRecords(host hostfs.Host) (all []serverRecords) {
 	names, _ := stored.Names(host)
@@ -205,7 +209,7 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if err != nil {
 			continue
 		}
-		s := serverRecords{Server: name, Project: d.About().Project, Last: d.Written()}
+		s := serverRecords{Server: name, Project: d.About().Project, dir: d.CodeDir(), Last: d.Written()}
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}

@@ -144,7 +144,7 @@ func (t *teller) print(r records.Told) {
 	t.console.Printf("%s\n", heading)
 	t.console.PrintText(strings.TrimPrefix(r.Text(t.listsOf(r.Kept)...), "\n"))
 	record := diagnostics.Record{Server: r.Server, Tool: r.Tool, Guest: r.Guest, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
-	if line := grantLine(t.host, record, serverRecords{Server: r.Kept, Project: r.Project}); line != "" && r.Tried == "" {
+	if line := grantLine(t.host, record, serverRecords{Server: r.Kept, Project: r.Project, dir: cli.CodeDir(t.host, r.Kept)}); line != "" && r.Tried == "" {
 		t.console.Printf("\n%s\n", line)
 	}
 	t.printOmitted(r)
@@ -179,7 +179,7 @@ func (t *teller) printOmitted(r records.Told) {
 }
 
 func (t *teller) heading(r records.Told) string {
-	name := serverRecords{Server: r.Kept, Project: r.Project}.name()
+	name := serverRecords{Server: r.Kept, Project: r.Project, dir: cli.CodeDir(t.host, r.Kept)}.name()
 	text := r.Time.Local().Format(time.TimeOnly) + "  " + show.Name(name)
 	if r.Project != "" {
 		text += " of the project " + show.Line(filepath.Dir(r.Project))

@@ -31,11 +31,7 @@ func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
 	case !ok:
 		return ""
 	case s.Project != "" && cli.Meant(host, s.name()).Stored != s.Server: // the name means it there alone
-		dir, ok := show.Word(filepath.Dir(s.Project))
-		if !ok {
-			return ""
-		}
-		return "(cd " + dir + " && " + line + " " + what + ")"
+		return show.InDir(filepath.Dir(s.Project), line+" "+what)
 	case s.Project != "" || isConfigured(host, s.Server) || isWrapped(host, s.Server):
 		return line + " " + what
 	}

@@ -92,7 +92,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
-	if text := projectText(host, all); text != "" {
+	if text := placesText(host, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
@@ -111,16 +111,25 @@ func (l *listCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-func projectText(host hostfs.Host, all *stored.All) string {
+// placesText says to which project or directory a server belongs that shares its name with others.
+func placesText(host hostfs.Host, all *stored.All) string {
+	shares := map[string]bool{} // the names that code of another directory has, too
+	for _, s := range all.Servers {
+		if name := ownNamesake(all, s); s.CodeDir != "" && name != "" {
+			shares[name] = true
+		}
+	}
 	var b strings.Builder
 	for _, s := range all.Servers {
-		if s.About.Project == "" {
-			continue
-		}
-		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
 		name := ownNamesake(all, s)
+		switch {
+		case s.About.Project != "":
+			b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		case s.CodeDir != "" && (name != "" || shares[s.Name]):
+			b.WriteString(show.Name(all.ShortName(s)) + " is the server of the code in " + show.Name(s.CodeDir) + "\n")
+		}
 		if name != "" && cli.Meant(host, name).Stored == s.Name {
-			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere("why", name) + "` yours\n")
+			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere(host, "why", name) + "` " + map[bool]string{true: "the other", false: "yours"}[shares[name]] + "\n")
 		}
 	}
 	return b.String()
@@ -175,7 +184,7 @@ func neverStartedText(host hostfs.Host, all *stored.All) string {
 		if meant := cli.Meant(host, name); meant.Project == "" || meant.Stored == s.Name {
 			here = append(here, name)
 		} else { // in this directory, the name means a project's server
-			removes = append(removes, cli.Elsewhere("rm", name))
+			removes = append(removes, cli.Elsewhere(host, "rm", name))
 		}
 	}
 	if shown == nil {
@@ -242,7 +251,7 @@ func nameCell(all *stored.All, s *stored.Server) cli.Cell {
 // namesText explains the digits in names of the table, or returns "".
 func namesText(all *stored.All) string {
 	for _, s := range all.Servers {
-		if base := stored.WithoutHash(s.Name); all.ShortName(s) != base && s.Name != base {
+		if base := stored.WithoutHash(s.Name); ownNamesake(all, s) == "" && all.ShortName(s) != base && s.Name != base {
 			return "another server is called " + show.Name(base) + ", too: the digits of " + show.Name(s.Name) + " belong to its command line; `mcp-jail run --name NAME -- COMMAND` gives it a name of your choice\n"
 		}
 	}

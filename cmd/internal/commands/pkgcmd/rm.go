@@ -1,6 +1,7 @@
 package pkgcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,7 +110,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	showRemoval(c, host, removal)
 	for _, s := range removal.Servers {
 		if name := ownNamesake(all, s); name != "" {
-			c.Printf("%s\n", show.Line("your own server "+show.Name(name)+" stays: "+cli.Elsewhere("rm", name)+" removes that one"))
+			c.Printf("%s\n", show.Line(whoseText(host, name)+" stays: "+cli.Elsewhere(host, "rm", name)+" removes that one"))
 		}
 	}
 	if !r.yes {
@@ -144,7 +145,7 @@ func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, err
 		meant := entries.Meant(host, name)
 		s, err := all.Find(meant.Stored)
 		if err != nil {
-			return nil, meant.NotFound(err, "nothing is kept", "rm")
+			return nil, meant.NotFound(host, err, "nothing is kept", "rm")
 		}
 		if !slices.Contains(servers, s) {
 			servers = append(servers, s)
@@ -158,7 +159,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 		c.Printf("  %8s  %s\n", cli.SizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range removal.Servers {
-		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofProject(s), cli.AgoText(time.Now(), s.Used))
+		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofPlace(s), cli.AgoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
 			c.Printf("  %8s  %s\n", "", cli.Clip(shown.Line(s.About.Command), 80))
 		}
@@ -183,15 +184,26 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 	}
 }
 
-func ofProject(s *stored.Server) string {
-	if s.About.Project == "" {
-		return ""
+func ofPlace(s *stored.Server) string {
+	switch {
+	case s.About.Project != "":
+		return ", a server of the project of " + show.Line(s.About.Project)
+	case s.CodeDir != "":
+		return ", of the code in " + show.Name(s.CodeDir)
 	}
-	return ", a server of the project of " + show.Line(s.About.Project)
+	return ""
+}
+
+// whoseText says whose the server is that has a name itself.
+func whoseText(host hostfs.Host, name string) string {
+	if dir := cli.CodeDir(host, name); dir != "" {
+		return "the server " + show.Name(name) + " of the code in " + show.Name(dir)
+	}
+	return "your own server " + show.Name(name)
 }
 
 func ownNamesake(all *stored.All, s *stored.Server) string {
-	name := stored.PlainName(s.Name, s.About.Project)
+	name := stored.PlainName(s.Name, cmp.Or(s.About.Project, s.CodeDir))
 	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *stored.Server) bool { return o.Name == name }) {
 		return ""
 	}

@@ -277,7 +277,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 	}
 	slices.SortStableFunc(all, func(a, b *undo.Session) int { return b.Started.Compare(a.Started) })
 	if server != "" && len(all) == 0 {
-		return nil, meant.NotFound(errNothingKept(host, server), "nothing is kept", "changes")
+		return nil, meant.NotFound(host, errNothingKept(host, server), "nothing is kept", "changes")
 	}
 	return all, nil
 }
