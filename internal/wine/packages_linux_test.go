@@ -13,23 +13,27 @@ import (
 // windowsPackages are those whose tests run under Wine too: they have code for Windows alone, or
 // take paths and files as Windows has them. Each has the tests that Wine cannot pass.
 var windowsPackages = map[string]struct{ run, skipped string }{
-	"clients":                        {run: "."},
-	"clients/plugins":                {".", "TestFindLink"},
-	"cmd/internal/locate":            {run: "."},
-	"cmd/internal/windows":           {run: "Machine|Look|Linked"}, // others are of WSL
-	"cmd/internal/wsl":               {run: "."},
-	"confine/internal/winjail":       {".", "TestToken TestLimits"},
-	"confine/internal/winproof":      {run: "."},
-	"internal/private":               {".", "TestLinks TestFollow TestReplaced TestCreate"},
-	"internal/show":                  {run: "."},
-	"internal/winpath":               {run: "."},
-	"packages/installed":             {run: "Describes|RemarkOn|SlowInterpreter"},                                     // others have owners and files of Unix
-	"packages/lockfile":              {run: "TestUpdate$|Together|WithoutLock|UpdateFails|TestLock$|ToolPins|Accept"}, // others only parse
-	"packages/runtime":               {run: "Windows|Launcher|Choose"},
-	"packages/store":                 {run: "StaysInside"}, // others need modes, or ways to remove that Wine 8 does not know
-	"policy/config":                  {run: "TrustStore|Spelling|FormsOfWindows|UntrustedLines"},
-	"policy/hostfs":                  {"OwnAccount|OwnerOfFile|StandardDirs", "TestOwnerOfFile"}, // others are of Unix
-	"policy/resolve/internal/coarse": {run: "."},
+	"clients":                                {run: "."},
+	"clients/plugins":                        {".", "TestFindLink"},
+	"cmd/internal/locate":                    {run: "."},
+	"cmd/internal/granting":                  {run: "OfWindows"},
+	"cmd/internal/windows":                   {run: "Machine|Look|Linked|CheckForm|LinuxOfProject"}, // others are of WSL
+	"cmd/internal/wrapping/internal/meaning": {run: "."},
+	"cmd/internal/wsl":                       {run: "."},
+	"confine/internal/winjail":               {".", "TestToken TestLimits"},
+	"confine/internal/winproof":              {run: "."},
+	"internal/private":                       {".", "TestLinks TestFollow TestReplaced TestCreate"},
+	"internal/show":                          {run: "."},
+	"internal/winpath":                       {run: "."},
+	"packages/installed":                     {run: "Describes|RemarkOn|SlowInterpreter"},                                     // others have owners and files of Unix
+	"packages/lockfile":                      {run: "TestUpdate$|Together|WithoutLock|UpdateFails|TestLock$|ToolPins|Accept"}, // others only parse
+	"packages/runtime":                       {run: "Windows|Launcher|Choose"},
+	"packages/store":                         {run: "StaysInside"}, // others need modes, or ways to remove that Wine 8 does not know
+	"policy/config":                          {run: "TrustStore|Spelling|FormsOfWindows|UntrustedLines"},
+	"policy/hostfs":                          {"OwnAccount|OwnerOfFile|StandardDirs|Through", "TestOwnerOfFile"}, // others are of Unix
+	"policy/resolve/internal/coarse":         {run: "."},
+	"policy/resolve/internal/places":         {run: "Windows"},
+	"presets":                                {run: "OnWindows"},
 }
 
 // skips finds what a test said last before it was skipped, and its name.

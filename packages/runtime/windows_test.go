@@ -70,6 +70,7 @@ func TestFindOnWindows(t *testing.T) {
 			`C:\Users\u\AppData\Local\Programs\Python\Python312\python.exe 9.9.9 python.org; C:\Program Files\Python311\python.exe 9.9.9 python.org`, `WindowsApps\python.exe: it is a stand-in that opens`},
 		{"python of uv and pyenv-win", Python, []string{roaming, `USERPROFILE=C:\Users\u`}, []string{`C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe`, `C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe`}, "",
 			`C:\Users\u\.pyenv\pyenv-win\versions\3.11.4\python.exe 3.11.4 pyenv-win; C:\Users\u\AppData\Roaming\uv\python\cpython-3.13.1-windows-x86_64-none\python.exe 3.13.1 uv`, ""},
+		{"another language", Python, []string{roaming}, []string{`C:\Users\u\AppData\Roaming\fnm\node-versions\v22.1.0\installation\node.exe`}, "", "", ""},
 		{"of another account", Node, []string{`PATH=C:\others\bin;C:\mine`}, []string{`C:\others\bin\node.exe`, `C:\mine\node.exe`}, "", `*C:\mine\node.exe 9.9.9 PATH`, `C:\others\bin\node.exe: C:\others\bin\node.exe belongs to another account`},
 		{"py.exe", Python, []string{`PATH=C:\Windows`}, []string{`C:\Windows\py.exe`, `D:\P y\python.exe`, `C:\evil\tool.exe`}, " -V:3.12 *        D:\\P y\\python.exe\r\n -V:3.9 C:\\gone\\python.exe\r\n -V:x C:\\evil\\tool.exe\r\n",
 			`D:\P y\python.exe 9.9.9 py`, `C:\evil\tool.exe: its name is not that of an interpreter`},

@@ -2,6 +2,7 @@ package hostfs
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -67,5 +68,15 @@ func TestThroughOnUnix(t *testing.T) {
 	}
 	if got := w.through(strings.Repeat("/up/..", 300)+"/x", "/work/proj"); !got {
 		t.Error("a path with more links than any kernel follows")
+	}
+}
+
+// TestThrough asks this system, whose paths may have drives.
+func TestThrough(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]bool{filepath.Join(dir, "x"): true, dir: true, dir + "x": false, filepath.Dir(dir): false} {
+		if got := Through(name, dir); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
 	}
 }
