@@ -103,9 +103,6 @@ func DefaultName(argv []string, dir string) string { return naming.DefaultName(a
 func PackageName(spec string) string { return naming.PackageName(spec) }
 
 // Identity returns a text that tells programs apart. The arguments of a program or a script do not
-// change it: a user edits them, and it stays the same server. dir is the working directory.
+// change it: a user edits them, and it stays the same server. dir is the working directory, which counts
+// where the code depends on it, or where that is not known.
 func Identity(argv []string, dir string) string { return naming.Identity(argv, dir) }
-
-// NeedsDir reports whether the code that a command line runs depends on the working directory. Where
-// that is not known, it reports true.
-func NeedsDir(argv []string) bool { return naming.NeedsDir(argv) }
