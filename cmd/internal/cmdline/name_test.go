@@ -22,6 +22,9 @@ func TestDefaultNameOfPackages(t *testing.T) {
 	if name("npx -y server-github") != name("npx server-github@2 --port 3") || name("npx -y server-github") == name("npx -y other") {
 		t.Error("versions or arguments of a package change its name, or two packages have one name")
 	}
+	if name("npx -y tsx a.ts") == name("npx -y tsx b.ts") || name("npx -y tsx a.ts") != name("npx tsx@4 a.ts") || !policy.ValidServerName(name("uvx fastmcp run a.py")) {
+		t.Error("a package that runs code of its arguments gives one name to two programs, or its version changes it")
+	}
 	if name("node a.js --x") == name("node a.js --y") {
 		t.Error("two commands, one name")
 	}
@@ -41,6 +44,17 @@ func TestIdentity(t *testing.T) {
 		{"uvx mcp-server-git", "uvx mcp-server-git@2 --repository .", true},
 		{"uvx mcp-server-git", "uvx --index https://evil.test/ mcp-server-git", false},
 		{"uvx mcp-server-git", "uvx --from evil mcp-server-git", false},
+		{"uvx mcp-server-git", "uvx --find-links wheels mcp-server-git", false},
+		{"uvx mcp-server-git", "uvx --with-requirements r.txt mcp-server-git", false},
+		{"npx -y @x/s", "env NODE_OPTIONS=--import=./evil.js npx -y @x/s", false},
+		{"npx -y @x/s", "env PATH=bin npx -y @x/s", false},
+		{"npx -y @x/s", "env TOKEN=t npx -y @x/s", true},
+		{"npx -y @x/s", "npx -y --node-options=--import=./evil.js @x/s", false},
+		{"npx -y tsx /opt/a.ts", "npx -y tsx@4 /opt/a.ts --x", true},
+		{"npx -y tsx /opt/a.ts", "npx -y tsx /opt/evil.ts", false},
+		{"uvx fastmcp run a.py", "uvx fastmcp run evil.py", false},
+		{"uvx --from mcp python /opt/a.py", "uvx --from mcp python /opt/evil.py", false},
+		{"npx -y supergateway --stdio server", "npx -y supergateway --stdio ./evil", false},
 		{"node /opt/s.js", "node /opt/s.js --x", true},
 		{"node /opt/s.js", "node /opt/t.js", false},
 	} {
@@ -49,7 +63,11 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s and %s: %q, %q", c.a, c.b, a, b)
 		}
 	}
-	for line, same := range map[string]bool{"python3 server.py": false, "npx -y server": true} {
+	for line, same := range map[string]bool{
+		"python3 server.py": false, "npx -y server": true, "npx -y server ./x": true, "npx -y tsx ./a.ts": false, "uvx fastmcp run a.py": false, "uvx --from mcp python -m x": false,
+		"uvx --find-links wheels server": false, "uvx --find-links /wheels server": true, "uvx --with-requirements r.txt server": false, "uvx mcp-server-git --repository .": true,
+		"env PATH=bin npx -y server": false, "env NODE_OPTIONS=--import=./x npx -y server": false,
+	} {
 		if words := strings.Fields(line); (Identity(words, "/a") == Identity(words, "/b")) != same {
 			t.Errorf("%s in two directories: want the same server %t", line, same)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/presets"
@@ -61,9 +62,8 @@ func (s Entry) setsCode() bool {
 // identity tells programs apart: the packages of a launcher's line, or else the command line. A line
 // that brings its own code is not its package.
 func identity(argv []string) string {
-	line, err := runline.Parse(argv)
-	if err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {
-		return line.Key("")
+	if _, err := runline.Parse(argv); err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {
+		return cmdline.Identity(argv, "")
 	}
 	return strings.Join(argv, "\x00")
 }

@@ -32,6 +32,9 @@ func NeedsDir(argv []string) bool {
 	case name == "env":
 		i := 1
 		for i < len(argv) && isAssignment(argv[i]) {
+			if v, value, _ := strings.Cut(argv[i], "="); (v == "PATH" || policy.IsDangerousVariable(v)) && !isAbsoluteList(value) {
+				return true
+			}
 			i++
 		}
 		return i == len(argv) || strings.HasPrefix(argv[i], "-") || NeedsDir(argv[i:])
@@ -48,7 +51,7 @@ func absoluteScript(lang string, args []string) bool {
 		switch {
 		case (lang == "deno" || lang == "bun") && a == "run":
 		case !strings.HasPrefix(a, "-"):
-			return isAbsolute(a) && !strings.HasPrefix(a, "~") || lang == "deno" && isRemote(a)
+			return isAbsolute(a) && !strings.HasPrefix(a, "~") && (lang != "bun" || hasOwnConfig(args[:i])) || lang == "deno" && isRemote(a)
 		case lang == "python" && a == "-m" && (slices.Contains(args[:i], "-I") || slices.Contains(args[:i], "-P")):
 			return i+1 < len(args) // it does not look in the working directory
 		case lang == "java" && a == "-jar", a == "--":
@@ -83,7 +86,7 @@ var (
 )
 
 // choosesDir reports whether an option names an absolute directory in which a program such as uv looks
-// for what it starts.
+// for what it starts. --project of uv does not: uv looks for the program in the working directory first.
 func choosesDir(args []string) bool {
 	for i, a := range args {
 		name, value, hasValue := strings.Cut(a, "=")
@@ -91,7 +94,7 @@ func choosesDir(args []string) bool {
 			value = args[i+1]
 		}
 		switch {
-		case slices.Contains([]string{"--directory", "--project", "--prefix", "--cwd", "--dir", "-C"}, name):
+		case slices.Contains([]string{"--directory", "--prefix", "--cwd", "--dir", "-C"}, name):
 			return path.IsAbs(value)
 		case !strings.HasPrefix(a, "-") && a != "run": // from here on, options may be the server's
 			return false
@@ -111,9 +114,24 @@ func namesPackage(args []string) bool {
 // isAbsolute reports whether a path is the same in each directory.
 func isAbsolute(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
 
-// isRemote reports whether deno fetches a module.
+// hasOwnConfig reports whether bun has been told where its bunfig.toml is, which names code to load first:
+// else it is in the working directory.
+func hasOwnConfig(options []string) bool {
+	return slices.ContainsFunc(options, func(o string) bool {
+		return strings.HasPrefix(o, "--config=/") || strings.HasPrefix(o, "-c=/") || strings.HasPrefix(o, "--cwd=/")
+	})
+}
+
+// isRemote reports whether deno fetches a module. It takes npm: from the node_modules of the working
+// directory, if that has a package.json.
 func isRemote(module string) bool {
-	return slices.ContainsFunc([]string{"npm:", "jsr:", "https://", "http://"}, func(p string) bool { return strings.HasPrefix(module, p) })
+	return slices.ContainsFunc([]string{"jsr:", "https://", "http://"}, func(p string) bool { return strings.HasPrefix(module, p) })
+}
+
+// isAbsoluteList reports whether each directory of a variable such as PATH is absolute. An empty one is the
+// working directory.
+func isAbsoluteList(value string) bool {
+	return !slices.ContainsFunc(strings.Split(value, ":"), func(p string) bool { return !strings.HasPrefix(p, "/") })
 }
 
 func isAssignment(word string) bool {

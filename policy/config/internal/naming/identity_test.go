@@ -95,6 +95,17 @@ deno task start
 bun x.ts
 bun run start
 bun run x.ts
+bun run /opt/x.ts
+bun --config=bunfig.toml /opt/x.ts
+deno run -A npm:@x/server
+env PATH=bin:/usr/bin server
+env PATH=/usr/bin: server
+env PYTHONPATH=. python3 /opt/server.py
+env NODE_OPTIONS=--import=./x node /opt/x.js
+uv run --project=/opt/x server
+uv run --project /opt/x server.py
+fastmcp run server.py
+uvicorn server:app
 ruby -I lib /opt/s.rb
 ruby -Ilib /opt/s.rb
 ruby -r./x /opt/s.rb
@@ -139,9 +150,12 @@ node --import /opt/x.js -r /opt/y /opt/s.js
 node --max-old-space-size=4096 --no-warnings /opt/s.js
 tsx /opt/x.ts
 deno run -A /opt/x.ts
-deno run --allow-read=/data npm:@x/server
+deno run --allow-read=/data https://x/server.ts
 deno run --allow-net jsr:@x/server
-bun run /opt/x.ts
+bun run --config=/opt/bunfig.toml /opt/x.ts
+bun --cwd=/opt /opt/x.ts
+env PATH=/opt/bin:/usr/bin server
+env PYTHONPATH=/opt/lib python3 /opt/server.py
 ruby -I /opt/lib /opt/s.rb
 perl -w /opt/s.pl
 java -jar /opt/s.jar
@@ -152,7 +166,6 @@ sh -e /opt/run.sh
 env A=1 node /opt/x.js
 env A=1 B=2 server
 uv --directory /opt/x run server.py
-uv run --project=/opt/x server
 npx -y @x/server
 npx server@1 ./data
 uvx server

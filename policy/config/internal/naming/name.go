@@ -163,4 +163,6 @@ var startsOthers = strings.Fields(`
 	dotenv dotenvx doppler op chamber envchain infisical aws-vault vault sops
 	git awk gawk mawk sed ed vi vim nvim emacs less tclsh wish expect gdb lldb strace ltrace perf socat nc ncat
 	chroot unshare nsenter bwrap firejail systemd-run flatpak snap mcp-jail mcp-jail-cli cmd powershell pwsh wsl osascript open
+	mcp fastmcp mcpo mcp-proxy supergateway inspector uvicorn gunicorn hypercorn flask streamlit jupyter pytest
+	nodemon vite-node jiti esno pm2 concurrently cross-env env-cmd dotenv-cli
 	ghci runghc scala groovy kotlin swift elixir iex mix erl racket guile sbcl tcc ld.so ld-linux-x86-64.so ld-linux.so qemu-x86_64 sqlite psql mysql`)
