@@ -44,7 +44,8 @@ func ProtectedPaths() []string {
 }
 
 // HasProtectedName reports whether path is or lies below a protected name, in any
-// directory. It is for paths outside of every grant, which no Profile protects.
+// directory. It is for paths outside of every grant, which no Profile protects. Slashes are between its names: for
+// those of Windows, see hostfs.HasProtectedName.
 func HasProtectedName(path string) bool {
 	names := strings.Split(foldCase(path), "/")
 	for i, name := range names {

@@ -15,10 +15,13 @@ func Within(path, dir string) bool {
 
 // Slashed returns the form of a path for code that compares names between slashes: /C:/Users/u. It has
 // the names that Windows looks for, without a stream, and without dots and blanks at their end. That of
-// another machine is //server/share, and a relative path stays relative. So Slashed is no check:
-// see [Clean].
+// another machine is //server/share, and a relative path stays relative. A path that has the form keeps it.
+// So Slashed is no check: see [Clean].
 func Slashed(p string) string {
 	p = strings.ReplaceAll(p, `\`, "/")
+	if _, slashed := FromSlashed(p); slashed { // no name of Windows has a colon
+		p = p[1:]
+	}
 	for _, prefix := range []string{"//?/", "//./", "/??/"} {
 		if rest, ok := strings.CutPrefix(p, prefix); ok {
 			if p = rest; len(rest) > 3 && strings.EqualFold(rest[:4], "UNC/") {

@@ -62,6 +62,9 @@ func TestSlashed(t *testing.T) {
 		if got != want[0] || back != want[1] {
 			t.Errorf("%s: %q and %q, want %q", p, got, back, want)
 		}
+		if again := Slashed(got); again != got {
+			t.Errorf("%s: %q the second time, want %q", p, again, got)
+		}
 	}
 	for _, p := range []string{"", "/", "/c", "/1:/a", "/C:a", "C:/a", "//C:/a"} {
 		if got, ok := FromSlashed(p); ok {

@@ -18,6 +18,14 @@ func Within(system, path, dir string) bool {
 	return policy.Within(path, dir)
 }
 
+// HasProtectedName is [policy.HasProtectedName] for a path of a system as in runtime.GOOS.
+func HasProtectedName(system, path string) bool {
+	if system == "windows" {
+		path = winpath.Slashed(path)
+	}
+	return policy.HasProtectedName(path)
+}
+
 // CutHome returns what follows ~/ in a path that a user has typed on a system as in runtime.GOOS. On Windows
 // ~\ is the same. ok reports whether the path begins with it.
 func CutHome(system, path string) (rest string, ok bool) {
@@ -84,6 +92,14 @@ func onDrive[T any](ask func(string) (T, error)) func(string) (T, error) {
 		}
 		return none, fs.ErrNotExist
 	}
+}
+
+// Slash returns a path in the form of the host's own.
+func (h *Host) Slash(p string) string {
+	if h.OS == "windows" {
+		return winpath.Slashed(p)
+	}
+	return p
 }
 
 // slashedValues returns variables of which those that are one path of a drive have it with slashes.

@@ -40,3 +40,17 @@ func TestCutHome(t *testing.T) {
 		}
 	}
 }
+
+// TestHasProtectedName: the separators of a system are between the names, in every spelling of it.
+func TestHasProtectedName(t *testing.T) {
+	for p, want := range map[string][2]bool{ // on Linux, on Windows
+		"/w/.vscode/x": {true, true}, `C:\w\.vscode\x`: {false, true}, `c:/w\.GIT/Hooks`: {false, true}, `C:\w\.envrc.`: {false, true}, `C:\w\.envrc::$DATA`: {false, true},
+		"/C:/w/.mcp.json": {true, true}, `C:\w\.git`: {false, false}, `C:\w\vscode`: {false, false}, "": {false, false},
+	} {
+		for i, system := range []string{"linux", "windows"} {
+			if got := HasProtectedName(system, p); got != want[i] {
+				t.Errorf("%s, %s: %v", system, p, got)
+			}
+		}
+	}
+}

@@ -11,9 +11,9 @@ import (
 )
 
 // HomeLinks returns the HomeLinks of a profile without the rest of it. A rule that cannot be resolved
-// has none: the start of what it is for says why.
+// has none: the start of what it is for says why. No profile for Windows has any.
 func HomeLinks(p *policy.Policy, host hostfs.Host) []policy.HomeLink {
-	if p.HomeReal || len(p.Fs) == 0 {
+	if p.HomeReal || len(p.Fs) == 0 || host.OS == "windows" {
 		return nil
 	}
 	b := newResolver(p, &host)

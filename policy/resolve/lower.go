@@ -133,13 +133,14 @@ func WithoutRefused(p *policy.Policy, host hostfs.Host) *policy.Policy {
 	return &out
 }
 
-// RulePaths returns the canonical path that each rule for files of a policy leads to.
+// RulePaths returns the canonical path that each rule for files of a policy leads to. Slashes are between its names,
+// and equal names are equal texts, also on Windows.
 func RulePaths(p *policy.Policy, host hostfs.Host) (paths []string) {
 	b := newResolver(p, &host)
 	workspace, _ := b.resolveWorkspace()
 	for _, r := range p.Fs {
 		abs, _ := b.places.ExpandRule(r, cmp.Or(workspace, "/"))
-		paths = append(paths, b.paths.Canonical(abs))
+		paths = append(paths, places.Folded(b.h, b.paths.Canonical(abs)))
 	}
 	return paths
 }

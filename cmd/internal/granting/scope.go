@@ -70,7 +70,7 @@ func (s *Scope) grantsPath(f Flag) string {
 	case !ok || !rule.Rights().Has(f.rights()):
 		return ""
 	// What is hidden or protected in a grant, only a rule that names it grants.
-	case rule.At != path && (resolve.Sensitive(&s.host, s.policy, path) != "" || f.Name == "--write" && (policy.HasProtectedName(path) || resolve.Guarded(&s.host, path, true) != "")):
+	case !hostfs.Within(s.host.OS, rule.At, path) && (resolve.Sensitive(&s.host, s.policy, path) != "" || f.Name == "--write" && (hostfs.HasProtectedName(s.host.OS, path) || resolve.Guarded(&s.host, path, true) != "")):
 		return ""
 	}
 	return rule.Where
@@ -99,7 +99,7 @@ func (s *Scope) Guards(f Flag) (why string, never bool) {
 	if place := resolve.Sensitive(&s.host, s.policy, path); place != "" {
 		return "it is a sensitive path (" + place + ")", false
 	}
-	if f.Name == "--write" && policy.HasProtectedName(path) {
+	if f.Name == "--write" && hostfs.HasProtectedName(s.host.OS, path) {
 		return "it is a protected name: programs outside of the jail run or trust what is written there", false
 	}
 	return "", false

@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/learn"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -244,7 +243,7 @@ func (ad *adoption) file(r policy.FsRule) {
 	writes := r.Rights()&(policy.Write|policy.Execute) != 0
 	why := ""
 	if r.Rights() != 0 {
-		why = ad.whyNotFile(r, writes)
+		why = taking{&ad.l.server.Host, ad.l.server.Policy, ad.l.t.Dir}.whyNotFile(r, writes)
 	}
 	if why != "" {
 		flag := "--read"
@@ -255,50 +254,6 @@ func (ad *adoption) file(r policy.FsRule) {
 		return
 	}
 	ad.add(policy.AxisFs, r.Path, learn.Rule{Fs: &r})
-}
-
-// whyNotFile returns why no preset of another grants a path, or "".
-func (ad *adoption) whyNotFile(r policy.FsRule, writes bool) string {
-	host := &ad.l.server.Host
-	absolute := func(p, dir string) string {
-		if p == "~" || strings.HasPrefix(p, "~/") {
-			return host.Home + p[1:]
-		}
-		if path.IsAbs(p) {
-			return p
-		}
-		return path.Join(dir, p)
-	}
-	workspace := absolute(ad.l.server.Policy.Workspace, ad.l.t.Dir)
-	links := hostfs.NewLinkResolver(host)
-	named := path.Clean(absolute(r.Path, workspace))
-	at, home := links.Canonical(named), links.Canonical(host.Home)
-	sensitive, guarded := resolve.Sensitive(host, ad.l.server.Policy, at), resolve.Guarded(host, at, writes)
-	switch {
-	case r.Beside != "": // of a start, a preset of mcp-jail has it only where the directory is the server's alone
-		return "it is all that lies beside " + show.Line(r.Beside)
-	case slices.Contains(strings.Split(r.Path, "/"), ".."):
-		return "where it leads depends on what lies around it"
-	case at == "/", policy.Within(home, at), path.Dir(at) == "/" && path.Clean(r.Path) != ".":
-		return "that is far more than a server needs"
-	case sensitive != "":
-		return "it is sensitive (" + show.Line(sensitive) + ")"
-	case guarded != "":
-		return "your programs run or trust it, or it is mcp-jail's own (" + show.Line(guarded) + ")"
-	case writes && (policy.HasProtectedName(at) || policy.HasProtectedName(named)):
-		return "your programs run or trust what has such a name"
-	case writes && resolve.Store(host, at) != "":
-		return "package managers install and run what is there"
-	case isOfMachine(at, writes), ad.l.kind(at) == policy.KindSpecial:
-		return "there are the sockets and devices of this machine"
-	}
-	return ""
-}
-
-// isOfMachine reports whether a path lies where a machine has its sockets and devices, or its settings.
-func isOfMachine(at string, writes bool) bool {
-	in := func(dir string) bool { return policy.Within(at, dir) }
-	return slices.ContainsFunc([]string{"/run", "/var/run", "/dev"}, in) || writes && slices.ContainsFunc([]string{"/proc", "/sys", "/boot"}, in)
 }
 
 // grant returns the command that grants by hand what is left out.

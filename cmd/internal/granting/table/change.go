@@ -201,20 +201,28 @@ func (c Change) placed(p string) string {
 	return path.Clean(p)
 }
 
-// placedOnWindows is placed for names without case.
+// placedOnWindows is placed for names without case. The place has the form of [winpath.Slashed].
 func (c Change) placedOnWindows(p string) string {
-	if rest, below := hostfs.CutHome(c.System, p); below || p == "~" {
-		if p == "~" {
-			rest = ""
-		}
+	rest, below := hostfs.CutHome(c.System, p)
+	switch below = below || p == "~"; {
+	case below && c.Home == "":
+		p = "/~/" + strings.TrimPrefix(rest, "~")
+	case below && p == "~":
+		p = c.Home
+	case below:
 		p = winpath.Join(c.Home, rest)
-	} else if c.Workspace != "" {
+	case c.Workspace != "":
 		p = winpath.Join(c.Workspace, p)
 	}
-	if clean, err := winpath.Clean(p); err == nil {
-		p = clean
+	return strings.ToLower(winpath.Slashed(p))
+}
+
+// native returns a place as the system writes it.
+func (c Change) native(place string) string {
+	if native, ok := winpath.FromSlashed(place); ok && c.System == "windows" {
+		return native
 	}
-	return strings.ToLower(p)
+	return place
 }
 
 // rules are the rules of a process for files, placed.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -128,13 +129,13 @@ func (p *Place) Edit(c Change) (*Edit, error) {
 	c.Policy = func(text []byte) (*policy.Policy, error) { return p.Policy(text, c.Tool) }
 	c.Workspace = p.host.Dir
 	if was.Workspace != "" {
-		c.Workspace = c.placed(was.Workspace)
+		c.Workspace = c.native(c.placed(was.Workspace))
 	}
 	known := map[string]bool{}
-	c.Hidden = func(path string) bool {
-		at := c.placed(path)
+	c.Hidden = func(written string) bool {
+		at := c.placed(written)
 		hidden, ok := known[at]
-		if !ok && filepath.IsAbs(at) {
+		if !ok && path.IsAbs(at) {
 			hidden = resolve.Sensitive(&p.host, was, at) != "" || resolve.Guarded(&p.host, at, true) != ""
 			known[at] = hidden
 		}

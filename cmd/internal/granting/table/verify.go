@@ -143,9 +143,9 @@ func (w *work) compare(less, more *policy.Policy, grant []policy.FsRule) error {
 			lost &^= policy.Write
 		}
 		if lost != 0 && !refused && w.Remove {
-			return &faultError{fmt.Sprintf("without it, a rule around %s would give more there: %s", show.Name(p), lost)}
+			return &faultError{fmt.Sprintf("without it, a rule around %s would give more there: %s", show.Name(w.native(p)), lost)}
 		} else if lost != 0 && !refused {
-			return &faultError{fmt.Sprintf("the server would lose rights at %s: %s", show.Name(p), lost)}
+			return &faultError{fmt.Sprintf("the server would lose rights at %s: %s", show.Name(w.native(p)), lost)}
 		}
 	}
 	switch {

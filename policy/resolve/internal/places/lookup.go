@@ -98,11 +98,11 @@ func (b *lookup) liesIn(p, place string) bool {
 
 // within is [policy.Within] by the rules of a host's names.
 func within(h *hostfs.Host, p, dir string) bool {
-	return policy.Within(folded(h, p), folded(h, dir))
+	return policy.Within(Folded(h, p), Folded(h, dir))
 }
 
-// folded returns a path or a name as it is compared: on Windows, names have no case.
-func folded(h *hostfs.Host, p string) string {
+// Folded returns a path or a name as it is compared: on Windows, names have no case.
+func Folded(h *hostfs.Host, p string) string {
 	if h.OS == "windows" {
 		return strings.ToLower(p)
 	}

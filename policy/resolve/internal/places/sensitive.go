@@ -102,7 +102,7 @@ func (b *Places) Patterns() (out []Pattern) {
 	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, Pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
+				out = append(out, Pattern{Text: s, Parts: strings.Split(Folded(b.h, rest), "/"), Builtin: i == 0})
 			}
 		}
 	}

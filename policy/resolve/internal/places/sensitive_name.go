@@ -49,7 +49,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(h.OS, folded(h, at)), sensitiveElsewhere(h.OS, folded(h, abs)))
+	return cmp.Or(sensitiveElsewhere(h.OS, Folded(h, at)), sensitiveElsewhere(h.OS, Folded(h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -81,7 +81,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(folded(b.h, p))
+	dir, name := hostfs.Split(Folded(b.h, p))
 	for _, pattern := range b.named.patterns {
 		if pattern.Matches(dir, name) {
 			return pattern.Text
@@ -106,11 +106,11 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		base = folded(b.h, base)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
+		base = Folded(b.h, base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: Folded(b.h, dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, folded(b.h, name)) {
+			if MatchName(base, Folded(b.h, name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}

@@ -53,7 +53,7 @@ func (b *Places) WhyShared(dir string) string {
 		}
 	}
 	switch work := b.paths.Canonical(b.WorkspaceOrDir()); {
-	case folded(b.h, dir) == folded(b.h, work): // the default policy grants it, too
+	case Folded(b.h, dir) == Folded(b.h, work): // the default policy grants it, too
 		return b.paths.Others(dir)
 	case within(b.h, work, dir):
 		return "holds the workspace"
@@ -63,7 +63,7 @@ func (b *Places) WhyShared(dir string) string {
 	}
 	home := b.paths.Canonical(b.h.Home)
 	if slices.ContainsFunc(append(b.userDirs(), sharedDirs(b.h.OS)...), func(name string) bool {
-		return folded(b.h, dir) == folded(b.h, b.paths.Canonical(path.Join(home, name)))
+		return Folded(b.h, dir) == Folded(b.h, b.paths.Canonical(path.Join(home, name)))
 	}) {
 		return "holds the files of many programs"
 	}

@@ -27,7 +27,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
-	case folded(b.h, dir) == folded(b.h, home):
+	case Folded(b.h, dir) == Folded(b.h, home):
 		return "is the home directory"
 	case within(b.h, home, dir):
 		return "holds the home directory"
