@@ -79,7 +79,7 @@ func Rows() []Row {
 
 		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), Direct, "the version that a version manager would start"},
 		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "NVM_HOME", "PYENV"), readers(Jail), User, "what version managers installed"},
-		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
+		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "WORKON_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), Direct, "version managers, which mcp-jail does not start"},
 
 		{names("NPM_CONFIG_CACHE", "PIP_CACHE_DIR"), readers(Jail), User, "caches of packages, which are [protected](protected.md) there too"},

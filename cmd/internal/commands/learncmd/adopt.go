@@ -261,8 +261,8 @@ func (ad *adoption) grant(flag, value string) string {
 	return show.Typed("mcp-jail grant", ad.l.t.Stored) + " " + flag + " " + show.Spelled([]string{value})
 }
 
-// whyNotHost returns why no preset of another grants a host, or "". A host that the user's own argument or variable
-// names may be one of this machine: but then the preset must not choose the port.
+// whyNotHost returns why no preset of another grants a host, or "". A host that the user's own argument, or a variable
+// of his environment, names may be one of this machine: but then the preset must not choose the port.
 func (ad *adoption) whyNotHost(r policy.NetRule) string {
 	isUsers := !filepath.IsAbs(r.Where) // the place of a rule of the file is that file
 	chosen := func(v presets.Value) bool { return r.Port != 0 && v.Port == r.Port }

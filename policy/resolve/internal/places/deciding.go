@@ -32,6 +32,7 @@ var moved = []move{
 	{"~/.config/", "XDG_CONFIG_HOME"}, {"~/.local/share/", "XDG_DATA_HOME"}, {"~/.cache/", "XDG_CACHE_HOME"}, {"~/.local/state/", "XDG_STATE_HOME"},
 	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
 	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
+	{"~/.virtualenvs", "WORKON_HOME"},
 }
 
 // PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
@@ -50,7 +51,7 @@ func PlaceVariables(os string) []string {
 
 // roomForDeciding is more than a host usually has. Pages that a start touches for the first time are
 // dear, and a list that grows touches three times as many.
-const roomForDeciding = 512
+const roomForDeciding = 768
 
 func (b *Places) collectDeciding() {
 	var places []struct{ prefix, dir string }
