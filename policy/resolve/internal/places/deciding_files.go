@@ -24,7 +24,7 @@ func DecidingFiles(os string) []DecidingGroup {
 			"~/.bash_completion.d", "~/.local/share/bash-completion", "~/.oh-my-bash", "~/.bash_it", "~/.zcompdump", "~/.p10k.zsh", "~/.zim", "~/.zimrc", "~/.antigen", "~/.zplug", "~/.zinit", "~/.local/share/zinit",
 			"~/.fzf", "~/.fzf.bash", "~/.fzf.zsh", "~/.local/share/fish", "~/.local/share/nushell", "~/.local/share/powershell", "~/.selected_editor",
 			"~/.zshenv.zwc", "~/.zprofile.zwc", "~/.zshrc.zwc", "~/.zlogin.zwc", "~/.zlogout.zwc", "~/.zfunc", "~/.zcompdump.zwc", "~/.local/share/zsh", "~/.cache/zsh", "~/.config/bash_completion", "~/.local/share/direnv", "~/.config/atuin", "~/.config/carapace", "~/.config/zoxide", "~/.config/thefuck",
-			"~/.zprezto", "~/.zpreztorc", "~/.antidote", "~/.zgenom", "~/.zsh_plugins.zsh", "~/.config/sheldon", "~/.local/share/sheldon", "~/.config/omf", "~/.local/share/omf", "~/.blerc", "~/.config/blesh", "~/.local/share/blesh", "~/.xonshrc", "~/.config/xonsh", "~/.config/elvish", "~/.local/share/elvish", "~/.config/broot", "~/.cache/fish", "~/.cache/oh-my-zsh", "~/.local/state/mise", "~/.rvmrc", // plugins and completions that a shell reads; what mise trusts; rvm runs .rvmrc
+			"~/.zprezto", "~/.zpreztorc", "~/.cache/fish", "~/.cache/oh-my-zsh", "~/.local/state/mise", "~/.rvmrc", // plugins and completions that a shell reads; what mise trusts; rvm runs .rvmrc
 		}},
 		{"the session of the user starts it or obeys it", []string{ // The session: environment, services, what starts with the desktop
 			"~/.pam_environment", "~/.environment", "~/.config/environment.d", "~/.config/systemd", "~/.local/share/systemd", "~/.local/share/dbus-1",
@@ -36,10 +36,10 @@ func DecidingFiles(os string) []DecidingGroup {
 			"~/.local/share/gnome-shell", "~/.local/share/cinnamon", "~/.local/share/plasma", "~/.local/share/kwin", "~/.local/share/kio", "~/.local/share/thumbnailers", "~/.local/share/nautilus", "~/.local/share/nautilus-python", "~/.local/share/flatpak",
 			"~/.forward", "~/.procmailrc", "~/.rhosts", "~/.shosts",
 			"~/.config/mpv", "~/.config/vlc", "~/.config/google-chrome", "~/.config/google-chrome-beta", "~/.config/google-chrome-unstable", "~/.config/microsoft-edge", "~/.config/vivaldi", "~/.config/opera", // what a browser's extensions start by name (NativeMessagingHosts)
-			"~/.config/containers",                                                                                                                                                                                                                                                                                                                                                                                                                               // containers.conf(5) names the runtime and its hooks; podman-systemd.unit(5): systemd starts what containers/systemd has
-			"~/.gnomerc", "~/.dmrc", "~/.config/khotkeysrc", "~/.config/kglobalshortcutsrc", "~/.local/share/kservices5", "~/.local/share/kservices6", "~/.config/pipewire", "~/.local/share/wireplumber", "~/.config/dunst", "~/.config/mako", "~/.config/swaync", "~/.config/eww", "~/.config/rofi", "~/.config/kanshi", "~/.config/autorandr", "~/.conkyrc", "~/.config/conky", "~/.xbindkeysrc", "~/.config/espanso", "~/.config/autokey", "~/.config/copyq", // they start a program at a key, an event or the login
-			"~/.config/Thunar", "~/.local/share/file-manager", "~/.local/share/nemo", "~/.config/caja", "~/.local/share/caja", "~/.local/share/Steam", // actions of file managers
-			"~/.acme.sh", "~/.config/borgmatic", "~/.config/topgrade.toml", "~/.config/chezmoi", "~/.local/share/chezmoi", "~/.config/yadm", // what a crontab or the user starts without looking: renewals, backups, dotfiles
+			"~/.config/containers",                                                                                                                                                                                           // containers.conf(5) names the runtime and its hooks; podman-systemd.unit(5): systemd starts what containers/systemd has
+			"~/.config/khotkeysrc", "~/.config/kglobalshortcutsrc", "~/.config/pipewire", "~/.local/share/wireplumber", "~/.config/dunst", "~/.config/autorandr", "~/.xbindkeysrc", "~/.config/espanso", "~/.config/autokey", // they start a program at a key, an event or the login
+			"~/.config/Thunar", "~/.local/share/nemo", "~/.local/share/Steam", // actions of file managers
+			"~/.acme.sh", "~/.config/borgmatic", "~/.config/chezmoi", "~/.local/share/chezmoi", // what a crontab or the user starts without looking: renewals, backups, dotfiles
 		}},
 		{ProgramsRisk, []string{ // Programs by their names
 			"~/bin", "~/.local/bin", "~/.docker/cli-plugins", "~/.local/sbin", "~/.cargo/bin", "~/go/bin", "~/.rbenv", "~/.sdkman", "~/.rustup",
@@ -47,8 +47,8 @@ func DecidingFiles(os string) []DecidingGroup {
 			"~/.bun", "~/.deno", "~/.yarn", "~/.config/yarn", "~/.local/share/pnpm", "~/.pnpm", "~/.npm-packages", "~/.local/share/uv", "~/.local/share/rtx", "~/.rye", "~/.pixi", "~/.proto", "~/.goenv", "~/.jenv", "~/.phpenv", "~/.plenv", "~/perl5", "~/.rvm", "~/.gem", "~/.local/share/gem", "~/.composer/vendor", "~/.config/composer", "~/.luarocks", "~/.opam", "~/.local/share/gh",
 			"~/.nix-profile", "~/.nix-defexpr", "~/.nix-channels", "~/.config/nix", "~/.config/nixpkgs", "~/.config/home-manager", "~/.local/state/nix", "~/.local/state/home-manager", "~/.guix-profile", "~/.config/guix", "~/.linuxbrew", "~/.conda", "~/miniconda3", "~/anaconda3", "~/miniforge3", "~/mambaforge", "~/micromamba",
 			"~/.local/share/claude", "~/.local/share/cursor-agent", "~/.local/share/opencode", "~/.local/share/goose", "~/.local/share/amazon-q", "~/.local/share/kiro-cli", "~/.lmstudio/bin", "~/.lmstudio/extensions", "~/Applications", // programs of MCP clients
-			"~/.virtualenvs", "~/.venv", "~/.poetry", "~/.local/share/pypoetry", "~/.local/pipx", "~/.local/share/hatch", "~/.local/share/pdm", // virtualenvwrapper runs its hooks there, the installers of poetry and pipx put these themselves there
-			"~/.tfenv", "~/.tenv", "~/.nodebrew", "~/.swiftly", "~/.gvm", "~/.gobrew", "~/.version-fox", "~/.juliaup", "~/.julia/juliaup", "~/.elan", "~/.foundry", "~/.wasmtime", "~/.wasmer", "~/.local/share/aquaproj-aqua", "~/.cache/gitstatus",
+			"~/.virtualenvs", "~/.venv", "~/.poetry", "~/.local/share/pypoetry", "~/.local/pipx", // virtualenvwrapper runs its hooks there, the installers of poetry and pipx put these themselves there
+			"~/.julia/juliaup",
 		}},
 	}, filesOfTools())
 	switch os {
@@ -67,28 +67,28 @@ func filesOfTools() []DecidingGroup {
 		}},
 		{"terminals and pagers obey it", []string{ // Terminals and pagers
 			"~/.tmux.conf", "~/.tmux", "~/.config/tmux", "~/.byobu", "~/.config/zellij", "~/.screenrc", "~/.config/kitty", "~/.config/alacritty", "~/.config/wezterm", "~/.wezterm.lua", "~/.config/ghostty", "~/.config/foot", "~/.lesskey", "~/.lessfilter",
-			"~/.config/byobu", "~/.tmuxinator", "~/.config/tmuxinator", "~/.tmuxp", "~/.config/tmuxp", "~/.config/terminator", "~/.local/share/konsole", "~/.config/ranger", "~/.config/lf", "~/.config/yazi", "~/.config/vifm", "~/.vifm", "~/.config/mc", "~/.config/bat", "~/.ackrc", "~/.ripgreprc", "~/.toprc", "~/.config/procps", "~/.muttrc", "~/.mutt", "~/.config/mutt", "~/.neomuttrc", "~/.config/neomutt", "~/.mailrc",
+			"~/.tmuxinator", "~/.config/tmuxinator", "~/.config/terminator", "~/.local/share/konsole", "~/.config/bat", "~/.muttrc", "~/.mutt", "~/.config/mutt", "~/.neomuttrc", "~/.config/neomutt",
 		}},
 		{"editors run it when they start", []string{ // Editors
 			"~/.vimrc", "~/.gvimrc", "~/.vim", "~/.exrc", "~/.config/vim", "~/.config/nvim", "~/.local/share/nvim", "~/.ideavimrc", "~/.emacs", "~/.emacs.el", "~/.emacs.d", "~/.spacemacs", "~/.spacemacs.d", "~/.config/emacs", "~/.doom.d", "~/.config/doom",
 			"~/.nanorc", "~/.config/nano", "~/.config/helix", "~/.config/kak", "~/.config/micro", "~/.config/sublime-text", "~/.config/JetBrains", "~/.config/zed",
 			"~/.config/Code/User", "~/.config/Code - Insiders/User", "~/.config/VSCodium/User", "~/.config/Cursor/User", "~/.config/Windsurf/User", "~/.var/app/com.visualstudio.code/config/Code/User", "~/.var/app/com.vscodium.codium/config/VSCodium/User",
 			"~/.local/share/JetBrains", "~/.local/share/zed", "~/.local/share/code-server", "~/.vscode-server", "~/.vscode-oss", "~/.cursor-server", "~/.windsurf-server",
-			"~/.config/Antigravity/User", "~/.config/Trae/User", "~/.config/Kiro/User", "~/.config/Positron/User", "~/.antigravity", "~/.trae", "~/.positron", "~/.vscode-insiders", "~/.vscode-server-insiders", "~/.vscodium-server", "~/.antigravity-server", "~/.trae-server", "~/.SpaceVim", "~/.SpaceVim.d", "~/.config/lvim", "~/.local/share/lunarvim", "~/.config/lite-xl", "~/.config/geany", "~/.cache/nvim", // vim.loader runs what .cache/nvim has
+			"~/.config/Antigravity/User", "~/.config/Trae/User", "~/.config/Kiro/User", "~/.antigravity", "~/.trae", "~/.vscode-insiders", "~/.vscode-server-insiders", "~/.vscodium-server", "~/.antigravity-server", "~/.trae-server", "~/.cache/nvim", // vim.loader runs what .cache/nvim has
 		}},
 		{"interpreters, build tools and debuggers obey it", []string{ // Languages, their package managers and debuggers
 			"~/.local/lib", "~/.local/etc/npmrc", "~/.config/pip", "~/.pip", "~/.condarc", "~/.config/uv", "~/.pdbrc", "~/.pythonrc", "~/.node_modules", "~/.node_libraries", "~/.yarnrc", "~/.yarnrc.yml", "~/.config/pnpm", "~/.bunfig.toml",
 			"~/.cargo/env", "~/.cargo/config", "~/.cargo/config.toml", "~/.gemrc", "~/.irbrc", "~/.pryrc", "~/.Rprofile", "~/.Renviron", "~/.julia/config", "~/.iex.exs", "~/.ipython/profile_default/startup", "~/.ipython/profile_default/ipython_config.py", "~/.ipython/extensions", "~/.jupyter", "~/.local/share/jupyter/kernels", "~/.ghci", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit",
 			"~/.config/go", "~/.gradle/init.gradle", "~/.gradle/init.d", "~/.gradle/gradle.properties", "~/.m2/settings.xml", "~/.sbt",
 			"~/.asdfrc", "~/.tool-versions", "~/.config/mise", "~/.sqliterc", "~/.psqlrc", "~/.my.cnf", "~/.curlrc", "~/.config/curlrc", "~/.wgetrc", "~/.mailcap", "~/.ansible.cfg", "~/.terraformrc",
-			"~/.ansible", "~/.scons", "~/.cmake", "~/.bazelrc", "~/.buckconfig", "~/.rpmmacros", "~/.devscripts", "~/.pbuilderrc", "~/.sbuildrc", "~/.quiltrc", "~/.makepkg.conf", "~/.config/pacman", "~/.latexmkrc", "~/.config/latexmk", "~/.ccache", "~/.config/ccache", "~/.config/pypoetry", "~/.config/pdm", "~/.config/hatch", "~/.config/just", // plugins of ansible; site_scons; what find_package runs; scripts that tools read
-			"~/.node-version", "~/.nvmrc", "~/.python-version", "~/.ruby-version", "~/.java-version", "~/.go-version", "~/.terraform-version", "~/.sdkmanrc", "~/.prototools", "~/.mise.toml", "~/mise.toml", "~/.config/mise.toml", "~/.rtx.toml", // version managers look for it in each directory above a project
-			"~/.gdbearlyinit", "~/.perldb", "~/.sbclrc", "~/.guile", "~/.racketrc", "~/.ocamlinit", "~/.erlang", "~/.octaverc", "~/.gnuplot", "~/.maxima", "~/.sage/init.sage", "~/.config/ptpython", "~/.config/bpython", "~/.config/pudb", "~/.rdbgrc", "~/.config/psysh", "~/.tclshrc",
+			"~/.ansible", "~/.scons", "~/.cmake", "~/.bazelrc", "~/.rpmmacros", "~/.latexmkrc", "~/.ccache", "~/.config/ccache", "~/.config/pypoetry", "~/.config/pdm", "~/.config/hatch", // plugins of ansible; site_scons; what find_package runs; scripts that tools read
+			"~/.node-version", "~/.nvmrc", "~/.python-version", "~/.ruby-version", "~/.java-version", "~/.go-version", "~/.terraform-version", "~/.sdkmanrc", "~/.prototools", "~/.mise.toml", "~/mise.toml", // version managers look for it in each directory above a project
+			"~/.gdbearlyinit", "~/.perldb",
 		}},
 		{PackagesRisk, []string{
 			"~/.npm", "~/.cache/pip", "~/.cache/uv", "~/.cache/pipx", "~/.cache/yarn", "~/.cache/pnpm", "~/.cache/deno", "~/.cache/node", "~/.cache/node-gyp", "~/.cache/go-build", "~/.cache/pre-commit", "~/.cache/ms-playwright", "~/.cache/puppeteer", "~/.cache/electron",
 			"~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.m2/repository", "~/.gradle/caches", "~/.gradle/wrapper", "~/.nuget", "~/.pub-cache", "~/.hex", "~/.mix", "~/.ivy2", "~/.cache/coursier", "~/.stack", "~/.cabal/packages", "~/.local/share/virtualenv", "~/.local/share/virtualenvs", "~/.cache/pypoetry",
-			"~/.local/share/containers", "~/.julia/packages", "~/.julia/compiled", "~/.julia/artifacts", "~/.cache/ccache", "~/.cache/sccache", "~/.cache/bazel", "~/.cache/bazelisk", "~/.cache/hatch", "~/.cache/pdm",
+			"~/.local/share/containers", "~/.julia/packages", "~/.julia/compiled", "~/.cache/ccache", "~/.cache/sccache", "~/.cache/bazel",
 		}},
 	}
 }
