@@ -241,7 +241,7 @@ func TestLookOnWindows(t *testing.T) {
 					return hostfs.FileInfo{Mode: 0o666}, nil
 				}
 				return hostfs.FileInfo{}, fs.ErrNotExist
-			}}}
+			}, ReadDir: func(string) ([]hostfs.DirEntry, error) { return nil, fs.ErrNotExist }}}
 			i.Untrusted = func(file string) string {
 				if c.bad != "" && strings.HasPrefix(file, c.bad) {
 					return "a server may write it"
