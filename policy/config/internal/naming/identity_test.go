@@ -46,6 +46,17 @@ func TestIdentity(t *testing.T) {
 		{"sh -c ./s", "sh -c /w/s", false},
 		{"sh -c a", "sh -c /w/a", false},
 		{"deno run a.ts", "deno run /w/a.ts", false},
+		{"python3 server.py", "python3 -u -B server.py --x", true},
+		{"python3 -m a", "python3 -u -m a", true},
+		{"python3 -m a", "python3 -u -m b", false},
+		{"python3 -m a", "python3 -P -m a", false},
+		{"python3 -c 1", "python3 -u -c 2", false},
+		{"python3 /opt/s.py", "python3 -u /opt/t.py", false},
+		{"python3 /opt/s.py", "python3 -u -X pycache_prefix=/tmp /opt/s.py", false},
+		{"node /opt/s.js", "node --no-warnings --enable-source-maps /opt/s.js", true},
+		{"node /opt/s.js", "node --no-warnings -r /tmp/evil.js /opt/s.js", false},
+		{"sh /opt/run", "sh -e /opt/run", false},
+		{"python3", "python3 -u", false},
 		{"", "x", false},
 	} {
 		a, b := Identity(strings.Fields(c.a), "/w"), Identity(strings.Fields(c.b), "/w")

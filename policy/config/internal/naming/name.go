@@ -115,13 +115,15 @@ func sanitizeName(s string) string {
 // if the line [NeedsDir]. The absolute path of a program or a script is the same server.
 //
 // Where an argument may be code, or name another program, the whole command line counts. So it does
-// if an option precedes a script: options of interpreters load code, too.
+// if an option precedes a script, as options of interpreters load code, too. Those that load nothing,
+// such as -u of Python, do not count.
 func Identity(argv []string, dir string) string {
 	if len(argv) == 0 {
 		return ""
 	}
-	n, paths := len(argv), false // the words that count; each of them is a path
 	name, lang := family(argv[0])
+	argv = withoutHarmless(argv, lang)
+	n, paths := len(argv), false // the words that count; each of them is a path
 	switch {
 	case n > 1 && argv[1] != "" && argv[1][0] != '-' && (policy.IsShell(name) && name != "busybox" || slices.Contains([]string{"node", "python", "ruby", "perl", "php"}, lang)):
 		n, paths = 2, true
@@ -135,6 +137,19 @@ func Identity(argv []string, dir string) string {
 		return strings.Join(argv[:n], "\x00") + "\x00\x00" + dir
 	}
 	return strings.Join(words, "\x00")
+}
+
+// withoutHarmless returns a command line without the first options of an interpreter, as long as they load
+// nothing. -I and -P of Python stay: with them, -m does not look in the working directory.
+func withoutHarmless(argv []string, lang string) []string {
+	i := 1
+	for i < len(argv) && lang != "" && slices.Contains(harmless[lang], argv[i]) && !slices.Contains([]string{"-I", "-P"}, argv[i]) && !slices.Contains(valued[lang], argv[i]) {
+		i++
+	}
+	if i == len(argv) {
+		return argv
+	}
+	return slices.Concat(argv[:1], argv[i:])
 }
 
 // makeAbsolute puts the absolute paths into the first words of a command: its program, if that is a path, and
