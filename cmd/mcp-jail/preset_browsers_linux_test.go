@@ -17,13 +17,15 @@ import (
 )
 
 // devServer answers on ports of the loopback, as the servers of a user do at work: some tools listen
-// at ::1 alone. It ends with its parent.
+// at ::1 alone. It says when it listens, and ends with its parent.
 const devServer = `
 import { createServer } from "node:http";
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || process.exit(), 100);
 for (const [host, port] of [["127.0.0.1", 3000], ["::1", 5173], ["127.0.0.1", 8123]])
-  createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Page of " + port + "</title><h1>hello</h1>")).listen(port, host);
+  await new Promise((listens) =>
+    createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Page of " + port + "</title><h1>hello</h1>")).listen(port, host, listens));
+console.log("listens");
 `
 
 // browserServer is a server that starts a browser, with its tools.
@@ -99,7 +101,7 @@ func TestPresetBelowTmp(t *testing.T) {
 func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	w := newWorld(t)
 	n := newHosts(t, w, "none", []string{"shop.example.com", "other.example.com"})
-	script := `node "$0" & exec "$@"`
+	script := `rm -f "$0.said" && mkfifo "$0.said" && { node "$0" >"$0.said" & } && read -r said <"$0.said" && exec "$@"`
 	switch {
 	case filepath.IsAbs(layout):
 		layBrowser(t, filepath.Join(w.base, "opt", layout))
