@@ -239,8 +239,7 @@ var forTests = []string{
 var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
-// freeTrees are not part of the product: they may import what they like, but
-// nothing of the product imports them.
+// freeTrees are no part of the product, which imports nothing of them. They may import anything.
 var freeTrees = []string{"internal/wine", "examples", "bench", "testdata", "conformance"}
 
 // longestFunction is how many lines a function of the product has at most. Those of longFunctions,

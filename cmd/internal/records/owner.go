@@ -198,7 +198,8 @@ func claim(host hostfs.Host, server string, own Owner, former func(About) (o Own
 	}
 }
 
-// own notes the owner, or checks that it may have the directory. It returns who has it.
+// own makes an owner that of a directory that has none, and else checks that this one may have the
+// directory. It returns the owner that the directory has.
 func (d Dir) own(own Owner, former func(About) (o Owner, known bool), path string) (now Owner, err error) {
 	now, err = d.owner()
 	if errors.Is(err, fs.ErrNotExist) {

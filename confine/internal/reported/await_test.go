@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAwait: a report that is there counts, whatever has ended meanwhile. A select would choose at random.
+// TestAwait tests that Await returns a report that has come, also if the context has ended. One select
+// would choose between the two at random.
 func TestAwait(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -13,7 +13,7 @@ import (
 )
 
 // TestChooseLinux: wrap --wsl has a sentence for each thing that keeps servers from running in a Linux, and
-// for one that has to be started first. The wsl.exe here is a script.
+// for one that has to be started first. A script takes the part of wsl.exe.
 func TestChooseLinux(t *testing.T) {
 	const (
 		lists   = `case "$*" in "--list --quiet") echo Debian;; "--list --verbose") echo "* Debian Stopped 2";; `

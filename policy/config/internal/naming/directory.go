@@ -12,8 +12,8 @@ import (
 // another directory the same words may be another program. Where it is not known, it reports true: the
 // server of a cloned repository must not get the HOME of the user's own server.
 //
-// A program that is found by PATH or by an absolute path is taken to be independent, whatever its
-// arguments are, unless it is an interpreter or starts what its arguments name.
+// NeedsDir returns false for a program that PATH or an absolute path names, with any arguments, unless it
+// is an interpreter or starts what its arguments name.
 func NeedsDir(argv []string) bool {
 	if len(argv) == 0 {
 		return false
