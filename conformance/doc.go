@@ -19,9 +19,8 @@
 // Each comparison is also made with lossy/, a relay with known faults, to show that it can
 // fail. RESULTS.md counts the comparisons; go test -update writes it.
 //
-// make test runs a minute of the tests. make test-all (MCPJAIL_ALL=1) runs all of them, with a few
-// pairs of clients and servers, and make test-long with more: see paired. go test -update plays every
-// pair.
+// make test-all compares the transcripts, and one client with one server. make test-long (MCPJAIL_LONG=1) has
+// the other clients, servers and suites: see paired. go test -update plays every pair.
 //
 // The package is a module, so that mcp-jail does not depend on the SDKs that it is
 // compared with. testdata/test.sh installs what it needs and runs it.

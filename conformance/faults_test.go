@@ -64,7 +64,7 @@ func TestComparisonsFail(t *testing.T) {
 		{"suite, in order", official(lossy("none")), ""},
 		{"suite, without notifications", official(lossy("drop")), "tools-call-with-progress"},
 	} {
-		if !strings.HasPrefix(c.name, "transcript") && !allForms() {
+		if !strings.HasPrefix(c.name, "transcript") && !longForms() {
 			continue // it starts node, or a client that plays a long session
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -26,17 +26,12 @@ var inspections = map[string][][]string{
 
 var inspectedAll = [][]string{{"tools/list"}, {"resources/list"}, {"prompts/list"}, {"resources/templates/list"}}
 
-// TestInspector compares the output of the Inspector's command line. In make test-all it asks each
-// server once.
+// TestInspector compares the output of the Inspector's command line.
 func TestInspector(t *testing.T) {
-	needsAll(t)
+	needsLong(t)
 	s := here(t)
 	for _, sv := range servers {
-		methods := append(inspectedAll, inspections[sv.name]...)
-		if !longForms() {
-			methods = inspections[sv.name][:1]
-		}
-		for _, method := range methods {
+		for _, method := range append(inspectedAll, inspections[sv.name]...) {
 			t.Run(sv.name+"/"+strings.Join(method, " "), func(t *testing.T) {
 				t.Parallel()
 				want, got := inspect(t, s, sv, plain, method), inspect(t, s, sv, jailed, method)

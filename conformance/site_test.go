@@ -91,19 +91,15 @@ func lacks(t *testing.T, feature, why string) {
 	t.Skipf("needs %s: %s", feature, why)
 }
 
-// allForms reports whether the comparisons of make test-all are made. Without, make test compares
-// what takes a minute.
-func allForms() bool { return os.Getenv("MCPJAIL_ALL") == "1" || longForms() }
-
 // longForms reports whether the comparisons of make test-long are made. RESULTS.md counts
 // everything.
-func longForms() bool { return os.Getenv("MCPJAIL_ALL") == "long" || *update }
+func longForms() bool { return os.Getenv("MCPJAIL_LONG") == "1" || *update }
 
-// needsAll skips a test that make test leaves out.
-func needsAll(t *testing.T) {
+// needsLong skips a test that only make test-long runs.
+func needsLong(t *testing.T) {
 	t.Helper()
-	if !allForms() {
-		t.Skip("make test-all runs it (MCPJAIL_ALL=1)")
+	if !longForms() {
+		t.Skip("make test-long runs it (MCPJAIL_LONG=1)")
 	}
 }
 

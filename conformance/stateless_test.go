@@ -113,7 +113,7 @@ func playsStateless(c client, sv server) bool {
 	case *update:
 		return true
 	case !longForms():
-		return c.name == "gosdk"
+		return c.name == "ts2 auto"
 	}
 	return sv.name != "odd" || slices.Contains([]string{"ts2 auto", "mcpgo legacy", "gosdk"}, c.name)
 }
@@ -215,7 +215,7 @@ var long = []server{
 // processes end, also if the server ignores the cancellation. No call is answered, and the
 // session goes on.
 func TestStatelessCancelled(t *testing.T) {
-	needsAll(t)
+	needsLong(t)
 	s := here(t)
 	for i, tool := range []string{"trigger-long-running-operation", "longRunningOperation"} {
 		sv := long[i]

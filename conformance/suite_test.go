@@ -32,16 +32,12 @@ var suites = []suite{
 	{"2026-07-28", "conformance-2026/dist/index.js", []string{"--suite", "all"}, []string{"go-sdk", "odd"}},
 }
 
-// TestSuite runs the official conformance suite through the bridge. In make test-all it meets one
-// server, which implements all of it.
+// TestSuite runs the official conformance suite through the bridge.
 func TestSuite(t *testing.T) {
-	needsAll(t)
+	needsLong(t)
 	s := here(t)
 	for _, su := range suites {
 		for _, name := range su.servers {
-			if !longForms() && name != "go-sdk" {
-				continue
-			}
 			sv := serverNamed(t, name)
 			t.Run(su.name+"/"+name, func(t *testing.T) {
 				t.Parallel()

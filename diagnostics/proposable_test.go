@@ -92,7 +92,7 @@ var advicePaths = append(slices.Clone(adviceFiles),
 func TestProposalsStart(t *testing.T) {
 	// One step goes through the paths in each of the configurations in turn. If it has no divisor in
 	// common with their number, each path gets its turn.
-	proposed, nth, step := 0, 0, testkit.Rounds(11, 7, 1)
+	proposed, nth, step := 0, 0, testkit.Rounds(11, 1)
 	for d := 2; d <= step; d++ {
 		if step%d == 0 && len(advicePaths)%d == 0 {
 			t.Fatalf("%d divides the step %d and the %d paths", d, step, len(advicePaths))

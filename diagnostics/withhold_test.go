@@ -314,7 +314,7 @@ func TestWriteForbidden(t *testing.T) {
 	inPlace := config.CommandLineOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
 	r := rand.New(rand.NewPCG(20, 16))
 	proposed := 0
-	for range testkit.Rounds(1500, 4000, 4000) {
+	for range testkit.Rounds(1500, 4000) {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
 		ev.Profile, ev.Exists = befores[i], exists

@@ -54,7 +54,7 @@ func (b *build) install(env []string, then ...string) (said string, ok bool) {
 
 // standIns returns the directory of programs, which only print their version in make test.
 func standIns(t *testing.T, base string) string {
-	if testkit.All() {
+	if testkit.Long() {
 		return programs(t)
 	}
 	dir := base + "/programs"

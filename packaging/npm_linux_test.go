@@ -28,7 +28,7 @@ type npmWorld struct {
 // newNPMWorld packs the packages of a release with npm, and publishes them on loopback.
 func newNPMWorld(t *testing.T) *npmWorld {
 	t.Helper()
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	if _, err := exec.LookPath("npm"); err != nil {
 		testkit.Skip(t, "npm", "%v", err)
 	}

@@ -211,7 +211,7 @@ func TestReleaseUnsigned(t *testing.T) {
 // TestReleasePacks runs release.sh after a goreleaser that is a script, which makes small archives of each
 // system. The packages of npm must have the programs of their own systems, and the manifests their checksums.
 func TestReleasePacks(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	if _, err := exec.LookPath("npm"); err != nil {
 		testkit.Skip(t, "npm", "%v", err)
 	}

@@ -17,7 +17,7 @@ import (
 // TestSystemPackages installs the deb and the rpm of a release into a root directory, starts the
 // program as an ordinary user, and removes the package: nothing of it stays.
 func TestSystemPackages(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	if os.Getuid() != 0 {
 		t.Skip("dpkg --root needs root")
 	}

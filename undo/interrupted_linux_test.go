@@ -112,7 +112,7 @@ func TestUndoInterrupted(t *testing.T) {
 	for name, change := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step := testkit.Rounds(3, 1, 1) // make test tries each third change
+			step := testkit.Rounds(3, 1) // make test tries each third change
 			for n := 1; interrupt(t, n, change) && !t.Failed(); n += step {
 			}
 		})

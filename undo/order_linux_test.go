@@ -167,7 +167,7 @@ func TestUndoOfMovedCopy(t *testing.T) {
 
 // TestUndoRandomInOrder tests that random changes of two sessions are undone one after the other.
 func TestUndoRandomInOrder(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(10, 50, 200)) {
+	for seed := range uint64(testkit.Rounds(10, 200)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)

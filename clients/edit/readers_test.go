@@ -274,11 +274,8 @@ func readerFiles(t testing.TB, format Format) (all [][]byte) {
 // TestReaders lets the parsers of clients read files, and mutations of them, of which mcp-jail says
 // that all servers are wrapped.
 func TestReaders(t *testing.T) {
-	testkit.NeedsAll(t)
-	rounds := 4000
-	if testkit.Long() {
-		rounds = 60_000
-	}
+	testkit.NeedsLong(t)
+	const rounds = 60_000
 	all := readersOf(t)
 	for _, format := range []Format{JSON, TOML, YAML} {
 		t.Run(format.String(), func(t *testing.T) {
@@ -313,7 +310,7 @@ func TestReaders(t *testing.T) {
 
 // FuzzReaders does the same with files that the fuzzer makes.
 func FuzzReaders(f *testing.F) {
-	testkit.NeedsAll(f)
+	testkit.NeedsLong(f)
 	all := readersOf(f)
 	for _, format := range []Format{JSON, TOML, YAML} {
 		for _, text := range readerFiles(f, format) {
@@ -330,7 +327,7 @@ func FuzzReaders(f *testing.F) {
 func readersOf(t testing.TB) *readers {
 	t.Helper()
 	if os.Getenv(readersEnv) == "" {
-		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-all installs them")
+		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-long installs them")
 	}
 	all, err := startReaders()
 	if err != nil {

@@ -43,7 +43,7 @@ func alternate() {
 // be one of those that were written.
 func TestReplaceKilled(t *testing.T) {
 	rounds := 40
-	if testkit.All() {
+	if testkit.Long() {
 		rounds = 1000
 	}
 	name := place(t, string(content(0)))

@@ -97,7 +97,7 @@ func (c adviceCase) alreadyGranted(t *testing.T, w, from *adviceWorld, less redu
 // TestSuperfluousAdviceFound tests superfluous itself: it finds a rule, a right, a flag,
 // and the write access of a flag.
 func TestSuperfluousAdviceFound(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		c    adviceCase

@@ -88,11 +88,11 @@ func (c adviceCase) listening(t *testing.T) string {
 }
 
 // prove tests what the type adviceCase promises. The control without a jail and the
-// removal of parts need MCPJAIL_ALL=1.
+// removal of parts need MCPJAIL_LONG=1.
 func (c adviceCase) prove(t *testing.T) {
 	t.Helper()
 	port := c.listening(t)
-	if testkit.All() {
+	if testkit.Long() {
 		if got := c.attempt(t, c.world(t, port), nil, nil); got.IsError {
 			t.Fatalf("it fails without a jail as well: %s%s", got.raw, got.texts())
 		}
@@ -114,7 +114,7 @@ func (c adviceCase) prove(t *testing.T) {
 	if got := c.attempt(t, c.world(t, port), p, w); got.IsError {
 		t.Fatalf("with %s it still fails: %s%s", p.line(w), got.raw, got.texts())
 	}
-	if !testkit.All() {
+	if !testkit.Long() {
 		return
 	}
 	for _, part := range c.superfluous(t, p, w) {

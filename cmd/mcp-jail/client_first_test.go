@@ -17,7 +17,7 @@ import (
 // machine a client may wait for too short a time: there are more first tries then, each in a
 // world of its own. To Claude Code the server is added by the command in docs/getting-started.md.
 func TestClientsFirstTry(t *testing.T) { // not beside other tests of this package: clients wait for 10 s only
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	const name = "@modelcontextprotocol/server-memory"
 	for _, c := range realClients {
 		var file, text string
@@ -26,9 +26,6 @@ func TestClientsFirstTry(t *testing.T) { // not beside other tests of this packa
 		case "codex":
 			file, text = ".codex/config.toml", "[mcp_servers.memory]\ncommand = \"MCP-JAIL\"\nargs = [\"run\", \"--\", \"npx\", \"-y\", \""+name+"\"]\n"
 		case "gemini":
-			if !testkit.Long() {
-				continue
-			}
 			file, text = ".gemini/settings.json", `{"mcpServers": {"memory": {"command": "MCP-JAIL", "args": ["run", "--", "npx", "-y", "`+name+`"]}}}`
 		default:
 			continue

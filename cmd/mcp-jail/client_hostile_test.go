@@ -113,11 +113,8 @@ var hostileForms = map[string]hostileForm{
 // TestClientsHostile lets real clients read hostile files: a program that starts outside of a jail
 // is one that mcp-jail status shows so. Each client starts one in the controls.
 func TestClientsHostile(t *testing.T) { // not beside other tests: see TestClientsFirstTry
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	for _, c := range realClients {
-		if !testkit.Long() && c.name != "codex" { // which starts at once; clients/edit has the parsers of the others
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			c.need(t)
 			files := maps.Clone(hostileMore[c.name])

@@ -33,8 +33,7 @@ type realClient struct {
 	kills     bool                           // it kills the processes of its servers, and not only the one that it has started
 	crlf      bool                           // its files have such line ends
 	rewrites  bool                           // it writes its file at every start
-	optional  bool                           // not in make test
-	long      bool                           // only in make test-long
+	optional  bool                           // only in make test-long
 }
 
 // realClients are the clients that can be had from npm and start their servers without an
@@ -53,7 +52,7 @@ var realClients = []realClient{
 	},
 	{
 		name: "qwen", command: []string{"NODE", "@qwen-code/qwen-code/cli.js", "mcp", "list"},
-		connected: lines(`^✓ (.+?): (.+) \(stdio\) - Connected$`), greets: "mcp-test-client", long: true,
+		connected: lines(`^✓ (.+?): (.+) \(stdio\) - Connected$`), greets: "mcp-test-client", optional: true,
 	},
 	{
 		name: "claude-code", command: []string{"@anthropic-ai/claude-code-linux-ARCH/claude", "mcp", "list"},
@@ -68,24 +67,18 @@ var realClients = []realClient{
 	{
 		name: "opencode", command: []string{"opencode-linux-ARCH/bin/opencode", "mcp", "list"},
 		env:       []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
-		connected: lines(`^●  ✓ (.+) connected\s*\n│\s+(.+)$`), kills: true, long: true,
+		connected: lines(`^●  ✓ (.+) connected\s*\n│\s+(.+)$`), kills: true, optional: true,
 	},
 	{
 		name: "kilo", command: []string{"@kilocode/cli-linux-ARCH/bin/kilo", "mcp", "list"},
 		env:       []string{"KILO_DISABLE_AUTOUPDATE=1", "KILO_DISABLE_MODELS_FETCH=1"},
-		connected: lines(`^●  ✓ (.+) connected\s*\n│\s+(.+)$`), kills: true, long: true,
+		connected: lines(`^●  ✓ (.+) connected\s*\n│\s+(.+)$`), kills: true, optional: true,
 	},
 }
 
 // due reports whether this run of the tests has the client.
 func (c realClient) due() bool {
-	switch {
-	case c.long:
-		return testkit.Long()
-	case c.optional:
-		return testkit.All()
-	}
-	return true
+	return testkit.Long() || !c.optional
 }
 
 // need skips the test if the client is not installed.

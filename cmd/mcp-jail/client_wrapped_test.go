@@ -27,7 +27,7 @@ import (
 // The servers are shelf, a program that needs a directory and a variable, and index, which
 // npx fetches. The other entries are switched off, wait for an approval or have a URL.
 func TestClientsWrapped(t *testing.T) {
-	if !testkit.All() { // else it would be beside so much that the heavier clients seldom connect in their time
+	if !testkit.Long() { // else it would be beside so much that the heavier clients seldom connect in their time
 		t.Parallel()
 	}
 	for _, c := range realClients {

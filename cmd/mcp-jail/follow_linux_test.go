@@ -202,7 +202,7 @@ func TestFollow(t *testing.T) {
 			})
 		}
 	})
-	if n, floor := count.proposals.Load(), int64(testkit.Rounds(50, 100, 900)); n < floor {
+	if n, floor := count.proposals.Load(), int64(testkit.Rounds(50, 900)); n < floor {
 		t.Errorf("only %d proposals were tried, of %d at least", n, floor)
 	}
 	t.Logf("%d proposals, %d acts, %d without a line", count.proposals.Load(), count.acts.Load(), count.silent.Load())
@@ -240,7 +240,7 @@ func TestGrantForms(t *testing.T) {
 func (f form) trials(t *testing.T, w *world, turn int) (all []trial) {
 	// There are more forms than 23: each act is done in one of them, and in two in make test-all. The
 	// steps have no divisor in common with that of the turns, which is 5: else some acts got no turn.
-	step := testkit.Rounds(23, 12, 1)
+	step := testkit.Rounds(23, 1)
 	for i, a := range acts() {
 		if a.forms != "" && !slices.Contains(strings.Fields(a.forms), f.name) || (i+turn)%step != 0 {
 			continue

@@ -70,7 +70,7 @@ func TestKeptPackage(t *testing.T) {
 	}
 
 	newest := "1.0.0"
-	if testkit.All() {
+	if testkit.Long() {
 		newest = "1.1.0"
 		site.Publish(version("1.1.0"))
 		run(true, "mcp-jail", "install", "--update", "--yes", "--", "npx", "-y", "mcp-fixture")
@@ -96,7 +96,7 @@ func TestKeptPackage(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(home, ".config/mcp-jail/mcp-jail.lock")); err != nil || strings.Contains(string(text), "mcp-fixture") {
 		t.Errorf("the lock file is %s, %v", text, err)
 	}
-	if testkit.All() {
+	if testkit.Long() {
 		session()
 		if l = list(); len(l.Servers) != 1 || l.Servers[0].Package.Version != "1.1.0" {
 			t.Errorf("installed again: %+v", l)

@@ -43,7 +43,7 @@ var hostileModes = []struct {
 func TestLearnHostile(t *testing.T) {
 	t.Parallel()
 	for _, m := range hostileModes {
-		if m.long && !testkit.All() || m.short && testkit.All() {
+		if m.long && !testkit.Long() || m.short && testkit.Long() {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {

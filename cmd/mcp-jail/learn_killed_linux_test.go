@@ -59,7 +59,7 @@ func TestLearnKilled(t *testing.T) {
 	unharmed("a whole lesson")
 
 	killed := map[string]int{}
-	for i := range testkit.Rounds(4, 8, 60) {
+	for i := range testkit.Rounds(4, 60) {
 		kind := []string{"learn", "run", "server", "any"}[i%4]
 		cmd := w.mcpJail("learn", "--name", "pupil", "--drive", driveFile, "--", server)
 		var said bytes.Buffer

@@ -23,7 +23,7 @@ import (
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	for _, l := range lessonsOf {
-		if l.long && !testkit.All() {
+		if l.long && !testkit.Long() {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestLearnOneProcess(t *testing.T) {
 		{"a file in HOME", "home", "which would end with the process of the call", []string{"read", "write", "other"}, true},
 		{"a tool that was not called", "", "write was never called", []string{"read", "other"}, true},
 	} {
-		if c.long && !testkit.All() {
+		if c.long && !testkit.Long() {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestLearnOneProcess(t *testing.T) {
 // call, and servers that keep a graph or a list cannot, although each call succeeds.
 func TestLearnPerCallReal(t *testing.T) {
 	t.Parallel()
-	if !testkit.All() {
+	if !testkit.Long() {
 		return
 	}
 	need(t, "npm")

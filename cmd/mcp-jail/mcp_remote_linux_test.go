@@ -84,7 +84,7 @@ func newLoginHost(t *testing.T) *loginHost {
 // start needs no login. A login that it got without a jail is copied by wrap --logins, and then its
 // first start needs none.
 func TestMCPRemote(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	need(t, "jail", "node", "presets")
 	t.Parallel()
 	script := filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", "mcp-remote", "dist", "proxy.js")

@@ -131,7 +131,7 @@ func measureFlood(t *testing.T, cmd *exec.Cmd, reads bool, client func(i int) st
 // floodTicks is how much processor time mcp-jail takes in a flood, in ticks of 10 ms, unless the flood
 // is held up. In half a second, most floods stay below maxOwnMemory where nothing bounds them. It is the same on a busy machine.
 func floodTicks() int {
-	return testkit.Rounds(100, 100, 1000) // what is not bounded is seen in the first second
+	return testkit.Rounds(100, 1000) // what is not bounded is seen in the first second
 }
 
 // leastTicks is the processor time of a flood that is held up.

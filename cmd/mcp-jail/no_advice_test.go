@@ -18,7 +18,7 @@ func checkUnchanged(t *testing.T, rows []adviceCase) {
 }
 
 // unchanged tests that the failure contains want, and that the client gets the same bytes as
-// without a jail. The comparison needs MCPJAIL_ALL=1.
+// without a jail. The comparison needs MCPJAIL_LONG=1.
 func (c adviceCase) unchanged(t *testing.T) {
 	t.Helper()
 	port := c.listening(t)
@@ -34,7 +34,7 @@ func (c adviceCase) unchanged(t *testing.T) {
 		return w.hide(string(got.raw))
 	}
 	jailed := said(&proposal{})
-	if !testkit.All() {
+	if !testkit.Long() {
 		return
 	}
 	if plain := said(nil); plain != jailed && !c.otherWords {

@@ -65,7 +65,7 @@ func TestPresetBrowsers(t *testing.T) {
 	} {
 		t.Run(c.server+" "+c.layout, func(t *testing.T) {
 			if c.all {
-				testkit.NeedsAll(t)
+				testkit.NeedsLong(t)
 				need(t, "presets")
 			}
 			testPresetBrowser(t, browserServers[c.server], browserLayouts[c.layout])

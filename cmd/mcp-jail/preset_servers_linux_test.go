@@ -114,16 +114,12 @@ func TestPresetsAreTried(t *testing.T) {
 // TestPresetServers starts real servers in jails under their presets. Each must list its
 // tools, some of read_only among them, and to deny of none of these that it only reads. A
 // harmless tool reaches the API or database, which a local host stands in for, with the token.
-// The jail does not have the token, unless the preset says so. make test-long starts all, make
-// test-all each third, but for programs of one processor.
+// The jail does not have the token, unless the preset says so.
 func TestPresetServers(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	need(t, "node", "presets")
 	t.Parallel()
-	for i, c := range presetServers {
-		if (i%3 > 0 || c.native != "") && !testkit.Long() {
-			continue
-		}
+	for _, c := range presetServers {
 		t.Run(c.preset+" "+filepath.Base(c.npm), func(t *testing.T) {
 			t.Parallel()
 			testPresetServer(t, c)

@@ -16,7 +16,7 @@ func TestCommands(t *testing.T) {
 	t.Parallel()
 	listed := func(t *testing.T, w *world) recipe { return nodeServer(t, w, "listed") }
 	use := useRun("sh", "-c", "git --version")
-	if checkMinimal(t, listed, use); !testkit.All() {
+	if checkMinimal(t, listed, use); !testkit.Long() {
 		checkRemovals(t, listed, use) // the short run tests one recipe
 	}
 }

@@ -112,7 +112,7 @@ func TestPostgres(t *testing.T) {
 		})
 	})
 	t.Run("psql", func(t *testing.T) {
-		testkit.NeedsAll(t)
+		testkit.NeedsLong(t)
 		checkMinimal(t, func(t *testing.T, w *world) recipe {
 			r := database(t, w)
 			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"

@@ -17,13 +17,13 @@ import (
 )
 
 // pythons returns the interpreters to test: the first python3 in PATH, which may be a
-// version manager's, and with MCPJAIL_ALL=1 also the system's.
+// version manager's, and with MCPJAIL_LONG=1 also the system's.
 func pythons(t *testing.T) []string {
 	t.Helper()
 	need(t, "python3")
 	found, _ := exec.LookPath("python3")
 	list := []string{found}
-	if !testkit.All() {
+	if !testkit.Long() {
 		return list
 	}
 	if _, err := os.Stat("/usr/bin/python3"); err == nil && found != "/usr/bin/python3" {

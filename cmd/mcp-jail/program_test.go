@@ -114,7 +114,7 @@ func useRun(argv ...string) use {
 	}
 }
 
-// checkMinimal tests that a program works with its recipe and, with MCPJAIL_ALL=1, that the
+// checkMinimal tests that a program works with its recipe and, with MCPJAIL_LONG=1, that the
 // recipe is minimal: see checkRemovals.
 func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
 	t.Helper()
@@ -126,7 +126,7 @@ func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use,
 			t.Fatalf("it does not work: %s", got.raw)
 		}
 	})
-	if testkit.All() {
+	if testkit.Long() {
 		checkRemovals(t, recipe, use, targets...)
 	}
 }

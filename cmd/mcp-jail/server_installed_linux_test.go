@@ -111,7 +111,7 @@ func realPackages(t *testing.T) (all []fixture.Package) {
 // TestMemoryInstalled follows the graph of the memory server. npx kept it inside the
 // package: from there it comes along, and it outlives updates.
 func TestMemoryInstalled(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	need(t, "npm")
 	t.Parallel()
 	w, site := newShop(t, fixture.Stock{Packages: realPackages(t)})

@@ -8,6 +8,6 @@
 // host that the attacks aim at. The program that makes them is in package attacker.
 //
 // TestAttackTable compares the outcomes with the table in docs/attack-matrix.md; with -update it
-// rewrites the table. It does both in make test-long only (MCPJAIL_ALL=long), as root. TestAttackMatrix
+// rewrites the table. It does both in make test-long only (MCPJAIL_LONG=1), as root. TestAttackMatrix
 // compares the names of the attacks with the table in every run.
 package attacks

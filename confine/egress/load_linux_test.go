@@ -30,7 +30,7 @@ func descriptors(t testing.TB) int {
 func TestManyConnections(t *testing.T) {
 	const atOnce = 200
 	total := 2000
-	if testkit.All() {
+	if testkit.Long() {
 		total = 10_000
 	}
 	listen(t, "[2001:db8::7]:80", echo(""))

@@ -178,7 +178,7 @@ func TestOpenSSLMutations(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 9))
 	seeds := helloSeeds(t)
 	wrong, right, rounds := 0, 0, 60
-	if testkit.All() {
+	if testkit.Long() {
 		rounds = 600
 	}
 	for range rounds {

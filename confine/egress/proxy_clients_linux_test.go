@@ -193,7 +193,7 @@ func nodeWithProxy(t *testing.T) string {
 			return node
 		}
 	}
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	testkit.Skip(t, "clients", "MCPJAIL_NODE names no installed node, and no node here reads NODE_USE_ENV_PROXY")
 	return ""
 }

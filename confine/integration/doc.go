@@ -10,7 +10,7 @@
 // granted hosts; TestEgress makes an Internet of network namespaces and runs them there. Each test
 // of a refusal has a control: the same attempt outside a jail succeeds.
 //
-// The short form takes fewer rounds and fewer combinations than the long form (MCPJAIL_ALL=long).
+// The short form takes fewer rounds and fewer combinations than the long form (MCPJAIL_LONG=1).
 // make test runs the short form, and make test-all runs it again as an ordinary user. make test-long
 // runs the long form as an ordinary user.
 package integration

@@ -31,7 +31,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		unshare   bool
 	}
 	ways := []way{{"by a filter", "filter", false}}
-	if testkit.All() {
+	if testkit.Long() {
 		// Only root is mapped in its user namespace: files of other users belong to nobody (65534).
 		ways = append(ways, way{"by a setting", "limit", true})
 	}

@@ -66,7 +66,7 @@ func TestJailMemoryOfManyChildren(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long {
-				testkit.NeedsAll(t)
+				testkit.NeedsLong(t)
 			}
 			s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: c.limit}), c.what)
 			s.Finish()

@@ -56,7 +56,7 @@ func TestEgress(t *testing.T) {
 		{"ordinary user, without namespaces", jailtest.OrdinaryUser, "filter", false, true},
 		{"ordinary user, without namespaces and pidfd_getfd", jailtest.OrdinaryUser, "filter and pidfd_getfd", false, true},
 	} {
-		if testkit.All() && !c.long || !testkit.All() && !c.short {
+		if testkit.Long() && !c.long || !testkit.Long() && !c.short {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

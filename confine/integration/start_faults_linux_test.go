@@ -334,7 +334,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 		return process, err
 	}
 	for _, batched := range []bool{false, true} {
-		if !batched && !testkit.All() {
+		if !batched && !testkit.Long() {
 			continue // what a start does only after it failed in batches
 		}
 		_, err := start(program, jail.TestHooks{Steps: f.strike, Batched: batched})
@@ -350,7 +350,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 		before.Same(t)
 	}
 	os.Remove(program)
-	if !testkit.All() && index%8 != 0 {
+	if !testkit.Long() && index%8 != 0 {
 		return // the jails of most rows are alike
 	}
 	// The control: without the fault the same jail starts, and the program runs.

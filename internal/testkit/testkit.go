@@ -7,9 +7,8 @@
 //
 //   - MCPJAIL_REQUIRE lists features and programs ("landlock:6,userns,npm"). A test that
 //     would be skipped because one of them is missing fails instead.
-//   - MCPJAIL_ALL=1 adds the tests of make test-all to those of make test: more rounds, more
-//     users, more kinds of jail. MCPJAIL_ALL=long adds those of make test-long, which are long or
-//     repeat a test with another program.
+//   - MCPJAIL_LONG=1 makes the tests those of make test-long: more rounds, and what repeats a
+//     test with another program, another user or another kind of jail.
 //
 // A test binary that imports testkit has the flag -update, which rewrites golden files.
 package testkit
@@ -30,39 +29,25 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// All reports whether the tests of make test-all run.
-func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" || Long() }
-
 // Long reports whether the tests of make test-long run. They also rewrite golden files.
-func Long() bool { return os.Getenv("MCPJAIL_ALL") == "long" || Update() }
+func Long() bool { return os.Getenv("MCPJAIL_LONG") == "1" || Update() }
 
 // AtATime returns the option with which a test program runs as many tests at a time as this one.
 func AtATime() string { return "-test.parallel=" + flag.Lookup("test.parallel").Value.String() }
 
-// Rounds returns how often a test repeats something: in make test, make test-all and make test-long.
-func Rounds(short, all, long int) int {
-	switch {
-	case Long():
+// Rounds returns how often a test repeats something: elsewhere, and in make test-long.
+func Rounds(short, long int) int {
+	if Long() {
 		return long
-	case All():
-		return all
 	}
 	return short
 }
 
-// NeedsAll skips a test that has no short form.
-func NeedsAll(t testing.TB) {
-	t.Helper()
-	if !All() {
-		t.Skip("make test-all runs it (MCPJAIL_ALL=1)")
-	}
-}
-
-// NeedsLong skips a test that make test-long alone runs.
+// NeedsLong skips a test that only make test-long runs.
 func NeedsLong(t testing.TB) {
 	t.Helper()
 	if !Long() {
-		t.Skip("make test-long runs it (MCPJAIL_ALL=long)")
+		t.Skip("make test-long runs it (MCPJAIL_LONG=1)")
 	}
 }
 

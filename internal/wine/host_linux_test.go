@@ -36,7 +36,7 @@ var theHost host
 // start returns the host, which the first call makes.
 func start(t *testing.T) *host {
 	t.Helper()
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	if _, err := os.Stat(loader()); err != nil {
 		testkit.Skip(t, "wine", "Debian's package is wine64: %v", err)
 	}

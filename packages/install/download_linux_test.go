@@ -76,7 +76,7 @@ func TestDownloadLikeNPM(t *testing.T) {
 	for _, c := range likeNPM {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long {
-				testkit.NeedsAll(t)
+				testkit.NeedsLong(t)
 			}
 			t.Parallel()
 			site := registry.Start(t, registry.Stock{Packages: append(c.stock, registry.MCPServer{Name: "server", Version: "1.0.0", Dependencies: c.needs}.Package())})

@@ -122,7 +122,7 @@ func TestSamePath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !c.short {
-				testkit.NeedsAll(t)
+				testkit.NeedsLong(t)
 			}
 			good := serverWheel("good", "dep")
 			good.Version, good.Files["shared/__init__.py"] = "1.0", "# both\n"

@@ -79,7 +79,7 @@ func TestInstall(t *testing.T) {
 }
 
 // TestInstallRefused tests failures of the registry: each error says what to do, and nothing is
-// installed. make test-all has two more that differ only in npm's code.
+// installed. make test-long has two more that differ only in npm's code.
 func TestInstallRefused(t *testing.T) {
 	t.Parallel()
 	other := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0")}})
@@ -97,9 +97,6 @@ func TestInstallRefused(t *testing.T) {
 		{"no program", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"plain", "names no program"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "no such version" || c.name == "no token" {
-				testkit.NeedsAll(t)
-			}
 			t.Parallel()
 			site := registry.Start(t, c.stock)
 			u := newUser(t, site.URL)
@@ -135,7 +132,7 @@ func TestInstallTooLarge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.filler > 1<<30 {
-				testkit.NeedsAll(t)
+				testkit.NeedsLong(t)
 			}
 			p := big
 			p.Filler, p.Dist = c.filler, map[string]any{"integrity": nil, "shasum": nil}

@@ -42,7 +42,7 @@ func (u *user) command(name, spec string) *exec.Cmd {
 // starts or is not installed. The next installation that is not killed succeeds.
 func TestKilledInstallations(t *testing.T) {
 	t.Parallel()
-	rounds := testkit.Rounds(4, 12, 100)
+	rounds := testkit.Rounds(4, 100)
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	i := u.installer()

@@ -234,7 +234,6 @@ func (u pythonUser) refusesChanged(words []string) {
 
 // TestPythonPinned: a pinned version is installed again from the same files, or not at all.
 func TestPythonPinned(t *testing.T) {
-	testkit.NeedsAll(t)
 	w := serverWheel("fixture-server", "needed-one>=1")
 	u := newPythonUser(t, w, needed)
 	before := u.install("uvx", "fixture-server").Entry
@@ -266,7 +265,7 @@ func TestPythonPinned(t *testing.T) {
 
 // pythonRows returns the first row of TestPythonLines in its short form.
 func pythonRows() int {
-	if testkit.All() {
+	if testkit.Long() {
 		return 0
 	}
 	return 2
@@ -274,7 +273,7 @@ func pythonRows() int {
 
 // TestPythonLines: what the words of a line choose.
 func TestPythonLines(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	old, extra := serverWheel("fixture-server"), serverWheel("other")
 	old.Version = "0.9.0"
 	extra.Scripts = map[string]string{"second": "other:main"}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -87,9 +86,6 @@ func TestPythonIndexFailures(t *testing.T) {
 	future.RequiresPython = ">=9"
 	u := newPythonUser(t, private, lies, future)
 	u.fails("is not the one that the index", "uvx", "lies")
-	if !testkit.All() {
-		return
-	}
 	u.fails("has no version for Python", "uvx", "future")
 	u.fails("refuses access", "uvx", "private")
 	u.Host.Environ = append(u.Host.Environ, "PIP_INDEX_URL="+strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1)+"/simple")
@@ -154,7 +150,6 @@ func withoutPython(t *testing.T, u pythonUser, minor string) string {
 
 // TestPythonUpdate: an update installs the newest version beside the pinned one.
 func TestPythonUpdate(t *testing.T) {
-	testkit.NeedsAll(t)
 	u := newPythonUser(t, serverWheel("fixture-server"))
 	words := []string{"uvx", "fixture-server"}
 	u.install(words...)

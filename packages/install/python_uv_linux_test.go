@@ -47,7 +47,7 @@ else:
 // TestPythonUv: with uv on the machine, uv resolves and fetches, and a pinned package is
 // installed again from the hashes that it has written.
 func TestPythonUv(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one"), needed)
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {

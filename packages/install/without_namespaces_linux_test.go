@@ -40,7 +40,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		tests = "."
 	}
 	cmd := testkit.Self(withoutNamespacesName, "-test.run="+tests, "-test.skip=TestKilled|TestFullDisk|Config", "-test.count=1", testkit.AtATime())
-	cmd.Env = append(os.Environ(), "MCPJAIL_ALL=", waivedVariable+"=fs process limits", "MCPJAIL_REQUIRE=userns,"+os.Getenv("MCPJAIL_REQUIRE"))
+	cmd.Env = append(os.Environ(), "MCPJAIL_LONG=", waivedVariable+"=fs process limits", "MCPJAIL_REQUIRE=userns,"+os.Getenv("MCPJAIL_REQUIRE"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -156,7 +156,7 @@ func (h aHost) random(rnd *rand.Rand) (all []policy.Observation) {
 }
 
 func TestProperties(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(50, 200, 1000)) {
+	for seed := range uint64(testkit.Rounds(50, 1000)) {
 		h := newHost()
 		in := h.input(t, h.random(rand.New(rand.NewPCG(seed, 1)))...)
 		in.Stateless = Stateless{Able: seed%3 == 0, Observations: in.Observations}

@@ -63,7 +63,7 @@ func TestDiscard(t *testing.T) {
 // decision about a name.
 func TestDiscardChangesNoRights(t *testing.T) {
 	compared := 0
-	seeds := testkit.Rounds(120, 400, 1000)
+	seeds := testkit.Rounds(120, 1000)
 	for seed := range int64(seeds) {
 		g := generator{Rand: rand.New(rand.NewSource(seed)), names: hotNames}
 		h, rules := g.host(), g.rules()

@@ -118,7 +118,7 @@ func expectedError(err error) bool {
 // docs/policy.md, on trees without links and without special names.
 func TestEvaluationAgainstOracle(t *testing.T) {
 	resolved := 0
-	seeds := testkit.Rounds(400, 1000, 3000)
+	seeds := testkit.Rounds(400, 3000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), false, plainNames}
 		h, rules := g.host(), g.rules()
@@ -163,7 +163,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 // nothing reachable, and neither does adding a rule without rights.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
-	seeds := testkit.Rounds(150, 600, 1000)
+	seeds := testkit.Rounds(150, 1000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
 		h, rules := g.host(), g.rules()
@@ -229,7 +229,7 @@ func checkCanonical(t *testing.T, h fakeHost, rules []policy.FsRule, p *policy.P
 }
 
 func TestResolveProperties(t *testing.T) {
-	for seed := range int64(testkit.Rounds(300, 700, 2000)) {
+	for seed := range int64(testkit.Rounds(300, 2000)) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, append(hotNames, "..")}
 		h, rules := g.host(), g.rules()
 		p, err := resolveRules(h, rules)
@@ -283,7 +283,7 @@ func TestFindAgainstKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range int64(testkit.Rounds(15, 40, 100)) {
+	for seed := range int64(testkit.Rounds(15, 100)) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, plainNames}
 		dir := filepath.Join(root, fmt.Sprint(seed))
 		for range 30 {

@@ -160,7 +160,7 @@ func (a *adversary) act() (acted bool) {
 // file that the adversary has touched.
 func TestReachHolds(t *testing.T) {
 	acts, compared, secrets := 0, 0, 0
-	seeds := testkit.Rounds(40, 200, 400)
+	seeds := testkit.Rounds(40, 400)
 	for seed := range int64(seeds) {
 		a := newAdversary(t, seed)
 		before := map[[2]string]*policy.Profile{}

@@ -136,7 +136,7 @@ allow = true
 	if said := u.types(0, []string{"install", "f"}, "ready already: files 1.0.0, 5 tools, "); strings.Contains(said, "starting") {
 		t.Errorf("a server whose tools are pinned was started: %s", said)
 	}
-	if testkit.All() {
+	if testkit.Long() {
 		u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
 	}
 

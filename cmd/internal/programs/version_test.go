@@ -14,7 +14,7 @@ import (
 // TestVersion tests that both programs of a release have its version and commit, and that those
 // of a plain build have neither.
 func TestVersion(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)

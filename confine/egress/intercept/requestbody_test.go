@@ -65,7 +65,7 @@ func TestStream(t *testing.T) {
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	size := 8 << 20
-	if testkit.All() {
+	if testkit.Long() {
 		size = 50 << 20
 	}
 	body := bytes.Repeat([]byte("0123456789abcdef"), size/16)

@@ -119,7 +119,7 @@ func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how stri
 
 // Rounds returns how often a test repeats its attempt: short in make test, long elsewhere.
 func Rounds(short, long int) int {
-	if testkit.All() {
+	if testkit.Long() {
 		return long
 	}
 	return short

@@ -106,7 +106,7 @@ func TestPackumentForms(t *testing.T) {
 // TestLargeTarball: nothing of the size of the tarball is ever allocated.
 func TestLargeTarball(t *testing.T) {
 	size := int64(64 << 20)
-	if testkit.All() {
+	if testkit.Long() {
 		size = 256 << 20
 	}
 	untold := map[string]any{"integrity": nil, "shasum": nil}

@@ -103,7 +103,7 @@ func TestNPX(t *testing.T) {
 }
 
 func TestNPMIntegrity(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	other := Package{Name: "other", Version: "1.0.0", Files: map[string]string{"a": "b"}}
 	lie := measure(other.WriteTarball).integrity
 	stock := Stock{Packages: []Package{
@@ -127,7 +127,7 @@ func TestNPMIntegrity(t *testing.T) {
 }
 
 func TestNPMFaults(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	site := Start(t, family())
 	for name, c := range map[string]struct {
 		fault Fault
@@ -165,7 +165,7 @@ func TestNPMFaults(t *testing.T) {
 }
 
 func TestNPMVersions(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	site := Start(t, Stock{Packages: []Package{
 		{Name: "aged", Version: "1.0.0", Deprecated: "use something else"},
 		{Name: "new-node", Version: "1.0.0"},
@@ -196,7 +196,7 @@ func TestNPMVersions(t *testing.T) {
 }
 
 func TestNPMAudit(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	site := Start(t, family())
 	u := newNPM(t, site.URL)
 	u.does("npm", "install", "plain@1.0.0")
@@ -226,7 +226,7 @@ func TestNPMToken(t *testing.T) {
 
 // TestNPMAttestations: npm shows them, and that a later version has lost them.
 func TestNPMAttestations(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	site := Start(t, Stock{Packages: []Package{{Name: "built", Version: "1.0.0", Attested: true}, {Name: "built", Version: "1.0.1"}}})
 	u := newNPM(t, site.URL)
 	if got := u.does("npm", "view", "built@1.0.0", "dist.attestations.url"); !strings.Contains(got, "/-/npm/v1/attestations/built@1.0.0") {

@@ -78,7 +78,7 @@ func TestPipInstall(t *testing.T) {
 }
 
 func TestPipRefusals(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	zero := strings.Repeat("0", 64)
 	site := Start(t, Stock{Wheels: []Wheel{{Name: "lies", Version: "1", Digest: zero}, {Name: "private", Version: "1", Token: "t0ken"}, {Name: "fine", Version: "1"}}})
 	p := newPip(t, site.URL)
@@ -96,7 +96,7 @@ func TestPipRefusals(t *testing.T) {
 
 // TestPipSource: a source distribution runs its code when it is built.
 func TestPipSource(t *testing.T) {
-	testkit.NeedsAll(t)
+	testkit.NeedsLong(t)
 	site := Start(t, Stock{})
 	p := newPip(t, site.URL)
 	report := filepath.Join(p.home, "attempts")
