@@ -11,13 +11,15 @@ demo: ## two servers in two jails: what works, what is refused, the line that gr
 	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
 	go run -trimpath ./examples/demo
 
-test: ## install what the tests need; every package, as the user who runs it
+# Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:
+# confine/integration, confine/attacks, undo, and those that "rooted" in testdata/test.sh lists.
+test: ## install what the tests need; each package once, as an ordinary user
 	bash testdata/test.sh
 
-test-all: ## lint, more tests and rounds, conformance, an ordinary user
+test-all: ## lint; the attacks and conformance, which make test leaves out; what differs for root
 	bash testdata/test.sh all
 
-test-long: ## every attack, every client, every pair of a client and a server
+test-long: ## every form of a test: each attack, client, server, kind of jail, all random rounds
 	bash testdata/test.sh long
 
 bench: ## side by side with a bare start

@@ -233,7 +233,7 @@ compiled() {
 			cat "$work/compile.log"
 			return 1
 		fi
-		sleep 0.1
+		sleep 0.3
 	done
 }
 

@@ -238,7 +238,7 @@ func TestGrantForms(t *testing.T) {
 // trials returns the acts that are done in a form, and makes what they need. turn differs with each
 // form, so that each act gets its turn where not all are done in each form.
 func (f form) trials(t *testing.T, w *world, turn int) (all []trial) {
-	// There are more forms than 23: each act is done in one of them, and in two in make test-all. The
+	// There are more forms than 23: each act is done in one of them, and in all in make test-long. The
 	// steps have no divisor in common with that of the turns, which is 5: else some acts got no turn.
 	step := testkit.Rounds(23, 1)
 	for i, a := range acts() {

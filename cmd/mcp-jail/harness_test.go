@@ -43,6 +43,10 @@ func need(t *testing.T, things ...string) {
 	for _, thing := range things {
 		why := ""
 		switch thing {
+		case "postgres", "chromium", "javac": // large
+			testkit.NeedsLong(t)
+		}
+		switch thing {
 		case "jail":
 			for _, name := range []string{"landlock", "seccomp", "userns", "mount_api", "fresh_proc"} {
 				if f, err := confine.Probe().Has(name); err != nil || f.Answer != confine.Yes {

@@ -41,6 +41,7 @@ var hostileModes = []struct {
 // page, and says what it leaves out. The server has nothing of ~/.ssh while it is watched, and nothing under the
 // policy. Without a jail, each way leads there.
 func TestLearnHostile(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	for _, m := range hostileModes {
 		if m.long && !testkit.Long() || m.short && testkit.Long() {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // hostServer is a server that needs a host before its first answer, and reads a file in a call.
@@ -35,6 +37,7 @@ for line in sys.stdin:
 // TestLearnHosts: a server that does not start without a host is learned if the user names that host, and what
 // a call was refused beside the open host is granted in the next round. Without the host, the error names it.
 func TestLearnHosts(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	need(t, "python3")
 	w := newWorld(t)

@@ -28,6 +28,7 @@ const writingDrive = `{"method": "tools/call", "params": {"name": "write", "argu
 // server, or any of them. Home directory and workspace are as they were, nothing is left in TMPDIR or /run, no
 // process and no mount, and the next lesson works.
 func TestLearnKilled(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.plant(t, w.base, map[string]string{"tmp/": ""})

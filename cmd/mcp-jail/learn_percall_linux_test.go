@@ -62,6 +62,7 @@ func (w *world) pupilOf(t *testing.T, kind string, tools ...string) []string {
 // TestLearnPerCall: a server whose answers do not depend on other calls gets a table for each tool, with what this
 // tool needs. It is written, and each tool works under it.
 func TestLearnPerCall(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	need(t, "python3")
 	w := newWorld(t)
@@ -100,6 +101,7 @@ func (w *world) hasTables(t *testing.T) {
 // TestLearnOneProcess: where answers depend on other calls, or where that is not known, one process stays, and the
 // policy says why.
 func TestLearnOneProcess(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	need(t, "python3")
 	for _, c := range []struct {

@@ -194,9 +194,7 @@ var clientFloods = map[string]func(int) string{
 // shortFloods are the floods of TestOwnMemory outside of make test-long: those in which mcp-jail once
 // took hundreds of megabytes.
 var shortFloods = map[string]bool{
-	"stateful/reads": true, "stateful/read-ids": true, "stateful/batches": true, "stateful/ask-roots": true, "stateful/stderr": true,
-	"per-call/reads": true, "per-call/long-ids": true, "per-call/huge-ids": true, "per-call/subscribe": true, "per-call/batches": true,
-	"per-call/ask": true, "per-call/ask-long": true, "per-call/ask-batch": true, "per-call/pages-one": true,
+	"stateful/reads": true, "stateful/batches": true, "stateful/stderr": true, "per-call/long-ids": true, "per-call/ask-batch": true,
 }
 
 // TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken one second of a processor, and ten

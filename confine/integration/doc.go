@@ -11,6 +11,5 @@
 // of a refusal has a control: the same attempt outside a jail succeeds.
 //
 // The short form takes fewer rounds and fewer combinations than the long form (MCPJAIL_LONG=1).
-// make test runs the short form, and make test-all runs it again as an ordinary user. make test-long
-// runs the long form as an ordinary user.
+// make test runs the short form as an ordinary user, and make test-all as root.
 package integration

@@ -18,7 +18,7 @@
 // files, never a terminal. h.newDir makes a directory in C:. All tests have one user, and so one
 // place for mcp-jail's own files: a test that changes those sets XDG_CONFIG_HOME and its like.
 //
-// The tests run with MCPJAIL_LONG=1, which is make test-all: a prefix takes 700 MB and some ten
+// The tests run with MCPJAIL_LONG=1, which is make test-long: a prefix takes 700 MB and some ten
 // seconds. They need Debian's wine64, and run as an ordinary user. Root runs them under a user id
 // that no account has:
 //
