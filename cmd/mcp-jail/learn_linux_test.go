@@ -21,11 +21,9 @@ import (
 // TestLearn: the policy that is learned from a server lets its tools work, each line of it is needed, and it
 // grants nothing sensitive. The lesson leaves nothing.
 func TestLearn(t *testing.T) {
+	testkit.NeedsLong(t)
 	t.Parallel()
 	for _, l := range lessonsOf {
-		if l.long && !testkit.Long() {
-			continue
-		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			if l.need != "" {

@@ -194,7 +194,7 @@ var clientFloods = map[string]func(int) string{
 // shortFloods are the floods of TestOwnMemory outside of make test-long: those in which mcp-jail once
 // took hundreds of megabytes.
 var shortFloods = map[string]bool{
-	"stateful/reads": true, "stateful/batches": true, "stateful/stderr": true, "per-call/long-ids": true, "per-call/ask-batch": true,
+	"stateful/reads": true, "stateful/stderr": true, "per-call/ask-batch": true,
 }
 
 // TestOwnMemory floods each queue of mcp-jail, until mcp-jail has taken one second of a processor, and ten
@@ -269,8 +269,11 @@ func judgePeaks(t *testing.T, peak map[string]int, most int) {
 // many streams of many connections; with answers that are not read; with heads that have no end.
 func TestOwnMemoryNetwork(t *testing.T) {
 	need(t, "jail")
-	for _, name := range []string{"headers", "slow", "heads"} {
+	for i, name := range []string{"headers", "slow", "heads"} {
 		t.Run(name, func(t *testing.T) {
+			if i > 0 {
+				testkit.NeedsLong(t)
+			}
 			t.Parallel()
 			w := newWorld(t)
 			newInternet(t, w, "none")

@@ -265,7 +265,7 @@ func TestUndoKilledUndo(t *testing.T) {
 		after := treeOf(t, w.work)
 		known := contentsOf(before + after)
 		killed := 0
-		for try := range 40 {
+		for try := range testkit.Rounds(12, 40) {
 			cmd := w.mcpJail("undo", "agent", "--yes")
 			must(t, cmd.Start())
 			timer := time.AfterFunc(time.Duration(5+10*try)*time.Millisecond+time.Duration(rand.IntN(10000))*time.Microsecond, func() { cmd.Process.Kill() })
