@@ -148,7 +148,7 @@ if [ "$(id -u)" = 0 ]; then
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$sources"
 	chown -R "$user" "$sources"
 	# links FROM TO makes hard links of files that the user only reads, or copies on another file system.
-	links() { cp -rl "$1" "$2" 2>/dev/null || { rm -rf "$2" && cp -r "$1" "$2"; }; }
+	links() { cp -dRl "$1" "$2" 2>/dev/null || { rm -rf "$2" && cp -dR "$1" "$2"; }; }
 	links "$(go env GOMODCACHE)" "$work/mod"
 	# The user can add to what the go command has compiled, and changes none of it.
 	mkdir "$work/home/.cache"
@@ -159,10 +159,11 @@ if [ "$(id -u)" = 0 ]; then
 		env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 CGO_ENABLED=0 GOFLAGS="$GOFLAGS" GOMODCACHE="$work/mod"
 		MCPJAIL_LONG="${MCPJAIL_LONG:-}" MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_WINE_PYTHON="${MCPJAIL_WINE_PYTHON:-}")
 	for variable in "${installed[@]}"; do
-		links "${!variable}" "$work/$variable"
 		as+=("$variable=$work/$variable")
+		[ "$variable" = MCPJAIL_SERVERS ] || links "${!variable}" "$work/$variable"
 	done
-	chown -R "$user" "$work/MCPJAIL_SERVERS" # a test pins what it installs beside them
+	cp -dR "$MCPJAIL_SERVERS" "$work/MCPJAIL_SERVERS" # npx starts what is installed in a directory of its user's
+	chown -R "$user" "$work/MCPJAIL_SERVERS"
 fi
 
 # failures prints what the failing tests of a log wrote.
