@@ -113,9 +113,10 @@ func FuzzEntry(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				w, ok := ParseWrapped(edit.Apply(e.Argv()))
-				if !ok || !slices.Equal(w.Argv, e.Argv()) {
-					t.Fatalf("%s: %s: %q", c.Name, src, w)
+				after := Entry{Command: edit.Words[0], Args: edit.Apply(e.Argv())[1:]}
+				back, err := after.Unwrap()
+				if got := back.Apply(after.Argv()); err != nil || !slices.Equal(got, e.Argv()) {
+					t.Fatalf("%s: %s: %q, %v", c.Name, src, got, err)
 				}
 			}
 		}

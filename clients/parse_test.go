@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,6 +33,13 @@ func items(t *testing.T, p Place, file string, src []byte) (out []Item) {
 	if p.Bare && out == nil {
 		out = tableItems(t, Table{}, nil, nil, doc.Content[0])
 	}
+	if p.Single && out == nil {
+		var value any
+		if err := doc.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		out = []Item{{Table: Table{Single: true}, Name: "x", Line: 1, Value: value}}
+	}
 	return out
 }
 
@@ -61,7 +69,7 @@ func tableItems(t *testing.T, table Table, todo, done []string, n *yaml.Node) (o
 	return out
 }
 
-// tomlItems finds the entries that have a header of their own.
+// tomlItems finds the entries by their headers, or by their names at the begin of a line.
 func tomlItems(t *testing.T, p Place, src []byte) (out []Item) {
 	var root map[string]any
 	if err := toml.Unmarshal(src, &root); err != nil {
@@ -75,12 +83,12 @@ func tomlItems(t *testing.T, p Place, src []byte) (out []Item) {
 		}
 		found, _ := value.(map[string]any)
 		for name, entry := range found {
-			header := regexp.MustCompile(`(?m)^\[` + regexp.QuoteMeta(strings.Join(table.Path, ".")) + `\."?` + regexp.QuoteMeta(name) + `"?\]`)
+			header := regexp.MustCompile(`(?m)^(\[` + regexp.QuoteMeta(strings.Join(table.Path, ".")) + `\."?` + regexp.QuoteMeta(name) + `"?\]|` + regexp.QuoteMeta(name) + `\b|` + table.Path[0] + ` = )`)
 			at := header.FindIndex(src)[0]
 			out = append(out, Item{Table: table, Path: append(slices.Clone(table.Path), name), Line: 1 + strings.Count(string(src[:at]), "\n"), Value: entry})
 		}
 	}
-	slices.SortFunc(out, func(a, b Item) int { return a.Line - b.Line })
+	slices.SortFunc(out, func(a, b Item) int { return cmp.Or(a.Line-b.Line, slices.Compare(a.Path, b.Path)) })
 	return out
 }
 

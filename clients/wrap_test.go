@@ -2,7 +2,6 @@ package clients
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,15 +104,6 @@ func TestWrapErrors(t *testing.T) {
 	}
 }
 
-// TestUnwrapDisabled tests that an entry that was switched off after it was wrapped can be
-// unwrapped.
-func TestUnwrapDisabled(t *testing.T) {
-	e := kiro().Entry(Item{Path: []string{"mcpServers", "x"}, Value: map[string]any{"command": "mcp-jail", "args": []any{"run", "--", "npx"}, "disabled": true}})
-	if edit, err := e.Unwrap(); err != nil || edit.Drop != 3 || !e.Disabled {
-		t.Errorf("%+v, %v", edit, err)
-	}
-}
-
 // TestJailName tests that every name of a client becomes a valid one, and different names
 // different ones.
 func TestJailName(t *testing.T) {
@@ -131,39 +121,4 @@ func TestJailName(t *testing.T) {
 	if JailName("a.b_c-D") != "a.b_c-D" {
 		t.Error("a valid name was changed")
 	}
-}
-
-// FuzzWrap tests that Unwrap undoes Wrap for every command line and every name.
-func FuzzWrap(f *testing.F) {
-	f.Add("memory", "npx\x00-y\x00pkg", "--env\x00A")
-	f.Add("my notes", "--", "")
-	f.Add("", "mcp-jail\x00run", "--read=--")
-	f.Fuzz(func(t *testing.T, name, line, flags string) {
-		argv, w := strings.Split(line, "\x00"), Wrapping{Program: "/bin/mcp-jail"}
-		if flags != "" {
-			w.Flags = strings.Split(flags, "\x00")
-		}
-		values := make([]any, len(argv))
-		for i, word := range argv {
-			values[i] = word
-		}
-		e := stdio(name, values...)
-		edit, err := e.Wrap(w)
-		if err != nil {
-			return
-		}
-		words := edit.Apply(argv)
-		for i, word := range words {
-			if i < len(values) {
-				values[i] = word
-			} else {
-				values = append(values, word)
-			}
-		}
-		after := stdio(name, values...)
-		back, err := after.Unwrap()
-		if err != nil || after.Left != Jailed || !slices.Equal(back.Apply(after.Argv()), argv) {
-			t.Errorf("%q became %q, and that %q, %v, %s", argv, words, back.Apply(after.Argv()), err, after.Left)
-		}
-	})
 }

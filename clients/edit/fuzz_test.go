@@ -2,8 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,32 +15,20 @@ func FuzzYAML(f *testing.F) { fuzzFormat(f, YAML) }
 // words has the command line that it should have, and that removing them gives back the
 // bytes. A refusal is always allowed.
 func fuzzFormat(f *testing.F, format Format) {
-	for _, form := range forms {
-		if form.format == format {
-			f.Add([]byte(strings.ReplaceAll(form.before, "¶", "\r\n")))
-			f.Add([]byte(strings.ReplaceAll(form.after, "¶", "\r\n")))
-		}
-	}
 	for _, r := range refusals {
 		if r.format == format {
 			f.Add([]byte(r.text))
 		}
 	}
-	for _, c := range clientFiles {
-		if c.format == format {
-			src, err := os.ReadFile(filepath.Join("testdata", "files", c.name))
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(src)
-		}
+	for _, text := range clientFiles(f, format) {
+		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		file, err := Parse(format, src)
 		if err != nil {
 			return
 		}
-		for _, path := range [][]string{{}, {"servers"}, {"*", "*"}} {
+		for _, path := range [][]string{{}, {"*"}, {"*", "*"}} {
 			table := Table{Path: path, Nested: "transport"}
 			for i, s := range file.Servers(table) {
 				fuzzServer(t, file, table, i, s)

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -240,11 +239,6 @@ func mutate(r *rand.Rand, text []byte) []byte {
 
 // readerFiles returns the files that the comparison begins with.
 func readerFiles(t testing.TB, format Format) (all [][]byte) {
-	for _, form := range forms {
-		if form.format == format {
-			all = append(all, []byte(strings.ReplaceAll(form.before, "¶", "\r\n")))
-		}
-	}
 	for _, r := range refusals {
 		if r.format == format {
 			all = append(all, []byte(r.text))
@@ -255,18 +249,11 @@ func readerFiles(t testing.TB, format Format) (all [][]byte) {
 			all = append(all, []byte(a.text))
 		}
 	}
-	for _, c := range clientFiles {
-		if c.format != format {
-			continue
-		}
-		src, err := os.ReadFile(filepath.Join("testdata", "files", c.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, text := range clientFiles(t, format) {
 		for _, table := range []string{"mcpServers", "mcp_servers", "extensions", "context_servers"} {
-			src = bytes.ReplaceAll(src, []byte(table), []byte("servers"))
+			text = strings.ReplaceAll(text, table, "servers")
 		}
-		all = append(all, src)
+		all = append(all, []byte(text))
 	}
 	return all
 }

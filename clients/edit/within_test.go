@@ -19,6 +19,7 @@ func TestWithin(t *testing.T) {
 		{"a line each", JSON, "{\"servers\": {\"s\": {\"args\": [¶\t\"r\\u0075n\",¶\t\"--\", // here¶\t\"npx\",¶], \"command\": \"j\"}}}", "{\"servers\": {\"s\": {\"args\": [¶\t\"r\\u0075n\",¶\t\"--read\",¶\t\"~/a b\",¶\t\"--\", // here¶\t\"npx\",¶], \"command\": \"j\"}}}"},
 		{"a comment between", JSON, "{\"servers\": {\"s\": {\"command\": \"j\", \"args\": [\"run\", // why\n \"--\", \"npx\"]}}}", "{\"servers\": {\"s\": {\"command\": \"j\", \"args\": [\"run\", // why\n \"--read\", \"~/a b\", \"--\", \"npx\"]}}}"},
 		{"TOML", TOML, "[servers.s]\ncommand = 'j' # a\nargs = ['run', '--', \"npx\"]\n", "[servers.s]\ncommand = 'j' # a\nargs = ['run', \"--read\", \"~/a b\", '--', \"npx\"]\n"},
+		{"a list of tables", TOML, "d = 2020-01-01\n[[servers]]\nname = \"s\"\ncommand = 'j'\nargs = ['run', '--', \"npx\"]\n", "d = 2020-01-01\n[[servers]]\nname = \"s\"\ncommand = 'j'\nargs = ['run', \"--read\", \"~/a b\", '--', \"npx\"]\n"},
 		{"YAML, a block", YAML, "servers:\n  s:\n    command: j\n    args:\n    - run # first\n    - --\n    - npx\n", "servers:\n  s:\n    command: j\n    args:\n    - run # first\n    - --read\n    - \"~/a b\"\n    - --\n    - npx\n"},
 		{"YAML, brackets", YAML, "servers:\n  s: {command: j, args: [run, '--', npx]}\n", "servers:\n  s: {command: j, args: [run, --read, \"~/a b\", '--', npx]}\n"},
 	} {

@@ -32,7 +32,6 @@ type realClient struct {
 	more      []string                       // servers beyond shelf and index
 	kills     bool                           // it kills the processes of its servers, and not only the one that it has started
 	crlf      bool                           // its files have such line ends
-	rewrites  bool                           // it writes its file at every start
 	optional  bool                           // only in make test-long
 }
 
@@ -58,7 +57,7 @@ var realClients = []realClient{
 		name: "claude-code", command: []string{"@anthropic-ai/claude-code-linux-ARCH/claude", "mcp", "list"},
 		env:       []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"},
 		temp:      "CLAUDE_CODE_TMPDIR",
-		connected: lines(`^(.+?): (.+) - ✔ Connected$`), more: []string{"own of the project"}, rewrites: true, optional: true,
+		connected: lines(`^(.+?): (.+) - ✔ Connected$`), more: []string{"own of the project"}, optional: true,
 	},
 	{
 		name: "codex", command: []string{"codex-linux-ARCH/vendor/TRIPLE/bin/codex", "app-server"}, session: true,

@@ -13,6 +13,9 @@ func TestKeysNotRead(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{".cursor/mcp.json", `{"mcpServers": ` + server + `}`, ""},
 		{".cursor/mcp.json", `{"servers": ` + server + `}`, "(servers or mcpServers), and Cursor does not read them there; it reads mcpServers"},
+		{".cursor/mcp.json", `{"servers": ` + server + `, "mcpServers": ` + server + `}`, ""},
+		{".cursor/mcp.json", `{"context_servers": ` + server + `}`, "Cursor does not read them there; it reads mcpServers"},
+		{".cursor/mcp.json", `{"servers": {"a": {"port": 1}}}`, ""},
 		{".cursor/mcp.json", `{"mcp": {"servers": ` + server + `}}`, "(mcp or mcp.servers), and Cursor"},
 		{".cursor/mcp.json", `{"mcp_servers": ` + server + `}`, "where Codex has them (mcp_servers)"},
 		{".cursor/mcp.json", `{"mcpservers": ` + server + `}`, "a client that ignores the case of letters"},

@@ -217,21 +217,6 @@ func TestUnreadVariables(t *testing.T) {
 	}
 }
 
-// TestListsOfServers: a list of a file that switches a server off does not keep it from being wrapped.
-// Another file or a flag can switch it on.
-func TestListsOfServers(t *testing.T) {
-	for _, client := range []string{"gemini", "qwen"} {
-		for _, lists := range []string{`{}`, `{"excluded":["a"]}`, `{"allowed":["b"]}`} {
-			h := newHost(t)
-			write(t, filepath.Join(h.Home, "."+client, "settings.json"), `{"mcpServers":{"a":{"command":"x"}},"mcp":`+lists+`}`)
-			f := only(t, h, Selection{Clients: []string{client}})
-			if p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != "" {
-				t.Errorf("%s: %s: left %q", client, lists, p.Left)
-			}
-		}
-	}
-}
-
 // TestTooManyServers: a file with more servers than a person has is left, and named.
 func TestTooManyServers(t *testing.T) {
 	for n, want := range map[int]string{maxServers: "", maxServers + 1: ".mcp.json: the file has 2001 servers or more, and mcp-jail reads files with at most 2000"} {

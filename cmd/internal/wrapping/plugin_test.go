@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
-// TestPlugins: the servers of plugins are wrapped where the client reads them, and unwrapping gives the
-// file back. A plugin's text counts as another's: it steers nothing outside of the jail.
+// TestPlugins: the servers of plugins are wrapped where the client reads them. A plugin's text counts as
+// another's: it steers nothing outside of the jail.
 func TestPlugins(t *testing.T) {
 	const (
 		root = ".claude/plugins/cache/m/p/1/"
@@ -62,18 +61,6 @@ func TestPlugins(t *testing.T) {
 				}
 				if !strings.HasPrefix(got, c.want) {
 					t.Fatalf("%q, want %q", got, c.want)
-				}
-				if change.Servers[0].Left != "" {
-					continue
-				}
-				_, err := change.Write(filepath.Join(h.Home, "state"), time.Now())
-				must(t, err)
-				f = only(t, h, sel)
-				back := f.Unwrap(sel, nil)
-				_, err = back.Write(filepath.Join(h.Home, "state"), time.Now())
-				must(t, err)
-				if text, err := os.ReadFile(path); err != nil || string(text) != c.text {
-					t.Errorf("%q, %v, want %q", text, err, c.text)
 				}
 			}
 		})

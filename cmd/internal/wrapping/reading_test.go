@@ -165,29 +165,3 @@ func TestReadingsAreWrapped(t *testing.T) {
 		t.Errorf("back: %s", back.After)
 	}
 }
-
-// TestOtherKey: a file that has servers only where another client reads them is said to be so, and a
-// file without servers is left out.
-func TestOtherKey(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"servers": {"a": {"command": "x"}}}`:                                        "Cursor does not read them there; it reads mcpServers",
-		`{"context_servers": {"a": {"command": "x"}}}`:                                "Cursor does not read them there; it reads mcpServers",
-		`{"servers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}}`: "",
-		`{"mcpServers": {}}`:              "left out",
-		`{"servers": {"a": {"port": 1}}}`: "left out",
-	} {
-		h := newHost(t)
-		path := filepath.Join(h.Home, ".cursor", "mcp.json")
-		write(t, path, text)
-		files, err := Find(h, Selection{})
-		must(t, err)
-		switch {
-		case want == "left out":
-			if len(files) != 0 {
-				t.Errorf("%s: %v", text, files[0].Err)
-			}
-		case len(files) != 1 || want == "" && files[0].Err != nil || want != "" && !strings.HasSuffix(fmt.Sprint(files[0].Err), want):
-			t.Errorf("%s: %d files, %+v", text, len(files), files)
-		}
-	}
-}

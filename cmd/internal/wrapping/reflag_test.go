@@ -5,48 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 )
-
-// reflag gives the last wrapped entry of a file more flags, looks at it as its client would, and takes
-// them away again: the file is as it was.
-func reflag(t *testing.T, h clients.Host, sel Selection) {
-	t.Helper()
-	f := only(t, h, sel)
-	text, state := bytes.Clone(f.own.Data), filepath.Join(h.Home, "state")
-	if !bytes.Contains(text, []byte("\r\n")) {
-		return // one of the variants is enough
-	}
-	for i, e := range slices.Backward(f.Entries) {
-		w, wrapped := clients.ParseWrapped(e.Argv())
-		if !wrapped || w.Argv == nil {
-			continue
-		}
-		more := slices.Concat(w.Flags, []string{"--read", "~/a \"b\"", "--net=x.test"})
-		for _, flags := range [][]string{more, slices.Concat([]string{"--env", "A"}, more), w.Flags} {
-			e = only(t, h, sel).Entries[i]
-			change := Reflag(e.file, map[string][]string{e.Key(): flags})
-			if len(change.Changed()) != 1 {
-				t.Fatalf("%s: %d entries change", e.Server, len(change.Changed()))
-			}
-			_, err := change.Write(state, time.Now())
-			must(t, err)
-			now := only(t, h, sel).Entries[i]
-			if got, ok := clients.ParseWrapped(now.Argv()); !ok || !slices.Equal(got.Flags, flags) || !slices.Equal(got.Argv, w.Argv) || got.Program != w.Program {
-				t.Errorf("%s is %q, want the flags %q", e.Server, now.Argv(), flags)
-			}
-		}
-		break
-	}
-	if back, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(back, text) {
-		t.Errorf("without the flags:\n%s\nwant\n%s\n%v", back, text, err)
-	}
-}
 
 // TestAlike: the words that stay are those at both ends, and none counts twice.
 func TestAlike(t *testing.T) {
