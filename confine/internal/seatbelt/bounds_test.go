@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,11 +16,15 @@ import (
 )
 
 // TestEntriesWithoutRightsNeverWiden adds an entry without rights to random profiles: what was refused
-// stays so.
+// stays so. make test leaves it out: a fault put in on purpose is found in the first 417, and
+// TestTextsNeverGrantMoreThanTheProfile finds it in the first 6.
 func TestEntriesWithoutRightsNeverWiden(t *testing.T) {
+	if os.Getenv("MCPJAIL_LONG") != "1" {
+		t.Skip("make test-long runs it (MCPJAIL_LONG=1)")
+	}
 	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
 		g := generator{rand.New(rand.NewPCG(uint64(form), 3))}
-		for range 150 {
+		for range 1000 {
 			p := g.profile()
 			more := *p
 			hidden := policy.Entry{Path: g.below(p, 3), Kind: policy.KindDir, Origin: policy.OriginSensitive}

@@ -180,7 +180,8 @@ func count(few int) int {
 }
 
 func TestTextsNeverGrantMoreThanTheProfile(t *testing.T) {
-	for form, few := range map[seatbelt.Form]int{seatbelt.Conditional: 500, seatbelt.Layered: 266} {
+	// Seven faults put in on purpose are found, in the first 278 profiles of the one form or the first 88 of the other.
+	for form, few := range map[seatbelt.Form]int{seatbelt.Conditional: 500, seatbelt.Layered: 180} {
 		t.Run([]string{"conditional", "layered"}[form], func(t *testing.T) {
 			g := generator{rand.New(rand.NewPCG(uint64(form), 48))}
 			a := answers{form: form, narrower: map[string]int{}}
@@ -199,6 +200,23 @@ func TestTextsNeverGrantMoreThanTheProfile(t *testing.T) {
 			}
 			t.Logf("%d answers, %d wider, narrower: %v", a.n, a.wider, a.narrower)
 		})
+	}
+}
+
+// TestRareProfiles asks about profiles of which the random ones have one in a thousand.
+func TestRareProfiles(t *testing.T) {
+	entry := func(path string, rights policy.Rights) policy.Entry {
+		return policy.Entry{Path: path, Kind: policy.KindDir, Rights: rights, Origin: policy.OriginRule}
+	}
+	for name, p := range map[string]*policy.Profile{
+		"/w/sub/later":     {Entries: []policy.Entry{entry("/w", policy.AllRights), entry("/w/sub", policy.Read)}, HiddenLater: []string{"/w/sub/later"}},
+		"/w/g/worktrees/a": {Entries: []policy.Entry{entry("/w", policy.AllRights), entry("/w/g/worktrees", policy.AllRights)}, GitDirs: []string{"/w/g"}},
+	} {
+		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
+			a := answers{form: form, narrower: map[string]int{}}
+			a.ask(t, p, compiled(t, p, form), name)
+			a.ask(t, p, compiled(t, p, form), name+"/b")
+		}
 	}
 }
 
