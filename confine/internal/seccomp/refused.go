@@ -197,14 +197,15 @@ func (s *ruleSet) files(opts Options) {
 		WhenOneOf(Low(1), []uint32{fOFDGetLock, fOFDSetLock, fOFDSetLockWait}, ErrnoNode(linuxEINVAL), AllowNode)), "fcntl")
 }
 
-// sockets refuses socket families and types that are not granted, and TCP Fast Open,
-// which connects without the connect call.
+// sockets refuses socket families, types and options that are not granted, TCP Fast Open, which
+// connects without the connect call, and MSG_ZEROCOPY, which keeps the pages that are sent.
 func (s *ruleSet) sockets(opts Options) {
 	s.add(socketRule(opts), "socket")
 	s.add(socketpairRule(opts), "socketpair")
-	fastopen := ErrnoNode(linuxEOPNOTSUPP)
-	s.add(WhenAny(Low(3), msgFastopen, fastopen, AllowNode), "sendto", "sendmmsg")
-	s.add(WhenAny(Low(2), msgFastopen, fastopen, AllowNode), "sendmsg")
+	s.add(setsockoptRule(opts), "setsockopt")
+	unsupported := ErrnoNode(linuxEOPNOTSUPP)
+	s.add(WhenAny(Low(3), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendto", "sendmmsg")
+	s.add(WhenAny(Low(2), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendmsg")
 }
 
 // ipc refuses message queues of POSIX, and System V IPC if it is the host's.
