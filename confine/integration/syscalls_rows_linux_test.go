@@ -68,6 +68,8 @@ func missingRows(t *seccompTable) {
 	t.add(enosys, "listmount")
 	t.add(enosys, "listns")
 	t.add(enosys, "vmsplice", badFD, 0, 0, 0)
+	t.add(unix.EINVAL, "splice", badFD, 0, badFD, 0, 1, 0)
+	t.add(unix.EINVAL, "tee", badFD, badFD, 1, 0)
 	for _, cmd := range []uintptr{unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW} {
 		t.add(unix.EINVAL, "fcntl", badFD, cmd, faulting)
 	}

@@ -138,6 +138,8 @@ func (s *ruleSet) memory(opts Options) {
 	noHugePages := ErrnoNode(linuxENOMEM)
 	s.add(WhenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
 	s.add(ErrnoNode(LinuxENOSYS), "vmsplice")
+	// A slot of a pipe keeps what splice puts there of a file's cache. Programs copy by themselves.
+	s.add(ErrnoNode(linuxEINVAL), "splice", "tee")
 	memfd := AllowNode
 	if opts.Programs {
 		memfd = WhenAny(Low(1), memfdNoExecSeal, AllowNode, ErrnoNode(LinuxENOSYS))

@@ -85,6 +85,8 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return prctlOracle(uint32(a[0]))
 		case "ioctl":
 			return ioctlOracle(o, uint32(a[1]))
+		case "splice", "tee":
+			return refuse(einval)
 		case "uretprobe", "uprobe", "vmsplice":
 			return refuse(enosys)
 		case "chmod", "fchmod", "creat":
