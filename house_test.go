@@ -77,8 +77,7 @@ var mayImport = map[string][]string{
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "confine/internal/sandboxexec", module + "confine/internal/seatbelt", module + "confine/internal/selftest", module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsclient", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
-	"confine/egress/tlsclient":  {module + "confine/egress/tlsworker"},
+	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},
 	"confine/egress/learning":   {module + "policy"},
 	"confine/egress/names":      {module + "policy", "golang.org/x/net/dns/dnsmessage"},

@@ -29,7 +29,6 @@ var starts = map[string]struct{ why, environment string }{
 	"cmd/internal/wsl/program.go":                {"wsl.exe, from the directory of the system, which starts mcp-jail in a Linux", "everything: wsl.exe passes on what WSLENV names"},
 	"cmd/internal/wsl/relay.go":                  {"the same", "the same"},
 	"confine/egress/tlsworker/worker.go":         {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
-	"confine/egress/tlsworker/client_start.go":   {"the same", "environ.Build"},
 	"confine/egress/tlsworker/check_seatbelt.go": {"/usr/bin/true, which the system must refuse", "nothing"},
 	"confine/internal/gateway/secrets.go":        {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
 	"packages/download/npm.go":                   {"npm, in the jail of an installation", "everything that the jail has"},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
@@ -179,7 +180,28 @@ func refuseGaps(plan *Plan) error {
 // The process ends when the program ends, by Kill, or when the calling program dies in any way.
 // Cancelling ctx ends a start that is under way, not a process that runs. If the deadline of ctx
 // passes, the error is a *StartError that gives the cause of ctx (context.Cause).
+//
+// A start that fails because the host is short of something is tried again for two seconds.
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
+	return whileShort(ctx, func() (*Process, error) { return l.startOnce(ctx, p, stdio) })
+}
+
+// whileShort calls start again while the host is short of memory, processes or room for filters.
+func whileShort(ctx context.Context, start func() (*Process, error)) (*Process, error) {
+	for pause := 64 * time.Millisecond; ; pause *= 2 {
+		process, err := start()
+		if err == nil || !step.IsShortage(err) || pause >= 2*time.Second { // the pauses add up to that
+			return process, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	if process := l.startBuilt(ctx, p, stdio); process != nil {
 		return process, nil
 	}
@@ -224,7 +246,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if w := l.watching(); p.Spec.Watch != w.Calls || p.Network != w.Network {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
-	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l)
+	return whileShort(ctx, func() (*Process, error) { return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l) })
 }
 
 // start compiles the plan for one kind of jail and carries it out with prepared, a supervisor

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -25,6 +27,44 @@ func TestShortOfDescriptors(t *testing.T) {
 		if errors.As(err, &se) != refused {
 			t.Errorf("%v: %v, want an error: %t", answer, err, refused)
 		}
+	}
+}
+
+// TestWhileShort: a start is tried again for two seconds while the host is short of something, unless its caller
+// gives up.
+func TestWhileShort(t *testing.T) {
+	short := &step.Error{Step: "seccomp", Errno: 524}
+	for name, c := range map[string]struct {
+		fails  int // that many starts, with err
+		err    error
+		cancel bool
+		starts int
+		took   time.Duration
+	}{
+		"over at once":       {2, short, false, 3, 192 * time.Millisecond},
+		"it lasts":           {100, short, false, 6, 1984 * time.Millisecond},
+		"of no host":         {100, &step.Error{Step: "seccomp", Errno: syscall.EPERM}, false, 1, 0},
+		"the caller is gone": {100, short, true, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.cancel {
+					cancel()
+				}
+				starts, begin := 0, time.Now()
+				_, err := whileShort(ctx, func() (*Process, error) {
+					if starts++; starts <= c.fails {
+						return nil, c.err
+					}
+					return &Process{}, nil
+				})
+				if took := time.Since(begin); starts != c.starts || took != c.took || (err == nil) != (c.fails < starts) {
+					t.Errorf("%d starts in %v: %v", starts, took, err)
+				}
+			})
+		})
 	}
 }
 

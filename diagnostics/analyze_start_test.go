@@ -20,6 +20,7 @@ func TestStartFailures(t *testing.T) {
 	}{
 		{"jail", Start{Step: "mounts", Errno: syscall.EPERM, Detail: "/proc"}, nil, CodeJail, Certain, `the step "mounts" failed at "/proc"`, "doctor"},
 		{"jail, no errno", Start{Step: "self-test", Detail: "mount: it succeeded"}, nil, CodeJail, Certain, `the step "self-test" failed: mount: it succeeded`, "doctor"},
+		{"jail, no room for filters", Start{Step: "seccomp", Errno: 524}, nil, CodeJail, Certain, "the kernel has no room for another compiled filter", "net.core.bpf_jit_limit"},
 		{"jail, too many descriptors in flight", Start{Step: "spec", Errno: syscall.ETOOMANYREFS}, nil, CodeJail, Certain, `the step "spec" failed`, "descriptors in flight"},
 		{"jail, too many paths", Start{Step: "mounts", Errno: syscall.EMFILE, Detail: "/w/a"}, nil, CodeJail, Certain, `failed at "/w/a": too many open files`, "ulimit -n"},
 		{"jail, a secret", Start{Step: "requests", Detail: "the secret of a.test: false ended with status 1"}, nil, CodeJail, Certain, "false ended with status 1", "correct the `secret`"},

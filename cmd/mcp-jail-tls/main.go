@@ -1,4 +1,5 @@
-// Command mcp-jail-tls serves the connections of one jail whose requests must be read.
+// Command mcp-jail-tls serves the connections of one jail whose requests must be read, or those to a proxy that
+// is reached by TLS.
 // mcp-jail starts it; it cannot be used by hand. See package confine/egress/tlsworker.
 package main
 
@@ -9,19 +10,12 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
-	"github.com/mcp-jail/mcp-jail/confine/egress/tlsclient"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // the messages of net/http contain bytes that peers sent
-	if len(os.Args) == 3 && os.Args[1] == tlsworker.ClientCommand {
-		if tlsclient.Run(os.Args[2]) != nil { // it has told the launcher
-			os.Exit(1)
-		}
-		return
-	}
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots, MoreRootsOnly: tlsworker.GivenRootsOnly})
 	})

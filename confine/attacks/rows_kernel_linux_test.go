@@ -85,6 +85,13 @@ func kernelAttacks() []attackGroup {
 				"reaches EBADF ioctl -1 0xc0506617 0", "reaches EBADF ioctl -1 0xc0406618 0", "reaches EBADF ioctl -1 0xc0406619 0", "reaches EBADF ioctl -1 0x800c6613 0", "reaches EBADF ioctl -1 0xc0096616 0",
 				"reaches EBADF ioctl -1 0x4008941a 0", "reaches EBADF ioctl -1 0xc0c09425 0", "reaches EBADF ioctl -1 0x401c5820 0", "reaches EBADF ioctl -1 0x40806685 0", "reaches EBADF ioctl -1 0xc0045877 0", "reaches EBADF ioctl -1 0xf501 0",
 			}},
+			{what: "code on a socket, which takes room that all users share", forms: []string{
+				"reaches EBADF setsockopt -1 1 26 0 0", "reaches EBADF setsockopt -1 1 44 0 0", "reaches EBADF setsockopt -1 1 50 0 0", "reaches EBADF setsockopt -1 1 51 0 0", "reaches EBADF setsockopt -1 1 52 0 0",
+			}},
+			{what: "messages that keep the pages that are sent", forms: []string{
+				"reaches EBADF setsockopt -1 1 60 0 0", "reaches EBADF sendto -1 0 0 0x4000000 0 0", "reaches EBADF sendmsg -1 0 0x4000000", "reaches EBADF sendmmsg -1 0 0 0x4000000",
+			}},
+			{what: "flow labels and options of packets, which are counted for the whole host", forms: []string{"reaches EBADF setsockopt -1 41 32 0 0", "reaches EBADF setsockopt -1 0 4 0 0"}},
 			{what: "a table of futexes, kernel memory that no limit counts", forms: []string{"call prctl 78 1 4096 0", "call prctl 78 1 16 0"}},
 			{what: "TIOCSTI, TIOCLINUX, TIOCSETD on any descriptor", forms: []string{"reaches EBADF ioctl -1 0x5412 0", "reaches EBADF ioctl -1 0x541c 0", "reaches EBADF ioctl -1 0x5423 0"}},
 		}},

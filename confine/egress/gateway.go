@@ -30,8 +30,10 @@ type Options struct {
 	// http.Transport.Proxy. The URL has a host and a port, and the scheme https, http or tcp.
 	// The default is upstream.FromEnvironment.
 	Proxy func(*url.URL) (*url.URL, error)
-	// StartTLS is for proxies that are reached by TLS. Without it these fail.
+	// StartTLS is for proxies that are reached by TLS. Without it these fail. EndTLS is called when no connection
+	// needs it any more. Optional.
 	StartTLS upstream.TLSFunc
+	EndTLS   func() error
 	// IsLocal reports whether the host itself answers an address. Optional.
 	IsLocal func(netip.Addr) (bool, error)
 	// Interceptor serves the connections whose requests the rules tell apart. Without an
@@ -200,6 +202,9 @@ func (g *Gateway) Close() {
 	}
 	g.accepting.Wait() // afterwards every accepted connection is served or reset
 	g.life.end()
+	if g.o.EndTLS != nil {
+		g.o.EndTLS()
+	}
 	g.observed.Flush()
 }
 

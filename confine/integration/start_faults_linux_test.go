@@ -57,10 +57,10 @@ func namespacedFaults() []fault {
 		{step: "loopback", what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
 		{step: step.Network, what: "socket(AF_NETLINK)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_NETLINK}, errno: unix.EMFILE},
 		{step: step.Network, what: "read of netlink", call: unix.SYS_READ, errno: unix.EIO},
-		{step: step.Network, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOMEM},
+		{step: step.Network, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOBUFS},
 		{step: step.Network, what: "socket(AF_PACKET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EPERM},
 		{step: step.Network, what: "setsockopt(IPPROTO_IPV6)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.IPPROTO_IPV6}, errno: unix.ENOPROTOOPT},
-		{step: step.Network, what: "setsockopt(SO_ATTACH_FILTER)", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{unix.SO_ATTACH_FILTER}, errno: unix.ENOMEM},
+		{step: step.Network, what: "setsockopt(SO_ATTACH_FILTER)", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{unix.SO_ATTACH_FILTER}, errno: unix.ENOBUFS},
 		{step: step.Network, what: "setsockopt(SOL_PACKET)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.SOL_PACKET}, errno: unix.ENOPROTOOPT},
 		{step: step.Network, what: "bind", call: unix.SYS_BIND, errno: unix.EADDRINUSE},
 		{step: step.Network, what: "listen", call: unix.SYS_LISTEN, errno: unix.EADDRINUSE},
@@ -68,7 +68,7 @@ func namespacedFaults() []fault {
 		{step: "self-test", what: "getsockname", call: unix.SYS_GETSOCKNAME, errno: unix.EIO, detail: "find a way out"},
 		{step: "private mounts", what: "mount_setattr of the old root", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE}, errno: unix.EPERM},
 		{step: "own filesystems", what: "fsopen", call: unix.SYS_FSOPEN, errno: unix.EPERM},
-		{step: "own filesystems", what: "fsconfig", call: unix.SYS_FSCONFIG, errno: unix.ENOMEM},
+		{step: "own filesystems", what: "fsconfig", call: unix.SYS_FSCONFIG, errno: unix.ENFILE},
 		{step: "own filesystems", what: "fsmount", call: unix.SYS_FSMOUNT, errno: unix.ENOSPC},
 		{step: "own filesystems", what: "symlinkat", call: unix.SYS_SYMLINKAT, errno: unix.ENOSPC},
 		{step: "own filesystems", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.ENOSPC},
@@ -94,8 +94,8 @@ func namespacedFaults() []fault {
 		{step: step.Terminal, what: "ioctl(TIOCSPTLCK)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.TIOCSPTLCK}, errno: unix.EIO},
 		{step: step.Terminal, what: "ioctl(TIOCGPTPEER)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.TIOCGPTPEER}, errno: unix.EIO},
 		{step: "limits", what: "prlimit64(RLIMIT_CORE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_CORE}, errno: unix.EPERM},
-		{step: "landlock rules", what: "landlock_create_ruleset", call: unix.SYS_LANDLOCK_CREATE_RULESET, errno: unix.ENOMEM},
-		{step: "landlock rules", what: "landlock_add_rule", call: unix.SYS_LANDLOCK_ADD_RULE, errno: unix.ENOMEM},
+		{step: "landlock rules", what: "landlock_create_ruleset", call: unix.SYS_LANDLOCK_CREATE_RULESET, errno: unix.ENFILE},
+		{step: "landlock rules", what: "landlock_add_rule", call: unix.SYS_LANDLOCK_ADD_RULE, errno: unix.E2BIG},
 		{step: "capabilities", what: "prctl(PR_CAP_AMBIENT)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAP_AMBIENT}, errno: unix.EPERM},
 		{step: "capabilities", what: "prctl(PR_CAPBSET_DROP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAPBSET_DROP}, errno: unix.EPERM},
 		{step: "capabilities", what: "prctl(PR_SET_SECUREBITS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_SECUREBITS}, errno: unix.EPERM},
@@ -104,8 +104,8 @@ func namespacedFaults() []fault {
 		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, arg: 2, when: []uint32{unix.CLOSE_RANGE_CLOEXEC, unix.CLOSE_RANGE_CLOEXEC | unix.CLOSE_RANGE_UNSHARE}, errno: unix.EINVAL},
 		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
 		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
-		{step: "seccomp", what: "seccomp", call: unix.SYS_SECCOMP, errno: unix.ENOMEM},
-		{step: "server", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags}, errno: unix.EAGAIN},
+		{step: "seccomp", what: "seccomp", call: unix.SYS_SECCOMP, errno: unix.ENOSPC},
+		{step: "server", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags}, errno: unix.ENOSPC},
 		{step: "server", what: "setsid", call: unix.SYS_SETSID, errno: unix.EPERM},
 		{step: "supervision", what: "seccomp(NEW_LISTENER)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV}, errno: unix.EBUSY},
 		{step: "self-test", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0, detail: "see the launcher's process"},
@@ -124,7 +124,7 @@ func hostNSFaults() []fault {
 		{step: "private directory", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.EDQUOT},
 		{step: "directory", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
 		{step: "capabilities", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL},
-		{step: "seccomp", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOMEM},
+		{step: "seccomp", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOSPC},
 		{step: step.Network, what: "socketpair", call: unix.SYS_SOCKETPAIR, errno: unix.ENFILE},
 		{step: step.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
 		{step: step.Network, what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
@@ -267,6 +267,32 @@ func TestJailMissingCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			jailtest.Expect(t, f.what, attacker.Outcome(fmt.Sprint(got)), "[ok EROFS ok EROFS]")
+		})
+	}
+}
+
+// TestJailShortage: a start that meets a shortage of the host is tried again, and succeeds once that is over. One
+// that fails for another reason is not.
+func TestJailShortage(t *testing.T) {
+	jailtest.Needs(t)
+	for errno, want := range map[syscall.Errno]bool{524: true, unix.ENOMEM: true, unix.EAGAIN: true, unix.ENOSPC: false} {
+		t.Run(errno.Error(), func(t *testing.T) {
+			t.Parallel()
+			p := jailtest.Profile(t)
+			f, starts := fault{call: unix.SYS_SECCOMP, errno: errno}, 0
+			once := func(b *jail.Builder, steps []jail.Step) []jail.Step {
+				if steps[1].Name == step.CoreDumps {
+					starts++
+				}
+				if starts > 1 {
+					return steps
+				}
+				return f.strike(b, steps)
+			}
+			_, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: once}}, p, []attacker.Attempt{attacker.Try("open", "/dev/null")})
+			if (err == nil) != want || (starts > 1) != want {
+				t.Errorf("%d starts: %v, want the second to succeed: %t", starts, err, want)
+			}
 		})
 	}
 }

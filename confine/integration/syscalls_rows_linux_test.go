@@ -50,7 +50,7 @@ func seccompRows() []seccompRow {
 	var t seccompTable
 	for _, subject := range []func(*seccompTable){
 		missingRows, namespaceRows, mountRows, processRows, administrationRows, ownProcessRows, ioctlRows, modeRows,
-		socketRows, sendRows, openRows, ipcRows, sharedRows, abiRows,
+		socketRows, optionRows, sendRows, openRows, ipcRows, sharedRows, abiRows,
 	} {
 		subject(&t)
 	}
@@ -68,6 +68,8 @@ func missingRows(t *seccompTable) {
 	t.add(enosys, "listmount")
 	t.add(enosys, "listns")
 	t.add(enosys, "vmsplice", badFD, 0, 0, 0)
+	t.add(unix.EINVAL, "splice", badFD, 0, badFD, 0, 1, 0)
+	t.add(unix.EINVAL, "tee", badFD, badFD, 1, 0)
 	for _, cmd := range []uintptr{unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW} {
 		t.add(unix.EINVAL, "fcntl", badFD, cmd, faulting)
 	}
@@ -286,11 +288,42 @@ func socketRows(t *seccompTable) {
 	t.strict(noFamily, "socketpair", unix.AF_UNIX, unix.SOCK_RAW, 0, to)
 }
 
-// sendRows are connections by a message.
+// optionRows are options of sockets. Without a filter the kernel answers EBADF.
+func optionRows(t *seccompTable) {
+	for _, of := range []struct {
+		level   uintptr
+		options []uintptr
+	}{
+		{unix.SOL_SOCKET, []uintptr{
+			unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF, unix.SO_LOCK_FILTER,
+			unix.SO_ZEROCOPY, unix.SO_TXTIME, unix.SO_RESERVE_MEM, 200, unix.SO_ATTACH_FILTER | garbage,
+		}},
+		{unix.SOL_TCP, []uintptr{unix.TCP_ULP, unix.TCP_FASTOPEN, unix.TCP_REPAIR}},
+		{unix.SOL_IP, []uintptr{unix.IP_OPTIONS, unix.IP_MSFILTER}},
+		{unix.SOL_IPV6, []uintptr{32 /* IPV6_FLOWLABEL_MGR */, unix.IPV6_RTHDR}},
+		{unix.SOL_PACKET, []uintptr{unix.PACKET_RX_RING}},
+		{unix.SOL_SOCKET | garbage, []uintptr{unix.SO_ATTACH_FILTER}},
+		{unix.SOL_SOCKET | 1<<16, []uintptr{unix.SO_KEEPALIVE}},
+	} {
+		for _, option := range of.options {
+			t.add(unix.ENOPROTOOPT, "setsockopt", badFD, of.level, option, 0, 0)
+			t.strict(unix.ENOPROTOOPT, "setsockopt", badFD, of.level, option, 0, 0)
+		}
+	}
+	t.add(0, "setsockopt", badFD, unix.SOL_SOCKET|garbage, unix.SO_KEEPALIVE|garbage, 0, 0)
+	t.add(0, "setsockopt", badFD, unix.SOL_TCP, unix.TCP_NODELAY, 0, 0)
+	t.add(0, "setsockopt", badFD, unix.SOL_IP, unix.IP_ADD_MEMBERSHIP, 0, 0)
+	t.strict(0, "setsockopt", badFD, unix.SOL_SOCKET, unix.SO_RCVBUF, 0, 0)
+}
+
+// sendRows are connections by a message, and one that keeps what it sends.
 func sendRows(t *seccompTable) {
 	t.add(unix.EOPNOTSUPP, "sendto", badFD, 0, 0, unix.MSG_FASTOPEN)
 	t.add(unix.EOPNOTSUPP, "sendmsg", badFD, 0, unix.MSG_FASTOPEN)
 	t.add(unix.EOPNOTSUPP, "sendmmsg", badFD, 0, 0, unix.MSG_FASTOPEN)
+	t.add(unix.EOPNOTSUPP, "sendto", badFD, 0, 0, unix.MSG_ZEROCOPY)
+	t.add(unix.EOPNOTSUPP, "sendmsg", badFD, 0, unix.MSG_ZEROCOPY|unix.MSG_NOSIGNAL)
+	t.add(unix.EOPNOTSUPP, "sendmmsg", badFD, 0, 0, unix.MSG_ZEROCOPY)
 	t.add(0, "sendto", badFD, 0, 0, unix.MSG_NOSIGNAL)
 }
 

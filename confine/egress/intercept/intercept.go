@@ -167,6 +167,10 @@ func (i *Interceptor) CA() []byte { return i.ca.pem }
 // Serve takes over a connection of the jail. It implements egress.Interceptor.
 func (i *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	conn.SetDeadline(time.Time{}) // the deadline was for reading head
+	if len(i.rules) == 0 {
+		i.carry(conn, target, dial)
+		return
+	}
 	c := &jailConn{Conn: conn, t: i, head: head, target: target, dial: dial, closed: make(chan struct{}), upstreams: map[*upstream]struct{}{}}
 	c.conditional = hasConditions(i.rules, c.scheme(), target)
 	c.mask = i.maskOf(c)

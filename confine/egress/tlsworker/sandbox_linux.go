@@ -5,7 +5,6 @@ package tlsworker
 import (
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -17,9 +16,6 @@ import (
 // GivenRootsOnly is set where the process opens no file, so that the launcher reads the host's roots.
 const GivenRootsOnly = false
 
-// AwaitConfinement returns nothing: the process confines itself, in EnterSandbox.
-func AwaitConfinement(*os.File) (roots []byte, err error) { return nil, nil }
-
 func checkConfined(_ *checkMessage, c *net.TCPConn) error {
 	if c != nil {
 		c.Close()
@@ -28,8 +24,8 @@ func checkConfined(_ *checkMessage, c *net.TCPConn) error {
 }
 
 // command returns the program, and the arguments of its process.
-func command(program string, args ...string) (path string, argv []string, err error) {
-	return program, append([]string{Name}, args...), nil
+func command(program string) (path string, argv []string, err error) {
+	return program, []string{Name}, nil
 }
 
 // endsWithLauncher has the kernel end the process with the thread that started it.
@@ -51,8 +47,6 @@ func (*check) Close() {}
 func hostRoots(more []byte) ([]byte, error) { return more, nil }
 
 func (*Worker) startError(err error) error { return err }
-
-func sendConfinement(*os.File, *check) error { return nil }
 
 // enterSandbox gives up, permanently and for all threads, every right that serving does not
 // need. After it the process cannot open files, create sockets, start programs or inspect

@@ -3,9 +3,7 @@
 package tlsworker
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +27,7 @@ var SandboxExec = sandboxexec.Path
 const GivenRootsOnly = true
 
 // command returns the program that is started, and the arguments of its process.
-func command(program string, args ...string) (path string, argv []string, err error) {
+func command(program string) (path string, argv []string, err error) {
 	if _, err := os.Stat(program); err != nil {
 		return "", nil, err
 	}
@@ -37,7 +35,7 @@ func command(program string, args ...string) (path string, argv []string, err er
 	if err != nil {
 		return "", nil, err
 	}
-	return SandboxExec, append([]string{filepath.Base(SandboxExec)}, sandboxexec.TextArguments(text.Profile, text.Params, program, args...)...), nil
+	return SandboxExec, append([]string{filepath.Base(SandboxExec)}, sandboxexec.TextArguments(text.Profile, text.Params, program)...), nil
 }
 
 // endsWithLauncher only makes a session: the process ends when its socket does.
@@ -45,39 +43,6 @@ func endsWithLauncher() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsi
 
 // enterSandbox sets the limits of the process, which is confined already.
 func enterSandbox(connections int) error { return limitResources(connections) }
-
-// confinement is the line that a client of a proxy receives first.
-type confinement struct {
-	Check *checkMessage `json:"check"`
-	Roots []byte        `json:"roots"`
-}
-
-// AwaitConfinement returns the host's roots (PEM), which the launcher has read. It returns an error if
-// the process is not confined.
-func AwaitConfinement(status *os.File) (roots []byte, err error) {
-	line, err := bufio.NewReader(io.LimitReader(status, maxRules)).ReadBytes('\n')
-	var c confinement
-	if err == nil {
-		err = json.Unmarshal(line, &c)
-	}
-	if err == nil {
-		err = checkRefused(c.Check)
-	}
-	return c.Roots, err
-}
-
-func sendConfinement(status *os.File, c *check) error {
-	roots, err := hostRoots(nil)
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(confinement{c.message, roots})
-	if err != nil {
-		return err
-	}
-	_, err = status.Write(append(b, '\n'))
-	return err
-}
 
 // rootFiles are where macOS, and the systems of tests, keep the authorities that they trust. What a
 // user adds to a keychain is in none of them.

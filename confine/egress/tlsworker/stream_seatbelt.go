@@ -43,7 +43,22 @@ type wire struct {
 
 func newWire(most int) wire { return wire{most: most} }
 
-func socketPair() (ours, theirs *os.File, err error) { return streamPair() }
+// socketPair returns the two ends of a stream of this host, which take deadlines.
+func socketPair() (ours, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, fd := range pair {
+		unix.CloseOnExec(fd)
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return nil, nil, errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
+		}
+	}
+	return os.NewFile(uintptr(pair[0]), Name), os.NewFile(uintptr(pair[1]), "launcher"), nil
+}
 
 // send sends a message, with a connection if c is not nil. The caller must still close c.
 func (s *socket) send(m message, c *net.TCPConn) error {

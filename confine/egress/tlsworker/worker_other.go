@@ -6,27 +6,29 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Run returns an error: mcp-jail-tls serves jails, and there are none on this system.
-func Run(func([]policy.NetRule, []byte) (Handler, error)) error {
-	return errors.New("mcp-jail-tls runs on Linux and macOS only")
-}
+var errSystem = errors.New("mcp-jail-tls runs on Linux and macOS only")
 
-// EnterSandbox returns an error, as Run does.
-func EnterSandbox() error { return errors.New("mcp-jail-tls runs on Linux and macOS only") }
+// Run returns an error: mcp-jail-tls serves jails, and there are none on this system.
+func Run(func([]policy.NetRule, []byte) (Handler, error)) error { return errSystem }
 
 // GivenRootsOnly is not set.
 const GivenRootsOnly = false
 
-// AwaitConfinement returns an error, as Run does.
-func AwaitConfinement(*os.File) (roots []byte, err error) { return nil, EnterSandbox() }
+// Proxy carries nothing here.
+type Proxy struct {
+	Find        func() (program string, err error)
+	Connections int
+}
 
 // StartTLS returns an error, as Run does.
-func StartTLS(_ context.Context, _ string, conn *net.TCPConn, _ string) (*net.TCPConn, error) {
+func (*Proxy) StartTLS(_ context.Context, conn *net.TCPConn, _ string) (*net.TCPConn, error) {
 	conn.Close()
-	return nil, EnterSandbox()
+	return nil, errSystem
 }
+
+// Close does nothing here.
+func (*Proxy) Close() error { return nil }

@@ -65,7 +65,7 @@ var Verbs = map[string]func(args []string) (string, error){}
 func init() {
 	runtime.LockOSThread()
 	for _, some := range []map[string]func(args []string) (string, error){
-		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnStarts, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOnShared,
+		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnStarts, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOfKernelMemory, verbsOnShared,
 	} {
 		for name, verb := range some {
 			if Verbs[name] != nil {

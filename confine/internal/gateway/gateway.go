@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -13,7 +14,8 @@ import (
 func New(profile *policy.Profile, interceptor *Interceptor, o egress.Options) (*egress.Gateway, error) {
 	o.Rules = profile.Net
 	o.Limits = egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20}
-	o.StartTLS = ProxyTLS(profile)
+	proxy := &tlsworker.Proxy{Find: func() (string, error) { return findTLS(profile) }, Connections: profile.Limits.Connections}
+	o.StartTLS, o.EndTLS = proxy.StartTLS, proxy.Close
 	if interceptor == nil {
 		o.Rules = Rules(profile.Net)
 		return egress.New(o), nil

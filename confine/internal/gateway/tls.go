@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,19 +56,6 @@ func findTLS(p *policy.Profile) (program string, err error) {
 		err = tlsworker.CheckRoots(p.Writer)
 	}
 	return program, err
-}
-
-// ProxyTLS returns a function that has mcp-jail-tls carry connections to an https:// proxy. The
-// program is looked for when a connection needs it.
-func ProxyTLS(p *policy.Profile) func(context.Context, *net.TCPConn, string) (*net.TCPConn, error) {
-	return func(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
-		program, err := findTLS(p)
-		if err != nil {
-			conn.Close()
-			return nil, err
-		}
-		return tlsworker.StartTLS(ctx, program, conn, serverName)
-	}
 }
 
 // Interceptor is the process mcp-jail-tls of one jail.

@@ -1,80 +1,72 @@
 package jail
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // RemoveTree removes a directory tree in which the server may have taken the owner's rights away
-// from directories, or on macOS given files a flag that keeps them. An empty name does nothing.
+// from directories, or on macOS given files a flag that keeps them, and which may be deeper than this
+// process may have descriptors. An empty name does nothing.
 func RemoveTree(dir string) {
-	tried := map[string]int{}
-	for dir != "" { // each iteration makes one more directory accessible
-		err := os.RemoveAll(dir)
-		var pe *os.PathError
-		if err == nil || !errors.As(err, &pe) {
-			return
+	if dir == "" || os.RemoveAll(dir) == nil {
+		return
+	}
+	if above, err := os.OpenRoot(filepath.Dir(dir)); err == nil {
+		(&tree{Root: above}).unlock(filepath.Base(dir))
+		above.Close()
+	}
+	if root, err := os.OpenRoot(dir); err == nil {
+		t := tree{Root: root}
+		for t.clear(".") {
 		}
-		// On macOS a process of the server may be left, and take the rights away again.
-		if tried[pe.Path]++; tried[pe.Path] > maxTries || !openUp(dir, pe.Path) {
-			return
-		}
+		root.Close()
 	}
+	os.Remove(dir)
 }
 
-// maxTries is how often RemoveTree comes to the same name.
-const maxTries = 3
-
-// openUp gives the owner the rights that it needs to remove a name in dir. It reports whether some were
-// missing.
-func openUp(dir, name string) (opened bool) {
-	for _, p := range inTree(runtime.GOOS, dir, name) {
-		opened = clearFlags(dir, p) || opened
-		// Lstat follows no link, and Chmod works on the user's own files only.
-		if fi, err := os.Lstat(p); err == nil && isKept(runtime.GOOS, fi.Mode()) {
-			opened = os.Chmod(p, 0o700) == nil || opened
-		}
-	}
-	return opened
+// A tree is removed with few descriptors: what lies in a directory moves to the top, until nothing does.
+type tree struct {
+	*os.Root
+	moved int
 }
 
-// inTree returns a name and its directory, as far as they are in dir, by the names of a system.
-func inTree(system, dir, name string) []string {
-	separators := "/"
-	if system == "windows" {
-		separators = `\/`
-	}
-	parent := name[:max(0, strings.LastIndexAny(name, separators))]
-	return slices.DeleteFunc([]string{name, parent}, func(p string) bool { return !hostfs.Within(system, p, dir) })
-}
-
-// isKept reports whether the mode of a name keeps it or what is in it. On Windows, the attribute read-only
-// keeps a file, too.
-func isKept(system string, mode fs.FileMode) bool {
-	switch {
-	case system == "windows":
-		return (mode.IsDir() || mode.IsRegular()) && mode&0o200 == 0
-	case mode.IsDir():
-		return mode.Perm()&0o700 != 0o700
-	}
-	return false
-}
-
-// clearFlags takes the flags of a path in dir away, and reports whether it had any.
-func clearFlags(dir, p string) bool {
-	root, err := os.OpenRoot(dir)
+// clear removes some of what is in a directory, which is the top or in it. It moves directories that are not
+// empty to the top. It reports whether it did anything.
+func (t *tree) clear(dir string) (progress bool) {
+	f, err := t.Open(dir)
 	if err != nil {
 		return false
 	}
-	defer root.Close()
-	name, err := filepath.Rel(dir, p)
-	return err == nil && private.ClearFlags(root, name)
+	entries, _ := f.ReadDir(1024)
+	f.Close()
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		t.unlock(name)
+		switch {
+		case t.Remove(name) == nil:
+			progress = true
+		case !e.IsDir():
+		case dir == ".":
+			progress = t.clear(name) || progress
+		default:
+			t.moved++ // a name that exists makes the next round try the next one
+			progress = t.Rename(name, "moved-"+strconv.Itoa(t.moved)) == nil || progress
+		}
+	}
+	return progress
+}
+
+// unlock gives the owner the rights that it needs to remove a name and what is in it. On Windows the attribute
+// read-only keeps a file, too.
+func (t *tree) unlock(name string) {
+	private.ClearFlags(t.Root, name)
+	info, err := t.Lstat(name)
+	if err == nil && (info.IsDir() || info.Mode().IsRegular() && runtime.GOOS == "windows") {
+		t.Chmod(name, 0o700)
+	}
 }

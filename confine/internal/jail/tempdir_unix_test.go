@@ -3,9 +3,13 @@
 package jail
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestRemoveTree: directories without rights are removed with all that is in them, and nothing that a
@@ -50,5 +54,50 @@ func TestRemoveTree(t *testing.T) {
 	os.Chmod(outside, 0o700)
 	if _, err := os.Lstat(filepath.Join(outside, "file")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoveDeepTree: a tree that is deeper than this process may have descriptors, and whose paths are longer
+// than the kernel takes, is removed.
+func TestRemoveDeepTree(t *testing.T) {
+	dir, name := filepath.Join(t.TempDir(), "tree"), strings.Repeat("x", 200)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for range 60 {
+		if err == nil {
+			err = errors.Join(unix.Mkdirat(at, name, 0o700), unix.Mkdirat(at, "moved-1", 0o500))
+		}
+		below := -1
+		if err == nil {
+			below, err = unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
+		unix.Close(at)
+		at = below
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Error(err)
+		}
+	}()
+	next := at + 16 // the lowest number that is free is near
+	unix.Close(at)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next), Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if os.RemoveAll(dir) == nil {
+		t.Fatal("the control: descriptors are not short")
+	}
+	RemoveTree(dir)
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the tree is left: %v", err)
 	}
 }

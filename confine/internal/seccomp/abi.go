@@ -41,6 +41,7 @@ const (
 	protoMPTCP   = 262
 	netlinkRoute = 0
 
+	msgZerocopy = 0x4000000
 	msgFastopen = 0x20000000
 
 	// Commands of ioctl(2) that rules name. ioctl.go has the lists.

@@ -15,6 +15,7 @@
 //
 //	refused.go         which calls the first filter refuses, and with which errno
 //	ioctl.go, prctl.go which commands and options pass; all others are refused
+//	sockopt.go         which options of sockets pass, in the same way
 //	refused_sockets.go which sockets may be made, and which calls on sockets are mediated
 //	mediated.go        which calls go to the supervisor, and where their arguments are
 //	guards.go          two small filters that protect the init, and a thread of the supervisor

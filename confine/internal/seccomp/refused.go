@@ -138,6 +138,8 @@ func (s *ruleSet) memory(opts Options) {
 	noHugePages := ErrnoNode(linuxENOMEM)
 	s.add(WhenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
 	s.add(ErrnoNode(LinuxENOSYS), "vmsplice")
+	// A slot of a pipe keeps what splice puts there of a file's cache. Programs copy by themselves.
+	s.add(ErrnoNode(linuxEINVAL), "splice", "tee")
 	memfd := AllowNode
 	if opts.Programs {
 		memfd = WhenAny(Low(1), memfdNoExecSeal, AllowNode, ErrnoNode(LinuxENOSYS))
@@ -197,14 +199,15 @@ func (s *ruleSet) files(opts Options) {
 		WhenOneOf(Low(1), []uint32{fOFDGetLock, fOFDSetLock, fOFDSetLockWait}, ErrnoNode(linuxEINVAL), AllowNode)), "fcntl")
 }
 
-// sockets refuses socket families and types that are not granted, and TCP Fast Open,
-// which connects without the connect call.
+// sockets refuses socket families, types and options that are not granted, TCP Fast Open, which
+// connects without the connect call, and MSG_ZEROCOPY, which keeps the pages that are sent.
 func (s *ruleSet) sockets(opts Options) {
 	s.add(socketRule(opts), "socket")
 	s.add(socketpairRule(opts), "socketpair")
-	fastopen := ErrnoNode(linuxEOPNOTSUPP)
-	s.add(WhenAny(Low(3), msgFastopen, fastopen, AllowNode), "sendto", "sendmmsg")
-	s.add(WhenAny(Low(2), msgFastopen, fastopen, AllowNode), "sendmsg")
+	s.add(setsockoptRule(opts), "setsockopt")
+	unsupported := ErrnoNode(linuxEOPNOTSUPP)
+	s.add(WhenAny(Low(3), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendto", "sendmmsg")
+	s.add(WhenAny(Low(2), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendmsg")
 }
 
 // ipc refuses message queues of POSIX, and System V IPC if it is the host's.

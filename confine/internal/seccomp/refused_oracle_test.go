@@ -11,7 +11,7 @@ import (
 // rules.
 func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	refuse := func(errno uint32) uint32 { return 0x00050000 | errno }
-	const eperm, enomem, einval, enosys, eproto, eopnot, eafno = 1, 12, 22, 38, 93, 95, 97
+	const eperm, enomem, einval, enosys, enoproto, eproto, eopnot, eafno = 1, 12, 22, 38, 92, 93, 95, 97
 	const ok = 0x7fff0000
 
 	switch {
@@ -85,6 +85,8 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return prctlOracle(uint32(a[0]))
 		case "ioctl":
 			return ioctlOracle(o, uint32(a[1]))
+		case "splice", "tee":
+			return refuse(einval)
 		case "uretprobe", "uprobe", "vmsplice":
 			return refuse(enosys)
 		case "chmod", "fchmod", "creat":
@@ -131,9 +133,11 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			kind := i(1) & 0xf
 			return yes(i(0) != 1 || !o.Unix && kind != 1 && kind != 5, eafno)
 		case "sendto", "sendmmsg":
-			return yes(uint32(a[3])&0x20000000 != 0, eopnot)
+			return yes(uint32(a[3])&0x24000000 != 0, eopnot)
 		case "sendmsg":
-			return yes(uint32(a[2])&0x20000000 != 0, eopnot)
+			return yes(uint32(a[2])&0x24000000 != 0, eopnot)
+		case "setsockopt":
+			return yes(!optionOracle(uint32(a[1]), uint32(a[2]), o.Sockets), enoproto)
 		case "memfd_create":
 			if uint32(a[1])&4 != 0 {
 				return refuse(einval)
@@ -245,7 +249,7 @@ func ioctlOracle(o Options, c uint32) uint32 {
 
 // socketsOracle returns the wanted verdict where the supervisor makes the sockets.
 func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
-	const ok, ask, unknown, refused = 0x7fff0000, 0x7fc00000, 0x50000 | 92, 0x50000 | 13
+	const ask, refused = 0x7fc00000, 0x50000 | 13
 	level, option := uint32(a[1]), uint32(a[2])
 	in := func(of ...uint32) bool { return slices.Contains(of, option) }
 	switch name {
@@ -258,17 +262,29 @@ func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
 	case "getsockopt":
 		return ask, level == 1 && in(3, 38, 39) // SO_TYPE, SO_PROTOCOL, SO_DOMAIN
 	case "setsockopt":
-		switch {
-		case level == 1:
-			return ok, true
-		case level == 6 && in(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36): // no TCP_MD5SIG, TCP_REPAIR, TCP_FASTOPEN, TCP_ULP, …
-			return ok, true
-		case level == 0 && in(1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34), level == 41 && in(16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72):
-			return ask, true
-		}
-		return unknown, true
+		return ask, level == 0 || level == 41
 	}
 	return 0, false
+}
+
+// optionOracle reports whether an option of a socket may be set. made tells that the supervisor makes the sockets.
+func optionOracle(level, option uint32, made bool) bool {
+	in := func(of ...uint32) bool { return slices.Contains(of, option) }
+	switch level {
+	case 1: // no SO_ATTACH_FILTER, SO_LOCK_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_*, SO_ZEROCOPY, SO_TXTIME, SO_RESERVE_MEM, …
+		return in(2, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 18, 20, 21, 25, 29, 34, 35, 40, 62, 76, 83)
+	case 6: // no TCP_MD5SIG, TCP_REPAIR, TCP_FASTOPEN, TCP_ULP, …
+		return in(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36)
+	case 17:
+		return in(1, 103, 104)
+	case 0: // no IP_OPTIONS, IP_HDRINCL, IP_MSFILTER, …
+		return in(1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34) || !made && in(32, 35, 36, 49)
+	case 41: // no IPV6_FLOWLABEL_MGR, IPV6_RTHDR, IPV6_HOPOPTS, …
+		return in(16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72) || !made && in(17, 20, 21, 29)
+	case 270:
+		return in(1, 2, 3, 4, 5, 10, 11, 12)
+	}
+	return false
 }
 
 // interestingWords are the values that rules compare with, values that differ from them in
@@ -277,7 +293,7 @@ var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x50009401, 0x4008941a, 0xc0506617, 0xc0406618, 0x4004f501,
-	0xae01, 0x8004ae02, 0xc0106440, 0x541e, 0x4e4a, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
+	0xae01, 0x8004ae02, 0xc0106440, 0x541e, 0x4e4a, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000, 0x4000000, 0x4004000,
 	0x40022, 0x78040022, 250, 251, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
@@ -335,6 +351,7 @@ func TestRulesAgainstOracle(t *testing.T) {
 					}
 				}
 				checkSockets(arch, check)
+				checkOptions(arch, check)
 				checkListed(arch, opts.Devices != (DeviceTypes{}), check)
 				checkForeign(check)
 			})
@@ -354,6 +371,19 @@ func checkSockets(arch Arch, check func(audit, nr uint32, a [6]uint64)) {
 					check(arch.audit(), pair, [6]uint64{fam, kind | flags, proto})
 				}
 			}
+		}
+	}
+}
+
+// checkOptions tries all options of the levels that are known, and of those beside them.
+func checkOptions(arch Arch, check func(audit, nr uint32, a [6]uint64)) {
+	nr, _ := CallNumber(arch, "setsockopt")
+	for _, level := range []uint64{0, 1, 2, 5, 6, 7, 16, 17, 18, 40, 41, 42, 58, 255, 263, 269, 270, 271, 282, 284, 1 << 31, 0xffffffff} {
+		for option := range uint64(256) {
+			for _, garbage := range []uint64{0, 0xdeadbeef << 32} {
+				check(arch.audit(), nr, [6]uint64{3, level | garbage, option | garbage})
+			}
+			check(arch.audit(), nr, [6]uint64{3, level, option | 0x100})
 		}
 	}
 }

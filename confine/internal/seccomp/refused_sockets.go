@@ -43,38 +43,16 @@ func socketpairRule(opts Options) *Node {
 // so calls that send and receive are harmless. They are mediated so that the program gets
 // the answers that a real UDP socket would give.
 
-// ipOptions, ip6Options and tcpOptions are the options of these levels that the server may set.
-// Every other option of a level but SOL_SOCKET could lead a connection elsewhere than connect was
-// told to (source routes, Fast Open, routing headers), prevent the connection, or is newer than
-// this table. ownOptions are the options that getsockopt asks the supervisor for.
-var (
-	ipOptions  = []uint32{1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34}                   // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
-	ip6Options = []uint32{16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72}        // linux/in6.h
-	tcpOptions = []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36} // linux/tcp.h
-	ownOptions = []uint32{SoType, SoProtocol, SoDomain}                              // of getsockopt
-)
-
-const (
-	solSocket = 1
-	solTCP    = 6
-	solIP     = 0
-	solIPv6   = 41
-
-	SoType     = 3
-	SoProtocol = 38
-	SoDomain   = 39
-)
+// ownOptions are the options that getsockopt asks the supervisor for.
+var ownOptions = []uint32{SoType, SoProtocol, SoDomain}
 
 func socketRules() []rule {
-	ask, unknown := &Node{Verdict: verdictNotify}, ErrnoNode(linuxENOPROTOOPT)
+	ask := &Node{Verdict: verdictNotify}
 	given := WhenAny(Low(4), AllBits, ask, WhenAny(high(4), AllBits, ask, AllowNode))
 	rules := []rule{
 		{"listen", ErrnoNode(linuxEACCES)},
 		{"sendto", given}, {"recvfrom", given}, // mediated if they pass an address
-		{"setsockopt", WhenEqual(Low(1), solSocket, AllowNode,
-			WhenEqual(Low(1), solTCP, WhenOneOf(Low(2), tcpOptions, AllowNode, unknown),
-				WhenEqual(Low(1), solIP, WhenOneOf(Low(2), ipOptions, ask, unknown),
-					WhenEqual(Low(1), solIPv6, WhenOneOf(Low(2), ip6Options, ask, unknown), unknown))))},
+		{"setsockopt", WhenOneOf(Low(1), []uint32{solIP, solIPv6}, ask, AllowNode)}, // what setsockoptRule lets pass
 		{"getsockopt", WhenEqual(Low(1), solSocket, WhenOneOf(Low(2), ownOptions, ask, AllowNode), AllowNode)},
 	}
 	for _, call := range []string{"socket", "connect", "bind", "getsockname", "getpeername", "sendmsg", "sendmmsg", "recvmsg", "recvmmsg"} {

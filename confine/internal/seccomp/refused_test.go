@@ -44,7 +44,7 @@ func nodeText(n *Node) string {
 		return map[uint32]string{
 			LinuxEPERM: "EPERM", LinuxENOSYS: "ENOSYS", linuxEAFNOSUPPORT: "EAFNOSUPPORT",
 			linuxEPROTONOSUPPORT: "EPROTONOSUPPORT", linuxEOPNOTSUPP: "EOPNOTSUPP",
-			linuxENOTTY: "ENOTTY", linuxEINVAL: "EINVAL", linuxENOMEM: "ENOMEM",
+			linuxENOTTY: "ENOTTY", linuxENOPROTOOPT: "ENOPROTOOPT", linuxEINVAL: "EINVAL", linuxENOMEM: "ENOMEM",
 		}[n.Verdict&0xffff]
 	}
 	word := fmt.Sprintf("arg%d", (n.word.Off-dataArgs)/8)

@@ -80,6 +80,34 @@ func TestPrctlsAgainstXSys(t *testing.T) {
 	}
 }
 
+// TestSocketOptionsAgainstXSys: each option of SOL_SOCKET in golang.org/x/sys/unix is either allowed or of one
+// refused family.
+func TestSocketOptionsAgainstXSys(t *testing.T) {
+	families := []family{
+		{`SO_(ATTACH|DETACH|LOCK|GET)_\w*(FILTER|BPF)`, "code, which takes room that all users share"},
+		{`SO_ZEROCOPY|SO_RESERVE_MEM|SO_(SND|RCV)BUFFORCE|SO_BUF_LOCK|SO_DEVMEM_\w+`, "memory of the kernel"},
+		{`SO_TXTIME|SO_MAX_PACING_RATE|SO_TIMESTAMPING\w*|SO_TIMESTAMP(NS)?_NEW|SO_(RCV|SND)TIMEO_NEW|SO_WIFI_STATUS|SO_SELECT_ERR_QUEUE`, "times of packets, and forms of 32-bit programs"},
+		{`SO_DEBUG|SO_MARK|SO_RCVMARK|SO_RCVPRIORITY|SO_(PREFER_)?BUSY_POLL\w*|SO_INCOMING_CPU|SO_CNX_ADVICE|SO_TXREHASH|SO_NO_CHECK|SO_NOFCS`, "of routers and network cards"},
+		{`SO_BSDCOMPAT|SO_SECURITY_\w+|SO_SNDLOWAT|SO_PEEK_OFF|SO_INQ`, "without effect, or no program needs it so far"},
+		{`SO_TYPE|SO_ERROR|SO_PEER\w+|SO_ACCEPTCONN|SO_PROTOCOL|SO_DOMAIN|SO_BPF_EXTENSIONS|SO_MEMINFO|SO_INCOMING_NAPI_ID|SO_(NETNS_)?COOKIE`, "can only be read"},
+	}
+	other := regexp.MustCompile(`^SO_(EE|VM|ORIGINAL)`)
+	for _, arch := range bothArchs {
+		n, vm := 0, filterVM(t, arch, filterModes["supervised"])
+		nr, _ := CallNumber(arch, "setsockopt")
+		for name, value := range xsysConstants(t, arch.String()) {
+			if !strings.HasPrefix(name, "SO_") || other.MatchString(name) {
+				continue
+			}
+			n++
+			checkFamily(t, name, familiesOf(families, name), vm(seccompData(arch.audit(), nr, [6]uint64{3, solSocket, value})))
+		}
+		if n < 60 {
+			t.Errorf("%s: only %d options", arch, n)
+		}
+	}
+}
+
 // checkFamily checks that a constant is either allowed or of one family.
 func checkFamily(t *testing.T, name string, why []string, verdict uint32) {
 	t.Helper()

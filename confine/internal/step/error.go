@@ -28,13 +28,24 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
-	if e.Errno != 0 && !strings.HasSuffix(e.Detail, e.Errno.Error()) {
+	if e.Errno == noRoomForCode {
+		s += ": the kernel has no room for another compiled filter (net.core.bpf_jit_limit)"
+	} else if e.Errno != 0 && !strings.HasSuffix(e.Detail, e.Errno.Error()) {
 		s += ": " + e.Errno.Error()
 	}
 	if e.Fix != "" {
 		s += ". To mend it, " + e.Fix
 	}
 	return s
+}
+
+// noRoomForCode is ENOTSUPP of the kernel, which has no name in C: a filter could not be compiled.
+const noRoomForCode syscall.Errno = 524
+
+// IsShortage reports whether err is that of a host that is short of memory, processes or room for filters.
+func IsShortage(err error) bool {
+	errno := Errno(err)
+	return errno == syscall.ENOMEM || errno == syscall.EAGAIN || errno == noRoomForCode
 }
 
 func (e *Error) Unwrap() error {

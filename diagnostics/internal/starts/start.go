@@ -25,7 +25,20 @@ var buildFixes = map[syscall.Errno]string{
 	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
 	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors in flight in its sockets as this process may have open: end that program, or raise the limit of open files (ulimit -H -n) above the sum of `open_files` of the other servers",
 	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
+	noRoomForCode:        "end the program that attaches so many filters, or raise the limit of the room that all users share for them (sysctl net.core.bpf_jit_limit)",
 	syscall.E2BIG:        "start mcp-jail less deep inside other sandboxes: the kernel allows 16 Landlock domains inside each other",
+}
+
+// noRoomForCode is the errno with which the kernel refuses a filter that it cannot compile (ENOTSUPP, which has no
+// name in C).
+const noRoomForCode syscall.Errno = 524
+
+// errnoText says what the kernel answered.
+func errnoText(errno syscall.Errno) string {
+	if errno == noRoomForCode {
+		return "the kernel has no room for another compiled filter"
+	}
+	return errno.Error()
 }
 
 // macBuildFixes are those of macOS.
@@ -101,9 +114,9 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 	case s.Errno == 0 && detail != "": // the detail is a sentence and not a path
 		detail = ": " + show.Line(detail)
 	case s.Errno != 0 && detail != "":
-		detail = " at " + c.Quote(detail) + ": " + s.Errno.Error()
+		detail = " at " + c.Quote(detail) + ": " + errnoText(s.Errno)
 	case s.Errno != 0:
-		detail = ": " + s.Errno.Error()
+		detail = ": " + errnoText(s.Errno)
 	}
 	if s.Step != facts.StepExec {
 		f := facts.Refused(report.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, grants.Grant{})

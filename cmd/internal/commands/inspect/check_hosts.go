@@ -72,7 +72,8 @@ func (s *hostChecks) start(ctx context.Context, rules []policy.NetRule) []hostRe
 			reports = append(reports, h)
 		}
 	}
-	g := egress.New(egress.Options{Rules: rules, StartTLS: startTLS})
+	proxy := &tlsworker.Proxy{Find: findTLS}
+	g := egress.New(egress.Options{Rules: rules, StartTLS: proxy.StartTLS, EndTLS: proxy.Close})
 	s.gates = append(s.gates, g)
 	for i := range reports {
 		if h := &reports[i]; h.Outcome == "" {
@@ -226,13 +227,8 @@ func hostTable(c terminal.Console, indent, prefix string, hosts []hostReport, se
 	return b.String()
 }
 
-// startTLS has mcp-jail-tls carry a connection to an https:// proxy.
-func startTLS(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
+// findTLS looks for mcp-jail-tls, which carries connections to an https:// proxy.
+func findTLS() (program string, err error) {
 	self, _ := os.Executable()
-	program, err := tlsworker.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return tlsworker.StartTLS(ctx, program, conn, serverName)
+	return tlsworker.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
 }

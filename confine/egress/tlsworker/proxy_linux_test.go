@@ -1,11 +1,10 @@
-package tlsclient
+package tlsworker_test
 
 import (
 	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -18,26 +17,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
+	proxies "github.com/mcp-jail/mcp-jail/confine/egress/upstream"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
-
-// TestMain makes the test binary the program that is tested.
-func TestMain(m *testing.M) {
-	prepare, clean := sandbox()
-	if os.Args[0] == tlsworker.Name {
-		if Run(os.Args[2]) != nil {
-			os.Exit(1)
-		}
-		return
-	}
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	clean()
-	os.Exit(status)
-}
 
 // tlsProxy is a proxy that is reached by TLS. It answers CONNECT, says hello, echoes, and tells what
 // it was asked.
@@ -55,7 +37,7 @@ func tlsProxy(t *testing.T) (port, certificate string, asked chan string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	asked = make(chan string, 16)
+	asked = make(chan string, 64)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -84,14 +66,18 @@ func tlsProxy(t *testing.T) (port, certificate string, asked chan string) {
 	return port, certificate, asked
 }
 
+// throughProxy connects to a host through the proxy.
+func throughProxy(t *testing.T, p *tlsworker.Proxy, at string) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	proxy := &url.URL{Scheme: "https", Host: at, User: url.UserPassword("me", "pw")}
+	return proxies.Dial(ctx, proxy, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), p.StartTLS)
+}
+
 // TestTLSProxy: a connection through a proxy that is reached by TLS carries every byte both ways, and
 // the end of each. A proxy whose certificate is not trusted, or is of another name, gets nothing.
 func TestTLSProxy(t *testing.T) {
 	port, certificate, asked := tlsProxy(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	none := filepath.Join(t.TempDir(), "none")
 	if err := os.WriteFile(none, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -103,12 +89,9 @@ func TestTLSProxy(t *testing.T) {
 	} {
 		t.Setenv("SSL_CERT_FILE", c.authorities)
 		t.Setenv("SSL_CERT_DIR", "/nonexistent")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		proxy := &url.URL{Scheme: "https", Host: c.host + ":" + port, User: url.UserPassword("me", "pw")}
-		conn, err := upstream.Dial(ctx, proxy, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), func(ctx context.Context, conn *net.TCPConn, name string) (*net.TCPConn, error) {
-			return tlsworker.StartTLS(ctx, self, conn, name)
-		})
-		cancel()
+		p := &tlsworker.Proxy{Find: os.Executable}
+		defer p.Close()
+		conn, err := throughProxy(t, p, c.host+":"+port)
 		if c.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fails) || !strings.HasPrefix(err.Error(), "TLS with it fails: ") || len(asked) > 0 {
 				t.Errorf("%s: %v, asked %d", c.host, err, len(asked))
@@ -131,5 +114,44 @@ func TestTLSProxy(t *testing.T) {
 		if head := <-asked; head != "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6cHc=\r\n\r\n" {
 			t.Errorf("asked %q", head)
 		}
+	}
+}
+
+// TestTLSProxyOnce: one process carries all connections, up to its bound. A connection that has ended makes room.
+func TestTLSProxyOnce(t *testing.T) {
+	port, certificate, _ := tlsProxy(t)
+	t.Setenv("SSL_CERT_FILE", certificate)
+	starts := 0
+	p := &tlsworker.Proxy{Connections: 3, Find: func() (string, error) { starts++; return os.Executable() }}
+	defer p.Close()
+	var open []*net.TCPConn
+	for range 3 {
+		conn, err := throughProxy(t, p, "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		open = append(open, conn)
+	}
+	if _, err := throughProxy(t, p, "127.0.0.1:"+port); err == nil || !strings.Contains(err.Error(), "too many connections") {
+		t.Errorf("one more: %v", err)
+	}
+	open[0].CloseWrite()
+	if _, err := io.ReadAll(open[0]); err != nil {
+		t.Error(err)
+	}
+	testkit.Eventually(t, "there is room", func() bool {
+		conn, err := throughProxy(t, p, "127.0.0.1:"+port)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	if starts != 1 {
+		t.Errorf("%d processes were started", starts)
+	}
+	p.Close()
+	if got, _ := io.ReadAll(open[1]); string(got) != "hello" { // it returns: the connection has ended
+		t.Errorf("%q", got)
 	}
 }

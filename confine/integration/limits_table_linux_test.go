@@ -1,0 +1,128 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// A resource is a row of the table in docs/limits.md, with an attempt to have more of it than a jail may.
+type resource struct {
+	what          string
+	with, without string // what bounds it with a cgroup, and without one; without "" both are with
+	limits        policy.Limits
+	try           attacker.Attempt
+	got, held     attacker.Outcome // what comes of the attempt without a cgroup, and with one; without held both are got
+}
+
+// ended is the outcome of an attempt for which memory_mb ends the jail or the process.
+const ended attacker.Outcome = "ended"
+
+const (
+	memory = "`memory_mb`, by the kernel"
+	sample = "`memory_mb`, by samples"
+	naught = "**nothing** but `open_files` times `processes`"
+)
+
+func resources() []resource {
+	small := policy.Limits{MemoryMB: 100}
+	return []resource{
+		{what: "memory of processes", with: memory, without: sample, limits: small, try: attacker.Try("allocate", "200"), got: ended},
+		{what: "files in memory: memfd, /tmp, /dev/shm", with: memory, without: sample, limits: small, try: attacker.Try("allocate-memfd", "200"), got: ended},
+		{what: "segments of System V", with: memory, without: sample, limits: small, try: attacker.Try("allocate-sysv", "200"), got: ended},
+		{what: "page tables", with: memory, without: sample, limits: small, try: attacker.Try("allocate-pages", "100000"), got: ended},
+		{what: "processes and threads", with: "`processes`, by the kernel", without: "`processes`: a PID namespace, or RLIMIT_NPROC", limits: policy.Limits{Processes: 40}, try: attacker.Try("fork-wait", "400"), got: "EAGAIN"},
+		{what: "descriptors of a process", with: "`open_files` (RLIMIT_NOFILE)", limits: policy.Limits{OpenFiles: 40}, try: attacker.Try("openfiles"), got: "EMFILE"},
+		{what: "instances of inotify", with: "a quarter of the user's, by the user namespace", try: attacker.Try("inotify", fmt.Sprint(mostInotify()+1)), got: "EMFILE"},
+		{what: "terminals", with: "128 (`devpts`)", try: attacker.Try("terminals", "129"), got: "ENOSPC"},
+		{what: "filters of sockets", with: "refused (ENOPROTOOPT)", try: attacker.Try("option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
+		{what: "pages that a message keeps", with: "refused (`MSG_ZEROCOPY`: EOPNOTSUPP)", try: attacker.Try("send", fmt.Sprint(unix.MSG_ZEROCOPY)), got: "ENOTSUP"},
+		{what: "pages of files in pipes", with: "refused (`splice`, `tee`: EINVAL); `sendfile` as the next row", try: attacker.Try("splice", "/proc/self/exe"), got: "EINVAL"},
+		{what: "queues of sockets; pipes, eventfds, filters of seccomp, watches of epoll", with: memory, without: naught, limits: small, try: attacker.Try("queues", "1000"), got: "ok", held: ended},
+		{what: "records in the kernel's log (`SECCOMP_RET_LOG`)", with: "**nothing**", try: attacker.Try("log", "20"), got: "ok"},
+	}
+}
+
+// resourceTable returns the text between the markers in docs/limits.md.
+func resourceTable() string {
+	var b strings.Builder
+	b.WriteString("\n| resource | with a cgroup | without one |\n|---|---|---|\n")
+	for _, r := range resources() {
+		without := r.without
+		if without == "" {
+			without = "the same"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, r.with, without)
+	}
+	return b.String() + "\n"
+}
+
+// TestResourceTable: docs/limits.md has the table of resources. -update writes it.
+func TestResourceTable(t *testing.T) {
+	const file, begin, end = "../../docs/limits.md", "<!-- resources: made by go test ./confine/integration -run TestResourceTable -update -->\n", "<!-- resources: end -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		testkit.Skip(t, "documents", "the documents are not here: %v", err)
+	}
+	head, rest, found := strings.Cut(string(text), begin)
+	table, tail, closed := strings.Cut(rest, end)
+	switch {
+	case !found || !closed:
+		t.Fatalf("%s has no markers", file)
+	case testkit.Update():
+		err = os.WriteFile(file, []byte(head+begin+resourceTable()+end+tail), 0o644)
+	case table != resourceTable():
+		err = fmt.Errorf("%s has another table of resources: run this test with -update", file)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestJailResources: what bounds a resource is what the table says, with a cgroup and without one. Each attempt
+// has a bound of its own.
+func TestJailResources(t *testing.T) {
+	jailtest.Needs(t)
+	featurestest.Needs(t, "fresh_proc")
+	held := !cgroup.Locate().None()
+	for _, r := range resources() {
+		t.Run(r.what, func(t *testing.T) {
+			t.Parallel()
+			if r.limits.Processes > 0 {
+				needsProcessLimit(t)
+			}
+			want := r.got
+			if held && r.held != "" {
+				want = r.held
+			}
+			s := jailtest.Begin(t, limited(t, r.limits), r.try)
+			exit := s.Finish()
+			got := s.Out.String()
+			if exit.Signal == unix.SIGKILL && denied(s.Process, "memory").Target == fmt.Sprint("memory_mb = ", r.limits.MemoryMB) {
+				got = ended
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%q (%+v), want %s; denials %+v, %.300s", got, exit, want, s.Denials(), s.Errs.Text)
+			}
+			if want == ended || r.limits != (policy.Limits{}) {
+				return // TestJailMemory and TestJailReportsLimits have the controls
+			}
+			if got := jailtest.Unconfined(t, "/", r.try)[0]; attacker.Holds(got) {
+				t.Errorf("the control, without a jail: %s", got)
+			}
+		})
+	}
+}
+
+// mostInotify returns how many instances of inotify a jail may have.
+func mostInotify() int { return max(features.Detect().Inotify.Instances/4, 1) }

@@ -1,0 +1,95 @@
+package attacker
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostQueues bounds the pairs of sockets that are filled, and mostRecords the records in the log of the kernel:
+// these attempts also run without a jail.
+const mostQueues, mostRecords = 2000, 20
+
+// verbsOfKernelMemory use up memory of the kernel's.
+var verbsOfKernelMemory = map[string]func(args []string) (string, error){
+	"option": silent(func(a []string) error { // sets an option of a socket; the kernel knows it unless it answers so
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetsockoptInt(pair[0], Number(a[0]), Number(a[1]), 0)
+		}
+		if err != unix.ENOPROTOOPT {
+			return nil
+		}
+		return err
+	}),
+	"send": silent(func(a []string) error { // one byte, with flags
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Sendto(pair[0], []byte("x"), Number(a[0]), nil)
+	}),
+	"splice": silent(func(a []string) error { // a page of a file into a pipe
+		f, err := os.Open(a[0])
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		var pipe [2]int
+		if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err == nil {
+			_, err = unix.Splice(int(f.Fd()), nil, pipe[1], nil, 4096, 0)
+		}
+		return err
+	}),
+	"queues": silent(attemptQueues),
+	"log":    silent(attemptLog),
+}
+
+// attemptQueues fills a[0] pairs of sockets, as far as they take it without waiting, and keeps them.
+func attemptQueues(a []string) error {
+	block := make([]byte, 32<<10)
+	for range min(Number(a[0]), mostQueues) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		for _, fd := range pair {
+			for err = nil; err == nil; {
+				_, err = unix.Write(fd, block)
+			}
+			if err != unix.EAGAIN {
+				return err
+			}
+		}
+	}
+	time.Sleep(2 * time.Second) // which is long enough for a sample
+	return nil
+}
+
+// attemptLog has the kernel record a[0] calls in its log, by a filter of its own.
+func attemptLog(a []string) error {
+	runtime.LockOSThread()
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_GETPPID},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_LOG},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+		runtime.KeepAlive(filter)
+		if errno != 0 {
+			return errno
+		}
+	}
+	for range min(Number(a[0]), mostRecords) {
+		syscall.RawSyscall(unix.SYS_GETPPID, 0, 0, 0)
+	}
+	return err
+}
