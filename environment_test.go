@@ -94,7 +94,6 @@ var variableByName = map[string]string{
 	"cmd/internal/commands/entries/wrapped.go":          "what environ.MaySet lets an entry set",
 	"policy/resolve/secret_command.go":                  "what the words of a secret's command name",
 	"policy/resolve/environ.go":                         "the variables of a server",
-	"lifecycle/catalog/packagemanager.go":               "the server's variables, from its profile",
 }
 
 // forPackages are the files that read variables which an entry of a project's file may set if no
@@ -108,7 +107,6 @@ var forPackages = map[string]string{
 	"packages/runtime/shim.go":                          "it finds interpreters for packages",
 	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
 	"policy/resolve/environ.go":                         "what the server gets in its jail",
-	"lifecycle/catalog/packagemanager.go":               "whether the list of tools in the catalogue is old",
 }
 
 // readers are functions that read a variable which their argument names. implied are functions that
