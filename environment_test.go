@@ -26,7 +26,6 @@ var wholeEnvironment = map[string]string{
 	"policy/hostfs/host.go":                              "Host.Getenv itself",
 	"policy/hostfs/slashed.go":                           "the same environment with slashes in its paths: what is read of it is read by name",
 	"policy/resolve/internal/coarse/coarse.go":           "the server's environment, of which the policy decides; names have no case on Windows",
-	"cmd/mcp-jail/wsl.go":                                "wsl.exe, which passes on to a Linux what WSLENV names",
 	"cmd/internal/commands/wrapcmd/refused.go":           "the PATH with which a client would start a program of Windows",
 	"packages/runtime/windows.go":                        "what is read of it is read by name; names have no case on Windows",
 	"confine/internal/winproof/run_windows.go":           "the running program, which makes an attempt of the self-test",

@@ -26,8 +26,6 @@ var starts = map[string]struct{ why, environment string }{
 	"cmd/internal/session/package_install.go":    {"the same, which fetches a package", "everything: mcp-jail starts mcp-jail-cli"},
 	"cmd/internal/commands/prefetch/fetch.go":    {"mcp-jail-cli, from its own directory, which fetches a package", "everything, as a client of the user has it, and what the entry sets"},
 	"cmd/internal/commands/asclient/session.go":  {"mcp-jail run, from the directory of mcp-jail-cli", "everything, as a client of the user has it, and what the entry sets"},
-	"cmd/internal/wsl/program.go":                {"wsl.exe, from the directory of the system, which starts mcp-jail in a Linux", "everything: wsl.exe passes on what WSLENV names"},
-	"cmd/internal/wsl/relay.go":                  {"the same", "the same"},
 	"confine/egress/tlsworker/worker.go":         {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
 	"confine/egress/tlsworker/client_start.go":   {"the same", "environ.Build"},
 	"confine/egress/tlsworker/check_seatbelt.go": {"/usr/bin/true, which the system must refuse", "nothing"},

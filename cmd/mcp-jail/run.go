@@ -36,8 +36,8 @@ func run(args []string, c terminal.Console) confine.Exit {
 	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(programs.Name(), args)
 	flags, err := cmdline.ParseRun(args)
-	if err != nil || flags.WSL != "" {
-		return withoutJail(c, args, server, flags, err)
+	if err != nil {
+		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
 	log, closeLog, err := logger(c, flags)
 	if err != nil {

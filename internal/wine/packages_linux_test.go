@@ -19,7 +19,6 @@ var windowsPackages = map[string]struct{ run, skipped string }{
 	"cmd/internal/granting":                  {run: "OfWindows"},
 	"cmd/internal/windows":                   {run: "Machine|Look|Linked|CheckForm|LinuxOfProject"}, // others are of WSL
 	"cmd/internal/wrapping/internal/meaning": {run: "."},
-	"cmd/internal/wsl":                       {run: "."},
 	"confine/internal/winjail":               {".", "TestToken TestLimits"},
 	"confine/internal/winproof":              {run: "."},
 	"internal/private":                       {".", "TestLinks TestFollow TestReplaced TestCreate"},

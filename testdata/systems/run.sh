@@ -41,7 +41,7 @@ probes() {
 }
 attacks() { "$kept/systems" attacks bin/mcp-jail ${waive[@]+"${waive[@]}"} | tee "$kept/attacks.md"; }
 servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[@]+"${waive[@]}"} 2>&1 | tee "$kept/servers.txt"; }
-wsl() { bash testdata/systems/wsl.sh bin/mcp-jail 2>&1 | tee "$kept/wsl.txt"; }
+wsl() { bash testdata/systems/wsl.sh 2>&1 | tee "$kept/wsl.txt"; }
 log() { bash testdata/systems/log.sh | tee "$kept/log.ndjson"; }
 
 [ $# -gt 0 ] || set -- build test probes attacks servers log # of macOS

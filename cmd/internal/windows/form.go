@@ -9,8 +9,7 @@ import (
 
 // CheckForm returns an error if this is Windows, and mcp-jail starts no server whose program, or whose
 // directory, is written so: as a stream, a device, a short name, or a file of another machine. A client would
-// start it, and the server would be gone after wrap. What a Linux of WSL has is not asked about: wrap --wsl
-// hands it to that.
+// start it, and the server would be gone after wrap. What a Linux of WSL has is not asked about.
 func CheckForm(program, dir string, host clients.Host) error {
 	if host.OS != "windows" || host.Mounted {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -43,7 +42,7 @@ type projectEntry struct{ file, key string }
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
 func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
 	finder := gaps.NewFinder(host)
-	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return slices.ContainsFunc(ch.Servers, runsHere) })
+	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return len(ch.Changed()) > 0 })
 	if here {
 		session.Prove(context.Background(), c)
 	}
@@ -52,7 +51,7 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			if line, foreign, starts := startedBy(program, host, ch.File, s); starts && cmdline.LinuxOf(line.Flags) == "" {
+			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
 				need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
 				open.add(ch.File, s, line, foreign, need, certain)
 			}
