@@ -188,20 +188,19 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/observed", "internal/proc", "internal/profilefile", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/observed", "internal/proc", "internal/profilefile", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/selftest":        {"internal/attempt", "internal/features", "internal/plan", "internal/sandboxexec", "internal/seatbelt", "internal/spec", "internal/step"},
 	"confine/internal/seatbelt":        {},
 	"confine/internal/winjail":         {"internal/step"},
-	"confine/internal/winproof":        {"internal/features", "internal/selftest", "internal/step", "internal/winjail"},
 	"confine/internal/sandboxlog":      {},
 	"confine/internal/observed":        {"internal/plan", "internal/spec"},
 	"confine/internal/profilefile":     {"internal/step"},
 	"confine/internal/refused":         {"internal/features", "internal/jail", "internal/plan", "internal/step"},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
-	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec", "internal/winjail"},
+	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
 	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seatbelt", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},

@@ -31,6 +31,9 @@ func boundMemory() (stop func()) {
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
 	defer boundMemory()()
+	if text := confine.NotHeld(runtime.GOOS); text != "" {
+		c.Sayf("%s", text) // the first line, before what depends on the policy
+	}
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()

@@ -4,8 +4,8 @@
 #   testdata/systems/run.sh [STEP...]    # build test probes attacks servers log wsl
 #
 # It leaves what the steps printed below bin/systems, from which the workflow uploads the table of
-# the probes. On Linux there is no self-test and no log, and on Windows there is no log: these steps
-# say so and fail. The step wsl is for Windows alone.
+# the probes. On Linux and Windows there is no self-test and no log: these steps say so and fail. The
+# step wsl is for Windows alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CGO_ENABLED=0

@@ -35,6 +35,11 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
+	case t.Host.OS == "windows":
+		err = fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
+		t.Package = t.newPackage(runline.Line{}, err)
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
+		return nil
 	}
 	t.Package = t.newPackage(line, nil)
 	program, err := t.packageFinder().Find(ctx, &line)

@@ -73,7 +73,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if s.After != nil {
 		argv = s.After
 	}
-	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled {
+	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled || host.OS == "windows" {
 		return nil, lockfile.Key{}
 	}
 	started, err := s.AsClient(argv, clientsHost, func(clients.Reference) (string, error) { return unknown, nil })

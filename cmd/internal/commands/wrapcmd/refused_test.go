@@ -42,7 +42,7 @@ func TestLeaveRefused(t *testing.T) {
 		ReadHead: func(p string, n int) ([]byte, error) { return []byte(files[p][:min(n, len(files[p]))]), nil },
 	}
 	for system, want := range map[string][]string{
-		"windows": {"batch: C:\\b\\b.cmd is a batch file", "device: it goes around the rules of names", "found: D:\\p\\own.bat is a batch file", "linux: it is on another machine", "share: it is on another machine"},
+		"windows": {"batch: C:\\b\\b.cmd is a batch file", "device: it goes around the rules of names", "found: D:\\p\\own.bat is a batch file", "linux: it is on another machine", "package: C:\\b\\npx.cmd is a batch file", "share: it is on another machine"},
 		"linux":   nil,
 	} {
 		host.OS = system

@@ -113,7 +113,6 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
 	wrap := func(f *wrapping.File) *wrapping.Change {
 		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
 	}
@@ -185,6 +184,7 @@ func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Nam
 	if !w.Everything() {
 		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
 	}
+	leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
 	taken, err := stored.Commands(host)
 	return wrapping.NewNames(all, taken), err
 }

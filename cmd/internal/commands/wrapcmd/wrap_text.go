@@ -166,7 +166,7 @@ func printReach(c terminal.Console, indent string, s wrapping.ServerChange) {
 		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
 		return
 	}
-	printList(c, indent, "", "may reach", []string{"every file of yours and every host: mcp-jail restricts neither on Windows"}, "")
+	printList(c, indent, "", "may reach", []string{"every file of yours to read, and every host: no jail on Windows holds more"}, "")
 	printList(c, indent, "", "rules", s.Gets, "")
 	printList(c, indent, "", "loses", s.Loses[len(s.Loses)-1:], "") // variables
 }
