@@ -40,7 +40,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/internal/features/userns_linux.go":  {"no program: the path does not exist", "nothing, and no program: the kernel is probed"},
 	"confine/internal/supervisor/exec_linux.go":  {"the program of a jail, from inside", "the server's, in its jail"},
 	"confine/launcher_windows.go":                {"the program of a jail, in its job", "the server's, in its jail"},
-	"confine/internal/winjail/start_windows.go":  {"the same", ""},
+	"confine/internal/winjail/start_windows.go":  {"the same", "the same"},
 	"confine/internal/stub/process_linux.go":     {"the same", ""},
 	"confine/internal/selftest/launch.go":        {"the running program, in jails and as their control", "nothing"},
 	"confine/internal/attempt/attempt.go":        {"programs of the system and of the self-test's own, inside of its jails and as their control", "PATH"},

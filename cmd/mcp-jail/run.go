@@ -31,9 +31,7 @@ func boundMemory() (stop func()) {
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
 	defer boundMemory()()
-	if text := confine.NotHeld(runtime.GOOS); text != "" {
-		c.Sayf("%s", text) // the first line, before what depends on the policy
-	}
+	sayNotHeld(c)
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()
@@ -91,6 +89,13 @@ func run(args []string, c terminal.Console) confine.Exit {
 	options := followed.StatelessOptions()
 	options.Prepare = launcher.Pool.Keep
 	return lifecycle.RunStateless(context.Background(), session, options)
+}
+
+// sayNotHeld says first what no jail of this system holds, before all that depends on the policy.
+func sayNotHeld(c terminal.Console) {
+	if text := confine.NotHeld(runtime.GOOS); text != "" {
+		c.Sayf("%s", text)
+	}
 }
 
 func runStateful(s lifecycle.Session) confine.Exit {
