@@ -69,7 +69,6 @@ var variableByName = map[string]string{
 	"policy/hostfs/local.go":                            "USER, LOGNAME and the XDG variables",
 	"policy/hostfs/manager.go":                          "places of version managers",
 	"policy/resolve/internal/places/deciding.go":        "places that variables move",
-	"policy/resolve/internal/places/windows.go":         "the same, for APPDATA and LOCALAPPDATA",
 	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
 	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
 	"packages/install/npmconfig.go":                     "proxies and authorities",
