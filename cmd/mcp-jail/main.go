@@ -37,6 +37,7 @@ func main() {
 	switch {
 	case err == nil && cmdline.IsRun(args):
 		c.Umask = programs.ClearOwnerUmask()
+		sayNotHeld(c)
 		run(args, c).Die()
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")

@@ -31,7 +31,6 @@ func boundMemory() (stop func()) {
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
 	defer boundMemory()()
-	sayNotHeld(c)
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()
