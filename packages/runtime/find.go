@@ -280,8 +280,6 @@ func newestFirst(names []string) []string {
 
 func advice(name string, lang Language, version string) string {
 	switch {
-	case name == "nvm-windows":
-		return "nvm install " + version
 	case name == "nvm", name == "fnm":
 		return name + " install " + version
 	case name == "volta":
@@ -290,7 +288,7 @@ func advice(name string, lang Language, version string) string {
 		return "n " + version
 	case name == "mise":
 		return "mise use -g " + string(lang) + "@" + version
-	case name == "pyenv", name == "pyenv-win":
+	case name == "pyenv":
 		return "pyenv install " + version
 	case name == "uv":
 		return "uv python install " + version

@@ -11,8 +11,8 @@ import (
 )
 
 // CheckLook returns an error if an entry of a project's file names a file of another machine, and this is
-// Windows. To look whether such a file is there signs the user in on that machine,
-// which others chose. texts returns what the client may make of a word.
+// Windows. To look whether such a file is there signs the user in on that machine, which others chose. A
+// link that leads there is not found. texts returns what the client may make of a word.
 func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(word string) []string) error {
 	if host.OS != "windows" || host.Mounted || !isProject {
 		return nil
