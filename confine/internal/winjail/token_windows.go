@@ -2,6 +2,7 @@ package winjail
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -45,10 +46,14 @@ func lowToken() (windows.Token, error) {
 	return out, nil
 }
 
+// lowLabel is the label of a directory, and of what is made below it, that programs at low integrity may
+// change.
+const lowLabel = "(ML;OICI;NW;;;LW)"
+
 // LetWrite labels a directory and all below it, so that programs at low integrity may change it. That holds
 // for each such program of the user.
 func LetWrite(dir string) error {
-	label, err := windows.SecurityDescriptorFromString("S:(ML;OICI;NW;;;LW)")
+	label, err := windows.SecurityDescriptorFromString("S:" + lowLabel)
 	if err != nil {
 		return err
 	}
@@ -66,5 +71,8 @@ func LetWrite(dir string) error {
 		return err
 	}
 	defer windows.CloseHandle(h)
+	if has, err := windows.GetSecurityInfo(h, windows.SE_FILE_OBJECT, windows.LABEL_SECURITY_INFORMATION); err == nil && strings.Contains(has.String(), lowLabel) {
+		return nil // to write it again would go through all that is below
+	}
 	return windows.SetSecurityInfo(h, windows.SE_FILE_OBJECT, windows.LABEL_SECURITY_INFORMATION, nil, nil, nil, list)
 }
