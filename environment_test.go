@@ -26,11 +26,7 @@ var wholeEnvironment = map[string]string{
 	"policy/hostfs/host.go":                              "Host.Getenv itself",
 	"policy/hostfs/slashed.go":                           "the same environment with slashes in its paths: what is read of it is read by name",
 	"policy/resolve/internal/coarse/coarse.go":           "the server's environment, of which the policy decides; names have no case on Windows",
-	"cmd/mcp-jail/wsl.go":                                "wsl.exe, which passes on to a Linux what WSLENV names",
 	"cmd/internal/commands/wrapcmd/refused.go":           "the PATH with which a client would start a program of Windows",
-	"packages/runtime/windows.go":                        "what is read of it is read by name; names have no case on Windows",
-	"confine/internal/winproof/run_windows.go":           "the running program, which makes an attempt of the self-test",
-	"confine/internal/winproof/serve_windows.go":         "the same, which starts itself once more",
 	"cmd/internal/programs/programs.go":                  "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":             "names of variables for a shell to propose",
 	"cmd/internal/commands/asclient/session.go":          "mcp-jail run, as a client of the user starts it",
@@ -73,7 +69,6 @@ var variableByName = map[string]string{
 	"policy/hostfs/local.go":                            "USER, LOGNAME and the XDG variables",
 	"policy/hostfs/manager.go":                          "places of version managers",
 	"policy/resolve/internal/places/deciding.go":        "places that variables move",
-	"policy/resolve/internal/places/windows.go":         "the same, for APPDATA and LOCALAPPDATA",
 	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
 	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
 	"packages/install/npmconfig.go":                     "proxies and authorities",
@@ -94,7 +89,6 @@ var variableByName = map[string]string{
 	"cmd/internal/commands/entries/wrapped.go":          "what environ.MaySet lets an entry set",
 	"policy/resolve/secret_command.go":                  "what the words of a secret's command name",
 	"policy/resolve/environ.go":                         "the variables of a server",
-	"lifecycle/catalog/packagemanager.go":               "the server's variables, from its profile",
 }
 
 // forPackages are the files that read variables which an entry of a project's file may set if no
@@ -108,7 +102,6 @@ var forPackages = map[string]string{
 	"packages/runtime/shim.go":                          "it finds interpreters for packages",
 	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
 	"policy/resolve/environ.go":                         "what the server gets in its jail",
-	"lifecycle/catalog/packagemanager.go":               "whether the list of tools in the catalogue is old",
 }
 
 // readers are functions that read a variable which their argument names. implied are functions that

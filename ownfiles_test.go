@@ -51,14 +51,14 @@ var openFiles = map[string]string{
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
 	"cmd/internal/commands/inspect/check_hosts.go": ofUser, "cmd/internal/commands/doctorcmd/copies.go": ofUser, "cmd/internal/commands/configcmd/import.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
 	"cmd/internal/session/refuse.go": ofUser, "cmd/internal/session/attempt.go": ofUser, "cmd/internal/watch": ofUser, "cmd/internal/tried": ofUser, "cmd/internal/commands/learncmd": ofUser, "cmd/internal/locate": ofUser, "cmd/internal/windows": ofUser, "cmd/internal/updates": ofUser, "cmd/mcp-jail/log.go": ofUser,
-	"lifecycle/catalog/scan.go": ofUser, "policy/config/load.go": ofUser,
+	"policy/config/load.go":     ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
 	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
 	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
 
-	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail, "confine/internal/winjail/handles_windows.go": ofSystem, "cmd/internal/programs/execute_windows.go": ofSystem, "confine/egress/tlsworker": ofJail,
+	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail, "cmd/internal/programs/execute_windows.go": ofSystem, "confine/egress/tlsworker": ofJail,
 	"confine/internal/attempt/attempt.go":      "files of the self-test, which it makes and names",
 	"confine/internal/attempt/process.go":      "files of the self-test",
 	"confine/internal/attempt/system_linux.go": "files of the self-test",

@@ -22,7 +22,6 @@ var rawOutput = map[string]string{
 	"cmd/internal/records/watch_linux.go":      "reads inotify(7)",
 	"cmd/internal/fetching/waiter.go":          "MCP",
 	"cmd/internal/session/refuse.go":           "MCP",
-	"cmd/mcp-jail/wsl.go":                      "MCP",
 	"cmd/internal/session/lifecycle.go":        "MCP",
 	"cmd/internal/programs/execute_windows.go": "the same",
 }

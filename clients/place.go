@@ -81,24 +81,6 @@ type Host struct {
 	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
 	Mounted bool                // a disk of Windows that Linux shows: the places are those of Windows, and paths have slashes
-	// Away returns an error if a path leads from a directory of the user's to another machine, as a link of
-	// a project's can on Windows: a look there would sign the user in. It looks at no other machine. A nil
-	// function returns none.
-	Away func(dir, path string) error
-}
-
-// CheckLook returns the error of Away for a path of a project, and for one in folders that plugins fill.
-// The user's own files are looked at wherever they are.
-func (h Host) CheckLook(path string, p Place) error {
-	switch {
-	case h.Away == nil:
-	case p.Scope == Project:
-		return h.Away(h.Project, path)
-	case p.Brought:
-		at, _ := p.Locate(h)
-		return h.Away(at.Dir, path)
-	}
-	return nil
 }
 
 // Location is where a place is on a host: one file, or those below a directory whose path

@@ -34,7 +34,7 @@ type (
 	Answer = features.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.
 	StartError = step.Error
-	// SelfTest is what the self-test of a Mac or of Windows found out: each probe with its verdict, and the Proof
+	// SelfTest is what the self-test of a Mac found out: each probe with its verdict, and the Proof
 	// that a start needs. Without Made nothing starts.
 	SelfTest = selftest.Result
 	// SelfTestRow is a probe of the self-test and what came of it.
@@ -60,13 +60,22 @@ const StepExec = step.Exec
 // FixNamespaces is the Fix of the gaps that user namespaces would close.
 const FixNamespaces = plan.FixNamespaces
 
+// NotHeld says what no jail of an operating system holds, as in runtime.GOOS. It is "" where that depends on
+// the policy.
+func NotHeld(system string) string {
+	if system == "windows" {
+		return "on Windows no jail holds which files a server reads and which hosts it reaches; for a whole jail, run the server in WSL 2"
+	}
+	return ""
+}
+
 // ErrGaps is in the chain of every refusal because of a gap.
 var ErrGaps = plan.ErrGaps
 
 // Probe asks the kernel what it offers.
 func Probe() Features {
 	f := features.Probe()
-	if f.OS == "darwin" || f.OS == "windows" {
+	if f.OS == "darwin" {
 		f.SelfTest = proof().Feature()
 	}
 	return f

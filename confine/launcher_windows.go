@@ -3,23 +3,21 @@ package confine
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/winproof"
 )
 
 // Die ends this process with the status of the program.
 func (e Exit) Die() { os.Exit(e.Code) }
 
-// RunSupervisor makes an attempt of the self-test and never returns, if this process was started for that.
-// Otherwise it returns at once. Call it first thing in main.
-func RunSupervisor() { winproof.Serve() }
+// RunSupervisor does nothing here: a job needs no supervisor.
+func RunSupervisor() {}
 
-// start carries out a plan. The process is made in its job, and runs once Windows has confirmed what
-// confines it.
+// start carries out a plan. The process runs once it is in its job.
 func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
 	if stdio.Terminal != nil {
 		return nil, &step.Error{Step: step.Terminal, Detail: "on Windows a server gets no terminal of its own"}
@@ -36,32 +34,53 @@ func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher)
 	default:
 		return nil, ctx.Err()
 	}
-	in, o := plan.Windows, plan.Spec
-	if err := makeOwnDirs(in.Home, in.Temp); err != nil {
-		return nil, step.Wrap(winjail.StepDirectory, err)
+	home := ""
+	if plan.Profile.HomePrivate {
+		home = plan.Profile.Home
 	}
-	p := &Process{plan: plan, done: make(chan struct{})}
-	var err error
-	p.started, err = winjail.Start(winjail.Command{
-		Program: o.Program, Argv: o.Argv, Env: o.Env, Dir: o.Dir, Stdio: [3]*os.File{stdio.In, stdio.Out, stdio.Err}, Tell: func(r winjail.Report) { recordLimit(p, r) },
-	}, *in)
-	if err != nil {
-		jail.RemoveTree(in.Temp)
+	o := plan.Spec
+	if err := makeOwnDirs(home, o.TempDir); err != nil {
 		return nil, err
 	}
+	cmd := &exec.Cmd{Path: o.Program, Args: o.Argv, Env: o.Env, Dir: o.Dir}
+	if stdio.In != nil {
+		cmd.Stdin = stdio.In
+	}
+	if stdio.Out != nil {
+		cmd.Stdout = stdio.Out
+	}
+	if stdio.Err != nil {
+		cmd.Stderr = stdio.Err
+	}
+	started, err := winjail.Start(cmd, winjail.Limits{Processes: o.Limits.Processes, MemoryMB: o.Limits.MemoryMB})
+	if err != nil {
+		jail.RemoveTree(o.TempDir)
+		return nil, err
+	}
+	p := &Process{plan: plan, started: started, done: make(chan struct{})}
 	go p.wait()
 	return p, nil
 }
 
 // makeOwnDirs makes the private HOME, if there is one, and the TEMP of one session, which does not exist
-// yet. Both have the access rights of the directory around them, which is the user's own.
+// yet. Both have the access rights of the directory around them, which is the user's own, and the label
+// without which the server could not write there.
 func makeOwnDirs(home, temp string) error {
 	if home != "" {
 		for _, dir := range []string{home, filepath.Join(home, "AppData", "Roaming"), filepath.Join(home, "AppData", "Local")} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return err
+				return step.Wrap(winjail.StepDirectory, err)
 			}
 		}
+		if err := winjail.LetWrite(home); err != nil {
+			return step.Wrap(winjail.StepLabel, step.On(home, err))
+		}
 	}
-	return os.Mkdir(temp, 0o700)
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		return step.Wrap(winjail.StepDirectory, err)
+	}
+	if err := winjail.LetWrite(temp); err != nil {
+		return step.Wrap(winjail.StepLabel, step.On(temp, err))
+	}
+	return nil
 }

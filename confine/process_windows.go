@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -21,23 +17,19 @@ type Process struct {
 	started *winjail.Process
 	done    chan struct{}
 	exit    Exit // once done is closed
-	mu      sync.Mutex
-	denials []policy.Denial // of limits
 }
 
 // killedCode is the exit status of a program that was ended, as on other systems.
 const killedCode = 128 + 9
 
-// wait records the end of the program, and then ends what it has left.
+// wait records the end of the program. What it has left ends with the job.
 func (p *Process) wait() {
 	code, err := p.started.Wait()
 	p.exit.Code = code
 	if err != nil {
 		p.exit = Exit{Code: killedCode, Why: "Windows does not tell how the program ended: " + err.Error()}
 	}
-	p.started.Kill(killedCode)
-	p.started.Release()
-	jail.RemoveTree(p.plan.Windows.Temp)
+	jail.RemoveTree(p.plan.Spec.TempDir)
 	close(p.done)
 }
 
@@ -64,29 +56,13 @@ func (*Process) HostFailures() []policy.HostFailure { return nil }
 func (*Process) OnNotice(func(Notice)) {}
 
 // PID returns the process ID of the program.
-func (p *Process) PID() int { return p.started.PID }
+func (p *Process) PID() int { return p.started.PID() }
 
 // Signal ends the whole jail: Windows has no signals. A session closes the server's standard input first.
 func (p *Process) Signal(os.Signal) error { return p.Kill() }
 
-// recordLimit records a limit that the job's processes reached.
-func recordLimit(p *Process, r winjail.Report) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch in := p.plan.Windows; r {
-	case winjail.ProcessesReached:
-		p.denials = reported.LimitReached(p.denials, spec.KeyProcesses, "processes", in.Processes, 0, "")
-	case winjail.MemoryReached:
-		p.denials = reported.LimitReached(p.denials, spec.KeyMemory, "memory", in.MemoryMB, 0, "")
-	}
-}
-
-// Denials returns the limits that were reached. Nothing else of a jail on Windows tells what was refused.
-func (p *Process) Denials() []policy.Denial {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.denials)
-}
+// Denials returns nil: nothing on Windows tells what was refused.
+func (*Process) Denials() []policy.Denial { return nil }
 
 // AskDenials does nothing: this system has no log to ask.
 func (*Process) AskDenials(context.Context, time.Time) {}

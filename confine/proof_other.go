@@ -1,4 +1,4 @@
-//go:build !darwin && !windows && !(linux && seatbelt)
+//go:build !darwin && !(linux && seatbelt)
 
 package confine
 

@@ -97,9 +97,6 @@ if [ "$size" = long ]; then
 	packages MCPJAIL_PRESETS_NATIVE testdata/presets/native presets-native
 	packages MCPJAIL_READERS testdata/readers readers
 	packages MCPJAIL_NODE testdata/node node
-	packages MCPJAIL_WINE testdata/wine wine --force # it is for Windows
-	MCPJAIL_WINE_PYTHON=$(cd testdata/wine/python && go mod download -json | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-	export MCPJAIL_WINE_PYTHON
 else # 100 MB, and not 1.6 GB
 	packages MCPJAIL_CLIENTS testdata/clients clients-short --omit=dev --omit=optional
 fi
@@ -157,7 +154,7 @@ if [ "$(id -u)" = 0 ]; then
 	find "$work/home/.cache" "$work/mod/cache" -type d -exec chown "$user" {} +
 	as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all "${defaults[@]}"
 		env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 CGO_ENABLED=0 GOFLAGS="$GOFLAGS" GOMODCACHE="$work/mod"
-		MCPJAIL_LONG="${MCPJAIL_LONG:-}" MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_WINE_PYTHON="${MCPJAIL_WINE_PYTHON:-}")
+		MCPJAIL_LONG="${MCPJAIL_LONG:-}" MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}")
 	for variable in "${installed[@]}"; do
 		as+=("$variable=$work/$variable")
 		[ "$variable" = MCPJAIL_SERVERS ] || links "${!variable}" "$work/$variable"
@@ -245,7 +242,7 @@ parallel() {
 	case $1 in
 	lifecycle/internal/* | confine/egress/*) echo 4 ;;
 	cmd/mcp-jail) echo 3 ;;
-	conformance | confine/attacks | packages/install | internal/wine) echo 2 ;;
+	conformance | confine/attacks | packages/install) echo 2 ;;
 	*) echo 1 ;;
 	esac
 }
@@ -274,7 +271,7 @@ run() {
 
 # The packages with tests, those that take longest first.
 listed=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...) # a process substitution would lose its status
-first="cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/wine internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics"
+first="cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry lifecycle/internal/stateless lifecycle/internal/stateful undo diagnostics"
 all=$(sed "s|^$root/||; s|^$root\$|.|" <<<"$listed"; echo conformance)
 all=$(for package in $first; do grep -x "$package" <<<"$all"; done; grep -vxF "${first// /$'\n'}" <<<"$all")
 

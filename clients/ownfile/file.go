@@ -9,9 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // MaxSize is the size of the largest file that Read reads, in bytes, and MaxLarge that of the largest
@@ -142,7 +139,7 @@ func (f *File) checkKind() error {
 	switch mode := f.info.Mode(); {
 	case mode.IsDir():
 		return f.refuse("it is a directory, and has to be a file", "")
-	case !winpath.IsFile(runtime.GOOS, mode):
+	case !mode.IsRegular():
 		return f.refuse("it is no regular file ("+mode.Type().String()+")", "")
 	case owner(f.info) != self():
 		return f.refuse(fmt.Sprintf("it belongs to user %d, and you are user %d", owner(f.info), self()), "run mcp-jail as that user")

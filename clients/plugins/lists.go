@@ -93,9 +93,6 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		list, dir = dir, filepath.Dir(filepath.Dir(dir))
 	}
 	p.kept = append(p.kept, dir)
-	if f.leadsAway(p, dir, list) {
-		return
-	}
 	described := f.table(list)
 	offered, _ := described["plugins"].([]any)
 	for i, one := range offered {
@@ -108,7 +105,7 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		below, isPath := entry["source"].(string)
 		below = filepath.FromSlash(strings.TrimPrefix(below, "./"))
 		if isPath && (source["source"] == "directory" || source["source"] == "file") && (below == "" || filepath.IsLocal(below)) && (base == "" || filepath.IsLocal(base)) {
-			p.Root, p.List = f.offered(p, dir, base, below), ""
+			p.Root, p.List = f.offered(dir, base, below), ""
 		}
 		// The list's own servers count for a plugin that has no manifest of its own.
 		if _, own := f.inside(p, ".claude-plugin/plugin.json"); entry["strict"] == false || !own {
@@ -120,11 +117,8 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 }
 
 // offered returns the folder of a plugin in the directory of a marketplace, which may name a folder for all.
-func (f finder) offered(p *Plugin, dir, base, below string) string {
+func (f finder) offered(dir, base, below string) string {
 	for _, root := range []string{filepath.Join(dir, base, below), filepath.Join(dir, below)} {
-		if f.leadsAway(p, dir, root) {
-			return p.Root
-		}
 		if _, err := f.look.Real(root); err == nil {
 			return root
 		}
@@ -140,7 +134,7 @@ func (f finder) gemini(p *Plugin) {
 		return
 	}
 	install := f.inFolder(p, "."+manifest+"-extension-install.json")
-	if source, _ := install["source"].(string); install["type"] == "link" && filepath.IsAbs(source) && !f.leadsAway(p, f.host.Home, source) {
+	if source, _ := install["source"].(string); install["type"] == "link" && filepath.IsAbs(source) {
 		p.Root = source
 	}
 	name, _ := f.inFolder(p, f.brings.Manifests[0])["name"].(string)

@@ -195,9 +195,6 @@ func (f finder) readFolder(p *Plugin) {
 // inside returns the path of a file of a plugin's folder, if it exists and is no link that leads out of it.
 func (f finder) inside(p *Plugin, name string) (string, bool) {
 	path := filepath.Join(p.Root, filepath.FromSlash(name))
-	if f.leadsAway(p, p.Root, path) {
-		return "", false
-	}
 	real, err := f.look.Real(path)
 	if err != nil {
 		return "", false
@@ -208,19 +205,6 @@ func (f finder) inside(p *Plugin, name string) (string, bool) {
 	}
 	p.name(path, "it is a link that leads out of the folder of the "+p.Kind+": write its servers into a file there")
 	return "", false
-}
-
-// leadsAway reports whether a path leads from a directory of the user's to another machine, and names it
-// then. Nothing may look at such a path.
-func (f finder) leadsAway(p *Plugin, dir, path string) bool {
-	if f.host.Away == nil {
-		return false
-	}
-	err := f.host.Away(dir, path)
-	if err != nil {
-		p.name(path, err.Error())
-	}
-	return err != nil
 }
 
 func (p *Plugin) name(what, why string) {

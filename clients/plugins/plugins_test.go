@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // newLook returns a host, and what it has: files by path, in which HOME is the home directory.
@@ -87,7 +86,6 @@ func (c findCase) run(t *testing.T) {
 
 // TestFindLink: a link that leads out of the folder of a plugin is named.
 func TestFindLink(t *testing.T) {
-	testkit.NotUnderWine(t, "it makes no symbolic links")
 	findCase{"claude-code", map[string]string{".claude/plugins/installed_plugins.json": `{"plugins": {"p@m": {"version": "1", "installPath": "HOME/r"}}}`, "r/.mcp.json": "-> ../.x.json", ".x.json": "{}"}, "p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"}.run(t)
 }
 

@@ -6,7 +6,6 @@
 // which lies in the same directory: see package programs.
 //
 //   - run.go makes a session of package lifecycle from the command line.
-//   - wsl.go has the mcp-jail of a Linux in WSL serve it, on Windows.
 //   - log.go opens mcp-jail's own log, which is off by default.
 //
 // The packages that it shares with mcp-jail-cli are in cmd/internal. Standard output belongs to
@@ -38,6 +37,7 @@ func main() {
 	switch {
 	case err == nil && cmdline.IsRun(args):
 		c.Umask = programs.ClearOwnerUmask()
+		sayNotHeld(c)
 		run(args, c).Die()
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")

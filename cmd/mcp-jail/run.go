@@ -36,8 +36,8 @@ func run(args []string, c terminal.Console) confine.Exit {
 	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(programs.Name(), args)
 	flags, err := cmdline.ParseRun(args)
-	if err != nil || flags.WSL != "" {
-		return withoutJail(c, args, server, flags, err)
+	if err != nil {
+		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
 	log, closeLog, err := logger(c, flags)
 	if err != nil {
@@ -88,6 +88,13 @@ func run(args []string, c terminal.Console) confine.Exit {
 	options := followed.StatelessOptions()
 	options.Prepare = launcher.Pool.Keep
 	return lifecycle.RunStateless(context.Background(), session, options)
+}
+
+// sayNotHeld says first what no jail of this system holds, before all that depends on the policy.
+func sayNotHeld(c terminal.Console) {
+	if text := confine.NotHeld(runtime.GOOS); text != "" {
+		c.Sayf("%s", text)
+	}
 }
 
 func runStateful(s lifecycle.Session) confine.Exit {

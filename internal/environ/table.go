@@ -108,7 +108,7 @@ func Rows() []Row {
 		{names(ofPresets...), readers(Presets), Project, "hosts, files and secrets of a server with a [preset](presets.md), and what it is told. An entry of a project's file that starts a server of your configuration may not set them"},
 
 		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_HOME", "QWEN_CODE_SYSTEM_*"), readers(Files), Direct, "the files of clients"},
-		{names("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "WSL_DISTRO_NAME"), readers(Jail, Files), User, "the same on Windows and beside WSL, and the settings of pip and uv on Windows"},
+		{names("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "WSL_DISTRO_NAME"), readers(Jail, Files), User, "the same on Windows and beside WSL"},
 	}
 }
 

@@ -131,7 +131,6 @@ func TestNames(t *testing.T) {
 // TestLinks tests that no link below the base is followed, read, replaced or written through, and
 // that links of the user may lead to the base.
 func TestLinks(t *testing.T) {
-	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	elsewhere, own := top+"/elsewhere", top+"/own"
 	must(t, errors.Join(os.MkdirAll(own+"/kept", 0o700), os.Mkdir(elsewhere, 0o700), os.WriteFile(elsewhere+"/file", []byte("victim"), 0o600)))
@@ -198,7 +197,6 @@ func TestHardLinks(t *testing.T) {
 // TestFollow tests that the user's link to a file is followed, and its directory made if there is
 // none.
 func TestFollow(t *testing.T) {
-	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	must(t, errors.Join(os.Mkdir(top+"/dotfiles", 0o700), os.Mkdir(top+"/config", 0o700), os.Symlink("../dotfiles/lock", top+"/config/lock")))
 	if _, err := ReadFollowed(top+"/config/lock", 9); !errors.Is(err, fs.ErrNotExist) {
@@ -224,7 +222,6 @@ func TestFollow(t *testing.T) {
 // TestReplaced tests that work goes on in the directory that was checked when another one takes its
 // place.
 func TestReplaced(t *testing.T) {
-	testkit.NotUnderWine(t, "it looks for an open file by its old path after a move")
 	top := t.TempDir()
 	d, err := Make(top, "state")
 	must(t, err)
@@ -274,7 +271,6 @@ func TestUnfinished(t *testing.T) {
 
 // TestCreate tests that Create takes the first free name, and that a link takes a name too.
 func TestCreate(t *testing.T) {
-	testkit.NotUnderWine(t, "it makes no symbolic links, and says that it has")
 	top := t.TempDir()
 	d, err := Make(top, "d")
 	must(t, err)

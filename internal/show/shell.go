@@ -105,15 +105,6 @@ func Spelled(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// InUnix is [Spelled] for a line that is typed into a shell of Linux, from whichever system it is shown on.
-func InUnix(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = Line(unixWord(w))
-	}
-	return strings.Join(out, " ")
-}
-
 // Flag shows a flag with its path as a user types it into a shell. A "~" at the start, which
 // mcp-jail and the shell both replace, stays outside of the quotes.
 func Flag(flag, path string) string {

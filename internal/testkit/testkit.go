@@ -108,14 +108,6 @@ func Skip(t testing.TB, feature, format string, args ...any) {
 	t.Skipf("needs "+feature+": "+format, args...)
 }
 
-// NotUnderWine skips a test that Wine cannot pass, and says why. Every Windows must pass it.
-func NotUnderWine(t testing.TB, reason string) {
-	t.Helper()
-	if isWine() {
-		t.Skip("Wine: " + reason)
-	}
-}
-
 // Required reports whether MCPJAIL_REQUIRE lists a feature, or a higher level of it:
 // landlock:6 includes landlock:3 and landlock, and landlock:2 does not include landlock:3.
 func Required(feature string) bool {

@@ -6,6 +6,5 @@
 // the first one could be passed by.
 //
 // A program is a file .exe or .com. Batch files and scripts of PowerShell are never started: cmd.exe reads
-// their arguments as commands. What npm writes as a batch file is read, and stands for node and the
-// script that it names.
+// their arguments as commands.
 package winpath

@@ -30,25 +30,14 @@
 //	files      32 a server, 256 and 64 MiB in all; the least recently used go first
 //	time       at most a day for an answer with a TTL, 30 days for one without; a
 //	           clock that was set back makes everything expire
-//	scan       4096 files and 3 s for a fingerprint
-//
-// The server may have chosen the names that a fingerprint is made of. The scan does
-// not wait for fifos and does not open devices. It follows no symbolic link and no
-// line of a Python path file to anything that the server may not read.
 //
 // # Limits
 //
-//   - A fingerprint digests files of this machine: path, size, times and inode of
-//     each. The dependencies of a package are digested by their lock file, or
-//     by the directory and package.json of each. An edit by hand inside a dependency
-//     is not seen. Neither are libraries that a binary loads, code that
-//     a symbolic link to a directory leads to, and the package that a registry would now
-//     give npx or uvx.
+//   - A fingerprint sees files that the profile counts to the program, files that arguments name, and
+//     the manifests around them. An edit inside a package is not seen, nor a library that a binary loads.
 //   - Data that a server reads beside its program (the network, a directory, the
 //     workspace) may change its answers too. So the caller must revalidate answers
 //     without a TTL in the background.
-//   - Programs that load code from an unknown place (shells, containers, Ruby, deno
-//     and others) are not cacheable: [ErrNotCacheable].
 //   - Answers keep their bytes, a ttlMs in them included. A client counts a ttlMs
 //     from when it gets the answer, so the caller must lower it.
 //   - A key depends on the values of secret variables. A reader of the directory who

@@ -6,5 +6,3 @@ import "os"
 
 // owned always returns false, so no entry is kept on disk.
 func owned(os.FileInfo) bool { return false }
-
-const readFlags, dirFlags = 0, 0

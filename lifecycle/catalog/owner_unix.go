@@ -13,11 +13,3 @@ func owned(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
-
-// A name may stand for a fifo or a terminal by the time it is opened. readFlags keep open from
-// waiting, and keep a terminal from becoming the controlling terminal of this process. dirFlags
-// open directories only.
-const (
-	readFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
-	dirFlags  = readFlags | syscall.O_DIRECTORY
-)

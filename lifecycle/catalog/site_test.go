@@ -18,7 +18,6 @@ import (
 type site struct {
 	t    testing.TB
 	root string
-	env  []string
 }
 
 func newSite(t testing.TB, files ...string) *site {
@@ -76,17 +75,13 @@ func (s *site) profile(command ...string) *policy.Profile {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, v := range s.env {
-		name, _, _ := strings.Cut(v, "=")
-		p.Env = append(p.Env, policy.EnvRule{Name: name, Read: true, Where: "--env"})
-	}
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	host.Home, host.Dir = filepath.Join(s.root, "home"), ws
 	host.ConfigDir, host.StateDir, host.CacheDir = host.Home+"/.config/mcp-jail", host.Home+"/.local/state/mcp-jail", host.Home+"/.cache/mcp-jail"
-	host.Environ = append([]string{"PATH=" + s.root + "/bin:/usr/bin:/bin"}, s.env...)
+	host.Environ = []string{"PATH=" + s.root + "/bin:/usr/bin:/bin"}
 	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		s.t.Fatal(err)
@@ -96,32 +91,3 @@ func (s *site) profile(command ...string) *policy.Profile {
 
 // tick is longer than a tick of the clock that gives files their times.
 const tick = 12 * time.Millisecond
-
-// fingerprintOf takes a fingerprint, and fails the test if that blocks.
-func fingerprintOf(t *testing.T, s *site, command ...string) (string, error) {
-	t.Helper()
-	type result struct {
-		print string
-		err   error
-	}
-	done := make(chan result, 1)
-	p := s.profile(command...)
-	go func() {
-		print, err := Fingerprint(p)
-		done <- result{print, err}
-	}()
-	select {
-	case r := <-done:
-		return r.print, r.err
-	case <-time.After(testkit.Patience):
-		t.Fatal("it waits")
-		return "", nil
-	}
-}
-
-var (
-	nodeServer   = []string{"bin/node !", "home/ws2/server.js", "home/ws2/part.js"}
-	pythonServer = []string{"opt/py/bin/python3 !", "opt/s/server.py"}
-	runNode      = []string{"node", "ROOT/home/ws2/server.js"}
-	runPython    = []string{"ROOT/opt/py/bin/python3", "ROOT/opt/s/server.py"}
-)

@@ -26,10 +26,10 @@
 // them. The caches of pip and uv are not used.
 //
 // Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
-// the pip of the user's Python, on Windows by pip alone. The jail reaches the indexes of the user's configuration, and the
+// the pip of the user's Python. The jail reaches the indexes of the user's configuration, and the
 // hosts that their pages name for files. Wheels are installed, which runs none of their code. pip
-// builds a source distribution only if scripts may run, in a jail of its own without a network, and
-// never on Windows.
+// builds a source distribution only if scripts may run, in a jail of its own without a network.
+// On Windows nothing is fetched.
 // With uv, none is built. The modules are compiled when they are installed, because a server
 // cannot write beside them.
 //

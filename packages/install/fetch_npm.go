@@ -191,20 +191,11 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	delete(r.jail.Variables, "npm_config_prefer_offline")
 	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
 	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
-	if r.jail.Through = nil; cached && r.installer.aheadOfNPM() != "" && r.jail.Variables["npm_config_before"] == "" {
-		r.jail.Through = []string{r.installer.aheadOfNPM(), download.Word}
+	if r.jail.Through = nil; cached && r.installer.Companion != "" && r.jail.Variables["npm_config_before"] == "" {
+		r.jail.Through = []string{r.installer.Companion, download.Word}
 		return r.runNPM(ctx, r.jail, w, "", append([]string{r.work}, specs...)...)
 	}
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
-}
-
-// aheadOfNPM returns the program that fetches ahead of npm, or "". On Windows it could not tell that it is
-// in a jail, and npm fetches alone.
-func (i *Installer) aheadOfNPM() string {
-	if i.Host.OS == "windows" {
-		return ""
-	}
-	return i.Companion
 }
 
 func (r *npmRun) forgetCache() error {
@@ -279,10 +270,7 @@ func (j *fetchJail) set(name, value string) {
 
 // ownSettings returns the settings of every npm in a jail. runScripts replaces some of them.
 func ownSettings(cache string) map[string]string {
-	nothing := "/dev/null"
-	if filepath.Separator == '\\' {
-		nothing = filepath.Join(filepath.Dir(cache), "nothing") // its directory is the HOME of the jail
-	}
+	const nothing = "/dev/null"
 	return map[string]string{
 		"cache": cache, "audit": "false", "fund": "false", "update-notifier": "false", "ignore-scripts": "true", "logs-max": "0",
 		"fetch-retries": "1", "fetch-retry-mintimeout": "1000", "fetch-retry-maxtimeout": "5000", "progress": "false", "loglevel": "notice",

@@ -51,9 +51,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 		}
 	}()
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
-	if i.Host.OS != "windows" { // where uv was not tried
-		p.uv = p.lookPath(p.jail.Path, "uv")
-	}
+	p.uv = p.lookPath(p.jail.Path, "uv")
 	interpreters, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, 
 	if filepath.IsAbs(p.line.Python) {
 		file, err := filepath.EvalSymlinks(p.line.Python)
 		at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool {
-			return i.Path == file || p.Host.OS == "windows" && strings.EqualFold(i.Path, file)
+			return i.Path == file
 		})
 		if err != nil || at < 0 {
 			return nil, fmt.Errorf("--python %s is none of the Pythons that were found in PATH and in the version managers: name its version instead", p.line.Python)
@@ -168,7 +166,7 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 		return &TooLargeError{Package: what, File: true, MB: jail.Limits.FileSizeMB}
 	}
 	text := readLog(jail.Home(), filepath.Base(log)) // uv and compileall write none
-	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text, system: p.Host.OS}
+	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text}
 }
 
 // maxLog bounds what is read of pip's log.
@@ -338,9 +336,6 @@ func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
 
 // lookForPython returns an error if there is no file that could be a Python.
 func (i *Installer) lookForPython() error {
-	if i.Host.OS == "windows" {
-		return i.lookForPythonOnWindows()
-	}
 	for _, dir := range i.searchPath() {
 		entries, _ := os.ReadDir(dir)
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return runtime.IsInterpreter(runtime.Python, e.Name()) }) {

@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func (p *pythonFetch) configure() error {
@@ -59,7 +58,7 @@ func (p *pythonFetch) readConfig() (python.Config, error) {
 	if p.uv != "" || p.line.Launcher == runline.Uvx {
 		var files [][]byte
 		for _, name := range p.uvFiles(getenv) {
-			text, err := p.readSettings("uv's configuration", name)
+			text, err := p.readBelieved("uv's configuration", name)
 			if err != nil {
 				return python.Config{}, err
 			}
@@ -72,23 +71,13 @@ func (p *pythonFetch) readConfig() (python.Config, error) {
 	}
 	var files []string
 	for _, name := range p.pipFiles(getenv) {
-		text, err := p.readSettings("pip's configuration", name)
+		text, err := p.readBelieved("pip's configuration", name)
 		if err != nil {
 			return python.Config{}, err
 		}
 		files = append(files, text)
 	}
 	return python.PipConfig(files, p.Host.Environ)
-}
-
-// readSettings returns a file of settings as readBelieved does. On Windows any user may make the file for all
-// users, so it must belong to this one, or to administrators or the system.
-func (p *pythonFetch) readSettings(what, name string) (string, error) {
-	text, err := p.readBelieved(what, name)
-	if err == nil && text != "" && p.Host.OS == "windows" {
-		err = hostfs.NewLinkResolver(&p.Host).CheckTrusted(name)
-	}
-	return text, err
 }
 
 // believeFiles returns an error if a server may write what the configuration names: certificates,
@@ -112,9 +101,6 @@ func (p *pythonFetch) pipFiles(getenv func(string) string) (files []string) {
 	own := getenv("PIP_CONFIG_FILE")
 	if strings.EqualFold(own, os.DevNull) {
 		return nil
-	}
-	if p.Host.OS == "windows" {
-		return pipFilesOfWindows(getenv, p.Host.Home, p.python.Path, own)
 	}
 	for dir := range strings.SplitSeq(cmp.Or(getenv("XDG_CONFIG_DIRS"), "/etc/xdg"), string(filepath.ListSeparator)) {
 		files = append(files, filepath.Join(dir, "pip/pip.conf"))
@@ -140,9 +126,6 @@ func (p *pythonFetch) uvFiles(getenv func(string) string) []string {
 	if getenv("UV_NO_CONFIG") != "" {
 		return nil
 	}
-	if p.Host.OS == "windows" {
-		return uvFilesOfWindows(getenv)
-	}
 	config := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(config) {
 		config = filepath.Join(p.Host.Home, ".config")
@@ -154,9 +137,6 @@ func (p *pythonFetch) writeNetrc(home string) error {
 	file, _ := p.Host.Getenv("NETRC")
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.Host.Home, ".netrc")
-		if _, err := os.Lstat(file); err != nil && p.Host.OS == "windows" {
-			file = filepath.Join(p.Host.Home, "_netrc")
-		}
 	}
 	text, err := p.readBelieved("the file of logins", file)
 	if err != nil {

@@ -22,7 +22,6 @@ type PythonError struct {
 	Status    int
 	Output    string
 	log       string // pip's own
-	system    string // as in runtime.GOOS
 }
 
 var (
@@ -53,8 +52,6 @@ func (e *PythonError) Error() string {
 		what += ", which needs " + m + ","
 	}
 	switch {
-	case noPip().MatchString(all) && e.system == "windows":
-		return fmt.Sprintf("%s: Python %s has no pip, which fetches packages of Python on Windows. Install it:  py -m ensurepip", what, e.Python)
 	case noPip().MatchString(all):
 		return fmt.Sprintf("%s: Python %s has no pip, and uv was not found in PATH: packages of Python are fetched by one of them. Install uv, or pip for this Python (python3-pip)", what, e.Python)
 	case startsProgram().MatchString(all):
@@ -73,8 +70,6 @@ func (e *PythonError) Error() string {
 		return what + ": " + index + " cannot be reached (" + noConnection().FindString(all) + "). Try again when it can be reached"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
-	case e.needsSource() && mayBuild(e.system, what) != nil:
-		return mayBuild(e.system, what).Error()
 	case e.needsSource():
 		if e.Installer == "uv" {
 			return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"

@@ -55,9 +55,9 @@ func checkPaths(system string, site *os.Root, infos []string) error {
 	return nil
 }
 
-// spelled returns one spelling for all names of a file: on Windows, and usually on macOS, case does not count.
+// spelled returns one spelling for all names of a file: usually on macOS, case does not count.
 func spelled(system, name string) string {
-	if system == "windows" || system == "darwin" {
+	if system == "darwin" {
 		return strings.ToLower(name)
 	}
 	return name

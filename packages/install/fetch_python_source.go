@@ -21,7 +21,7 @@ const maxSources = 20
 // downloaded first; the build has no network, and a HOME of its own.
 func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Package, error) {
 	var e *PythonError
-	if !errors.As(failed, &e) || !e.needsSource() || !p.Scripts || mayBuild(p.Host.OS, "") != nil || len(p.built) == maxSources {
+	if !errors.As(failed, &e) || !e.needsSource() || !p.Scripts || len(p.built) == maxSources {
 		return nil, failed
 	}
 	requirement := e.missing()

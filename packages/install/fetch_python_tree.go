@@ -124,12 +124,6 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 		return err
 	}
 	for _, e := range there {
-		if t.system == "windows" && isLauncher(root, "bin/"+e.Name()) {
-			if err := root.Remove("bin/" + e.Name()); err != nil {
-				return err
-			}
-			continue
-		}
 		t.others = append(t.others, e.Name())
 		if err := makePortable(root, "bin/"+e.Name()); err != nil {
 			return err
@@ -204,7 +198,7 @@ func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
 			return own[0], nil
 		}
 	}
-	if slices.Contains(all, want) || slices.Contains(t.others, want) || t.system == "windows" && slices.Contains(t.others, want+".exe") {
+	if slices.Contains(all, want) || slices.Contains(t.others, want) {
 		return want, nil
 	}
 	return "", &python.ProgramError{Package: root, Program: want, Names: own}

@@ -45,6 +45,9 @@ type Result struct {
 	Skipped []string        // NAME@VERSION of the packages whose scripts did not run
 }
 
+// errOnWindows refuses to fetch where no jail holds npm, pip and uv.
+var errOnWindows = errors.New("mcp-jail fetches no packages on Windows: there a line runs as it is given. In WSL 2 its package is fetched and pinned")
+
 // Install installs the package of a line and pins it, unless the lock file and the store have it
 // already. It installs an installed package again if its scripts were skipped and may run now, or
 // if this machine has no Python for it any more. The error is a *ChangedError if the installed
@@ -145,6 +148,9 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 // stage takes the stage of a line, and waits as long as another installation has it. It fails if
 // the lock file cannot be updated, so that nothing is fetched that could not be pinned.
 func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage, error) {
+	if i.Host.OS == "windows" {
+		return nil, errOnWindows
+	}
 	if err := lockfile.CanUpdate(i.LockFile); err != nil {
 		return nil, err
 	}

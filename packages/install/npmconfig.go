@@ -54,8 +54,7 @@ func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 		return nil, err
 	}
 	cache := cmp.Or(all.Path("cache", host.Home, host.Home), filepath.Join(host.Home, ".npm"))
-	// The files of the user's cache come into the jail as links, which Windows lets only administrators make.
-	if info, err := os.Stat(filepath.Join(cache, "_cacache")); err == nil && info.IsDir() && host.OS != "windows" {
+	if info, err := os.Stat(filepath.Join(cache, "_cacache")); err == nil && info.IsDir() {
 		c.cache = filepath.Join(cache, "_cacache")
 	}
 	// The strongest source comes last here, and replaces what a weaker one says.

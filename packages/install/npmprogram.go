@@ -27,7 +27,7 @@ const (
 
 // An npmProgram is the npm of PATH.
 type npmProgram struct {
-	file    string   // its path in PATH; of Windows, the script that node runs
+	file    string   // its path in PATH
 	argv    []string // what starts it
 	dir     string   // of its package; "" if that is not known, if a shim of a version manager starts it
 	version string   // "" if that is not known
@@ -36,8 +36,8 @@ type npmProgram struct {
 
 func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
 	p, node, err := i.lookForNPM(paths)
-	if err != nil || i.Host.OS == "windows" {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
 	found, err := installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, runtime.Node)
 	if err != nil {
@@ -69,30 +69,7 @@ func npmVersion(dir string) (version string, ok bool) {
 	return manifest.Version, err == nil && manifest.Name == "npm"
 }
 
-// lookOnWindows returns the npm of a Windows, whose npm.cmd is never started.
-func (i *Installer) lookOnWindows() (*npmProgram, error) {
-	const get = "Install Node.js, which brings npm, for example with  winget install OpenJS.NodeJS.LTS"
-	found := runtime.NPMOfWindows(&i.Host, i.untrusted)
-	ignored := i.ignoredPaths()
-	if found.Refused != "" {
-		ignored = " (" + found.Refused + ")"
-	}
-	switch {
-	case found.Node == "":
-		return nil, errors.New("node.exe was not found in PATH" + ignored + ", nor in the directories of version managers: npm, which fetches packages, is a program for it. " + get)
-	case found.Dir == "":
-		return nil, fmt.Errorf("npm was not found in PATH%s, nor beside %s: it fetches the packages of npm. %s", ignored, found.Node, get)
-	}
-	p := &npmProgram{file: found.Script(), argv: []string{found.Node, found.Script()}, dir: found.Dir, prefix: found.Node[:strings.LastIndexByte(found.Node, '\\')]}
-	p.version, _ = npmVersion(found.Dir)
-	return p, nil
-}
-
 func (i *Installer) lookForNPM(paths []string) (p *npmProgram, node string, err error) {
-	if i.Host.OS == "windows" {
-		p, err = i.lookOnWindows()
-		return p, "", err
-	}
 	p, node = &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
 	p.argv = []string{p.file}
 	switch {

@@ -18,9 +18,6 @@ const scriptsName = "scripts"
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
-	if err := mayRunScripts(r.installer.Host.OS, packages); err != nil {
-		return nil, err
-	}
 	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
 	j.Watched = true
 	work := filepath.Join(j.Home(), "work")
@@ -33,7 +30,7 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	r.work = work
 	settings := ownSettings(filepath.Join(j.Home(), "cache"))
 	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
-	if dir := nodeHeaders(r.installer.Host.OS, r.jail.Path); dir != "" {
+	if dir := nodeHeaders(r.jail.Path); dir != "" {
 		settings["nodedir"] = dir
 	}
 	for name, value := range settings {
@@ -57,21 +54,14 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 
 // nodeHeaders returns the directory of the node that PATH gives, if its headers are there, and
 // "" otherwise. With them node-gyp compiles without a network. nvm and its likes bring them,
-// distributions have them in a package of their own. On Windows node.exe is beside them, not in bin.
-func nodeHeaders(system string, path []string) string {
-	name := "node"
-	if system == "windows" {
-		name = "node.exe"
-	}
+// distributions have them in a package of their own.
+func nodeHeaders(path []string) string {
 	for _, dir := range path {
-		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, "node"))
 		if err != nil {
 			continue
 		}
-		prefix := filepath.Dir(file)
-		if system != "windows" {
-			prefix = filepath.Dir(prefix)
-		}
+		prefix := filepath.Dir(filepath.Dir(file))
 		if _, err := os.Stat(filepath.Join(prefix, "include", "node", "node.h")); err == nil {
 			return prefix
 		}

@@ -26,17 +26,13 @@ func (i *Installer) pathDirs() []string {
 		return i.Host.SearchPath()
 	}
 	path, _ := i.Host.Getenv("PATH")
-	separator := ":"
-	if i.Host.OS == "windows" {
-		separator = ";"
-	}
-	return slices.DeleteFunc(strings.Split(path, separator), func(dir string) bool { return dir == "" })
+	return slices.DeleteFunc(strings.Split(path, ":"), func(dir string) bool { return dir == "" })
 }
 
 // untrusted returns why nothing is run from a place, or "". The working directory is the workspace
 // of most servers.
 func (i *Installer) untrusted(file string) string {
-	if !isWhole(i.Host.OS, file) {
+	if !filepath.IsAbs(file) {
 		return "it is relative"
 	}
 	real, err := filepath.EvalSymlinks(file)
@@ -44,22 +40,13 @@ func (i *Installer) untrusted(file string) string {
 		real = filepath.Clean(file)
 	}
 	within := func(path, dir string) bool { return hostfs.Within(i.Host.OS, path, dir) }
-	if work := i.Host.Dir; isWhole(i.Host.OS, work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
+	if work := i.Host.Dir; filepath.IsAbs(work) && !within(i.Host.Home, work) && (within(filepath.Clean(file), work) || within(real, work)) {
 		return "servers may write to the working directory " + work
 	}
 	if i.Untrusted == nil {
 		return ""
 	}
 	return i.Untrusted(file)
-}
-
-// isWhole reports whether a path begins at the root, or on Windows at that of a drive or of another machine.
-func isWhole(system, path string) bool {
-	if system == "windows" {
-		path = strings.ReplaceAll(path, `\`, "/")
-		return strings.HasPrefix(path, "//") || len(path) > 2 && path[1:3] == ":/"
-	}
-	return strings.HasPrefix(path, "/")
 }
 
 // believe returns an error if a server may write a file that decides what is installed. what is the

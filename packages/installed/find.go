@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -265,7 +263,7 @@ func (dir projectFS) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.IsDir() && (!winpath.IsFile(runtime.GOOS, info.Mode()) || info.Size() > maxProjectFile) {
+	if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > maxProjectFile) {
 		err = fmt.Errorf("%s is no regular file of up to %d bytes", f.Name(), maxProjectFile)
 	}
 	if err != nil {

@@ -68,7 +68,7 @@ func TestRemembered(t *testing.T) {
 		if err != nil || len(got.Interpreters) != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if _, _, v, _ := openVersions(host, nil).locate(runtime.Node, nil); v != got.Interpreters[0].Version {
+		if _, _, v := openVersions(host, nil).locate(runtime.Node); v != got.Interpreters[0].Version {
 			t.Errorf("%q is remembered of %q", v, got.Interpreters[0].Version)
 		}
 		return got.Interpreters[0].Version
@@ -116,7 +116,7 @@ func BenchmarkRemembered(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, _, v, _ := openVersions(host, nil).locate(runtime.Node, nil); v == "" {
+		if _, _, v := openVersions(host, nil).locate(runtime.Node); v == "" {
 			b.Fatal("nothing is remembered")
 		}
 	}

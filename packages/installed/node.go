@@ -55,8 +55,7 @@ func userInterpreter(name string) string {
 }
 
 // interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
-// gives fits or rng is "", and otherwise its path. One that a server may write never fits. On Windows it
-// is always the path, since PATH may have a stand-in of a version manager before it.
+// gives fits or rng is "", and otherwise its path. One that a server may write never fits.
 func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
@@ -64,18 +63,13 @@ func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Langua
 }
 
 func (f Finder) interpreterOf(ctx context.Context, versions *versions, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
-	onWindows := f.Host.OS == "windows"
 	// The usual case, without asking any interpreter: PATH's own, with a remembered version.
-	if file, version, ok := f.ofPath(versions, p, lang); ok && (file != "" || !onWindows) {
-		usual := string(lang)
-		if onWindows {
-			usual = file
-		}
+	if _, version, ok := f.ofPath(versions, p, lang); ok {
 		if rng == "" {
-			return usual, nil
+			return string(lang), nil
 		}
 		if ok, err := fits(rng, version); version != "" && ok && err == nil {
-			return usual, nil
+			return string(lang), nil
 		}
 	}
 	found, err := versions.find(ctx, f.Untrusted, lang)
@@ -86,19 +80,15 @@ func (f Finder) interpreterOf(ctx context.Context, versions *versions, p *Progra
 	if err != nil {
 		return "", err
 	}
-	if chosen.Default && !onWindows {
+	if chosen.Default {
 		return string(lang), nil
 	}
 	return chosen.Path, nil
 }
 
 // ofPath returns the interpreter that PATH gives, without links, and its remembered version. ok reports
-// that no server may write it. Otherwise, and where an earlier one is left out on Windows, it sets
-// p.NotUsed.
+// that no server may write it. Otherwise it sets p.NotUsed.
 func (f Finder) ofPath(versions *versions, p *Program, lang runtime.Language) (file, version string, ok bool) {
-	named, file, version, refused := versions.locate(lang, f.Untrusted)
-	if refused != "" {
-		p.NotUsed = refused
-	}
+	named, file, version := versions.locate(lang)
 	return file, version, f.trusts(named, p)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +31,6 @@ func (f Finder) pythonOf(ctx context.Context, versions *versions, p *Program, li
 	p.Bin = filepath.Join(p.Dir, "bin")
 	file := filepath.Join(p.Bin, filepath.Base(name))
 	head, err := readHead(file)
-	if f.Host.OS == "windows" && errors.Is(err, fs.ErrNotExist) { // no starter of mcp-jail's, but a program
-		file += ".exe"
-		head, err = readHead(file)
-	}
 	if err != nil || name == "" || filepath.Base(name) != name {
 		return f.noProgram(ctx, p, name)
 	}

@@ -97,12 +97,8 @@ func (v *versions) stampOf(file string) string {
 }
 
 // locate returns the interpreter that PATH gives, as PATH names it and without links, and its
-// remembered version or "". On Windows refused is the first one that is not used, with the reason.
-func (v *versions) locate(lang runtime.Language, untrusted func(file string) string) (named, file, version, refused string) {
-	if v.host.OS == "windows" {
-		file, refused = runtime.FirstOnWindows(v.host, untrusted, lang)
-		return file, file, v.remembered(file), refused
-	}
+// remembered version or "".
+func (v *versions) locate(lang runtime.Language) (named, file, version string) {
 	name := string(lang)
 	if lang == runtime.Python {
 		name = "python3"
@@ -110,10 +106,10 @@ func (v *versions) locate(lang runtime.Language, untrusted func(file string) str
 	for _, dir := range v.host.SearchPath() {
 		named := filepath.Join(dir, name)
 		if file, err := filepath.EvalSymlinks(named); err == nil {
-			return named, file, v.remembered(file), ""
+			return named, file, v.remembered(file)
 		}
 	}
-	return "", "", "", ""
+	return "", "", ""
 }
 
 // remembered returns the version that an interpreter had when it was asked, if it is still the same, or "".
@@ -174,8 +170,5 @@ func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, u
 }
 
 func (v *versions) find(ctx context.Context, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
-	launcher := func(ctx context.Context, py string) (string, error) {
-		return jail.AskLauncher(ctx, v.host, v.waive, py)
-	}
-	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask, Launcher: launcher}.Find(ctx, lang)
+	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask}.Find(ctx, lang)
 }

@@ -16,8 +16,7 @@ const (
 	// Patience is how long an interpreter that is asked for its version may take.
 	Patience = 3 * time.Second
 
-	maxVersion  = 256      // bytes of its answer
-	maxLauncher = 16 << 10 // bytes of the answer of py.exe
+	maxVersion = 256 // bytes of its answer
 )
 
 // SlowError reports an interpreter that did not tell its version in time.
@@ -31,40 +30,21 @@ func (e *SlowError) Error() string {
 // beginning of its answer. The interpreter reads its installation, and writes only a directory
 // that is removed afterwards. The error is a [*SlowError] if it does not end in time.
 func AskVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
-	return ask(ctx, host, waive, maxVersion, file, "--version")
-}
-
-// AskLauncher runs the launcher of Python on Windows, py.exe, with -0p as AskVersion does. It returns the
-// beginning of its answer.
-func AskLauncher(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
-	return ask(ctx, host, waive, maxLauncher, file, "-0p")
-}
-
-// systemPath returns where the system has its programs.
-func systemPath(host *hostfs.Host) []string {
-	if host.OS != "windows" {
-		return []string{"/usr/bin", "/bin"}
-	}
-	root, _ := host.Getenv("SystemRoot")
-	return []string{root + `\System32`, root}
-}
-
-func ask(ctx context.Context, host *hostfs.Host, waive []policy.Axis, most int, file, flag string) (string, error) {
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
 	j := &Jail{
-		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: systemPath(host),
+		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
 		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
 		Waive:  waive, Patience: Patience, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
 	}
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return "", err
 	}
-	out := &firstBytes{most: most}
-	exit, _, err := j.Run(ctx, out, file, flag)
+	out := &firstBytes{most: maxVersion}
+	exit, _, err := j.Run(ctx, out, file, "--version")
 	switch {
 	// The caller has given up, and not the interpreter.
 	case ctx.Err() != nil:
@@ -74,7 +54,7 @@ func ask(ctx context.Context, host *hostfs.Host, waive []policy.Axis, most int, 
 	case err != nil:
 		return "", err
 	case exit.Code != 0:
-		return "", fmt.Errorf("%s %s: exit status %d", file, flag, exit.Code)
+		return "", fmt.Errorf("%s --version: exit status %d", file, exit.Code)
 	}
 	return string(out.kept), nil
 }

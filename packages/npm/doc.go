@@ -15,8 +15,7 @@
 //     the same list and is read too; version 1 is refused.
 //   - A range is read strictly: "01.2.3" and "1.2.3beta" are errors. npm accepts these only
 //     in old dependency lists, and not in engines.
-//   - Programs for Windows (.exe, .cmd, .ps1) are refused with [ErrWindows]. On Windows only
-//     a [Start] of kind [Node] can be started as it is.
+//   - Programs for Windows (.exe, .cmd, .ps1) are refused with [ErrWindows].
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.
 //   - [Signals] knows the publisher, attestations and signatures by the form that the public
 //     registry gives them. A mirror may leave them out of all versions: then Signals returns no

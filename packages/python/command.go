@@ -44,18 +44,12 @@ func NewRequest(line *runline.Line, config *Config, dir string, uv bool) (r Requ
 		r.Requirements = append(r.Requirements, text)
 	}
 	for _, f := range line.Requirements {
-		file, err := below(dir, f)
-		if err != nil {
-			return r, err
-		}
-		r.Files = append(r.Files, file)
+		r.Files = append(r.Files, below(dir, f))
 	}
 	r.Pre = config.Pre
 	for _, o := range line.Options {
 		if slices.Contains([]string{"find-links", "constraints"}, o.Name) {
-			if o.Value, err = below(dir, o.Value); err != nil {
-				return r, err
-			}
+			o.Value = below(dir, o.Value)
 		}
 		if !r.add(o, config, uv) {
 			with := "pip"
@@ -145,15 +139,10 @@ func CompileAll(dir string) []string {
 	return []string{"-I", "-m", "compileall", "-q", "-q", "-d", "site", "--invalidation-mode", "unchecked-hash", dir}
 }
 
-// PipVariables returns the variables that configure pip in the jail. On Windows home does not begin with a
-// slash.
+// PipVariables returns the variables that configure pip in the jail.
 func (c Config) PipVariables(home string) map[string]string {
-	nothing, slash := "/dev/null", "/"
-	if !strings.HasPrefix(home, slash) {
-		nothing, slash = "nul", `\`
-	}
 	v := map[string]string{
-		"PIP_CONFIG_FILE": nothing, "PIP_CACHE_DIR": home + slash + "cache", "PIP_LOG": home + slash + "pip.log", "NETRC": home + slash + "netrc",
+		"PIP_CONFIG_FILE": "/dev/null", "PIP_CACHE_DIR": home + "/cache", "PIP_LOG": home + "/pip.log", "NETRC": home + "/netrc",
 		"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_PROGRESS_BAR": "off", "PIP_NO_COLOR": "1", "PIP_ROOT_USER_ACTION": "ignore",
 		"PIP_RETRIES": "1", "PIP_TIMEOUT": "15", "PIP_KEYRING_PROVIDER": "disabled", "PIP_INDEX_URL": c.Index,
 	}

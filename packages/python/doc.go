@@ -13,9 +13,6 @@
 //	bin/NAME       a starter for each console script, and other programs of the packages
 //	children/      a sitecustomize.py for Python programs that a program of the tree starts
 //
-// On Windows pip unpacks launchers beside the starters, .exe files with a path of the machine. The
-// tree does not keep them.
-//
 // A starter makes the environment of a virtual environment: the standard library, then site/.
 // Packages of the machine are not visible. The tree names no interpreter and no path of the
 // machine, so that one and the same list of wheels becomes the same files everywhere, but for

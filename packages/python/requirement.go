@@ -1,7 +1,6 @@
 package python
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
@@ -33,7 +31,7 @@ func Requirement(s runline.Spec, dir string) (string, error) {
 		if !strings.HasSuffix(s.Location, ".whl") {
 			break
 		}
-		return below(dir, s.Location)
+		return below(dir, s.Location), nil
 	case runline.URL:
 		if location, _, _ := strings.Cut(s.Location, "#"); strings.HasSuffix(location, ".whl") {
 			return s.Location, nil
@@ -42,23 +40,12 @@ func Requirement(s runline.Spec, dir string) (string, error) {
 	return "", &SourceError{Spec: s}
 }
 
-// below returns a file that a line names as an installer takes it. A relative one is below dir. On Windows,
-// whose directories do not begin with a slash, the error says that the path could lead to another machine, or
-// goes around the rules of names there.
-func below(dir, file string) (string, error) {
-	switch {
-	case strings.HasPrefix(dir, "/") && (path.IsAbs(file) || strings.Contains(file, "://")):
-		return file, nil
-	case strings.HasPrefix(dir, "/"):
-		return path.Join(dir, file), nil
-	case strings.HasPrefix(file, "http://"), strings.HasPrefix(file, "https://"):
-		return file, nil
-	case strings.Contains(file, "://"):
-		return "", errors.New("the path " + file + " is refused: on Windows such an address can name a file of another machine; write the path of a file")
-	case strings.HasPrefix(file, "/"), strings.HasPrefix(file, `\`), len(file) > 1 && file[1] == ':':
-		return winpath.Clean(file)
+// below returns a file that a line names as an installer takes it. A relative one is below dir.
+func below(dir, file string) string {
+	if path.IsAbs(file) || strings.Contains(file, "://") {
+		return file
 	}
-	return winpath.Clean(dir + `\` + file)
+	return path.Join(dir, file)
 }
 
 // A SourceError says that a package is no wheel, so that installing it runs its code.

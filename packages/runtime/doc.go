@@ -21,12 +21,9 @@
 //
 // # Limits
 //
-//   - On Windows only .exe files count. Find looks in PATH without the working directory, where the
-//     installers of Python put it, and in the directories of nvm-windows, fnm, volta, pyenv-win and
-//     uv. It asks py.exe only if no other place has a Python. This has not run on Windows yet.
+//   - It is for Linux and macOS. On Windows no packages are fetched.
 //   - A shim is resolved by variables, .tool-versions, .python-version, .node-version, the
 //     managers' global files, and volta's pin in a package.json. mise.toml is not read: then
 //     the versions of mise are candidates, and none is the one of PATH.
-//   - Virtual environments count as the interpreter that they are made from. On Windows they have a
-//     program that starts it, which is no candidate.
+//   - Virtual environments count as the interpreter that they are made from.
 package runtime

@@ -20,8 +20,6 @@ type Finder struct {
 	Untrusted func(file string) string
 	// Version returns the version of an interpreter, or its answer to --version.
 	Version func(ctx context.Context, file string) (string, error)
-	// Launcher returns what py.exe of Windows, a file, answers to -0p. Nil does not ask it.
-	Launcher func(ctx context.Context, file string) (string, error)
 }
 
 // A place is a path at which an interpreter may be.
@@ -34,10 +32,6 @@ type place struct {
 // Find returns the interpreters of a language. The package comment says which are used.
 func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 	s := &search{Finder: f, paths: hostfs.NewLinkResolver(f.Host), owners: ownerHost(f.Host), found: Found{Language: lang}}
-	if f.Host.OS == "windows" {
-		s.findOnWindows(ctx)
-		return s.found, ctx.Err()
-	}
 	for _, p := range s.fromPath(lang) {
 		s.add(ctx, p)
 	}
@@ -286,8 +280,6 @@ func newestFirst(names []string) []string {
 
 func advice(name string, lang Language, version string) string {
 	switch {
-	case name == "nvm-windows":
-		return "nvm install " + version
 	case name == "nvm", name == "fnm":
 		return name + " install " + version
 	case name == "volta":
@@ -296,7 +288,7 @@ func advice(name string, lang Language, version string) string {
 		return "n " + version
 	case name == "mise":
 		return "mise use -g " + string(lang) + "@" + version
-	case name == "pyenv", name == "pyenv-win":
+	case name == "pyenv":
 		return "pyenv install " + version
 	case name == "uv":
 		return "uv python install " + version

@@ -73,16 +73,8 @@ var (
 // HeaderVersion returns the version of an interpreter without links as the header files of its
 // installation give it, or "" if it has none: include/node/node_version.h beside the directory of
 // node, include/python3.11/patchlevel.h beside that of python3.11. For an interpreter of another
-// name it is not sure whose the headers are. On Windows, include\patchlevel.h is beside python.exe.
+// name it is not sure whose the headers are.
 func HeaderVersion(h *hostfs.Host, file string) string {
-	if dir, isPython := strings.CutSuffix(strings.ToLower(file), `\python.exe`); isPython && h.OS == "windows" {
-		headers := file[:len(dir)] + `\include\patchlevel.h`
-		if info, err := h.Lstat(headers); err != nil || !info.Mode.IsRegular() {
-			return ""
-		}
-		text, _ := h.ReadHead(headers, 64<<10)
-		return pythonIn(string(text))
-	}
 	dir, name := path.Split(file)
 	if path.Base(dir) != "bin" {
 		return ""

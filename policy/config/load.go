@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
@@ -163,12 +162,6 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	if workspace, err = filepath.Abs(workspace); err != nil {
 		return nil, err
 	}
-	if o.Workspace != "" {
-		if err := hostfs.CheckForm(workspace); err != nil {
-			return nil, fmt.Errorf("the workspace: %w", err)
-		}
-	}
-	workspace = hostfs.Spelled(workspace)
 	layers := []layer{{path: o.User}, {path: filepath.Join(workspace, ProjectFile), project: true}}
 	if o.System != "" {
 		layers = slices.Insert(layers, 0, layer{path: o.System})
@@ -194,11 +187,6 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	}
 	refuse := func(reason string) error {
 		return policy.Problems{{File: l.path, Message: "is refused: " + reason}}
-	}
-	if abs, err := filepath.Abs(l.path); err == nil && l.explicit {
-		if err := hostfs.CheckForm(abs); err != nil {
-			return nil, refuse(err.Error())
-		}
 	}
 	data, err := private.ReadFollowed(l.path, reader.MaxFileSize)
 	var owner *hostfs.OwnerError
@@ -227,14 +215,9 @@ func ReadConfigFile(name string) ([]byte, error) {
 		return policy.Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
 	}
 	const odd = "is refused: it is not a regular file"
-	if abs, err := filepath.Abs(name); err != nil {
-		return nil, err
-	} else if err := hostfs.CheckAway(filepath.Dir(abs), abs); err != nil {
-		return nil, refuse("is refused: %s", err)
-	}
 	// Opening a device can do something already: a project's file may be a link to one.
 	info, err := os.Stat(name)
-	if err == nil && !winpath.IsFile(runtime.GOOS, info.Mode()) {
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, refuse(odd)
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
@@ -245,7 +228,7 @@ func ReadConfigFile(name string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if !winpath.IsFile(runtime.GOOS, info.Mode()) {
+	if !info.Mode().IsRegular() {
 		return nil, refuse(odd)
 	}
 	if info.Size() > reader.MaxFileSize {
@@ -305,10 +288,10 @@ func (o LoadOptions) Stamp() Stamp {
 		return s
 	}
 	for _, l := range layers {
-		s.Add(l.path, l.project)
+		s.Add(l.path)
 	}
 	if len(o.Files) == 0 {
-		s.Add(o.Trust, false) // layers has completed it
+		s.Add(o.Trust) // layers has completed it
 	}
 	return s
 }

@@ -3,20 +3,14 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// spellings returns ways to write a path that lead to it: on Windows, where drives and names have no case,
-// several.
+// spellings returns ways to write a path that lead to it.
 func spellings(path string) []string {
-	if runtime.GOOS != "windows" {
-		return []string{path, path + "/", filepath.Dir(path) + "/./" + filepath.Base(path)}
-	}
-	return []string{path, strings.ToLower(path[:1]) + path[1:], strings.ToUpper(path), strings.ToLower(path), filepath.ToSlash(path), path + `\`}
+	return []string{path, path + "/", filepath.Dir(path) + "/./" + filepath.Base(path)}
 }
 
 // TestSpelling: a project is one, however its directory is written. What is trusted under one spelling is so
@@ -50,31 +44,5 @@ func TestSpelling(t *testing.T) {
 	}
 	if _, err := Load(LoadOptions{Workspace: dir, System: none, User: none, Trust: store}); err == nil {
 		t.Error("no one trusts the file, and it is used")
-	}
-}
-
-// TestFormsOfWindows: no configuration is read on Windows by a path that mcp-jail does not take there. The control
-// is the same file by its plain path.
-func TestFormsOfWindows(t *testing.T) {
-	if runtime.GOOS != "windows" {
-		return // every other name is one of a file
-	}
-	file := filepath.Join(t.TempDir(), "c.toml")
-	testkit.WriteFile(t, file, "[servers.s]\ncommand = 'x'\n")
-	if _, err := Load(LoadOptions{Files: []string{file}}); err != nil {
-		t.Errorf("the file itself: %v", err)
-	}
-	for path, want := range map[string]string{
-		`\\?\` + file: "without", `\\.\` + file: "without", file + "::$DATA": "stream", file + ":s": "stream",
-		"NUL": "is refused", `C:\x\CON`: "is refused", `C:\x\com1.toml`: "is refused", `\\127.0.0.1\c$\x`: "another machine", "//127.0.0.1/c$/x": "another machine",
-	} {
-		if _, err := Load(LoadOptions{Files: []string{path}}); err == nil || !strings.Contains(err.Error(), "is refused") || !strings.Contains(err.Error(), want) {
-			t.Errorf("--config %s: %v, want %s", path, err, want)
-		}
-	}
-	for _, path := range []string{`\\127.0.0.1\c$`, `\\?\` + filepath.Dir(file), `C:\x\NUL`, filepath.Dir(file) + "::$INDEX_ALLOCATION"} {
-		if _, err := Load(LoadOptions{Workspace: path, System: file, User: file, Trust: file}); err == nil || !strings.Contains(err.Error(), "the workspace: ") {
-			t.Errorf("--workspace %s: %v", path, err)
-		}
 	}
 }

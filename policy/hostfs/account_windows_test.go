@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/windows"
-
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestOwnerOfFile: a file that this process makes is the user's own. One whose owner is everyone is
@@ -26,7 +24,6 @@ func TestOwnerOfFile(t *testing.T) {
 	if err := checkAccount(file + ".none"); err == nil {
 		t.Error("a file that does not exist has an owner")
 	}
-	testkit.NotUnderWine(t, "a file has no owner but the user")
 	everyone, err := windows.CreateWellKnownSid(windows.WinWorldSid)
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,6 @@ func LocalHostOf(home string, places []string) (Host, error) {
 	if h.Dir, err = syscall.Getwd(); err != nil {
 		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
 	}
-	h.Dir = Spelled(h.Dir)
 	h.User = userName(&h)
 	h.ConfigDir, h.StateDir, h.CacheDir, h.DataDir = StandardDirs(&h)
 	if exe, err := os.Executable(); err == nil {

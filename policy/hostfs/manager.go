@@ -3,9 +3,6 @@ package hostfs
 import (
 	"path"
 	"slices"
-	"strings"
-
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // A VersionManager is a place in which a version manager keeps the versions of an interpreter.
@@ -44,7 +41,7 @@ type managerTable struct {
 
 func (h *Host) managerPlaces() (all []VersionManager) {
 	if h.OS == "windows" {
-		return h.managersOfWindows()
+		return nil
 	}
 	home := func(name string) string { return path.Join(h.Home, name) }
 	data := h.dataHome()
@@ -65,37 +62,6 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 		{"mise", "MISE_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{path.Join(data, "mise")}},
 		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "bin/python3", []string{path.Join(data, "uv/python")}},
 	})
-}
-
-// managersOfWindows are the places of Windows, in the form of the host's own paths.
-func (h *Host) managersOfWindows() []VersionManager {
-	s := h.Slashed()
-	data := func(variable, usual string) string {
-		if v, _ := s.UserEnv(variable); path.IsAbs(v) {
-			return v
-		}
-		return path.Join(s.Home, "AppData", usual)
-	}
-	roaming, local := data("APPDATA", "Roaming"), data("LOCALAPPDATA", "Local")
-	all := s.managers([]managerTable{
-		{"nvm-windows", "NVM_HOME", "node", "", "", "node.exe", []string{path.Join(roaming, "nvm"), path.Join(local, "nvm")}},
-		{"fnm", "FNM_DIR", "node", "", "node-versions", "installation/node.exe", []string{path.Join(roaming, "fnm"), path.Join(local, "fnm")}},
-		{"volta", "VOLTA_HOME", "node", "", "tools/image/node", "node.exe", []string{path.Join(local, "Volta")}},
-		{"pyenv-win", "PYENV", "python", "", "versions", "python.exe", []string{path.Join(s.Home, ".pyenv/pyenv-win")}},
-		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "python.exe", []string{path.Join(roaming, "uv/python")}},
-	})
-	if s == h {
-		return all
-	}
-	for i := range all {
-		for _, p := range []*string{&all[i].Root, &all[i].Versions} {
-			if native, ok := winpath.FromSlashed(*p); ok {
-				*p = native
-			}
-		}
-		all[i].Program = strings.ReplaceAll(all[i].Program, "/", `\`)
-	}
-	return all
 }
 
 func (h *Host) managers(table []managerTable) (all []VersionManager) {

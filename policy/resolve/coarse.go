@@ -18,7 +18,7 @@ func resolveCoarse(p *policy.Policy, h *hostfs.Host) (*policy.Profile, []policy.
 		if err := coarse.CheckRule(r); err != nil {
 			return nil, warnings.list, &RuleError{Rule: r.Label(), Reason: err.Error()}
 		}
-		warnings.warn("not-enforced", r.Where, "the rule path = %q holds nothing: mcp-jail restricts no files on Windows", r.Path)
+		warnings.warn("not-enforced", r.Where, "the rule path = %q holds nothing: on Windows the server reads all that you may, and writes in its own HOME and TEMP alone", r.Path)
 	}
 	b := &resolver{facts: &facts{p: p, h: h, warnings: warnings}}
 	out := b.newProfile(net)

@@ -4,8 +4,8 @@
 #   testdata/systems/run.sh [STEP...]    # build test probes attacks servers log wsl
 #
 # It leaves what the steps printed below bin/systems, from which the workflow uploads the table of
-# the probes. On Linux there is no self-test and no log, and on Windows there is no log: these steps
-# say so and fail. The step wsl is for Windows alone.
+# the probes. On Linux and Windows there is no self-test and no log: these steps say so and fail. The
+# step wsl is for Windows alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CGO_ENABLED=0
@@ -41,7 +41,7 @@ probes() {
 }
 attacks() { "$kept/systems" attacks bin/mcp-jail ${waive[@]+"${waive[@]}"} | tee "$kept/attacks.md"; }
 servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[@]+"${waive[@]}"} 2>&1 | tee "$kept/servers.txt"; }
-wsl() { bash testdata/systems/wsl.sh bin/mcp-jail 2>&1 | tee "$kept/wsl.txt"; }
+wsl() { bash testdata/systems/wsl.sh 2>&1 | tee "$kept/wsl.txt"; }
 log() { bash testdata/systems/log.sh | tee "$kept/log.ndjson"; }
 
 [ $# -gt 0 ] || set -- build test probes attacks servers log # of macOS

@@ -11,7 +11,6 @@ shift
 work=$(mktemp -d "$HOME/.mcp-jail-servers-XXXXXX")
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
-if command -v cygpath >/dev/null; then work=$(cygpath -m "$work"); fi # a path as Windows has it
 export XDG_CONFIG_HOME="$work/config" XDG_STATE_HOME="$work/state" XDG_DATA_HOME="$work/data" XDG_CACHE_HOME="$work/cache"
 mkdir -p project config/mcp-jail
 

@@ -165,17 +165,7 @@ type RunFlags struct {
 	PolicyFlags
 	WatchFlags
 	LogLevel, LogFile string
-	WSL               string // the distribution of WSL whose mcp-jail starts the server, as package wsl reads it
 	Server            string
-}
-
-// LinuxOf returns the value of --wsl among flags of run, or "".
-func LinuxOf(flags []string) string {
-	run, err := ParseRun(append([]string{"run"}, flags...))
-	if err != nil {
-		return ""
-	}
-	return run.WSL
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -183,6 +173,5 @@ func (f *RunFlags) Flags() []Flag {
 	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), f.WatchFlags.Flags(), []Flag{
 		{Name: "log-level", Value: "LEVEL", One: &f.LogLevel, Words: []string{"trace", "debug", "info", "warn", "error", "off"}, Usage: "Write a log about mcp-jail itself: trace, debug, info, warn, error or off (default)."},
 		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append the log to a file instead of standard error. The default level is then info."},
-		{Name: "wsl", Value: "NAME", One: &f.WSL, Usage: "On Windows: start the server in a Linux of WSL 2, by the mcp-jail there. NAME is its distribution. Paths of Windows become those of Linux, and the variables that the other flags grant are passed on. mcp-jail wrap --wsl writes this flag."},
 	})
 }

@@ -25,7 +25,6 @@
 package commands
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -36,7 +35,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/doctorcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
@@ -106,18 +104,7 @@ func dispatch(all []string, c terminal.Console) int {
 	if err := execute(root, args); err != nil {
 		return session.Misuse(c, args, server, err)
 	}
-	return exit.Report(c, orInLinux(line.Failed, root, args))
-}
-
-// orInLinux returns the error of a command, or the one that says where to type it, if it is about a server
-// that runs in a Linux of WSL: what this system knows of such a server explains nothing.
-func orInLinux(failed error, root *cobra.Command, args []string) error {
-	var printed exit.ReportedStatus
-	cmd, err := find(root, args[0])
-	if failed == nil || errors.As(failed, &printed) || err != nil {
-		return failed
-	}
-	return cmp.Or(entries.WhereInLinux(append([]string{cmd.Name()}, cmd.Flags().Args()...)), failed)
+	return exit.Report(c, line.Failed)
 }
 
 func executeRun(line *cli.CommandLine, args []string) int {

@@ -24,6 +24,9 @@ import (
 // mcp-jail sees it then.
 func Notes(argv []string, look hostfs.Host) (notes []string) {
 	line, err := runline.Parse(argv)
+	if err == nil && look.OS == "windows" {
+		return append(notesOfMissing(argv[0], look), "its package is not pinned: mcp-jail fetches none on Windows, and the line runs as it is given")
+	}
 	if err == nil {
 		if len(line.Outer) > 0 {
 			notes = notesOfMissing(line.Outer[0], look)

@@ -68,7 +68,7 @@ func mentions(path string, b clients.Blind, host clients.Host) bool {
 	if b.Word == "" {
 		return true
 	}
-	file, err := Read(filepath.Clean(path), b.Place, host)
+	file, err := Read(filepath.Clean(path), b.Place)
 	return err != nil || bytes.Contains(file.Data, []byte(b.Word)) ||
 		b.Place.Scope == clients.Project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
 }

@@ -1,7 +1,6 @@
 package locate
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,17 +16,13 @@ import (
 // files it returns the folder. It looks at no path of a project or a plugin that leads to another machine,
 // and returns it too: Read and Real refuse it by name.
 func Existing(p clients.Place, host clients.Host) (paths []string) {
-	look := func(path string) error { return host.CheckLook(path, p) }
 	for _, at := range p.LocateAll(host) {
-		paths = append(paths, existingAt(at, look)...)
+		paths = append(paths, existingAt(at)...)
 	}
 	return paths
 }
 
-func existingAt(at clients.Location, look func(path string) error) (paths []string) {
-	if err := look(cmp.Or(at.File, at.Dir)); err != nil {
-		return []string{cmp.Or(at.File, at.Dir)}
-	}
+func existingAt(at clients.Location) (paths []string) {
 	if at.File != "" {
 		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			paths = append(paths, at.File)
@@ -36,46 +31,18 @@ func existingAt(at clients.Location, look func(path string) error) (paths []stri
 	}
 	// fs.Glob has no **.
 	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
-		return inFolders(at.Dir, pattern, look)
+		return inFolders(at.Dir, pattern)
 	}
-	files := &looked{FS: os.DirFS(at.Dir), look: func(name string) error { return look(filepath.Join(at.Dir, filepath.FromSlash(name))) }}
-	matches, _ := fs.Glob(files, at.Pattern) // a directory that cannot be read has none
-	for _, m := range append(files.refused, matches...) {
+	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
+	for _, m := range matches {
 		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
 	}
 	return paths
 }
 
-// looked are files of which it opens none that look refuses.
-type looked struct {
-	fs.FS
-	look    func(name string) error
-	refused []string
-}
-
-func (l *looked) Open(name string) (fs.File, error) {
-	if err := l.look(name); err != nil {
-		l.refused = append(l.refused, name)
-		return nil, err
-	}
-	return l.FS.Open(name)
-}
-
-// Real returns a path of a place without links, or the error for one that does not exist or must not be
-// looked at.
-func Real(path string, p clients.Place, host clients.Host) (string, error) {
-	if err := host.CheckLook(path, p); err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(path)
-}
-
-// Read reads a path of a place, unless it must not be looked at. A client may keep much else in its user's
-// file. No project needs a large one.
-func Read(path string, p clients.Place, host clients.Host) (*ownfile.File, error) {
-	if err := host.CheckLook(path, p); err != nil {
-		return nil, err
-	}
+// Read reads a path of a place. A client may keep much else in its user's file. No project needs a large
+// one.
+func Read(path string, p clients.Place) (*ownfile.File, error) {
 	if (p.Format == clients.JSON || p.Format == clients.JSONC) && p.Scope != clients.Project {
 		return ownfile.ReadLarge(path)
 	}
@@ -107,7 +74,7 @@ const Most = 2000
 // pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
 // of files, and follows links to files alone. A folder that mcp-jail may not read has no files for a
 // client of the same user either.
-func inFolders(dir, pattern string, look func(path string) error) (paths []string) {
+func inFolders(dir, pattern string) (paths []string) {
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -118,13 +85,6 @@ func inFolders(dir, pattern string, look func(path string) error) (paths []strin
 			return fs.SkipAll
 		}
 		matches, _ := filepath.Match(pattern, entry.Name())
-		if look(path) != nil {
-			paths = append(paths, path)
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
 		info, err := os.Stat(path)
 		isDir := err == nil && info.IsDir()
 		if isDir && entry.Type()&fs.ModeSymlink != 0 || matches && !isDir {

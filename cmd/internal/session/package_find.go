@@ -35,6 +35,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
+	case t.Host.OS == "windows":
+		t.runAsGiven(&line)
+		return nil
 	}
 	t.Package = t.newPackage(line, nil)
 	program, err := t.packageFinder().Find(ctx, &line)
@@ -76,6 +79,13 @@ func (t *Target) findPackage(ctx context.Context) error {
 	}
 	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
 	return nil
+}
+
+// runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.
+func (t *Target) runAsGiven(line *runline.Line) {
+	err := fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
+	t.Package = t.newPackage(runline.Line{}, err)
+	t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {

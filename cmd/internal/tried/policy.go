@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -115,7 +114,7 @@ func read(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !winpath.IsFile(runtime.GOOS, info.Mode()) {
+	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file", file)
 	}
 	f, err := os.Open(file)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Plugin is a plugin of which a file has servers in jails.
@@ -110,12 +109,10 @@ func Remember(dir string, p Plugin, jailed bool) error {
 }
 
 // Check returns the remembered plugins that an update has replaced since.
-func Check(dir string) (updated []Plugin) { return check(dir, hostfs.CheckAway) }
-
-func check(dir string, away func(dir, path string) error) (updated []Plugin) {
+func Check(dir string) (updated []Plugin) {
 	all, _ := Load(dir) // wrap and status say what is wrong with it
 	for _, p := range all {
-		if p.leadsAway(away) || p.updated() {
+		if p.updated() {
 			updated = append(updated, p)
 		}
 	}
@@ -138,16 +135,6 @@ func Warning(updated []Plugin) string {
 		verb, its = "have", "their"
 	}
 	return strings.Join(names, ", ") + " " + verb + " changed since wrap, and " + its + " servers may start without a jail: mcp-jail wrap --client " + updated[0].Client
-}
-
-// leadsAway reports whether a path leads to another machine by now. It is not looked at then.
-func (p *Plugin) leadsAway(away func(dir, path string) error) bool {
-	for _, path := range []string{p.File.Path, p.List.Path} {
-		if path != "" && away(filepath.VolumeName(path)+string(filepath.Separator), path) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *Plugin) updated() bool {

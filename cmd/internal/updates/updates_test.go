@@ -118,24 +118,3 @@ func TestRemember(t *testing.T) {
 		}
 	}
 }
-
-// TestAway: a file or a list that leads to another machine by now is not looked at, and counts as changed.
-func TestAway(t *testing.T) {
-	dir := t.TempDir()
-	file, list := filepath.Join(dir, ".mcp.json"), filepath.Join(dir, "list")
-	testkit.WriteFile(t, file, "{}")
-	testkit.WriteFile(t, list, "{}")
-	p := Plugin{Client: "c", ID: "p", Root: dir, File: SeeText(file, []byte("{}")), List: See(list)}
-	testkit.Must(t, Remember(filepath.Join(dir, "state"), p, true))
-	for away, want := range map[string]int{"": 0, file: 1, list: 1} {
-		updated := check(filepath.Join(dir, "state"), func(_, path string) error {
-			if path == away {
-				return os.ErrPermission
-			}
-			return nil
-		})
-		if len(updated) != want {
-			t.Errorf("%q leads away: %d plugins have changed", away, len(updated))
-		}
-	}
-}

@@ -8,12 +8,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
-// CheckLook returns an error if an entry of a project's file names a file of another machine, or one to which
-// a link leads, and this is Windows. To look whether such a file is there signs the user in on that machine,
-// which others chose. texts returns what the client may make of a word.
+// CheckLook returns an error if an entry of a project's file names a file of another machine, and this is
+// Windows. To look whether such a file is there signs the user in on that machine, which others chose. A
+// link that leads there is not found. texts returns what the client may make of a word.
 func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(word string) []string) error {
 	if host.OS != "windows" || host.Mounted || !isProject {
 		return nil
@@ -25,7 +24,7 @@ func CheckLook(e clients.Entry, host clients.Host, isProject bool, texts func(wo
 	word := otherMachine(words, host.Project)
 	switch {
 	case word == "":
-		return linked(e, words, host, texts)
+		return nil
 	case otherMachine([]string{ofLinux().ReplaceAllString(word, "$1")}, "") == "":
 		return fmt.Errorf("the server %s names a file of a Linux in WSL (%s): Windows asks the network for it where there is no WSL, and else starts that Linux for a look, so mcp-jail looks at no server of this file: take that server out, or write it into a file of your own", show.Name(e.Server), show.Name(word))
 	}
@@ -51,7 +50,7 @@ func wordsOf(e clients.Entry) []string {
 // WSL counts as one, but for that in which the project is.
 func otherMachine(words []string, project string) string {
 	var own *regexp.Regexp
-	if winpath.OfWSL(project) {
+	if isInLinux(project) {
 		names := strings.SplitN(strings.ReplaceAll(project[2:], "/", `\`), `\`, 3)
 		own = regexp.MustCompile(`(?i)(^|[=;])[\\/]{2}` + regexp.QuoteMeta(names[0]) + `[\\/]` + regexp.QuoteMeta(names[1]) + `[\\/]`)
 	}
@@ -65,4 +64,10 @@ func otherMachine(words []string, project string) string {
 		}
 	}
 	return ""
+}
+
+// isInLinux reports whether a path has the form of those by which Windows shows the files of a Linux in WSL.
+func isInLinux(path string) bool {
+	path = strings.ToLower(strings.ReplaceAll(path, "/", `\`))
+	return strings.HasPrefix(path, `\\wsl$\`) || strings.HasPrefix(path, `\\wsl.localhost\`)
 }

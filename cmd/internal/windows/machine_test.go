@@ -1,7 +1,6 @@
 package windows
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -45,50 +44,6 @@ func TestLinuxOfProject(t *testing.T) {
 }
 
 func asWritten(word string) []string { return []string{word} }
-
-// TestLinked: each part of an entry of a project's file is looked at by Away before anything else looks at
-// it, in each way in which a word can have a path.
-func TestLinked(t *testing.T) {
-	away := errors.New("away")
-	host := clients.Host{OS: "windows", Project: `C:\p`, Away: func(_, path string) error {
-		if path := strings.ReplaceAll(path, "/", `\`); strings.HasPrefix(path, `C:\p\link`) || strings.HasPrefix(path, `C:\p\.\link`) || strings.HasPrefix(path, `D:\x`) {
-			return away
-		}
-		return nil
-	}}
-	for word, want := range map[string]bool{
-		`link\x.js`: true, `./link/x.js`: true, `C:\p\link`: true, `C:/p/link/x`: true, `\p\link\x`: true, `/p/link`: true, `--dir=link\x`: true, `--dir=C:\p\link`: true, `-e="link\x"`: true,
-		`C:\a;D:\x`: true, `${HERE}\x`: true, `a=b.js`: false, `node`: false, `C:\p\other`: false, `https://link/x`: false, ``: false, `;=`: false,
-	} {
-		texts := func(word string) []string { return []string{word, strings.ReplaceAll(word, "${HERE}", `C:\p\link`)} }
-		for name, e := range map[string]clients.Entry{
-			"command": {Command: word}, "argument": {Command: "node", Args: []string{"-x", word}}, "directory": {Command: "node", Cwd: word}, "file of variables": {Command: "node", EnvFile: word},
-			"variable": {Command: "node", Env: []clients.Variable{{Name: "A", Value: word}}},
-		} {
-			if err := CheckLook(e, host, true, texts); errors.Is(err, away) != want {
-				t.Errorf("%s %q: %v", name, word, err)
-			}
-			if err := CheckLook(e, host, false, texts); err != nil {
-				t.Errorf("%s %q of the user: %v", name, word, err)
-			}
-		}
-	}
-	for cwd, want := range map[string]bool{`link`: true, `C:\p\link`: true, `${HERE}`: true, `other`: false, `C:\other`: false} {
-		texts := func(word string) []string { return []string{strings.ReplaceAll(word, "${HERE}", `C:\p\link`)} }
-		if err := CheckLook(clients.Entry{Command: "node", Args: []string{"x.js"}, Cwd: cwd}, host, true, texts); (err != nil) != want {
-			t.Errorf("in %s: %v", cwd, err)
-		}
-	}
-	relative := clients.Host{OS: "windows", Project: `C:\p`, Away: func(_, path string) error {
-		if path == `C:\p\sub\x.js` {
-			return away
-		}
-		return nil
-	}}
-	if err := CheckLook(clients.Entry{Command: "node", Args: []string{"x.js"}, Cwd: "sub"}, relative, true, asWritten); !errors.Is(err, away) {
-		t.Errorf("a path in the directory of the entry: %v", err)
-	}
-}
 
 // TestCheckLook: what a project's file says is not looked at on Windows. What the user's own file says is, and so
 // is what another system finds.

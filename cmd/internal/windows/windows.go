@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wsl"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
@@ -81,7 +80,7 @@ func Left(c clients.Client, e clients.Entry) clients.Reason {
 		return why
 	}
 	for _, word := range args {
-		if wsl.HasPath(word) {
+		if hasPath(word) {
 			return "has an argument that is a path of Windows (" + clients.Reason(word) + "): write it as Linux has it, such as /mnt/c/Users/NAME"
 		}
 	}
@@ -90,7 +89,7 @@ func Left(c clients.Client, e clients.Entry) clients.Reason {
 
 // program returns why a program that fetches no package does not start in this Linux, or "".
 func program(name string) clients.Reason {
-	if wsl.IsOfWindows(name) {
+	if isOfWindows(name) {
 		return "starts a program of Windows (" + clients.Reason(name) + "), which does not run in a jail of Linux: install the server in Linux, and name it there"
 	}
 	if _, err := exec.LookPath(name); err != nil {
@@ -118,7 +117,7 @@ func variables(e clients.Entry) clients.Reason {
 			continue
 		}
 		flag := "u"
-		if wsl.HasPath(v.Value) {
+		if hasPath(v.Value) {
 			flag = "p"
 		}
 		switch flags := passed[v.Name]; {

@@ -146,7 +146,7 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 // sharedValues returns the variables that a client gives to all of its servers. A file that cannot be
 // read has none: the entry is refused then.
 func sharedValues(shared clients.Shared, path string, host clients.Host) (env []clients.Variable) {
-	file, err := locate.Read(path, shared.Place, host)
+	file, err := locate.Read(path, shared.Place)
 	if err != nil {
 		return nil
 	}

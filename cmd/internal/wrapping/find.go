@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -127,7 +128,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 	for _, path := range sel.Files {
 		host := windows.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
-		if _, err := locate.Real(path, place, host); errors.Is(err, fs.ErrNotExist) {
+		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, &NotFoundError{What: "file", Name: path}
 		}
 		if len(sel.Clients) > 0 {
@@ -190,7 +191,7 @@ func Others(host clients.Host, found []*File) []*File {
 func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (files []*File) {
 	known := map[string]*File{}
 	look := func(r reading, path string) {
-		real, err := locate.Real(path, r.place, host)
+		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			real = path
 		}
@@ -243,8 +244,8 @@ func checkServers(files []*File, names []string) error {
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
 	f := &File{readers: readers{Client: c, readings: []reading{r}}, Place: p, Path: path, host: host, reflags: map[string]func([]string) []string{}}
-	f.own, f.Err = locate.Read(path, p, host)
-	at, _ := locate.Real(path, p, host)
+	f.own, f.Err = locate.Read(path, p)
+	at, _ := filepath.EvalSymlinks(path)
 	if info, err := os.Stat(at); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
 		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, locate.Most)
 	}

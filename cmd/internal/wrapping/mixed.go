@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -52,7 +53,7 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 	}
 	for _, p := range c.Places {
 		for _, path := range locate.Existing(p, host) {
-			real, err := locate.Real(path, p, host)
+			real, err := filepath.EvalSymlinks(path)
 			if err != nil || known[real] {
 				continue
 			}

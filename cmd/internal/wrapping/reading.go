@@ -253,8 +253,6 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 			e.Detail = lines.Instead(e.Argv())
 		} else if r.plugin != nil && r.plugin.Off != "" {
 			e.Left, e.Detail, e.Disabled = clients.Disabled, "with "+r.plugin.Title()+", in "+r.plugin.Off, true
-		} else if err := checkForm(e, f.host); err != nil {
-			e.Left, e.Detail = OtherForm, err.Error()
 		}
 	}
 	return e

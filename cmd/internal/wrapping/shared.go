@@ -44,7 +44,7 @@ func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 }
 
 func sharedNames(shared clients.Shared, path string, host clients.Host) (names []string, err error) {
-	file, err := locate.Read(path, shared.Place, host)
+	file, err := locate.Read(path, shared.Place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -91,11 +91,9 @@ func (f Features) List() []NamedFeature {
 	switch f.OS {
 	case "darwin":
 		return []NamedFeature{{"seatbelt", f.Seatbelt}, {"self_test", f.SelfTest}}
-	case "windows":
-		return []NamedFeature{{"self_test", f.SelfTest}}
 	case "linux", "":
 	default:
-		return nil // there are no jails
+		return nil // there is no jail, or a job of Windows, which every Windows has
 	}
 	return []NamedFeature{
 		{"landlock", f.Landlock},

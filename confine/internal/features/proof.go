@@ -1,19 +1,18 @@
 package features
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Proof is what the self-test of a Mac found out about Seatbelt, and that of Windows about its jobs. The zero value is none: nothing
-// may be started.
+// Proof is what the self-test of a Mac found out about Seatbelt. The zero value is none: nothing may be
+// started.
 type Proof struct {
 	Made    bool          `json:"made"`              // the self-test ran to its end
 	Failed  []FailedProbe `json:"failed,omitempty"`  // each makes its axis a gap
 	Layered bool          `json:"layered,omitempty"` // exclusions must be written in the second form
-	Without []string      `json:"without,omitempty"` // optional operations that this system does not know, or steps of winjail that it refuses
+	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
 	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
 	Volume  uint64        `json:"-"`                 // the device of the cache directory, where it was made; 0: not known
 }
@@ -27,9 +26,6 @@ type FailedProbe struct {
 	Got   string      `json:"got"`             // what happened in its place
 	Fix   string      `json:"fix,omitempty"`   // what the user can do, if that is known
 }
-
-// Lacks reports whether this system does not know, or refuses, something that is optional.
-func (p Proof) Lacks(what string) bool { return slices.Contains(p.Without, what) }
 
 // Feature returns what the self-test says about this machine, as one feature.
 func (p Proof) Feature() Feature {

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/winjail"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/bpf"
 )
@@ -322,9 +321,7 @@ type Plan struct {
 	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
 	// port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
-	// Windows says how a start on Windows confines the server; nil on other systems.
-	Windows *winjail.Input
-	Cgroup  cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
+	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
 // Axes returns the words that waive the gaps, or nil if a gap cannot be waived: their axes, and the word

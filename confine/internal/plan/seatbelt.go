@@ -247,16 +247,12 @@ func failedProbes(c *compiler) {
 	if !c.f.Proof.Made {
 		return
 	}
-	machine := "Mac"
-	if c.f.OS == "windows" {
-		machine = "machine"
-	}
 	for _, p := range c.f.Proof.Failed {
 		if needs, known := probeNeeds[p.ID]; known && !p.Fatal && !needs(c.p) {
 			continue
 		}
 		gap := Gap{
-			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this %s: %s", p.ID, machine, p.Got),
+			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this Mac: %s", p.ID, p.Got),
 			Fix: "report this with the output of mcp-jail doctor, which makes the self-test again",
 		}
 		if p.Fix != "" {
@@ -274,9 +270,6 @@ var probeNeeds = map[string]func(*policy.Profile) bool{
 	"F9":  anyEntry(func(r policy.Rights) bool { return r.Has(policy.Create) && !r.Has(policy.Delete) }),
 	"F10": anyEntry(func(r policy.Rights) bool { return r&policy.Write != 0 && !r.Has(policy.Read|policy.Write) }),
 	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
-	"W5":  func(p *policy.Profile) bool { return p.Limits.Processes > 0 },
-	"W6":  func(p *policy.Profile) bool { return p.Limits.MemoryMB > 0 },
-	"W7":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
 	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
 	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
 	"N6":  func(p *policy.Profile) bool { return len(requiredInbound(p)) > 0 },

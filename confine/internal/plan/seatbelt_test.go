@@ -148,9 +148,6 @@ func TestFailedProbesAreGaps(t *testing.T) {
 		"N2":  func(p *policy.Profile) { p.Net = []policy.NetRule{{Host: "a.example", Allow: true}} },
 		"N1":  func(*policy.Profile) {},
 		"R1":  func(*policy.Profile) {},
-		"W5":  func(p *policy.Profile) { p.Limits.Processes = 5 },
-		"W6":  func(p *policy.Profile) { p.Limits.MemoryMB = 5 },
-		"W7":  func(p *policy.Profile) { p.Limits.Processes = 1 },
 		"new": func(*policy.Profile) {},
 	}
 	for id := range probeNeeds {

@@ -1,20 +1,18 @@
-// Package winjail starts a program on Windows in a job object, with a restricted token.
+// Package winjail starts a program on Windows in a job object, with a restricted token at low integrity.
 //
 //   - The job ends all its processes when its last handle is closed, so also when mcp-jail is killed.
-//     It bounds how many processes there are and how much memory they commit, and no process may
-//     leave it. It also keeps them from the clipboard and the windows of other programs, where
-//     Windows allows that: a job inside another cannot have these limits.
+//     It bounds how many processes there are and how much memory they commit. No process may leave it.
 //   - The token has no privilege but the one that lets a program pass through directories, and the
-//     group of administrators in it only serves to refuse.
-//   - The process inherits three handles and no other, and has the environment that it is given.
+//     group of administrators in it only serves to refuse. At low integrity the program changes only
+//     files that are labelled for that, as [LetWrite] labels a directory.
+//   - The process inherits its three standard files and no other handle.
 //
-// [Start] makes the process suspended and inside its job, and asks Windows whether it is there before the
-// process runs. If a step fails, nothing of the program has run, and the error names the step. Whether a
-// limit that Windows accepts also holds is shown by package winproof, on each machine and in each program
-// that starts servers.
+// [Start] makes the process suspended, and lets it run when it is in its job. If a step fails, nothing of
+// the program has run, and the error names the step.
 //
 // # Limits
 //
-// Nothing here restricts files, hosts, or what the user's other programs offer. The package has not run on
-// Windows yet. Under Wine it starts and ends programs, and Wine enforces neither limits nor tokens.
+// Nothing here restricts which files are read, which hosts are reached, or what the user's other programs
+// offer. The package has not run on Windows yet. Under Wine it starts and ends programs, and Wine enforces
+// neither limits nor tokens.
 package winjail

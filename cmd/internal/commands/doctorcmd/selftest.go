@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// selfTestText says what the self-test of a Mac or of Windows found out: what failed first, and with all the other
+// selfTestText says what the self-test of a Mac found out: what failed first, and with all the other
 // probes too. It is "" where there is no self-test.
 func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	switch {
@@ -31,7 +31,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	for _, f := range t.Proof.Failed {
 		if f.Fatal && !all {
 			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
-			if f.ID == "S1" || f.ID == "W1" {
+			if f.ID == "S1" {
 				break
 			}
 		}
@@ -47,7 +47,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
-			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", waivedBy(f.ID, f.Axis))
+			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", confine.WaiveFlags([]policy.Axis{f.Axis}))
 		}
 	}
 	if rest := bad - len(shown); rest > 0 {
@@ -60,16 +60,6 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		}
 	}
 	return b.String()
-}
-
-// waivedBy returns the flags that start a server without what a probe has not shown. On Windows that takes
-// the word of the system as well, without which no server starts there.
-func waivedBy(probe string, axis policy.Axis) string {
-	axes := []policy.Axis{axis}
-	if strings.HasPrefix(probe, "W") {
-		axes = append(axes, policy.WaiveWindows)
-	}
-	return confine.WaiveFlags(policy.OrderWaivers(axes))
 }
 
 // sortedRows returns the probes with those that failed first.

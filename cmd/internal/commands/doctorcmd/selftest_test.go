@@ -27,8 +27,6 @@ func TestSelfTestText(t *testing.T) {
 		{"failed", `{"proof":{"made":true,"failed":[{"id":"R2","axis":"fs","what":"what is not granted cannot be read","got":"read u/file: works, not EPERM"}]},
 			"probes":[{"id":"R1a","verdict":"passed"},{"id":"R2a","verdict":"failed"}]}`, true,
 			[]string{"R2: this does not hold: what is not granted cannot be read", "read u/file: works, not EPERM", "--waive fs"}, []string{"nothing can waive"}},
-		{"failed on Windows", `{"proof":{"made":true,"failed":[{"id":"W5","axis":"limits","what":"the number of processes is limited","got":"works"}]}}`, false,
-			[]string{"W5: this does not hold", "--waive limits --waive windows"}, []string{"nothing can waive"}},
 		{"fatal", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"}]}}`, false,
 			[]string{"No server starts, and nothing can waive that"}, []string{"--waive", "--verbose"}},
 		{"fatal with others", `{"proof":{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x","fix":"report this with the output of mcp-jail doctor"},{"id":"S2","axis":"process","fatal":true,"what":"z","got":"no answer"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}]},

@@ -126,9 +126,6 @@ func (i *installation) lookInterpreter(ctx context.Context, lang runtime.Languag
 }
 
 func (i *installation) lookNPM(names []string) tool {
-	if i.host.OS == "windows" {
-		return lookNPMOfWindows(i, names)
-	}
 	t := tool{Name: "npm", For: names, Path: findProgram(i.searchPath(), "npm")}
 	if t.Path == "" {
 		t.why = "npm was not found in PATH"
@@ -158,9 +155,6 @@ func (i *installation) npmVersion(file string) string {
 
 // lookPythonInstaller returns what fetches packages of Python: uv, or else the pip of the interpreter.
 func (i *installation) lookPythonInstaller(ctx context.Context, python tool, names []string, waive []policy.Axis) tool {
-	if i.host.OS == "windows" {
-		return lookPipOfWindows(i, python, names)
-	}
 	t := tool{Name: "uv", For: names, Path: findProgram(i.searchPath(), "uv")}
 	if t.Path != "" {
 		t.Version = askVersion(ctx, i, waive, t.Path)
@@ -228,10 +222,10 @@ func (i *installation) checkTools() (all []finding) {
 		major, err := strconv.Atoi(strings.SplitN(t.Version, ".", 2)[0])
 		switch {
 		case t.Path == "" && t.Name == "npm":
-			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", howToGetNode(i.host.OS)
+			f.Why, f.Fix = "It fetches packages of npm. Servers whose packages are installed start without it", "install Node.js with npm, for example nodejs and npm of your distribution"
 			f.Stops = !i.areFetched(runline.NPM)
 		case t.Path == "" && t.Name == "pip":
-			f.Why, f.Fix = whatPipIsFor(i.host.OS)
+			f.Why, f.Fix = "One of the two fetches packages of Python. Servers whose packages are installed start without it", "install uv, or pip for this Python (python3-pip)"
 			f.Stops = !i.areFetched(runline.PyPI)
 		case t.Path == "":
 		case t.Name == "npm" && err == nil && major < oldestNPM:

@@ -69,7 +69,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 // ClientsHost returns the host as package clients knows it.
 func ClientsHost(host hostfs.Host) clients.Host {
 	above, repo := locate.Above(host.Dir)
-	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv, Away: hostfs.CheckAway}
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
 }
 
 func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {

@@ -213,9 +213,6 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
-	if err := InLinux(w.Entry.Server, w.line.Flags); err != nil {
-		return nil, err
-	}
 	// The client sets these before it starts mcp-jail.
 	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
 		err = errors.Join(err, os.Setenv(v.Name, v.Value))
@@ -243,7 +240,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 // does not start with the preset of its package.
 func (w *WrappedServer) Logins() (logins session.Logins, err error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
-	if err != nil || flags.Preset == "" || flags.WSL != "" {
+	if err != nil || flags.Preset == "" {
 		return logins, nil // status says what is wrong
 	}
 	host, err := hostfs.LocalHost()

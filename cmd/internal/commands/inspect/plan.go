@@ -56,9 +56,6 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		return exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
 	t, wrapped, err := p.resolve(server)
-	if err != nil && t.InstallsAfter(err) && t.Host.OS == "windows" { // npx is a batch file there, which is never started
-		return fmt.Errorf("%s. There is a plan when it is installed", t.Package.Text())
-	}
 	if err != nil && t.InstallsAfter(err) {
 		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.Package.Text(), t.Policy.Command)
 	}

@@ -27,6 +27,9 @@ type planPage struct {
 
 func (page *planPage) text(open *confine.GapError, tools []toolReport) string {
 	t, plan := page.target, page.plan
+	if text := confine.NotHeld(t.Host.OS); text != "" {
+		page.WriteString(text + "\n\n")
+	}
 	if len(plan.Enforced) == 0 && len(plan.Gaps) > 0 {
 		fmt.Fprintf(page, "%s %s. The policy is:\n\n", page.console.Paint(terminal.Red, "nothing below is enforced here:"), show.Line(plan.Gaps[0].Why))
 	}
@@ -35,7 +38,7 @@ func (page *planPage) text(open *confine.GapError, tools []toolReport) string {
 	page.files()
 	page.heading("network", page.enforcedBy(policy.AxisNet))
 	if t.Host.OS == "windows" {
-		page.WriteString("  every host and port: mcp-jail restricts none on Windows. The rules are:\n")
+		page.WriteString("  every host and port: no jail on Windows holds any. The rules are:\n")
 	}
 	page.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
 	page.heading("environment", page.enforcedBy(policy.AxisEnv))
@@ -150,7 +153,7 @@ func (page *planPage) files() {
 		row(e.Rights.String(), name, originText(e))
 	}
 	if page.target.Host.OS == "windows" {
-		row("all that you may", "every file", "mcp-jail restricts none on Windows")
+		row("all that you may", "every file", "no jail on Windows holds which are read")
 		row("", "TEMP", "a directory of the session, removed at the end")
 		return
 	}

@@ -35,10 +35,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -265,10 +263,6 @@ func (k *learnCmd) choose(c terminal.Console) (*asclient.Target, error) {
 		k.Verb = cmp.Or(k.verb, "learn")
 		t, err := k.Choose(c)
 		if err == nil {
-			args, _ := cmdline.Split(programs.Main, t.Argv)
-			if err := entries.InLinux(t.Stored, args[1:]); err != nil {
-				return nil, err
-			}
 			t.Argv, err = k.handOver(unwatched(t.Argv))
 		}
 		return t, k.unknown(err)

@@ -53,16 +53,6 @@ Times are as in RFC 3339. New members may be added.`
 	return cmd
 }
 
-// nothingKept says on a system, as in runtime.GOOS, that there is no server. Those of an entry that leads into
-// WSL are kept there.
-func nothingKept(system string) string {
-	text := "nothing is kept: no server was run or installed, or all of it was removed\n"
-	if system == "windows" {
-		text += "of servers that run inside WSL, the mcp-jail there knows: wsl.exe -d NAME --exec mcp-jail list\n"
-	}
-	return text
-}
-
 // Run prints what is kept.
 func (l *listCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
@@ -84,7 +74,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))
 	}
 	if len(all.Servers) == 0 {
-		c.PrintText(nothingKept(host.OS))
+		c.PrintText("nothing is kept: no server was run or installed, or all of it was removed\n")
 	} else {
 		c.Printf("%s", serverTable(all, time.Now(), c.TableColumns()))
 	}

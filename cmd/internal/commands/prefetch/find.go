@@ -73,7 +73,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if s.After != nil {
 		argv = s.After
 	}
-	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled {
+	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled || host.OS == "windows" {
 		return nil, lockfile.Key{}
 	}
 	started, err := s.AsClient(argv, clientsHost, func(clients.Reference) (string, error) { return unknown, nil })
@@ -81,9 +81,6 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 		return nil, lockfile.Key{} // the client cannot start it here, and says why
 	}
 	w, _ := clients.ParseWrapped(started.Argv)
-	if cmdline.LinuxOf(w.Flags) != "" {
-		return nil, lockfile.Key{} // its packages are in that Linux
-	}
 	line, err := runline.Parse(w.Argv)
 	if err != nil || line.NoInstall || line.Offline || !fetches(w) {
 		return nil, lockfile.Key{}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -43,7 +42,7 @@ type projectEntry struct{ file, key string }
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
 func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
 	finder := gaps.NewFinder(host)
-	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return slices.ContainsFunc(ch.Servers, runsHere) })
+	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return len(ch.Changed()) > 0 })
 	if here {
 		session.Prove(context.Background(), c)
 	}
@@ -52,7 +51,7 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			if line, foreign, starts := startedBy(program, host, ch.File, s); starts && cmdline.LinuxOf(line.Flags) == "" {
+			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
 				need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
 				open.add(ch.File, s, line, foreign, need, certain)
 			}
@@ -240,7 +239,7 @@ func (g openGaps) print(c terminal.Console) {
 // platformGaps says what a system cannot enforce under any policy, and what holds there all the same.
 var platformGaps = map[policy.Axis]string{
 	policy.WaiveMacOS:   "macOS has gaps under every policy. All else is held by Seatbelt, as the self-test on this Mac has shown.",
-	policy.WaiveWindows: "Windows has gaps under every policy: servers reach all your files and every host. What a job object and a restricted token hold is listed by `mcp-jail plan`, as the self-test on this machine has shown. For walls around files and hosts, run servers in WSL 2.",
+	policy.WaiveWindows: "Windows has gaps under every policy: servers read all your files and reach every host. What a job object and a restricted token hold is listed by `mcp-jail plan`. For walls around files and hosts, run servers in WSL 2.",
 }
 
 // closing returns what would close a gap, or "". The question is about accepting it, and the text above

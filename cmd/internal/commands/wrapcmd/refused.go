@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -22,8 +21,7 @@ func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Ho
 		for _, e := range slices.Clone(f.Entries) {
 			argv := f.Started(e, e.Argv(), as)
 			_, wrapped := clients.ParseWrapped(argv)
-			_, err := runline.Parse(argv) // mcp-jail starts the package of such a line itself
-			if !sel.Has(e.Server) || wrapped || err == nil || e.Left != "" || len(argv) == 0 {
+			if !sel.Has(e.Server) || wrapped || e.Left != "" || len(argv) == 0 {
 				continue
 			}
 			look := host

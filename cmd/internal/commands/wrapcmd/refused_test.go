@@ -20,7 +20,7 @@ func TestLeaveRefused(t *testing.T) {
 	path := filepath.Join(home, "mcp.json")
 	const text = `{"mcpServers": {
 		"batch": {"command": "C:\\b\\b.cmd"}, "found": {"command": "own", "env": {"Path": "D:\\p"}}, "share": {"command": "node", "args": ["\\\\evil\\share\\x.js"]},
-		"device": {"command": "node", "args": ["--no-warnings", "\\\\.\\C:\\x.js"]}, "shim": {"command": "shim"}, "data": {"command": "node", "args": ["x.js", "\\\\nas\\notes"]},
+		"device": {"command": "node", "args": ["--no-warnings", "\\\\.\\C:\\x.js"]}, "data": {"command": "node", "args": ["x.js", "\\\\nas\\notes"]},
 		"package": {"command": "npx", "args": ["-y", "s"]}, "missing": {"command": "none"}, "linux": {"command": "\\\\wsl.localhost\\Ubuntu\\x"}}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,6 @@ func TestLeaveRefused(t *testing.T) {
 	sel := wrapping.Selection{Files: []string{path}, Clients: []string{"gemini-cli"}}
 	files := map[string]string{
 		`C:\b\b.cmd`: "calc %*", `D:\p\own.bat`: "", `C:\b\node.exe`: "", `C:\b\npx.cmd`: "",
-		`C:\b\shim.cmd`: "@ECHO off\r\nSET dp0=%~dp0\r\nSET \"_prog=node\"\r\n\"%_prog%\"  \"%dp0%\\s.js\" %*\r\n",
 	}
 	host := hostfs.Host{
 		Home: `C:\Users\u`, Dir: `C:\work`, Environ: []string{`PATH=C:\b`},
@@ -39,15 +38,14 @@ func TestLeaveRefused(t *testing.T) {
 			}
 			return hostfs.FileInfo{}, fs.ErrNotExist
 		},
-		ReadHead: func(p string, n int) ([]byte, error) { return []byte(files[p][:min(n, len(files[p]))]), nil },
 	}
 	for system, want := range map[string][]string{
-		"windows": {"batch: C:\\b\\b.cmd is a batch file", "device: it goes around the rules of names", "found: D:\\p\\own.bat is a batch file", "linux: it is on another machine", "share: it is on another machine"},
+		"windows": {"batch: C:\\b\\b.cmd is a batch file", "device: it goes around the rules of names", "found: D:\\p\\own.bat is a batch file", "linux: it is on another machine", "package: C:\\b\\npx.cmd is a batch file", "share: it is on another machine"},
 		"linux":   nil,
 	} {
 		host.OS = system
 		found, err := wrapping.Find(as, sel)
-		if err != nil || len(found) != 1 || len(found[0].Entries) != 9 {
+		if err != nil || len(found) != 1 || len(found[0].Entries) != 8 {
 			t.Fatal(found, err)
 		}
 		leaveRefused(found, sel, host, as)

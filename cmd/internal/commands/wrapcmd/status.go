@@ -81,8 +81,7 @@ config_problem if the configuration has an error. Of each file:
                                 since (added or changed since then), waived (axis, and
                                 whether it is open: this host has such a gap), gaps
                                 (axes that this host cannot enforce, and that are not
-                                waived: the server does not start), wsl (the Linux
-                                that it runs in, by --wsl)
+                                waived: the server does not start)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -130,7 +129,6 @@ type serverStatus struct {
 	Gaps        []policy.Axis   `json:"gaps,omitempty"`
 	Tried       string          `json:"tried,omitempty"`    // the value of --try
 	Learning    []string        `json:"learning,omitempty"` // the values of --learn
-	Linux       string          `json:"wsl,omitempty"`      // the value of --wsl
 
 	open bool // it starts without a jail, and wrap leaves it
 	gone bool // the mcp-jail that it starts does not exist
@@ -312,7 +310,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 			v := f.Judge(e, program, entries.ClientsHost(host))
 			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
-			one.Tried, one.Learning, one.Linux = triedBy(v.Line.Flags), entries.Learns(v.Line.Flags), cmdline.LinuxOf(v.Line.Flags)
+			one.Tried, one.Learning = triedBy(v.Line.Flags), entries.Learns(v.Line.Flags)
 			one.addGaps(s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}

@@ -23,7 +23,7 @@ type waivedAxis struct {
 // namespaces are refused.
 func (s *serverStatus) addGaps(finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
 	has := gaps.Waived(v.Line.Flags)
-	if v.Line.Argv == nil || cmdline.LinuxOf(v.Line.Flags) != "" || has == nil && namespaces.Answer != confine.No && finder.System() != "darwin" {
+	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No && finder.System() != "darwin" {
 		return
 	}
 	need, certain := finder.Of(f, e, v.Line.Flags, v.Line.Argv)

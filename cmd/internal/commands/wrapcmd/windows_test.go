@@ -53,7 +53,7 @@ func TestGapsOfWindows(t *testing.T) {
 		t.Errorf("asked for %s", got)
 	}
 	out := printed(t, open.print)
-	for _, once := range []string{"Windows has gaps under every policy: servers reach all your files and every host", "run servers in WSL 2", "fs which files: none is restricted", "net which hosts"} {
+	for _, once := range []string{"Windows has gaps under every policy: servers read all your files and reach every host", "run servers in WSL 2", "fs which files: none is restricted", "net which hosts"} {
 		if strings.Count(out, once) != 1 {
 			t.Errorf("%q is there %d times in\n%s", once, strings.Count(out, once), out)
 		}
@@ -63,18 +63,18 @@ func TestGapsOfWindows(t *testing.T) {
 	}
 }
 
-// TestReachOnWindows: a server that gets a jail of Windows is not said to lose files or hosts. One that
-// starts in a Linux of WSL, or on another system, is.
+// TestReachOnWindows: a server that gets a jail of Windows is not said to lose files or hosts. One on
+// another system is.
 func TestReachOnWindows(t *testing.T) {
 	reach := func(flags ...string) string {
 		s := wrapping.ServerChange{After: append(append([]string{"mcp-jail", "run"}, flags...), "--", "cat")}
 		s.Gets, s.Loses = []string{"/src (read)"}, []string{"all other files of yours", "the network", "all other variables"}
 		return printed(t, func(c terminal.Console) { printReach(c, "", s) })
 	}
-	if got := reach("--waive", "windows"); got != "may reach every file of yours and every host: mcp-jail restricts neither on Windows rules /src (read) loses all other variables" {
+	if got := reach("--waive", "windows"); got != "may reach every file of yours to read, and every host: no jail on Windows holds more rules /src (read) loses all other variables" {
 		t.Error(got)
 	}
-	if got := reach("--wsl", "Debian"); got != "may reach /src (read) loses all other files of yours, the network, all other variables" {
+	if got := reach("--read", "/src"); got != "may reach /src (read) loses all other files of yours, the network, all other variables" {
 		t.Error(got)
 	}
 }

@@ -35,7 +35,6 @@ type wrapCmd struct {
 	changeCmd
 	install, noInstall, logins bool
 	acceptGaps                 []string
-	linux                      string // the value of --wsl
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
@@ -67,10 +66,6 @@ takes these flags out.
 On WSL, wrap names the servers of clients on Windows and leaves them. With --windows it
 has them start in this Linux, by wsl.exe, where the entry is one that can.
 
-On Windows, --wsl has servers run in a Linux of WSL 2 instead, in a jail that holds all of
-their policy. The entry keeps its words: each start maps paths of drives, as C:\Users to
-/mnt/c/Users, and passes on the variables that are granted. mcp-jail must be in that Linux.
-
 An entry that starts a mcp-jail that does not exist any more, or another copy of it,
 is repaired: it gets the path of this program, and keeps its flags.
 
@@ -90,8 +85,6 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Flags().BoolVar(&w.install, "install", false, "")
 	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
 	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written as --waive into the entries that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
-	cli.AddFlag(cmd, cmdline.Flag{Name: "wsl", Value: "NAME", One: &w.linux, Usage: "On Windows: have the servers run in a Linux of WSL 2, by the mcp-jail there. --wsl takes the default distribution, and --wsl=NAME another one."}, nil)
-	cmd.Flags().Lookup("wsl").NoOptDefVal = defaultLinux
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
@@ -116,7 +109,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	names, err := w.prepare(c, host, files, program.Program)
+	names, err := w.names(host, files)
 	if err != nil {
 		return err
 	}
@@ -191,6 +184,7 @@ func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Nam
 	if !w.Everything() {
 		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
 	}
+	leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
 	taken, err := stored.Commands(host)
 	return wrapping.NewNames(all, taken), err
 }

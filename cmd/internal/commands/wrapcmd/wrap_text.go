@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
@@ -157,8 +156,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 // isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
 func isCoarse(s wrapping.ServerChange) bool {
 	after, _ := clients.ParseWrapped(s.After)
-	here := runtime.GOOS == "windows" && cmdline.LinuxOf(after.Flags) == ""
-	return here || slices.Contains(gaps.Waived(after.Flags), policy.WaiveWindows)
+	return runtime.GOOS == "windows" || slices.Contains(gaps.Waived(after.Flags), policy.WaiveWindows)
 }
 
 // printReach prints what a server may reach, and what it loses.
@@ -168,7 +166,7 @@ func printReach(c terminal.Console, indent string, s wrapping.ServerChange) {
 		printList(c, indent, "", "loses", []string{strings.Join(s.Loses, ", ")}, "")
 		return
 	}
-	printList(c, indent, "", "may reach", []string{"every file of yours and every host: mcp-jail restricts neither on Windows"}, "")
+	printList(c, indent, "", "may reach", []string{"every file of yours to read, and every host: no jail on Windows holds more"}, "")
 	printList(c, indent, "", "rules", s.Gets, "")
 	printList(c, indent, "", "loses", s.Loses[len(s.Loses)-1:], "") // variables
 }

@@ -45,10 +45,10 @@ func Mac() features.Facts {
 	}
 }
 
-// Windows returns the facts of a Windows on which the self-test has passed.
+// Windows returns the facts of a Windows.
 func Windows() features.Facts {
 	return features.Facts{
 		Features: features.Features{OS: "windows", Arch: "amd64"}, Supported: true, UID: -1, PID: 4711,
-		TempDir: `C:\t\mcp-jail-0a1b2c3d`, Proof: features.Proof{Made: true},
+		TempDir: `C:\t\mcp-jail-0a1b2c3d`,
 	}
 }

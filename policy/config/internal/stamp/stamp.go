@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -19,10 +18,9 @@ type Stamp struct {
 }
 
 type stampedFile struct {
-	path   string
-	others bool        // others write the file
-	info   os.FileInfo // nil: the file cannot be looked at, or does not exist
-	at     time.Time   // when the file was changed last: see hostfs.ChangeTime
+	path string
+	info os.FileInfo // nil: the file cannot be looked at, or does not exist
+	at   time.Time   // when the file was changed last: see hostfs.ChangeTime
 }
 
 // Precision bounds how coarse the times of a file system may be. A file that was written so
@@ -32,30 +30,20 @@ const Precision = 50 * time.Millisecond
 // Now returns the stamp of no files.
 func Now() Stamp { return Stamp{at: time.Now()} }
 
-// Add adds a file to the stamp. One that others write, such as a project's, may be a link.
-func (s *Stamp) Add(path string, others bool) {
-	f := stampedFile{path: path, others: others}
-	if info, err := f.stat(); err == nil {
+// Add adds a file to the stamp.
+func (s *Stamp) Add(path string) {
+	f := stampedFile{path: path}
+	if info, err := os.Stat(path); err == nil {
 		f.info, f.at = info, hostfs.ChangeTime(info)
 	}
 	s.files = append(s.files, f)
-}
-
-// stat looks at the file. One whose link leads to another machine is not looked at.
-func (f stampedFile) stat() (os.FileInfo, error) {
-	if f.others {
-		if err := hostfs.CheckAway(filepath.Dir(f.path), f.path); err != nil {
-			return nil, err
-		}
-	}
-	return os.Stat(f.path)
 }
 
 // Changed returns the first file that may have changed since the stamp was taken, and the time of
 // the change: the file's modification time, or now if it is gone.
 func (s Stamp) Changed() (path string, at time.Time, changed bool) {
 	for _, f := range s.files {
-		info, err := f.stat()
+		info, err := os.Stat(f.path)
 		switch {
 		case err != nil && f.info == nil:
 		case err != nil:

@@ -109,7 +109,7 @@ func trustName(file string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	return hostfs.Spelled(abs), nil
+	return abs, nil
 }
 
 func (s TrustStore) path() (string, error) {

@@ -15,9 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// maxShim is how much of a batch file is read. Those of npm are much shorter.
-const maxShim = 16 << 10
-
 // CheckRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take. A
 // path of a preset for all systems, such as /etc, is one that is not there.
 func CheckRule(r policy.FsRule) error {
@@ -105,22 +102,16 @@ func checkScript(program string, args []string) error {
 }
 
 func (h *host) program(p *policy.Policy, out *policy.Profile) error {
-	files := winpath.Files{
-		IsFile: func(path string) bool {
-			info, err := h.Lstat(path)
-			return err == nil && !info.Mode.IsDir()
-		},
-		Read: func(path string) (string, error) {
-			text, err := h.ReadHead(path, maxShim)
-			return string(text), err
-		},
+	isFile := func(path string) bool {
+		info, err := h.Lstat(path)
+		return err == nil && !info.Mode.IsDir()
 	}
 	dirs := h.SearchPath()
 	name := p.Command
 	if rest, ok := hostfs.CutHome(h.OS, name); ok {
 		name = winpath.Join(h.Home, rest)
 	}
-	found, err := files.Find(name, out.Dir, dirs)
+	found, err := winpath.Find(name, out.Dir, dirs, isFile)
 	var script *winpath.ScriptError
 	switch {
 	case errors.Is(err, winpath.ErrNotFound):
@@ -134,11 +125,11 @@ func (h *host) program(p *policy.Policy, out *policy.Profile) error {
 	case err != nil:
 		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
 	}
-	if err := checkScript(found.File, p.Arguments); err != nil {
+	if err := checkScript(found, p.Arguments); err != nil {
 		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
 	}
-	out.Program = found.File
-	out.Argv = slices.Concat([]string{found.File}, found.Before, p.Arguments)
+	out.Program = found
+	out.Argv = append([]string{found}, p.Arguments...)
 	return nil
 }
 

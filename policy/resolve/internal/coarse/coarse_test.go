@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// windows returns a host with some files, each with its text.
+// windows returns a host with some files.
 func windows(files map[string]string) *hostfs.Host {
 	return &hostfs.Host{
 		OS: "windows", Home: `C:\Users\u`, Dir: `C:\work`, StateDir: `C:\Users\u\.local\state\mcp-jail`,
@@ -24,7 +24,6 @@ func windows(files map[string]string) *hostfs.Host {
 			}
 			return hostfs.FileInfo{}, nil
 		},
-		ReadHead: func(p string, n int) ([]byte, error) { return []byte(files[p][:min(n, len(files[p]))]), nil },
 	}
 }
 

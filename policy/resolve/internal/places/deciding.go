@@ -39,7 +39,7 @@ var moved = []move{
 // in runtime.GOOS. See hostfs.Host.Places.
 func PlaceVariables(os string) []string {
 	names := []string{"PATH", "FPATH"}
-	for _, m := range moves(os) {
+	for _, m := range moved {
 		names = append(names, m.variable)
 	}
 	for _, m := range (&hostfs.Host{OS: os}).VersionManagers() {
@@ -55,7 +55,7 @@ const roomForDeciding = 768
 
 func (b *Places) collectDeciding() {
 	var places []struct{ prefix, dir string }
-	for _, m := range moves(b.h.OS) {
+	for _, m := range moved {
 		if v, _ := b.h.UserEnv(m.variable); strings.HasPrefix(v, "/") {
 			places = append(places, struct{ prefix, dir string }{m.prefix, v})
 		}

@@ -51,11 +51,8 @@ func DecidingFiles(os string) []DecidingGroup {
 			"~/.julia/juliaup",
 		}},
 	}, filesOfTools())
-	switch os {
-	case "darwin":
+	if os == "darwin" {
 		list = append(list, macFiles()...)
-	case "windows":
-		list = append(list, filesOfWindows()...)
 	}
 	return list
 }
@@ -106,9 +103,6 @@ func ClientFiles(os string) []string {
 		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
 		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json", "~/.cache/lm-studio/mcp.json",
 		"~/.qwen", "~/.copilot", "~/.config/opencode", "~/.config/crush", "~/.local/share/crush", "~/.config/kilo", "~/.kiro", "~/.lmstudio/mcp.json", "~/.continue", "~/.junie", "~/.cline", "~/.aws/amazonq", "~/.warp",
-	}
-	if os == "windows" {
-		return append(list, clientsOfWindows...)
 	}
 	if os == "darwin" {
 		list = append(list, support+"Claude/claude_desktop_config.json", support+"goose", support+"jp", support+"Code/User/mcp.json", support+"Cursor/User/mcp.json", support+"Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")

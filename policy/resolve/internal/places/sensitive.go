@@ -55,7 +55,7 @@ func builtinSensitive(os string) []string {
 	case "darwin":
 		all = append(all, macSensitive...)
 	case "windows":
-		all = slices.DeleteFunc(append(all, secretsOfWindows...), func(s string) bool { return strings.HasPrefix(s, "/") })
+		all = slices.DeleteFunc(all, func(s string) bool { return strings.HasPrefix(s, "/") })
 	}
 	return all
 }
@@ -136,9 +136,6 @@ func (b *Places) listBuiltin() {
 			abs := path.Join(home, s)
 			b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(abs), Abs: abs})
 		}
-	}
-	if b.h.OS == "windows" {
-		addMovedSecrets(b)
 	}
 }
 

@@ -49,7 +49,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(h.OS, Folded(h, at)), sensitiveElsewhere(h.OS, Folded(h, abs)))
+	return cmp.Or(sensitiveElsewhere(Folded(h, at)), sensitiveElsewhere(Folded(h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -136,10 +136,7 @@ var rootSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/
 
 // sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as
 // each user, or a copy of a home directory, has one; "" if none is.
-func sensitiveElsewhere(os, p string) string {
-	if place := secretOfWindows(p); os == "windows" && place != "" {
-		return place
-	}
+func sensitiveElsewhere(p string) string {
 	for _, place := range rootSecrets {
 		if policy.Within(p, place) {
 			return place

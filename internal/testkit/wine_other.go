@@ -1,5 +1,0 @@
-//go:build !windows
-
-package testkit
-
-func isWine() bool { return false }
