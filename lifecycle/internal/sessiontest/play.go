@@ -228,9 +228,14 @@ type Play struct {
 	Stash []Said // that the test has not asked for yet
 }
 
-// Impatient makes a session signal a server soon.
-func Impatient(s *session.Session) {
-	session.TimesOf(s).Term, session.TimesOf(s).Kill = 300*time.Millisecond, 200*time.Millisecond
+// Impatient makes a session ask a server soon to end. A server that does gets all the time that it needs on
+// a busy machine.
+func Impatient(s *session.Session) { session.TimesOf(s).Term = 300 * time.Millisecond }
+
+// Ruthless makes a session kill a server soon.
+func Ruthless(s *session.Session) {
+	Impatient(s)
+	session.TimesOf(s).Kill = 200 * time.Millisecond
 }
 
 // newPlay is a session that is still to be started, and its client.

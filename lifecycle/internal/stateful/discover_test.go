@@ -68,7 +68,7 @@ func TestThrowAwayProbe(t *testing.T) {
 	for _, server := range []string{"dies", "ignores", "legacy", "scribe"} {
 		for _, how := range []string{"eof", "signal", "both", "pipelined"} {
 			t.Run(server+" "+how, func(t *testing.T) {
-				p := begin(t, &sessiontest.Fake{Server: server}, sessiontest.Impatient)
+				p := begin(t, &sessiontest.Fake{Server: server}, sessiontest.Ruthless)
 				if how == "pipelined" {
 					io.WriteString(p.In, probe) // without a line end
 				} else {

@@ -28,7 +28,9 @@ func TestEOF(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			change := sessiontest.Impatient
-			if want < 128 { // the server ends in its own time; a process of "daemon" writes on
+			if server == "stubborn" {
+				change = sessiontest.Ruthless
+			} else if want < 128 { // the server ends in its own time; a process of "daemon" writes on
 				change = func(s *session.Session) { session.TimesOf(s).DrainTotal = 500 * time.Millisecond }
 			}
 			p := begin(t, &sessiontest.Fake{Server: server}, change)

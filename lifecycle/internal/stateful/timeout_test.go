@@ -17,7 +17,7 @@ import (
 func TestTimeoutsOfHungServer(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "hung"}, func(s *session.Session) {
-		sessiontest.Impatient(s)
+		sessiontest.Ruthless(s)
 		s.Profile.Call = 300 * time.Millisecond
 	})
 	p.Send(sessiontest.Initialize)
