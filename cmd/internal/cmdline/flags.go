@@ -110,7 +110,6 @@ type WatchFlags struct {
 	Learn   []string
 	Discard string // "true": what the server writes is thrown away
 	Access  string // a configuration whose only server has the grants that this one gets; "" for its own
-	Try     string // a policy that judges the server and is not in force: such a configuration, or flags in one word
 }
 
 // The values of --learn that are no hosts.
@@ -135,9 +134,6 @@ func (f *WatchFlags) FromEntry() []string {
 // Discards reports whether everything that the server writes is thrown away.
 func (f *WatchFlags) Discards() bool { return f != nil && f.Discard == "true" }
 
-// Tries reports whether a policy that is not in force judges what the server does.
-func (f *WatchFlags) Tries() bool { return f != nil && f.Try != "" }
-
 // OpensReads reports whether the server may read all but sensitive paths.
 func (f *WatchFlags) OpensReads() bool { return f.Learns() && slices.Contains(f.Learn, LearnFiles) }
 
@@ -155,7 +151,6 @@ func (f *WatchFlags) Flags() []Flag {
 		{Name: "learn", Value: "none|policy|ask|HOST", Many: &f.Learn, Usage: "Watch what the server does, for mcp-jail learn. none: it may read all but sensitive paths, what it writes outside of the workspace and its HOME is thrown away, and no host is reached. policy: it has what its policy grants. ask: the same, and the hosts that you accept on the terminal. HOST[:PORT] (repeatable): the same, and these hosts."},
 		{Name: "discard", Value: "true", One: &f.Discard, Words: []string{"true", "false"}, Usage: "true: the server writes to copies of the workspace, of other granted directories and of its HOME, which are thrown away at its end. Default: false."},
 		{Name: "access", Value: "FILE", One: &f.Access, Usage: "The server gets the grants of this file in place of its own, for mcp-jail learn: a configuration with one server."},
-		{Name: "try", Value: "FILE|FLAGS", One: &f.Try, Flags: true, Usage: "Try a stricter policy: the server keeps the one that it has, and mcp-jail why shows what the other would have refused. FILE is a configuration with one server. FLAGS are flags in one word, such as \"--read ~/notes --net api.github.com\"."},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package observed keeps what watched sessions have observed of a server (policy.Observation): one file a
-// session, with one JSON object a line. mcp-jail run --learn and --try write them, mcp-jail learn and why
+// session, with one JSON object a line. mcp-jail run --learn writes them, mcp-jail learn and why
 // read them. They are beside the record of the server, where the server cannot see them.
 //
 // A file begins with a Head. It is written while the session runs, so what was observed before a session

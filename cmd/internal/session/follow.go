@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/observed"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/tried"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
@@ -39,7 +38,6 @@ type Followed struct {
 	prepare func(*Target) error    // makes a new target ready to be started
 	keeping keeping.Session        // keeps the files that the server changes
 	watcher *observed.Writer       // gets what is observed of the server; nil: nothing is
-	trial   *tried.Session         // judges it by a policy that is not in force; nil: none does
 
 	mu      sync.Mutex
 	stamp   config.Stamp

@@ -64,7 +64,7 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	t := f.Target()
 	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
 	launcher.ClosedNetwork = f.closesNetwork(p)
-	watcher := f.watch(p)
+	watcher := f.watch()
 	if watcher != nil {
 		launcher.Observe = watcher.Observe
 	}

@@ -28,7 +28,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/tried"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -50,8 +49,6 @@ type Target struct {
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
-	// policyOf is PolicyOf with the grants of another policy, if that is not nil.
-	policyOf    func(tool string, instead *policy.Policy) (*policy.Policy, error)
 	commandLine config.CommandLineOptions // for a command after --, with its preset
 	invocation  []string                  // the command line of mcp-jail, for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
@@ -60,8 +57,6 @@ type Target struct {
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	watch       watch.Session             // how the session is watched; nil: not at all
-	tried       *tried.Policy             // what judges it and is not in force; nil: nothing
-	strict      *tried.Judge              // tried, for the server
 	others      *writers                  // see writers
 	answered    func()                    // see Answered; nil before the HOME is claimed, or if it has no effect
 }
@@ -81,7 +76,6 @@ func (t *Target) WarningTexts() []string {
 	if !t.isTool {
 		out = append(t.watch.Open(t.Policy.Server), out...)
 	}
-	out = append(t.strict.Say(tried.Side{Policy: t.Policy, Profile: t.Profile}), out...)
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
 			out = append(out, show.Line(w))
@@ -215,9 +209,6 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		}
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}
-	if err == nil && t.watch.Tries() {
-		err = loadTried(t)
-	}
 	return t, err
 }
 
@@ -259,11 +250,7 @@ func (t *Target) Resolve() (err error) {
 	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
 		return err
 	}
-	if err := t.checkPreset(t.Profile); err != nil || t.tried == nil {
-		return err
-	}
-	t.strict, err = JudgeOf(t, t.Profile)
-	return err
+	return t.checkPreset(t.Profile)
 }
 
 func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
@@ -271,8 +258,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 	if workspace != "" {
 		cfg.SetWorkspace(name, workspace) // for all of its processes
 	}
-	t.PolicyOf = func(tool string) (*policy.Policy, error) { return t.policyOf(tool, nil) }
-	t.policyOf = func(tool string, instead *policy.Policy) (*policy.Policy, error) {
+	t.PolicyOf = func(tool string) (*policy.Policy, error) {
 		p, err := cfg.Policy(name, tool)
 		if err != nil {
 			return nil, err
@@ -280,9 +266,6 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 		p.Waive = append(p.Waive, axes...)
 		if err := t.watch.Change(p); err != nil {
 			return nil, err
-		}
-		if instead != nil {
-			watch.Replace(p, instead)
 		}
 		if t.Policy != nil {
 			p.Noted, p.CodeDir = t.Policy.Noted, t.Policy.CodeDir

@@ -24,8 +24,8 @@ var forbiddenFlags = map[string]clients.Reason{
 	"config": "names a configuration of its own with --config: the project decides what its server may do",
 	"waive":  "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
 	"access": "has --access: the project decides what its server may do", "learn": "has --learn: the project lets its server read nearly all of your files (mcp-jail learn --wrap does that for you)",
-	"try": "has --try: the project decides by what its server is judged", "log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
-	"wsl": "has --wsl: the project decides in which Linux its server runs, and what its paths mean there is not known here",
+	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
+	"wsl":      "has --wsl: the project decides in which Linux its server runs, and what its paths mean there is not known here",
 }
 
 // Reasons why it is unclear what a project's entry does.

@@ -224,7 +224,6 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
 	flags.Waive = append(flags.Waive, waive...)
-	flags.Watch = &cmdline.WatchFlags{Try: flags.Try} // what it is tried with is told, and refused as by run
 	name, server := "", cmdline.Server{Given: true, Argv: w.line.Argv}
 	if w.line.Argv == nil { // it starts a server of the configuration
 		name, server = w.line.Name, cmdline.Server{}

@@ -37,8 +37,6 @@ func (p *plan) say(label, format string, args ...any) {
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
 	switch {
-	case g.tried:
-		return g.giveTried(c, host, at)
 	case at.table != nil:
 		return g.changeTable(c, host, at, wanted)
 	case g.tool != "":

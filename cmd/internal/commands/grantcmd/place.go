@@ -82,10 +82,7 @@ type found struct {
 // places returns the entries that the name of the server means.
 func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 	var own found // the tables of the configuration that holds here
-	var wrong error
-	if !g.tried { // an entry tries
-		wrong = own.addTables(host, g.server, host.Dir, nil, nil, nil)
-	}
+	wrong := own.addTables(host, g.server, host.Dir, nil, nil, nil)
 	choice := g.Choice
 	if chosen, rest := own.in(g.Files); len(chosen) > 0 && len(rest) == 0 {
 		return chosen, nil

@@ -39,9 +39,6 @@ func (k *learnCmd) watchEntry(c terminal.Console) error {
 		return exit.UsageErrorf("%s is in a file of the project, which others use, too: put %s none into a copy of the entry in your own file", show.Line(t.Place), learnFlag)
 	}
 	flags := withoutLearn(line.Flags)
-	if k.wraps && slices.ContainsFunc(granting.Split(flags), func(f granting.Flag) bool { return f.Name == "--try" }) {
-		return exit.UsageErrorf("the entry of %s has --try (%s), and a session cannot be watched for both: take --try out first, or make it the policy with  %s", show.Name(k.Server), show.Line(t.Place), show.Typed("mcp-jail grant --tried", k.Server))
-	}
 	if k.wraps {
 		flags = append(k.learnWords(), flags...)
 	}

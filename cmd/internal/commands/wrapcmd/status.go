@@ -128,7 +128,6 @@ type serverStatus struct {
 	Since       string          `json:"since,omitempty"`
 	Waived      []waivedAxis    `json:"waived,omitempty"`
 	Gaps        []policy.Axis   `json:"gaps,omitempty"`
-	Tried       string          `json:"tried,omitempty"`    // the value of --try
 	Learning    []string        `json:"learning,omitempty"` // the values of --learn
 	Linux       string          `json:"wsl,omitempty"`      // the value of --wsl
 
@@ -312,7 +311,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 			v := f.Judge(e, program, entries.ClientsHost(host))
 			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
-			one.Tried, one.Learning, one.Linux = triedBy(v.Line.Flags), entries.Learns(v.Line.Flags), cmdline.LinuxOf(v.Line.Flags)
+			one.Learning, one.Linux = entries.Learns(v.Line.Flags), cmdline.LinuxOf(v.Line.Flags)
 			one.addGaps(s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}

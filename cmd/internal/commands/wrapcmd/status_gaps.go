@@ -42,25 +42,6 @@ func (s *serverStatus) setGaps(has []policy.Axis, need gaps.Need, certain bool) 
 	}
 }
 
-// triedBy returns the policy that flags of mcp-jail run try, or "".
-func triedBy(flags []string) string {
-	run, err := cmdline.ParseRun(append([]string{"run"}, flags...))
-	if err != nil {
-		return ""
-	}
-	return run.Try
-}
-
-// triedNotes returns a note about each server with a policy that is tried and not in force.
-func triedNotes(servers []serverStatus) (notes []string) {
-	for _, s := range servers {
-		if s.Tried != "" {
-			notes = append(notes, show.Name(s.Name)+" keeps its policy, and another one is tried (--try), "+show.Quote(s.Tried)+": mcp-jail why has what that would have refused")
-		}
-	}
-	return notes
-}
-
 // waiverNotes returns notes about what servers accept, and why some do not start. Servers of which the
 // same is said share a note.
 func waiverNotes(servers []serverStatus) (notes []string) {
