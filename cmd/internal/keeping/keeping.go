@@ -13,9 +13,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
@@ -85,7 +85,7 @@ func writableRoots(p *policy.Profile) (roots []string) {
 }
 
 // Start starts a process by start, and keeps what it changes.
-func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
+func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
 	files, err := k.jail(p)
 	if err != nil {
 		return nil, err

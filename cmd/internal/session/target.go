@@ -28,7 +28,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -56,7 +55,6 @@ type Target struct {
 	given       []string                  // the command before a program of a package replaced it
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
-	watch       watch.Session             // how the session is watched; nil: not at all
 	others      *writers                  // see writers
 	answered    func()                    // see Answered; nil before the HOME is claimed, or if it has no effect
 }
@@ -72,9 +70,6 @@ func (t *Target) WarningTexts() []string {
 	}
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, show.Line(w))
-	}
-	if !t.isTool {
-		out = append(t.watch.Open(t.Policy.Server), out...)
 	}
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
@@ -168,7 +163,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	case err != nil:
 		return nil, &exit.HostError{Err: err}
 	}
-	t := &Target{Host: host, watch: watch.Session{WatchFlags: common.Watch}}
+	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
@@ -195,13 +190,8 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
 		}
-		var perCall *config.Config
 		if err = t.layPreset(flags.Preset); err == nil {
-			t.Policy, perCall, err = t.watch.FromCommandLine(t.commandLine)
-		}
-		if perCall != nil {
-			t.setConfig(perCall, t.commandLine.Name, "", nil)
-			t.Policy, err = t.PolicyOf("")
+			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
@@ -264,9 +254,6 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 			return nil, err
 		}
 		p.Waive = append(p.Waive, axes...)
-		if err := t.watch.Change(p); err != nil {
-			return nil, err
-		}
 		if t.Policy != nil {
 			p.Noted, p.CodeDir = t.Policy.Noted, t.Policy.CodeDir
 		}

@@ -139,7 +139,6 @@ func (p *plan) mayHaveWorkspace() bool {
 
 // write shows the difference, asks and writes the file.
 func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *checked) error {
-	g.noteLearning(p)
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
 	for _, l := range p.lines {
 		c.PrintText(l + "\n")

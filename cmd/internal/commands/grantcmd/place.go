@@ -30,7 +30,6 @@ type place struct {
 	clients clients.Host
 	raw     []string // its flags, as the file has them
 	kept    string   // the name under which mcp-jail keeps the records of the server
-	learns  []string // the values of --learn in the entry
 	dir     string   // where the client starts the server; "" if only the client knows
 
 	table    *table.Place // of a server of the configuration; there is no entry then
@@ -147,7 +146,7 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	case v.Jailed:
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
-		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as), learns: entries.Learns(w.Line().Flags)})
+		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as)})
 	case v.Repair != nil:
 		a.others = append(a.others, fmt.Sprintf("%s%s. To put this mcp-jail there, with the flags of the entry:  %s", where, entries.WhyUnclear(v, host.Home), show.Typed("mcp-jail wrap --server", e.Server)))
 	case v.Unclear:

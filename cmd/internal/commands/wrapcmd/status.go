@@ -128,8 +128,7 @@ type serverStatus struct {
 	Since       string          `json:"since,omitempty"`
 	Waived      []waivedAxis    `json:"waived,omitempty"`
 	Gaps        []policy.Axis   `json:"gaps,omitempty"`
-	Learning    []string        `json:"learning,omitempty"` // the values of --learn
-	Linux       string          `json:"wsl,omitempty"`      // the value of --wsl
+	Linux       string          `json:"wsl,omitempty"` // the value of --wsl
 
 	open bool // it starts without a jail, and wrap leaves it
 	gone bool // the mcp-jail that it starts does not exist
@@ -311,7 +310,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 			v := f.Judge(e, program, entries.ClientsHost(host))
 			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
-			one.Learning, one.Linux = entries.Learns(v.Line.Flags), cmdline.LinuxOf(v.Line.Flags)
+			one.Linux = cmdline.LinuxOf(v.Line.Flags)
 			one.addGaps(s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}
