@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {"golang.org/x/sys/cpu"},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
 	"confine/jailed": {module + "confine", module + "internal/homelinks", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", module + "confine/egress/learning", module + "confine/egress/names", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
+	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", module + "confine/egress/asking", module + "confine/egress/names", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/certain", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/refusals":   {module + "policy", module + "diagnostics", "golang.org/x/time/rate"},
@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsclient", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/tlsclient":  {module + "confine/egress/tlsworker"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},
-	"confine/egress/learning":   {module + "policy"},
+	"confine/egress/asking":     {},
 	"confine/egress/names":      {module + "policy", "golang.org/x/net/dns/dnsmessage"},
 	"confine/egress/front":      {module + "confine/egress/http1", "confine/egress/packet", module + "policy"},
 	"confine/egress/packet":     {}, // and neither os nor syscall: see pure
@@ -184,7 +184,7 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/observed", "internal/proc", "internal/profilefile", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
+	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/profilefile", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail", "internal/winproof"},
 
 	"confine/internal/attempt":         {},
 	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
@@ -193,7 +193,6 @@ var inside = map[string][]string{
 	"confine/internal/winjail":         {"internal/step"},
 	"confine/internal/winproof":        {"internal/features", "internal/selftest", "internal/step", "internal/winjail"},
 	"confine/internal/sandboxlog":      {},
-	"confine/internal/observed":        {"internal/plan", "internal/spec"},
 	"confine/internal/profilefile":     {"internal/step"},
 	"confine/internal/refused":         {"internal/features", "internal/jail", "internal/plan", "internal/step"},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},

@@ -111,8 +111,8 @@ var notUnderSeatbelt = map[string][]string{
 		"TestNetworkPassedSockets", "TestNetworkRules", "TestNetworkSocketNames", "TestNetworkSupervisorIsKilled", "TestNetworkSupervisorThreads",
 	},
 	learning: {
-		"TestAskHost", "TestClosedNetwork", "TestCopiedFile", "TestCopiedFileAtAnyMoment", "TestCopiedFileRefused", "TestCopies", "TestCopiesAreBounded", "TestCopiesAtAnyMoment", "TestCopiesHold", "TestCopiesInRoot", "TestCopiesOverMounts", "TestCopiesRefused", "TestWatchedAfresh", "TestWatchedChanges",
-		"TestWatchedFlood", "TestWatchedNeedsMediation", "TestWatchedPrograms", "TestWatchedReads",
+		"TestAskHost", "TestCopiedFile", "TestCopiedFileAtAnyMoment", "TestCopiedFileRefused", "TestCopies", "TestCopiesAreBounded", "TestCopiesAtAnyMoment", "TestCopiesHold", "TestCopiesInRoot", "TestCopiesOverMounts", "TestCopiesRefused",
+		"TestCertainReads", "TestCertainReadsNeedMediation", "TestRefusedChanges",
 	},
 	inboundPorts: {"TestJailAnsweredLater", "TestJailInbound", "TestJailInboundLastBytesArrive", "TestJailInboundOnly", "TestJailInboundTaken"},
 	sampled:      {"TestJailInotify", "TestJailProcesses", "TestJailProcessesOfRoot", "TestJailQueuedSignals", "TestJailTerminals"},

@@ -18,8 +18,8 @@ import (
 
 // Watching is what a launcher wants to know of a server, beyond what a session needs.
 type Watching struct {
-	Calls   spec.Watch
-	Network Network
+	Reads bool // each open that only reads and that the policy refuses is recorded
+	Hosts bool // the user is asked about hosts that no rule is about
 }
 
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
@@ -27,12 +27,14 @@ type Watching struct {
 // Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	p, notes := withoutWrites(p, f)
-	p, own, note := learning(watching.Network, p, f)
-	if note != "" {
-		notes = append(notes, note)
+	own := p
+	if watching.Hosts {
+		own = withAskedPorts(p, f)
 	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Calls, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
-	c.asked(watching.Network)
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
+	if watching.Hosts {
+		c.asked()
+	}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -119,7 +121,7 @@ type compiler struct {
 	f    features.Facts
 	plan *Plan
 
-	watch         spec.Watch
+	watch         bool // refused reads are recorded
 	mediated      bool
 	mediatesReads bool             // opens for reading are mediated too
 	traced        bool             // the starts of programs are traced
@@ -240,7 +242,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	if o.Network.Open {
 		connects = seccomp.UnixConnects
 	}
-	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch != spec.WatchNothing)
+	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch)
 	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
@@ -311,7 +313,8 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // other differences that the server sees
-	Network  Network
+	// AsksHosts: the user is asked about hosts that no rule is about.
+	AsksHosts bool
 	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
 	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.

@@ -212,9 +212,7 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
-	watch := uint64(o.Watch)
-	c.num(&watch)
-	o.Watch = Watch(watch)
+	c.bool(&o.WatchReads)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
 	c.int(&o.Keep.FileMB)

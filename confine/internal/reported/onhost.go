@@ -1,4 +1,4 @@
-package observed
+package reported
 
 import (
 	"os"
