@@ -84,7 +84,7 @@ type Kept struct {
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := detect(p).WithUserNS(features.UserNamespaces())
 	if f.UserNamespaces.Answer == features.Yes {
-		f.Copies = l.probeOverlays(p)
+		f.HomeCopy = l.probeHomeCopy(p)
 	}
 	return l.compileOn(p, f)
 }
@@ -160,17 +160,14 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
-	host.Copies = refused.KnownCopies(p)
+	host.HomeCopy = refused.KnownHomeCopy(p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
 		host.SeccompNotify = features.Unavailable("the caller wants none", "")
 	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
-	for range planpkg.Copies(p) { // each may lie where the kernel makes no overlay
-		if err == nil || !refused.Copy(p, err) {
-			break
-		}
-		host.Copies = refused.KnownCopies(p)
+	if err != nil && refused.Copy(p, err) { // HOME lies where the kernel makes no overlay
+		host.HomeCopy = refused.KnownHomeCopy(p)
 		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
 	if err == nil {

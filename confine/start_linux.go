@@ -35,7 +35,6 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	sp := plan.Spec
-	sp.Mounts = jail.WithModes(sp.Mounts)
 	// Without files to keep changes in, none are kept. Kept.Bytes can lower what the profile allows.
 	kept := l.Kept
 	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {

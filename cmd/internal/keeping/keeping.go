@@ -77,7 +77,7 @@ func (k *Session) room() (all, journal int64) {
 
 func writableRoots(p *policy.Profile) (roots []string) {
 	for _, e := range p.Entries {
-		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !e.Ephemeral && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
+		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
 			roots = append(roots, e.Path)
 		}
 	}

@@ -41,7 +41,7 @@ func TestPlanCache(t *testing.T) {
 		},
 		"a device": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) { f.Devices = f.Devices[:1] },
 		"an overlay": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) {
-			f.Copies = map[string]features.Feature{"/x": {}}
+			f.HomeCopy = &features.Feature{}
 		},
 		"no user namespaces": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) {
 			f.UserNamespaces = features.Unavailable("no", "")

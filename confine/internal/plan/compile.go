@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -26,12 +25,11 @@ type Watching struct {
 // whether they are accepted. If the calls of a server cannot be watched as asked, that is a gap.
 // Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
-	p, notes := withoutWrites(p, f)
 	own := p
 	if watching.Hosts {
 		own = withAskedPorts(p, f)
 	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if watching.Hosts {
 		c.asked()
 	}
@@ -157,7 +155,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 // emptyHome reports whether the private HOME is an empty directory because it cannot be copied.
 func (c *compiler) emptyHome() bool {
 	e := ephemeralHome(c.p)
-	return e.Ephemeral && canCopy(c.p, c.f, e).Answer == features.No
+	return e.Ephemeral && canCopy(c.f).Answer == features.No
 }
 
 // linksOfEmptyHome returns the links that a HOME needs which is an empty directory. A HOME that stays
@@ -180,30 +178,18 @@ func homeLinks(in []policy.HomeLink, home string) (links []policy.Link) {
 	return links
 }
 
+// overlays says what becomes of the HOME of which the server gets a copy.
 func (c *compiler) overlays() {
-	const by = "overlayfs on a tmpfs"
-	copies := copiedDirs(c.p)
-	home := slices.Index(copies, Ephemeral(c.p))
-	if c.emptyHome() {
-		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.p, c.f, ephemeralHome(c.p)).Detail)
-		c.addEnforced(policy.AxisFs, "a tmpfs", "what is written to HOME is the process's own, and gone when it ends")
-		copies = slices.Delete(copies, home, home+1)
-	} else if home >= 0 {
-		c.addEnforced(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
-	}
-	rules := slices.DeleteFunc(slices.Clone(copies), func(dir string) bool { return dir == Ephemeral(c.p) })
-	if len(rules) > 0 {
-		c.addEnforced(policy.AxisFs, by, "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(rules, maxGapPaths), ", "))
-	}
-	if files := copiedFiles(c.p, func(e policy.Entry) bool { return isAlone(c.p, e) }); len(files) > 0 {
-		c.addEnforced(policy.AxisFs, "a copy on a tmpfs", "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(files, maxGapPaths), ", "))
-	}
-	if c.f.FullCopies.Answer != features.Yes && len(copies) > 0 {
-		where := "HOME"
-		if len(rules) > 0 {
-			where = strings.Join(shorten(copies, maxGapPaths), ", ")
+	const what = "what is written to HOME is the process's own, and gone when it ends"
+	switch {
+	case c.emptyHome():
+		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.f).Detail)
+		c.addEnforced(policy.AxisFs, "a tmpfs", what)
+	case Ephemeral(c.p) != "":
+		c.addEnforced(policy.AxisFs, "overlayfs on a tmpfs", what)
+		if c.f.FullCopies.Answer != features.Yes {
+			c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
 		}
-		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of "+where+" that was not empty at its start (EIO), or set user.* attributes there")
 	}
 }
 

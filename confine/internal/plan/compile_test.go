@@ -64,16 +64,6 @@ func refuseNamespaces(f *features.Facts) {
 	f.TempDir = "/tmp/mcp-jail-x"
 }
 
-// discarding gives the server a copy of its workspace, and of a directory in it.
-func discarding(p *policy.Profile, f *features.Facts) {
-	f.FullCopies = features.Available("")
-	p.Entries[0].Ephemeral = true
-	inner := p.Entries[0]
-	inner.Path, inner.Rule = "/home/u/work/cow", "path = cow"
-	p.Entries = slices.Insert(p.Entries, 2, inner)
-	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
-}
-
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
 func aCall(p *policy.Profile, f *features.Facts) {
 	p.Tool, p.Home, p.HomePrivate, p.Dir = "search", "/home/u/state/home", true, "/home/u/state/home"
@@ -155,12 +145,6 @@ func TestPlanGolden(t *testing.T) {
 			aCall(p, f)
 			f.Overlay = features.Unavailable("EINVAL", "newer")
 		}},
-		{"copies", discarding},
-		{"copies_refused", func(p *policy.Profile, f *features.Facts) {
-			discarding(p, f)
-			f.Copies = map[string]features.Feature{"/home/u/work": features.Unavailable("EINVAL", "newer")}
-		}},
-		{"hostns_copies", func(p *policy.Profile, f *features.Facts) { discarding(p, f); refuseNamespaces(f) }},
 		{"hostns_call", func(p *policy.Profile, f *features.Facts) { aCall(p, f); refuseNamespaces(f) }},
 		{"hostns_root_user", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)

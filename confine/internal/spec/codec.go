@@ -180,10 +180,6 @@ func (c *codec) mount(m *Mount) {
 		c.bool(b)
 	}
 	c.id(&m.ID)
-	mode, modified := uint64(m.Mode), uint64(m.Modified)
-	c.num(&mode)
-	c.num(&modified)
-	m.Mode, m.Modified = uint32(mode), int64(modified)
 }
 
 func (c *codec) fields(o *Spec) {
