@@ -54,7 +54,6 @@ var wholeEnvironment = map[string]string{
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
 	"cmd/internal/commands/asclient/inputs.go":          "the variable that has the value of --input",
-	"cmd/internal/commands/learncmd/given.go":           "the variables of --env, for a note about one that is not set",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
 	"cmd/internal/gaps/gaps.go":                         "what an entry sets, put back afterwards",
 	"cmd/internal/wrapping/internal/meaning/replace.go": "a variable of a client's file, whose default counts where it is not set",

@@ -57,7 +57,6 @@ var zeroValues = map[string]zeroValue{
 	"policy.Op":            {value: new(policy.Op)},
 	"policy.Origin":        {value: new(policy.Origin)},
 	"policy.Packages":      {new(policy.Packages), func(t *testing.T) { is(t, !policy.Packages{}.AutoInstall && !policy.Packages{}.InstallScripts) }},
-	"policy.Observation":   {value: new(policy.Observation)},
 	"policy.Part":          {value: new(policy.Part)},
 	"policy.Policy":        {new(policy.Policy), zeroPolicy},
 	"policy.Problem":       {value: new(policy.Problem)},

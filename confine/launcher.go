@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -55,21 +54,6 @@ type Launcher struct {
 	// has a gap then (Plan.CanWatch).
 	CertainReads bool
 
-	// Observe, if it is not nil, is called for what the program does with files, programs and sockets,
-	// whether it was granted or refused, and for what it asks of the network. CertainReads goes with it.
-	// One call comes after the other, each before the program's own call has returned. Equal observations
-	// are counted: see Process.ObserveAfresh. Observe must return soon, and call no method of the process.
-	//
-	// An observation is a record, and never a permission: the program can change the arguments of a
-	// call that only reads or executes after they were looked at.
-	Observe func(policy.Observation)
-
-	// ClosedNetwork gives the program a network in which nothing is looked up, dialled or sent, also where
-	// a rule of the profile grants a host: each name has an address, each connection is accepted, read for a moment
-	// and reset. Observe gets what was asked for. Where that cannot be, the program has no network at all, and a
-	// note of the plan says so.
-	ClosedNetwork bool
-
 	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program
 	// connects to it by its name: see egress.Options. Where connections cannot be held for that, there is a gap.
 	AskHost func(ctx context.Context, host string, port int) bool
@@ -101,25 +85,13 @@ type Kept struct {
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := detect(p).WithUserNS(features.UserNamespaces())
 	if f.UserNamespaces.Answer == features.Yes {
-		f.Copies = l.probeOverlays(p)
+		f.HomeCopy = l.probeHomeCopy(p)
 	}
 	return l.compileOn(p, f)
 }
 
-func (l Launcher) watching() (w planpkg.Watching) {
-	switch {
-	case l.Observe != nil:
-		w.Calls = spec.WatchAll
-	case l.CertainReads:
-		w.Calls = spec.WatchReads
-	}
-	switch {
-	case l.ClosedNetwork:
-		w.Network = planpkg.NetworkClosed
-	case l.AskHost != nil:
-		w.Network = planpkg.NetworkAsked
-	}
-	return w
+func (l Launcher) watching() planpkg.Watching {
+	return planpkg.Watching{Reads: l.CertainReads, Hosts: l.AskHost != nil}
 }
 
 func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
@@ -210,17 +182,14 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
-	host.Copies = refused.KnownCopies(p)
+	host.HomeCopy = refused.KnownHomeCopy(p)
 	mediating := host.SeccompNotify
 	if l.Unmediated {
 		host.SeccompNotify = features.Unavailable("the caller wants none", "")
 	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
-	for range planpkg.Copies(p) { // each may lie where the kernel makes no overlay
-		if err == nil || !refused.Copy(p, err) {
-			break
-		}
-		host.Copies = refused.KnownCopies(p)
+	if err != nil && refused.Copy(p, err) { // HOME lies where the kernel makes no overlay
+		host.HomeCopy = refused.KnownHomeCopy(p)
 		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
 	if err == nil {
@@ -243,7 +212,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	if w := l.watching(); p.Spec.Watch != w.Calls || p.Network != w.Network {
+	if w := l.watching(); p.Spec.WatchReads != w.Reads || p.AsksHosts != w.Hosts {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return whileShort(ctx, func() (*Process, error) { return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l) })

@@ -9,7 +9,7 @@ import (
 
 // The systems of this file have one kind of jail: a first start finds out nothing about it.
 
-func (l Launcher) probeOverlays(*policy.Profile) map[string]features.Feature { return nil }
+func (l Launcher) probeHomeCopy(*policy.Profile) *features.Feature { return nil }
 
 // CanPoll does nothing here: nothing is known to refuse a poller.
 func CanPoll() error { return nil }

@@ -4,7 +4,6 @@ package confine
 
 import (
 	"context"
-	"errors"
 	"os"
 	"runtime"
 	"time"
@@ -29,9 +28,6 @@ func (*Prepared) start(context.Context, *Plan, Stdio, Launcher) (*Process, error
 func (*Process) PID() int { return 0 }
 
 func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
-
-// ObserveAfresh returns an error: nothing is observed here.
-func (*Process) ObserveAfresh() error { return errors.ErrUnsupported }
 
 // KeepOpen does nothing here.
 func (*Process) KeepOpen() error { return nil }

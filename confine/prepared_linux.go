@@ -137,7 +137,7 @@ func (p *Prepared) claim(kind string) *Prepared {
 
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
-		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers(), watching: reported.NewAnswers()},
+		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers()},
 		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1

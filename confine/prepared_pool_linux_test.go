@@ -220,13 +220,9 @@ func TestPreparedForItsLauncher(t *testing.T) {
 		t.Error("the control: an ordinary start has a jail of its own")
 	}
 	umask := 0o77
-	observe := func(policy.Observation) {}
 	ask := func(context.Context, string, int) bool { return false }
 	for what, c := range map[string]struct{ of, start confine.Launcher }{
-		"watched":         {start: confine.Launcher{Observe: observe}},
-		"both watched":    {confine.Launcher{Observe: observe}, confine.Launcher{Observe: observe}},
 		"asks for hosts":  {confine.Launcher{AskHost: ask}, confine.Launcher{AskHost: ask}},
-		"a closed net":    {start: confine.Launcher{ClosedNetwork: true}},
 		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},
 		"without gaps":    {of: confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}},
 		"mediated":        {of: confine.Launcher{Unmediated: true}},

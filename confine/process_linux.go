@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
-	"github.com/mcp-jail/mcp-jail/confine/internal/observed"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
@@ -45,10 +44,8 @@ type Process struct {
 	plan        *plan.Plan // the plan it was started with
 	hostNS      hostNamespaces
 	done        chan struct{}
-	wholeMounts []byte             // see Mounts: the last list that had all
-	keeping     *reported.Answers  // of KeepOpen
-	watching    *reported.Answers  // of ObserveAfresh
-	observer    *observed.Observer // of Launcher.Observe; nil if that is nil
+	wholeMounts []byte            // see Mounts: the last list that had all
+	keeping     *reported.Answers // of KeepOpen
 	askHost     func(ctx context.Context, host string, port int) bool
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes
@@ -97,12 +94,6 @@ func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
 		return
 	}
-	if m.Kind == spec.EventObserved {
-		if p.observer != nil {
-			p.observer.Report(m, p.plan)
-		}
-		return
-	}
 	if m.Kind == spec.EventNote {
 		p.notify(Notice{Text: m.Detail, Warning: m.Step == spec.NoteWarning})
 		return
@@ -115,8 +106,6 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.superviseCgroup()
 	case spec.EventKept:
 		p.keeping.Note()
-	case spec.EventAfresh:
-		p.watching.Note()
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:
@@ -158,7 +147,7 @@ func isRefusal(p *Process, m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.Knows(m)
 	p.mu.Unlock()
-	return known || m.Target == policy.DenialOthers || observed.IsOnHost(m)
+	return known || m.Target == policy.DenialOthers || reported.IsOnHost(m)
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.
@@ -169,25 +158,12 @@ func (p *Process) HostFailures() []policy.HostFailure { return p.network.HostFai
 // os.ErrDeadlineExceeded if the supervisor takes too long.
 func (p *Process) KeepOpen() error { return p.keeping.Ask(p.control, spec.RequestKeep, p.done) }
 
-// ObserveAfresh has everything observed again that the program does from now on, also what was
-// reported before: a new call begins. When it returns, the observations of before are reported, with
-// their counts. It does nothing if Launcher.Observe was nil.
-func (p *Process) ObserveAfresh() error {
-	if p.observer == nil {
-		return nil
-	}
-	return p.watching.Ask(p.control, spec.RequestAfresh, p.done)
-}
-
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
 		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Ask: p.askHost,
 		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
-	}
-	if p.observer != nil {
-		o.Observe = p.observer.Tell
 	}
 	return p.network.Open(o, goOn)
 }

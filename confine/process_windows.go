@@ -2,7 +2,6 @@ package confine
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -72,9 +71,6 @@ func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
 
 // Listening knows nothing: the server has no network of its own.
 func (*Process) Listening() (ports []int, known bool) { return nil, false }
-
-// ObserveAfresh returns an error: nothing is observed here, and a start that asks for it is refused.
-func (*Process) ObserveAfresh() error { return errors.ErrUnsupported }
 
 // KeepOpen does nothing: no file is kept here before the server changes it.
 func (*Process) KeepOpen() error { return nil }

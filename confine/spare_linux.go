@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -34,13 +33,12 @@ func (j *spare) build(l Launcher) {
 		return
 	}
 	host := detect(j.profile)
-	host.Copies = refused.KnownCopies(j.profile)
+	host.HomeCopy = refused.KnownHomeCopy(j.profile)
 	plan, err := l.compileOn(j.profile, host)
 	if err != nil || !canBuildAhead(plan) {
 		return
 	}
 	sp := plan.Spec
-	sp.Mounts = jail.WithModes(sp.Mounts)
 	sp.Keep.On = false
 	j.process.plan, j.plan, j.made = plan, plan, made
 	j.send(startRequest{plan: plan, spec: sp, ahead: true})
@@ -106,6 +104,6 @@ func (j *spare) isGone() bool {
 
 // startsAs reports whether a start by l builds the same jail as one by other.
 func (l Launcher) startsAs(other Launcher) bool {
-	return l.TestHooks.Steps == nil && l.Observe == nil && l.AskHost == nil && l.Kept == nil && l.watching() == other.watching() && !l.Unmediated && !other.Unmediated &&
+	return l.TestHooks.Steps == nil && l.AskHost == nil && l.Kept == nil && l.watching() == other.watching() && !l.Unmediated && !other.Unmediated &&
 		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
 }

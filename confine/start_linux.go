@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/observed"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -36,7 +35,6 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	sp := plan.Spec
-	sp.Mounts = jail.WithModes(sp.Mounts)
 	// Without files to keep changes in, none are kept. Kept.Bytes can lower what the profile allows.
 	kept := l.Kept
 	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {
@@ -63,7 +61,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	p.process.interceptor = interceptor
-	p.process.plan, p.process.observer, p.process.askHost = plan, observed.New(l.Observe), l.AskHost
+	p.process.plan, p.process.askHost = plan, l.AskHost
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}, l); err == nil {
 		return p.process, nil
 	}

@@ -22,13 +22,6 @@ func TestLimitsAreNamed(t *testing.T) {
 		return func(ev *Evidence) { ev.Exit = &Exit{Code: 128 + int(sig), Signal: sig} }
 	}
 	aCall := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Entries[0].Ephemeral = true }) }
-	aCopy := func(ev *Evidence) {
-		ev.Profile = fixture(func(p *policy.Profile) {
-			for i := range p.Entries {
-				p.Entries[i].Ephemeral = p.Entries[i].Path == "/home/u/work"
-			}
-		})
-	}
 	fewProcesses := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Limits.Processes = 4 }) }
 	const sigXFSZ = syscall.Signal(25) // on Linux and macOS; Windows has none
 	for _, tt := range []struct {
@@ -58,7 +51,6 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"node, space", "ENOSPC: no space left on device, write '/tmp/x'", nil, Possible, "half of memory_mb = 4096", "memory_mb = 8192"},
 
 		{"space in the HOME of a call", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", aCall, Possible, "or HOME", "memory_mb = 8192"},
-		{"space in a copy that is thrown away", "ENOSPC: no space left on device, write '/home/u/work/x'", aCopy, Possible, "a full /tmp, /dev/shm or /home/u/work, or a file of /home/u/work", "memory_mb = 8192"},
 		{"control: in a HOME that is kept", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", nil, None, "", ""},
 
 		{"few processes, and no word of them", "[Errno 11] Resource temporarily unavailable", fewProcesses, Possible, "processes = 4", "processes = 8"},

@@ -82,7 +82,7 @@ func (p *Profile) isRedundant(e Entry) bool {
 		return false
 	}
 	around, ok := p.Find(path.Dir(e.Path))
-	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights && around.Ephemeral == e.Ephemeral
+	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
 }
 
 // containsEntry reports whether a minimal entry is at or below path. Such a name is pinned:

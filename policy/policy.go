@@ -26,8 +26,6 @@ type Policy struct {
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
-	DiscardHome        bool          // the private HOME is a copy, which is thrown away with the process; no key sets it
-	OpensReads         bool          // a session that learns: no rule leads to a socket, and what is written outside of the workspace is thrown away; no key sets it
 	GPU                bool          // the device nodes and libraries of this host's GPUs
 	Packages           Packages
 	Undo               Undo

@@ -158,9 +158,9 @@ type Entry struct {
 	// Make asks for the directory to be created before the start (a rule with a
 	// trailing slash, the private HOME).
 	Make bool
-	// Ephemeral: the server sees a copy of the directory, which is its own and gone when it
-	// ends. It never writes to Path itself. Where no copy can be made, it sees an empty directory
-	// if this is the private HOME, and else may not write.
+	// Ephemeral, of the private HOME alone: the server sees a copy of the directory, which is its own
+	// and gone when it ends. It never writes to Path itself. Where no copy can be made, it sees an empty
+	// directory.
 	Ephemeral bool
 }
 

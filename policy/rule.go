@@ -29,9 +29,6 @@ type FsRule struct {
 	// Base is the directory, as `workspace` has it, to which a relative path belongs that a layer below
 	// a project's file has. "" is the workspace of the policy.
 	Base string
-	// Discard says that the server writes to a copy, which is thrown away with its process. Only
-	// mcp-jail itself makes such rules: no file and no flag has a word for it.
-	Discard bool
 }
 
 // NetRule is one entry of access.net, its host normalised.

@@ -138,11 +138,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// TestReadTooLong: a file of another that would take long to decode is refused unread.
-func TestReadTooLong(t *testing.T) {
-	text := "[preset]\ntitle = \"x\"\n[a" + strings.Repeat(".a", MaxFile/2) + "]\n[servers.x]\n"
-	if _, err := Read([]byte(text), "/x.toml"); err == nil || !strings.Contains(err.Error(), "too long for a preset") {
-		t.Errorf("got %v", err)
-	}
-}

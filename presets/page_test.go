@@ -13,8 +13,7 @@ const pageHead = `# Presets
 A preset is what a well-known server needs: its hosts, variables, secrets and paths. Presets are
 built in. A preset grants nothing until you write ` + "`preset = \"NAME\"`" + ` in ` + "`[servers.X]`" + ` or
 ` + "`--preset NAME`" + `. Your own keys come on top of it: [reference.md](reference.md#presets).
-` + "`mcp-jail preset NAME`" + ` prints one. For another server, ` + "`mcp-jail learn --preset FILE`" + ` writes such a
-file, and ` + "`mcp-jail preset --apply FILE`" + ` takes what another wrote: [learn.md](learn.md#sharing-it).
+` + "`mcp-jail preset NAME`" + ` prints one.
 
 ` + "```" + `toml
 [servers.github]

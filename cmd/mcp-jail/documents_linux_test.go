@@ -62,18 +62,7 @@ var runElsewhere = map[string]string{
 	"mcp-jail run -- /tmp/thief":                                            "the same",
 	"mcp-jail run --gpu true --limit memory_mb=32768 -- local-model-server": "gpu.txtar has the flag",
 	"make test": "CI",
-	"mcp-jail learn -- npx -y @modelcontextprotocol/server-filesystem ~/notes": "TestLearn, with the server from the tests' cache",
-	"mcp-jail learn memory": "learn.txtar, with another server of a client",
-	"BRAVE_API_KEY=placeholder mcp-jail learn --env BRAVE_API_KEY brave":                             "TestLearn, with another variable",
-	"mcp-jail learn --drive requests.jsonl notes":                                                    "learn.txtar",
-	"mcp-jail learn --preset weather.toml -- npx -y weather-mcp ~/stations":                          "preset_file.txtar, with another server",
-	"mcp-jail preset weather.toml":                                                                   "preset_file.txtar, with another server",
-	"mcp-jail preset --apply weather.toml weather":                                                   "preset_file.txtar, with another server",
-	"mcp-jail preset --apply weather.toml -- npx -y weather-mcp ~/w":                                 "preset_file.txtar, with another server",
-	"mcp-jail run --try ~/strict.toml github":                                                        "try.txtar, with another server",
-	`mcp-jail run --try "--read ~/notes --net api.github.com" --write ~/notes -- npx -y some-server`: "try.txtar, with another server",
-	"mcp-jail grant SERVER --tried":                                                                  "try.txtar",
-	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory":            "TestClientsFirstTry",
+	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
 }
 
 // TestDocumentsRunAll tests that each command line for a shell is run, but for those of pages

@@ -44,7 +44,7 @@ const (
 )
 
 // extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
-var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain, "flood": floodMain, "pupil": pupilMain, container.Name: container.Main}
+var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain, "flood": floodMain, container.Name: container.Main}
 
 // tlsMain is mcp-jail-tls.
 func tlsMain() {

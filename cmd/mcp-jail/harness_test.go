@@ -27,7 +27,6 @@ import (
 //   - reload: configurations that change during a session
 //   - preset_*: real servers under their presets
 //   - leaks_*: secrets in messages of a server
-//   - learn: policies that are learned from real servers
 //   - undo_*: changes of a server that are undone
 //   - kept, wrap_killed: packages that are kept; interrupted commands
 //   - documents_*, explain_*: the examples in docs

@@ -65,11 +65,6 @@ func run(args []string, c terminal.Console) confine.Exit {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
 	record := session.NewRecorder(t)
-	watching, err := followed.Watch(&launcher, record.Refused)
-	if err != nil {
-		return refuse(c, t, flags.Server, err)
-	}
-	defer watching.Close()
 	if !t.Policy.Stateful {
 		launcher.Pool = launcher.NewPool()
 	}
@@ -112,7 +107,6 @@ func prepareFlags(flags *cmdline.RunFlags) {
 			flags.Config[i], _ = filepath.Abs(f)
 		}
 	}
-	flags.Watch = &flags.WatchFlags
 }
 
 // tellTyping tells a person who started a session in a terminal what it waits for.

@@ -5,6 +5,11 @@ import "github.com/mcp-jail/mcp-jail/policy"
 // askedRule is the Where of a rule that an answer of Options.Ask made.
 const askedRule = "asked during the session"
 
+// AskedPorts are the ports at which the jail has listeners for hosts that Options.Ask may grant. A connection to
+// another port that no rule is about is refused by the jail's kernel. A listener takes its port from the jail's
+// programs, so these are few: those of HTTP.
+func AskedPorts() []uint16 { return []uint16{80, 443, 8443} }
+
 // mayAsk reports whether a destination is one to ask about: a name that the program has looked up, and that
 // no rule is about.
 func (g *Gateway) mayAsk(d *destination) bool {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -31,7 +30,6 @@ const (
 	opConnect = "connect" // TCP
 	opSend    = "send"    // UDP
 	opResolve = "resolve" // DNS
-	opRequest = "request" // of HTTP, in what is observed
 )
 
 const (
@@ -47,8 +45,6 @@ type denialLog struct {
 	mu   sync.Mutex
 	all  map[denialKey]*recordedDenial
 	lost *policy.Denial // stands for the replaced ones
-
-	observed *learning.Observations
 }
 
 // recordedDenial is a Denial of the log.
@@ -62,19 +58,8 @@ type denialKey struct {
 	reason            policy.DenialReason
 }
 
-// record adds a refusal, which is observed unless it is about a limit.
+// record adds a refusal.
 func (s *denialLog) record(operation, host string, port int, why policy.DenialReason, detail string) {
-	if s.observed != nil && why != policy.DeniedLimit {
-		target := host
-		if port != 0 {
-			target = endpoint(host, port)
-		}
-		s.observed.Record(operation, target, policy.Observation{Refused: true})
-	}
-	s.add(operation, host, port, why, detail)
-}
-
-func (s *denialLog) add(operation, host string, port int, why policy.DenialReason, detail string) {
 	target := host
 	if port != 0 {
 		target = endpoint(host, port)

@@ -146,9 +146,6 @@ func (v *dialer) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net
 }
 
 func (v *dialer) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
-	if v.closed {
-		return nil, errClosed
-	}
 	n := net.Dialer{ControlContext: v.rules.checkSocket}
 	return n.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/time/rate"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
 	"github.com/mcp-jail/mcp-jail/confine/egress/names"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -30,11 +29,9 @@ type nameServer struct {
 	fakeIPs  *names.Pool
 	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	denials  *denialLog
-	observed *learning.Observations
 	sent     *byteCount
 	life     *lifetime
-	closed   bool // each name has an address, and nothing is looked up
-	asks     bool // so has each name that no rule is about
+	asks     bool // each name that no rule is about has an address, and is not looked up
 }
 
 // Answer answers one DNS message. It returns nil for a message that gets no answer. It may
@@ -74,7 +71,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 	if err != nil {
 		host = strconv.Quote(name) // it may hold any byte
 	}
-	unasked := err == nil && len(ports) == 0 && (n.closed || n.asks) && !isAddress(host)
+	unasked := err == nil && len(ports) == 0 && n.asks && !isAddress(host)
 	if len(ports) == 0 && !unasked {
 		n.denials.denyName(host, policy.DeniedNotGranted, "")
 		return nil, dnsmessage.RCodeNameError
@@ -89,12 +86,10 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 		}
 		return nil, dnsmessage.RCodeNameError
 	case isNotFound(err):
-		n.observed.Record(opResolve, host, policy.Observation{Absent: true})
 		return nil, dnsmessage.RCodeNameError
 	case err != nil:
 		return nil, dnsmessage.RCodeServerFailure
 	}
-	n.observed.Record(opResolve, host, policy.Observation{})
 	if q.Type != dnsmessage.TypeA {
 		return nil, dnsmessage.RCodeSuccess
 	}
@@ -108,7 +103,7 @@ func isAddress(host string) bool {
 
 // assignAddress returns the address of a name. A name that is granted on no port is not looked up.
 func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
-	if len(ports) == 0 && (n.closed || n.asks) {
+	if len(ports) == 0 && n.asks {
 		return n.assign(host, nil)
 	}
 	if !n.fakeIPs.Has(host) && !n.dialer.lookups.has(host) {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/asking"
 	"github.com/mcp-jail/mcp-jail/confine/egress/front"
-	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
 	"github.com/mcp-jail/mcp-jail/confine/egress/names"
 	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -42,14 +42,6 @@ type Options struct {
 	// Tell reports a secret in a request that is sent on: see Target.Tell. Optional.
 	Tell func(Leak)
 
-	// Observe gets each lookup, connection and request whose bytes the Gateway reads, granted or refused.
-	// Equal ones are told together: their Count is how many were not told before. One call comes after the
-	// other, and no connection waits for one; Close does. Of paths it gets the beginning, and no query.
-	// Limits are not observed. Optional.
-	Observe func(policy.Observation)
-	// Closed: nothing is looked up, dialled or sent, also for hosts that a rule grants. Each name gets an address of
-	// the jail's own, and each connection is reset once its first bytes are recorded.
-	Closed bool
 	// Ask decides about a name and port that no rule is about, when a program connects to it. The connection
 	// waits, for at most two minutes. The answer holds until the end of the Gateway. The addresses of the
 	// name are checked as any other's, and nothing is looked up before. Optional.
@@ -108,10 +100,10 @@ type Target struct {
 	ReportStep int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
-	// Observe records a request by its request line: it is sent on, or refused. It may be nil.
-	Observe func(requestLine string, refused bool)
 	// Tell reports a secret in a request that is sent on. It may be nil.
 	Tell func(Leak)
+	// Connected is called once TLS with a proxy holds, before bytes pass. Only a connection to a proxy has it.
+	Connected func()
 	// Done is closed when the Gateway ends. The Interceptor must then end the connection.
 	Done <-chan struct{}
 }
@@ -128,8 +120,7 @@ type Gateway struct {
 	querySlots     chan struct{} // one element for each DNS query in progress
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	denials        denialLog
-	observed       learning.Observations
-	asking         learning.Asker
+	asking         asking.Asker
 	failures       failureLog
 	front          atomic.Pointer[front.Front]
 	sent           byteCount
@@ -159,9 +150,6 @@ func New(o Options) *Gateway {
 		o.Limits.Names = defaultNames
 	}
 	o.Rules = slices.Clone(o.Rules)
-	if o.Closed {
-		o.close()
-	}
 	g := &Gateway{
 		o:              o,
 		rules:          ruleSet{isLocal: o.IsLocal},
@@ -172,14 +160,13 @@ func New(o Options) *Gateway {
 	}
 	g.rules.set(o.Rules)
 	g.life.begin()
-	g.observed.Begin(o.Observe, g.life.spawn, g.life.ctx.Done())
-	g.asking.Ask, g.denials.observed = o.Ask, &g.observed
+	g.asking.Ask = o.Ask
 	g.failures.life = &g.life
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
-	g.dialer = dialer{closed: o.Closed, rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
+	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
 	g.names = nameServer{
-		dialer: &g.dialer, fakeIPs: names.NewPool(o.Rules, o.Limits.Names), denials: &g.denials, observed: &g.observed, sent: &g.sent, life: &g.life,
-		closed: o.Closed, asks: o.Ask != nil,
+		dialer: &g.dialer, fakeIPs: names.NewPool(o.Rules, o.Limits.Names), denials: &g.denials, sent: &g.sent, life: &g.life,
+		asks:     o.Ask != nil,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
 	return g
@@ -205,13 +192,11 @@ func (g *Gateway) Close() {
 	if g.o.EndTLS != nil {
 		g.o.EndTLS()
 	}
-	g.observed.Flush()
 }
 
 // Allowed reports whether a program may try to connect to an address, as far as the address
 // alone decides. Port 53 is always allowed, over TCP and UDP, because the Gateway itself
-// answers there. Otherwise only network "tcp" is allowed. With Options.Closed every address is, because
-// connections are read. Allowed records nothing.
+// answers there. Otherwise only network "tcp" is allowed. Allowed records nothing.
 func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 	if to.Port() == dnsPort {
 		return true
@@ -220,7 +205,7 @@ func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 		return false
 	}
 	d := g.decide(to)
-	return d.granted() || g.o.Closed || g.mayAsk(&d)
+	return d.granted() || g.mayAsk(&d)
 }
 
 // Refuse records a refusal that happened outside the Gateway.

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -26,10 +25,6 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	stop := context.AfterFunc(g.life.ctx, func() { reset(c) })
 	defer stop()
-	if g.o.Closed {
-		g.serveClosed(c, to)
-		return
-	}
 	d := g.decide(to)
 	if !d.granted() && !g.consents(&d) {
 		g.denials.deny(&d, d.why, d.detail)
@@ -67,21 +62,6 @@ func (r *relay) serve() {
 	}
 	r.answer(nil)
 	r.run()
-	r.observe()
-}
-
-// observe records the connection, once its protocol is known.
-func (r *relay) observe() {
-	r.seen.Do(func() {
-		scheme := ""
-		switch {
-		case r.d.opaque:
-			scheme = protoOther.scheme()
-		case r.protocol != protoUnknown:
-			scheme = r.protocol.scheme()
-		}
-		r.g.observed.Record(opConnect, r.d.endpoint(), policy.Observation{Scheme: scheme})
-	})
 }
 
 // answer tells a client of the proxy once whether its host is connected. It returns false if the
@@ -110,7 +90,6 @@ type relay struct {
 	hello            int         // length of the ClientHello in head; 0 if its name does not matter
 	single           bool        // head begins with a request that the proxy was asked for: the only one
 	tell             func(error) // answers a client of the proxy; nil if there is none, or it was answered
-	seen             sync.Once   // the connection was observed
 
 	first     answer        // how upstream's response begins
 	responded chan struct{} // closed when first is set
@@ -140,7 +119,6 @@ func (r *relay) run() {
 	case err == nil:
 		r.upstream.CloseWrite()
 	case r.g.denials.denyIfRefused(r.d, err):
-		r.seen.Do(func() {}) // observed as refused
 		r.abort()
 	case r.client.CloseRead() != nil: // ENOTCONN: the client has failed
 		r.abort()
@@ -192,9 +170,6 @@ func (r *relay) relayUp() error {
 		case err != nil:
 			return err
 		}
-	}
-	if r.d.opaque || r.protocol != protoUnknown {
-		r.observe()
 	}
 	switch {
 	case r.single, r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP):
@@ -280,7 +255,6 @@ func (r *relay) intercept() error {
 	if r.g.sent.isSpent() { // an Interceptor only reports afterwards
 		return errOutSpent
 	}
-	r.observe()
 	t.Serve(r.client, r.head, Target{
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.life.jailCtx.Done(),
 		ReportStep: r.g.sent.reportStep(),
@@ -291,9 +265,8 @@ func (r *relay) intercept() error {
 			}
 			return ok
 		},
-		Deny:    func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
-		Observe: r.requestObserver(),
-		Tell:    r.g.o.Tell,
+		Deny: func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
+		Tell: r.g.o.Tell,
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

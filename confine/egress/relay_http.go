@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
-	"github.com/mcp-jail/mcp-jail/confine/egress/learning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -28,7 +27,6 @@ func (r *relay) relayRequests() error {
 		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.Hosts); why != "" {
 			return &refusal{why, detail}
 		}
-		r.observeRequest(head, false)
 		if _, err := r.Write(head); err != nil {
 			return err
 		}
@@ -52,21 +50,6 @@ func (r *relay) relayRequests() error {
 		if r.single {
 			return r.awaitEnd(b)
 		}
-	}
-}
-
-// requestObserver returns Target.Observe.
-func (r *relay) requestObserver() func(requestLine string, refused bool) {
-	if r.g.o.Observe == nil {
-		return nil
-	}
-	return func(line string, refused bool) { r.observeRequest([]byte(line), refused) }
-}
-
-// observeRequest records the request whose request line b begins with.
-func (r *relay) observeRequest(b []byte, refused bool) {
-	if request := learning.RequestIn(b); request != "" {
-		r.g.observed.Record(opRequest, r.d.endpoint(), policy.Observation{Scheme: r.protocol.scheme(), Request: request, Refused: refused})
 	}
 }
 

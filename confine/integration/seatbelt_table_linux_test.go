@@ -19,7 +19,7 @@ var shows = map[string]*regexp.Regexp{
 	records:      regexp.MustCompile(`\bDenials\(`),
 	mechanisms:   regexp.MustCompile(`\b(features|cgroup|seccomp|landlock|mediate|mountinfo)\b|\bLandlock|SYS_LANDLOCK|TestHooks|CLONE_NEW|"unshare"|FDSize|swap|"unanswered"|"(own|write)-terminal"|terminalPair|spec\.SupervisorThreads|secure-bits|"fork-busy"`),
 	connects:     regexp.MustCompile(`NetworkEnv|networkName|networkEnv|needsTestNetwork`),
-	learning:     regexp.MustCompile(`[wW]atch|\bEphemeral\b`),
+	asked:        regexp.MustCompile(`\bCertainReads\b|\bAskHost\b`),
 	inboundPorts: regexp.MustCompile(`\bInbound\b`),
 	sampled:      regexp.MustCompile(`"(fork|fork-all|timers|inotify|terminals)"`),
 	asRoot:       regexp.MustCompile(`os\.Getuid\(\) != 0`),

@@ -60,18 +60,6 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	return p, p.Validate()
 }
 
-// PerCall returns a configuration with the server of the flags alone. Each of its calls has a process, under the
-// table of its tool in tools. The flags that grant or take away have no effect.
-func (o CommandLineOptions) PerCall(tools map[string]*Tool) (*Config, error) {
-	s, err := o.server()
-	if err != nil {
-		return nil, err
-	}
-	stateful := false
-	s.Stateful, s.Access, s.Tools, s.Preset, s.Where = &stateful, nil, tools, "", ""
-	return &Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}, nil
-}
-
 // Table returns the table of a server that grants what the flags do. It has neither command nor name.
 func (o CommandLineOptions) Table() (*Server, error) {
 	o.Command, o.Name = []string{"-"}, "-"

@@ -94,14 +94,6 @@ func onDrive[T any](ask func(string) (T, error)) func(string) (T, error) {
 	}
 }
 
-// Slash returns a path in the form of the host's own.
-func (h *Host) Slash(p string) string {
-	if h.OS == "windows" {
-		return winpath.Slashed(p)
-	}
-	return p
-}
-
 // slashedValues returns variables of which those that are one path of a drive have it with slashes.
 func slashedValues(environ []string) []string {
 	out := slices.Clone(environ)

@@ -68,19 +68,6 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestStore checks which paths are, hold, or lie in stores of package managers.
-func TestStore(t *testing.T) {
-	h := newFake(aSystem, "d /home/u/.npm/_cacache", "d /home/u/notes", "l /home/u/link .npm", "d /home/u/.vscode").host()
-	for path, want := range map[string]string{
-		"/home/u/.npm": "/home/u/.npm", "/home/u/.npm/_cacache/x": "/home/u/.npm", "/home/u/link": "/home/u/.npm", "/home/u/.cargo": "/home/u/.cargo/registry",
-		"/home/u/notes": "", "/home/u/.vscode": "", "/home/u/.npmx": "",
-	} {
-		if got := Store(&h, path); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
-	}
-}
-
 // TestOwnGranted tests the warning about a rule that names a file of mcp-jail itself and lets the
 // server write to it. The rule holds: a user may want it.
 func TestOwnGranted(t *testing.T) {

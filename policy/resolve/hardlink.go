@@ -16,7 +16,7 @@ import (
 // reports only files of the user, with one warning for each grant.
 func HardLinks(p *policy.Profile, host hostfs.Host, limit int) (ws []policy.Warning) {
 	for _, e := range p.Entries {
-		if e.Origin != policy.OriginRule || !e.Rights.Has(policy.Update) || e.Kind != policy.KindDir || e.Make || e.Ephemeral {
+		if e.Origin != policy.OriginRule || !e.Rights.Has(policy.Update) || e.Kind != policy.KindDir || e.Make {
 			continue
 		}
 		example, n := "", 0

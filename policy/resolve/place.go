@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (b *resolver) placeRules(workspace string) error {
 			return err
 		}
 		rights := r.Rights()
-		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label(), Ephemeral: discards(b.p, r, at.Path, workspace)}
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -50,10 +49,7 @@ func (b *resolver) placeRules(workspace string) error {
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
-			if b.p.OpensReads && at.Info.Mode&(fs.ModeSocket|fs.ModeNamedPipe) != 0 {
-				e.Rights, e.Ephemeral = 0, false // what the server reads could leave the jail there
-			}
-		case slash && r.Create && at.Reason == "" && !e.Ephemeral: // a start makes nothing for what is thrown away
+		case slash && r.Create && at.Reason == "":
 			e.Kind, e.Make = policy.KindDir, true
 		default:
 			why := "does not exist"
@@ -83,12 +79,6 @@ func (b *resolver) placeRules(workspace string) error {
 	}
 	b.masks = masks.New(masks.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn})
 	return b.checkWritableLinks()
-}
-
-// discards reports whether what a server writes by a rule is thrown away.
-func discards(p *policy.Policy, r policy.FsRule, at, workspace string) bool {
-	outside := p.OpensReads && (workspace == "" || !policy.Within(at, workspace))
-	return (r.Discard || outside) && r.Rights()&policy.Write != 0
 }
 
 // locate follows the path of a rule. abs is the path before symbolic links are followed. Without an

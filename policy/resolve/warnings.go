@@ -93,12 +93,6 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 // places.Guarded.
 func Guarded(h *hostfs.Host, p string, write bool) string { return places.Guarded(h, p, write) }
 
-// Store returns the store or the cache of package managers that a path leads to, lies in, or contains, or "".
-func Store(h *hostfs.Host, p string) string { return places.Store(h, p) }
-
-// OfSystem reports whether a path with slashes belongs to a system, as in runtime.GOOS, and not to a user's work.
-func OfSystem(system, p string) bool { return places.IsSystemPlace(system, p) }
-
 // Sensitive returns the sensitive path that a path is, leads to or lies in, as it is written; "" if
 // there is none. It is the one answer to that question: of a start, of advice, and of the review of
 // a client's entry.

@@ -75,7 +75,7 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 		return
 	}
 	e := policy.Entry{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
-	if !b.p.Stateful || b.p.DiscardHome {
+	if !b.p.Stateful {
 		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
 	}
 	b.entries[out.Home] = e

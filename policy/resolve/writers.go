@@ -79,13 +79,9 @@ func (b *writers) collectWriters(out *policy.Profile) {
 	b.reach.Writers = append(b.reach.Writers, b.p.Noted...) // their own starts have widened them
 }
 
-// writeGrant returns what a rule grants on the host. There, nothing is written that is thrown away.
+// writeGrant returns what a rule grants on the host.
 func writeGrant(r policy.FsRule) policy.WriteGrant {
-	rights := r.Rights()
-	if r.Discard {
-		rights &^= policy.Write
-	}
-	return policy.WriteGrant{Rights: rights, Rule: r.Label()}
+	return policy.WriteGrant{Rights: r.Rights(), Rule: r.Label()}
 }
 
 // widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the

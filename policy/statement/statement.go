@@ -43,8 +43,6 @@ type Statement struct {
 type Fs struct {
 	Path   string   `json:"path"`
 	Rights []string `json:"rights"` // of read, create, update, delete, execute
-	// Discarded: a rule grants a copy, and what is written there is thrown away at the end.
-	Discarded bool `json:"discarded,omitempty"`
 }
 
 // Command is a program that may be started.
@@ -124,7 +122,7 @@ func New(p *policy.Profile) *Statement {
 			s.Truncated = true
 			continue
 		}
-		if f := (Fs{e.Path, e.Rights.Names(), e.Ephemeral && e.Origin == policy.OriginRule}); fits(f) {
+		if f := (Fs{e.Path, e.Rights.Names()}); fits(f) {
 			s.Fs = append(s.Fs, f)
 		}
 	}

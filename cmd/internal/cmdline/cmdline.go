@@ -94,7 +94,7 @@ func MissingDashes(args []string, server Server) string {
 	case server.Given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.Argv)
 	}
-	if slices.Contains([]string{"install", "learn", "shell"}, args[0]) {
+	if slices.Contains([]string{"install", "shell"}, args[0]) {
 		return dashesBeforeLauncher(args)
 	}
 	if args[0] != "run" && args[0] != "plan" {

@@ -15,8 +15,6 @@ type Flag struct {
 	Value string // stands for the value in help texts, such as PATH
 	Usage string
 	Words []string // the values that are accepted; nil for all
-	// Flags means that the value may be flags in one word, such as "--read src --net api.github.com".
-	Flags bool
 
 	One  *string
 	Many *[]string
@@ -59,7 +57,7 @@ func Parse(args []string, flags []Flag) (words []string, err error) {
 		}
 		if !given {
 			i++
-			if err := flags[known].check(args[i:]); err != nil {
+			if err := CheckValue(flags[known].Name, args[i:]); err != nil {
 				return nil, err
 			}
 			value = args[i]
@@ -69,14 +67,6 @@ func Parse(args []string, flags []Flag) (words []string, err error) {
 		}
 	}
 	return words, nil
-}
-
-// check returns an error if the arguments after the flag do not begin with its value.
-func (f Flag) check(after []string) error {
-	if f.Flags && len(after) > 0 && strings.HasPrefix(after[0], "--") && strings.Contains(after[0], " ") {
-		return nil
-	}
-	return CheckValue(f.Name, after)
 }
 
 // isFlag reports whether an argument is a flag, not a value. A single dash is a value.

@@ -64,7 +64,6 @@ func (f *PolicyFlags) Words() (words []string) {
 // ConfigFlags choose the configuration files and waive gaps.
 type ConfigFlags struct {
 	Config, Waive []string
-	Watch         *WatchFlags // of run alone; nil for none
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -103,74 +102,17 @@ func ParseWaivers(flag string, words []string) (waivers []policy.Axis, err error
 	return waivers, nil
 }
 
-// WatchFlags say how a session is watched.
-type WatchFlags struct {
-	// Learn is LearnFiles or LearnPolicy alone, or has the hosts that may be reached while the server is
-	// watched. nil: nothing is learned.
-	Learn   []string
-	Discard string // "true": what the server writes is thrown away
-	Access  string // a configuration whose only server has the grants that this one gets; "" for its own
-	Try     string // a policy that judges the server and is not in force: such a configuration, or flags in one word
-}
-
-// The values of --learn that are no hosts.
-const (
-	LearnFiles  = "none"   // it may read nearly everything, and reaches no host
-	LearnPolicy = "policy" // it has what its policy grants
-	LearnAsk    = "ask"    // the same, and the hosts that the user accepts when it asks for them
-)
-
-// Learns reports whether the session watches the server to learn its policy.
-func (f *WatchFlags) Learns() bool { return f != nil && f.Learn != nil }
-
-// FromEntry returns the values of --learn in a client's entry. A session of mcp-jail learn itself has none: it throws
-// away what the server writes.
-func (f *WatchFlags) FromEntry() []string {
-	if !f.Learns() || f.Discards() {
-		return nil
-	}
-	return f.Learn
-}
-
-// Discards reports whether everything that the server writes is thrown away.
-func (f *WatchFlags) Discards() bool { return f != nil && f.Discard == "true" }
-
-// Tries reports whether a policy that is not in force judges what the server does.
-func (f *WatchFlags) Tries() bool { return f != nil && f.Try != "" }
-
-// OpensReads reports whether the server may read all but sensitive paths.
-func (f *WatchFlags) OpensReads() bool { return f.Learns() && slices.Contains(f.Learn, LearnFiles) }
-
-// Hosts returns the hosts that may be reached while the server is watched.
-func (f *WatchFlags) Hosts() []string {
-	return slices.DeleteFunc(slices.Clone(f.Learn), func(h string) bool { return h == LearnFiles || h == LearnPolicy || h == LearnAsk })
-}
-
-// AsksHosts reports whether the user is asked about each host.
-func (f *WatchFlags) AsksHosts() bool { return f.Learns() && slices.Contains(f.Learn, LearnAsk) }
-
-// Flags returns the flags, which set the fields of f.
-func (f *WatchFlags) Flags() []Flag {
-	return []Flag{
-		{Name: "learn", Value: "none|policy|ask|HOST", Many: &f.Learn, Usage: "Watch what the server does, for mcp-jail learn. none: it may read all but sensitive paths, what it writes outside of the workspace and its HOME is thrown away, and no host is reached. policy: it has what its policy grants. ask: the same, and the hosts that you accept on the terminal. HOST[:PORT] (repeatable): the same, and these hosts."},
-		{Name: "discard", Value: "true", One: &f.Discard, Words: []string{"true", "false"}, Usage: "true: the server writes to copies of the workspace, of other granted directories and of its HOME, which are thrown away at its end. Default: false."},
-		{Name: "access", Value: "FILE", One: &f.Access, Usage: "The server gets the grants of this file in place of its own, for mcp-jail learn: a configuration with one server."},
-		{Name: "try", Value: "FILE|FLAGS", One: &f.Try, Flags: true, Usage: "Try a stricter policy: the server keeps the one that it has, and mcp-jail why shows what the other would have refused. FILE is a configuration with one server. FLAGS are flags in one word, such as \"--read ~/notes --net api.github.com\"."},
-	}
-}
-
 // RunFlags are the flags and the argument of run.
 type RunFlags struct {
 	ConfigFlags
 	PolicyFlags
-	WatchFlags
 	LogLevel, LogFile string
 	Server            string
 }
 
 // Flags returns the flags, which set the fields of f.
 func (f *RunFlags) Flags() []Flag {
-	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), f.WatchFlags.Flags(), []Flag{
+	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), []Flag{
 		{Name: "log-level", Value: "LEVEL", One: &f.LogLevel, Words: []string{"trace", "debug", "info", "warn", "error", "off"}, Usage: "Write a log about mcp-jail itself: trace, debug, info, warn, error or off (default)."},
 		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append the log to a file instead of standard error. The default level is then info."},
 	})

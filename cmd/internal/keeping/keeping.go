@@ -13,9 +13,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
@@ -77,7 +77,7 @@ func (k *Session) room() (all, journal int64) {
 
 func writableRoots(p *policy.Profile) (roots []string) {
 	for _, e := range p.Entries {
-		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !e.Ephemeral && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
+		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
 			roots = append(roots, e.Path)
 		}
 	}
@@ -85,7 +85,7 @@ func writableRoots(p *policy.Profile) (roots []string) {
 }
 
 // Start starts a process by start, and keeps what it changes.
-func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
+func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
 	files, err := k.jail(p)
 	if err != nil {
 		return nil, err

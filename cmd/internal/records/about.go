@@ -16,8 +16,6 @@ type About struct {
 	Package *Package `json:"package,omitempty"`
 	Project string   `json:"project,omitempty"` // the project's file whose own server it is
 	Waived  []string `json:"waived,omitempty"`  // the axes whose gaps the policy of the last session accepts
-	Tried   string   `json:"tried,omitempty"`   // the policy that judged the last session and was not in force
-	Learns  []string `json:"learns,omitempty"`  // the values of --learn with which its client started the last session
 	// Configuration says which files gave the last session its policy.
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

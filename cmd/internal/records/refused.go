@@ -26,9 +26,7 @@ func (k *Recorder) Refused(all []diagnostics.Refusal) {
 	}
 	var lines []byte
 	for _, r := range all {
-		if r.Project = k.Project; r.Tried == "" {
-			r.File = k.File
-		}
+		r.Project, r.File = k.Project, k.File
 		line, err := r.Encode()
 		if err != nil {
 			k.refusedErr = err

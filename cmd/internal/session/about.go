@@ -22,7 +22,6 @@ func (t *Target) About() (a records.About) {
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
 	a.Configuration = t.configuration()
-	a.Tried, a.Learns = t.tried.Shown(), t.watch.FromEntry()
 	if t.Policy != nil {
 		a.Project = t.Policy.Project
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
@@ -63,11 +62,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *policy.Profile, launch func(confine.Launcher, *policy.Profile) (*confine.Process, error)) (lifecycle.Process, error) {
 	t := f.Target()
 	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
-	launcher.ClosedNetwork = f.closesNetwork(p)
-	watcher := f.watch(p)
-	if watcher != nil {
-		launcher.Observe = watcher.Observe
-	}
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().Package.Check(ctx)
 		if err != nil {
@@ -78,15 +72,11 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	start := func(l confine.Launcher) (*confine.Process, error) {
 		return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
 	}
-	started, err := f.keep(p, launcher, start)
-	if err != nil || watcher == nil {
-		return started, err
-	}
-	return watch.Calls(started, watcher), nil
+	return f.keep(p, launcher, start)
 }
 
 // keep starts a process, and keeps what it changes if its policy has undo.
-func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (watch.Process, error) {
+func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
 	if p.Undo.On() {
 		return f.keeping.Start(p, launcher, start)
 	}
@@ -132,7 +122,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 			return p.Warm
 		},
 	}
-	if t.Host.CacheDir != "" && !t.watch.Learns() { // a lesson wants to see what the lists need
+	if t.Host.CacheDir != "" {
 		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.Host.CacheDir, "catalog")}
 	}
 	return o

@@ -28,8 +28,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/tried"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -50,8 +48,6 @@ type Target struct {
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
-	// policyOf is PolicyOf with the grants of another policy, if that is not nil.
-	policyOf    func(tool string, instead *policy.Policy) (*policy.Policy, error)
 	commandLine config.CommandLineOptions // for a command after --, with its preset
 	invocation  []string                  // the command line of mcp-jail, for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
@@ -59,9 +55,6 @@ type Target struct {
 	given       []string                  // the command before a program of a package replaced it
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
-	watch       watch.Session             // how the session is watched; nil: not at all
-	tried       *tried.Policy             // what judges it and is not in force; nil: nothing
-	strict      *tried.Judge              // tried, for the server
 	others      *writers                  // see writers
 	answered    func()                    // see Answered; nil before the HOME is claimed, or if it has no effect
 }
@@ -78,10 +71,6 @@ func (t *Target) WarningTexts() []string {
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, show.Line(w))
 	}
-	if !t.isTool {
-		out = append(t.watch.Open(t.Policy.Server), out...)
-	}
-	out = append(t.strict.Say(tried.Side{Policy: t.Policy, Profile: t.Profile}), out...)
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
 			out = append(out, show.Line(w))
@@ -174,7 +163,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	case err != nil:
 		return nil, &exit.HostError{Err: err}
 	}
-	t := &Target{Host: host, watch: watch.Session{WatchFlags: common.Watch}}
+	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
@@ -201,22 +190,14 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
 		}
-		var perCall *config.Config
 		if err = t.layPreset(flags.Preset); err == nil {
-			t.Policy, perCall, err = t.watch.FromCommandLine(t.commandLine)
-		}
-		if perCall != nil {
-			t.setConfig(perCall, t.commandLine.Name, "", nil)
-			t.Policy, err = t.PolicyOf("")
+			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
 			return nil, exit.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
-	}
-	if err == nil && t.watch.Tries() {
-		err = loadTried(t)
 	}
 	return t, err
 }
@@ -259,11 +240,7 @@ func (t *Target) Resolve() (err error) {
 	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
 		return err
 	}
-	if err := t.checkPreset(t.Profile); err != nil || t.tried == nil {
-		return err
-	}
-	t.strict, err = JudgeOf(t, t.Profile)
-	return err
+	return t.checkPreset(t.Profile)
 }
 
 func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
@@ -271,19 +248,12 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 	if workspace != "" {
 		cfg.SetWorkspace(name, workspace) // for all of its processes
 	}
-	t.PolicyOf = func(tool string) (*policy.Policy, error) { return t.policyOf(tool, nil) }
-	t.policyOf = func(tool string, instead *policy.Policy) (*policy.Policy, error) {
+	t.PolicyOf = func(tool string) (*policy.Policy, error) {
 		p, err := cfg.Policy(name, tool)
 		if err != nil {
 			return nil, err
 		}
 		p.Waive = append(p.Waive, axes...)
-		if err := t.watch.Change(p); err != nil {
-			return nil, err
-		}
-		if instead != nil {
-			watch.Replace(p, instead)
-		}
 		if t.Policy != nil {
 			p.Noted, p.CodeDir = t.Policy.Noted, t.Policy.CodeDir
 		}

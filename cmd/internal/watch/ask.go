@@ -1,3 +1,4 @@
+// Package watch asks the user on the terminal about hosts.
 package watch
 
 import (
@@ -23,23 +24,21 @@ type Asker struct {
 	mu     sync.Mutex // one question at a time
 }
 
-// Ask has a launcher ask the user about each host. It returns what closes w with the terminal. With an error, w is
-// closed.
-func Ask(server string, launcher *confine.Launcher, w io.Closer) (io.Closer, error) {
+// Ask has a launcher ask the user about each host. It returns what releases the terminal.
+func Ask(server string, launcher *confine.Launcher) (io.Closer, error) {
 	a, err := newAsker(server)
 	if err != nil {
-		w.Close()
 		return nil, &exit.HostError{Err: err}
 	}
 	launcher.AskHost = a.Ask
-	return closers{w, a}, nil
+	return a, nil
 }
 
 // newAsker returns an error if there is no terminal.
 func newAsker(server string) (*Asker, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("there is no terminal to ask about hosts: %w; name them with --learn HOST", err)
+		return nil, fmt.Errorf("there is no terminal to ask about hosts: %w; name them with --net HOST", err)
 	}
 	a := &Asker{server: server, tty: tty, lines: make(chan string)}
 	go a.read()

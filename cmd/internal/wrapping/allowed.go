@@ -17,14 +17,13 @@ import (
 
 // allowedFlags are the flags of run that such an entry may have. status and plan show what they
 // grant.
-var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "gpu", "startup-timeout", "name", "discard", "log-level"}
+var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "gpu", "startup-timeout", "name", "log-level"}
 
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{
-	"config": "names a configuration of its own with --config: the project decides what its server may do",
-	"waive":  "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
-	"access": "has --access: the project decides what its server may do", "learn": "has --learn: the project lets its server read nearly all of your files (mcp-jail learn --wrap does that for you)",
-	"try": "has --try: the project decides by what its server is judged", "log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
+	"config":   "names a configuration of its own with --config: the project decides what its server may do",
+	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
+	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
 
 // Reasons why it is unclear what a project's entry does.

@@ -35,7 +35,7 @@ func (i *Interceptor) carry(conn *net.TCPConn, proxy egress.Target, dial func(co
 		proxy.Deny(policy.DeniedUnsupported, err.Error())
 		return
 	}
-	proxy.Observe("", false)
+	proxy.Connected()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -55,9 +55,6 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			no = c.checkDestination(r)
 		}
 	}
-	if observe := c.target.Observe; observe != nil {
-		observe(r.Method+" "+r.URL.EscapedPath()+" "+r.Proto, no != nil)
-	}
 	if no != nil {
 		c.refuse(w, r, no)
 		return

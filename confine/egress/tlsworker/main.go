@@ -146,18 +146,12 @@ func (s *server) receiveLoop() error {
 }
 
 func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
-	var observe func(string, bool)
-	if m.Observe {
-		observe = func(line string, refused bool) {
-			s.socket.send(message{Observed: &observedMessage{m.ID, clip(line), refused}}, nil)
-		}
-	}
 	s.handler.Serve(c, m.Head, egress.Target{
 		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr, ReportStep: m.ReportStep,
 		// The launcher counts for all connections, and for those that this process does not serve.
 		ReportSent: func(n int64) bool { return m.ReportStep == 0 || s.count(m.ID, n, end) },
+		Connected:  func() { s.socket.send(message{Connected: m.ID}, nil) },
 		Done:       end,
-		Observe:    observe,
 		// Deny returns when the message is in the launcher's queue; only then is the jail
 		// answered. Deny may block, but the launcher always reads.
 		Deny: func(why policy.DenialReason, detail string) {

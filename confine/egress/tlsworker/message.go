@@ -12,7 +12,7 @@ import (
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 9
+const version = 10
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
@@ -39,11 +39,10 @@ type message struct {
 	Denied *deniedMessage `json:"denied,omitempty"`
 	Leak   *leakMessage   `json:"leak,omitempty"`
 
-	Observed *observedMessage `json:"observed,omitempty"`
-
-	Sent *sentMessage `json:"sent,omitempty"`
-	Done uint64       `json:"done,omitempty"`
-	Took bool         `json:"took,omitempty"` // the connection of the last message
+	Connected uint64       `json:"connected,omitempty"` // a connection to a proxy, whose TLS holds
+	Sent      *sentMessage `json:"sent,omitempty"`
+	Done      uint64       `json:"done,omitempty"`
+	Took      bool         `json:"took,omitempty"` // the connection of the last message
 }
 
 // rulesMessage is the first message of the launcher.
@@ -80,7 +79,6 @@ type serveMessage struct {
 	TLS        bool           `json:"tls"`
 	Addr       netip.AddrPort `json:"addr"`
 	ReportStep int64          `json:"step,omitempty"`
-	Observe    bool           `json:"observe,omitempty"` // tell of each request
 }
 
 // dialMessage asks for an upstream connection for the jail's connection ID.
@@ -135,13 +133,6 @@ type leakMessage struct {
 	Place egress.Place `json:"place"`
 	Name  string       `json:"name"`
 	Form  leak.Form    `json:"form"`
-}
-
-// observedMessage tells of a request on the jail's connection ID.
-type observedMessage struct {
-	ID      uint64 `json:"id"`
-	Request string `json:"request"` // its request line
-	Refused bool   `json:"refused,omitempty"`
 }
 
 // sentMessage asks whether bytes may be sent on the jail's connection ID.

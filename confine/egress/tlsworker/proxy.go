@@ -64,8 +64,8 @@ func (p *Proxy) StartTLS(ctx context.Context, conn *net.TCPConn, serverName stri
 		if err == nil {
 			w.Serve(theirs, nil, egress.Target{
 				Name: serverName, Done: end,
-				Observe: func(string, bool) { result <- nil },
-				Deny:    func(_ policy.DenialReason, why string) { result <- errors.New("TLS with it fails: " + why) },
+				Connected: func() { result <- nil },
+				Deny:      func(_ policy.DenialReason, why string) { result <- errors.New("TLS with it fails: " + why) },
 			}, func(context.Context) (*net.TCPConn, error) { return conn, nil })
 		}
 		result <- cmp.Or(err, context.Cause(w.ctx), errors.New("mcp-jail-tls did not connect to it"))

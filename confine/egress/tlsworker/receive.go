@@ -166,9 +166,9 @@ func (w *Worker) handle(m message) {
 		if c := w.conn(m.Leak.ID); c != nil && c.target.Tell != nil && m.Leak.Place.IsValid() && m.Leak.Form.IsValid() {
 			c.target.Tell(egress.Leak{Host: c.target.Name, Place: m.Leak.Place, Found: leak.Found{Name: clip(m.Leak.Name), Form: m.Leak.Form}})
 		}
-	case m.Observed != nil:
-		if c := w.conn(m.Observed.ID); c != nil && c.target.Observe != nil {
-			c.target.Observe(clip(m.Observed.Request), m.Observed.Refused)
+	case m.Connected != 0:
+		if c := w.conn(m.Connected); c != nil && c.target.Connected != nil {
+			c.target.Connected()
 		}
 	case m.Sent != nil:
 		c := w.conn(m.Sent.ID)

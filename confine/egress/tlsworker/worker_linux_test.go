@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,26 +62,6 @@ func TestWorker(t *testing.T) {
 	}
 	if d := g.refused(); len(d) != 2 || d[0].Reason != policy.DeniedRequest || !strings.Contains(d[0].Detail, "DELETE /x") {
 		t.Errorf("%v", d)
-	}
-}
-
-// TestObserved: where requests are observed, the process tells of each one before it is answered, granted or
-// refused.
-func TestObserved(t *testing.T) {
-	t.Parallel()
-	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, w, s.Listener.Addr().String())
-	g.observed = []string{}
-	for _, http2 := range []bool{false, true} {
-		c := g.client(t, w.CA(), http2)
-		fetch(t, c, "GET", nil)
-		fetch(t, c, "DELETE", nil)
-		c.CloseIdleConnections()
-	}
-	testkit.Eventually(t, "the end of all connections", func() bool { return g.open.Load() == 0 })
-	if want := []string{"GET /x HTTP/1.1 false", "DELETE /x HTTP/1.1 true", "GET /x HTTP/2.0 false", "DELETE /x HTTP/2.0 true"}; !slices.Equal(g.observed, want) {
-		t.Errorf("%q, want %q", g.observed, want)
 	}
 }
 

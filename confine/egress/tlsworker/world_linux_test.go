@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -101,9 +100,8 @@ type gate struct {
 	step     int64
 	open     atomic.Int32
 
-	mu       sync.Mutex
-	denials  []policy.Denial
-	observed []string // nil: nothing is observed
+	mu      sync.Mutex
+	denials []policy.Denial
 }
 
 func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
@@ -132,17 +130,8 @@ func (g *gate) serve(c *net.TCPConn) {
 	defer g.open.Add(-1)
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
-	var observe func(string, bool)
-	if g.observed != nil {
-		observe = func(line string, refused bool) {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.observed = append(g.observed, fmt.Sprint(line, " ", refused))
-		}
-	}
 	g.program.Serve(c, head[:n], egress.Target{
-		Observe: observe,
-		Name:    host, Port: 443, TLS: true, ReportStep: g.step,
+		Name: host, Port: 443, TLS: true, ReportStep: g.step,
 		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
 		Deny: func(why policy.DenialReason, detail string) {
 			g.mu.Lock()

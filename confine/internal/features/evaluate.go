@@ -324,9 +324,8 @@ type Facts struct {
 	TempDir     string   // the name for the TMPDIR of one jail, which does not exist yet
 	Traces      Feature  // ptrace can be called; PtraceScope and TracesOwn tell which processes it can trace
 	Cgroup      cgroup.Location
-	// Copies has, by path, what is known about the overlays of a profile. Without an answer there, that
-	// of Features.Overlay counts.
-	Copies     map[string]Feature
+	// HomeCopy is what is known about an overlay of the private HOME. nil: Features.Overlay counts.
+	HomeCopy   *Feature
 	TLSProgram Feature  // mcp-jail-tls can be started; Detail is its path
 	Bundles    []string // files of the host with certificate authorities
 	FullCopies Feature  // everything in an overlay can be removed

@@ -32,7 +32,6 @@ type Options struct {
 	Control     *os.File     // the socket over which the jail passes its sockets
 	Interceptor *Interceptor // nil if no rule concerns requests
 	Ask         func(ctx context.Context, host string, port int) bool
-	Observe     func(policy.Observation) // nil: nothing is observed
 	Leak        func(egress.Leak)
 	Warn        func(string)
 }
@@ -61,7 +60,7 @@ func (n *Network) Open(o Options, goOn func()) error {
 	profile := o.Plan.Profile
 	n.profile = profile
 	if network.Open || network.Brokered {
-		if n.gateway, err = New(profile, o.Interceptor, egress.Options{Tell: o.Leak, Observe: o.Observe, Closed: o.Plan.Network == planpkg.NetworkClosed, Ask: o.Ask}); err != nil {
+		if n.gateway, err = New(profile, o.Interceptor, egress.Options{Tell: o.Leak, Ask: o.Ask}); err != nil {
 			got.close()
 			return err
 		}

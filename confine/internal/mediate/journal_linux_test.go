@@ -11,7 +11,7 @@ import (
 // own files, and not where what it writes is its own.
 func TestJournalKeeps(t *testing.T) {
 	k := journal{keeper: &undo.Keeper{}, judge: &judge{profile: &policy.Profile{Entries: []policy.Entry{
-		{Path: "/copy", Rights: policy.AllRights, Origin: policy.OriginRule, Ephemeral: true},
+		{Path: "/copy", Rights: policy.AllRights, Origin: policy.OriginHome, Ephemeral: true},
 		{Path: "/copy/real", Rights: policy.AllRights, Origin: policy.OriginRule},
 		{Path: "/home", Rights: policy.AllRights, Origin: policy.OriginHome},
 		{Path: "/real", Rights: policy.AllRights, Origin: policy.OriginRule},

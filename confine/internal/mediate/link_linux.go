@@ -41,9 +41,6 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	if errno == 0 {
 		errno = m.judge.undoIfMoved(r, policy.OpCreate, to, full)
 	}
-	if errno == 0 {
-		m.sawChange(r, policy.OpCreate, to, false)
-	}
 	return m.judge.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
 

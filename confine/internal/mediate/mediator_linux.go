@@ -49,7 +49,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,7 +71,7 @@ type Mediator struct {
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
-	watch    spec.Watch
+	watch    bool // see spec.Spec.WatchReads
 	names    nameLock
 	pool     workerPool
 	rules    ruleBudget
@@ -110,8 +109,8 @@ func New(o Options) *Mediator {
 		calls:    seccomp.MediatedByNumber(arch),
 		end:      o.End,
 		failed:   o.Failed,
-		Reporter: Reporter{Say: o.Send, Self: unix.Gettid(), Watch: o.Spec.Watch},
-		watch:    o.Spec.Watch,
+		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
+		watch:    o.Spec.WatchReads,
 		pool:     workerPool{started: 1, single: sharesFS()},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
@@ -217,7 +216,7 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		}
 		return
 	}
-	if m.onlyReads(r) && m.watch != spec.WatchNothing {
+	if m.onlyReads(r) && m.watch {
 		m.passRead(r)
 		return
 	}
@@ -261,7 +260,6 @@ func (m *Mediator) pass(r *Request) {
 
 func (m *Mediator) turnAway(r *Request) {
 	if r.continues {
-		m.Reporter.sawMore(r, spec.Sighting{Axis: policy.AxisFs, Operation: policy.OpRead.String(), Target: policy.DenialOthers})
 		m.Listener.Continue(r.N.Id)
 	} else {
 		m.Listener.Respond(r.N.Id, unix.EAGAIN)

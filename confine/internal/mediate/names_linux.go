@@ -111,9 +111,6 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	if errno == 0 && r.Op != seccomp.OpRemove {
 		errno = m.judge.undoIfMoved(r, op, &at, full)
 	}
-	if errno == 0 {
-		m.sawChange(r, op, &at, op == policy.OpMkdir || r.Op == seccomp.OpRemove && r.removeFlags()&unix.AT_REMOVEDIR != 0)
-	}
 	return m.judge.recordRefusalAt(r, op, &at, errno)
 }
 

@@ -161,7 +161,6 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 	if isTmpfile(flags) {
 		m.journal.made(fd, o.full, 0)
 	}
-	m.sawOpen(r, o, flags)
 	return fd, 0
 }
 

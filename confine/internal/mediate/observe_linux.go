@@ -51,7 +51,6 @@ func (o *observer) exec(r *Request) {
 		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
 		return
 	}
-	o.watchExec(r, full)
 }
 
 func (o *observer) connect(r *Request) {
@@ -108,8 +107,6 @@ func (o *observer) socket(r *Request, name string) {
 	case errno != 0:
 	case covered && e.Rights == 0:
 		o.judge.reporter.Report(r, policy.AxisIPC, "connect", full, false)
-	case o.judge.reporter.Watch == spec.WatchAll:
-		o.judge.reporter.sawMore(r, spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: clip(full)})
 	}
 }
 
@@ -140,7 +137,7 @@ func (o *observer) resolve(r *Request, base int, name string) (full string, mode
 
 // onlyReads reports whether a request is an open that only reads, in a jail with mounts.
 // The kernel decides such an open. The filter hands reads over only if a link in a grant
-// leads to a sensitive path (policy.Profile.LinksAstray) or the launcher asks for it (spec.Watch),
+// leads to a sensitive path (policy.Profile.LinksAstray) or the launcher asks for it (Spec.WatchReads),
 // because mediation slows opens down.
 func (m *Mediator) onlyReads(r *Request) bool {
 	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0

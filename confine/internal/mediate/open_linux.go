@@ -3,8 +3,6 @@ package mediate
 import (
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -34,9 +32,6 @@ func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	case errAgain:
 		return false
 	default:
-		if full, e := m.judge.pathAt(&at); errno == unix.ENOENT && e == 0 && flags&seccomp.WritesOrCreates == 0 && !isOwn(full) {
-			m.Reporter.saw(r, policy.OpRead.String(), full, spec.SeenAbsent)
-		}
 		m.Listener.Respond(r.N.Id, errno)
 	}
 	return true
@@ -100,9 +95,6 @@ func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 			unix.Close(fd)
 			fd = -1
 		}
-	}
-	if errno == 0 {
-		m.sawChange(r, policy.OpCreate, at, false)
 	}
 	return fd, m.judge.recordRefusalAt(r, policy.OpCreate, at, errno)
 }

@@ -56,9 +56,6 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = m.undoRename(r, from, to, src)
 	}
-	if errno == 0 {
-		m.sawRename(r, src, dst, to, flags)
-	}
 	needs := policy.OpCreate
 	if exists(to) { // it is replaced
 		needs = policy.OpRemove

@@ -19,11 +19,8 @@ type Reporter struct {
 	Say           func(spec.Event)
 	Self          int  // the thread of the self-test, whose refusals are not reported
 	ResolvesHosts bool // reads of /etc/hosts are not reported: a resolver can do without it
-	Watch         spec.Watch
 
 	mu       sync.Mutex // guards the fields below, and the order of the events
-	sighted  sightings  // with spec.WatchAll
-	callers  map[uint32]caller
 	window   window
 	began    time.Time // start of the window
 	timerSet bool      // a timer will call Flush
@@ -80,7 +77,6 @@ func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target stri
 			return // no policy grants these
 		}
 	}
-	r.sawRefused(req, axis, operation, target, absent)
 	r.count(spec.Refusal{Axis: axis, Operation: operation, Target: clip(target), Absent: absent}, func() (pid int, program string) {
 		program, _ = os.Readlink(proc.ThreadFile(int(req.N.Tid), "exe"))
 		return int(req.N.Tid), program
@@ -140,12 +136,6 @@ func (r *Reporter) Flush() {
 	defer r.mu.Unlock()
 	r.timerSet = false
 	r.nextWindow()
-}
-
-// FlushAll ends the window, and reports the counts of all that was seen.
-func (r *Reporter) FlushAll() {
-	r.Flush()
-	r.Afresh(nil)
 }
 
 func clip(s string) string { return s[:min(len(s), 4096)] }

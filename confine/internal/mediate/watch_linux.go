@@ -1,28 +1,23 @@
 package mediate
 
 import (
-	"encoding/binary"
 	"path"
 	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// This file watches a server for which the launcher asked (spec.Watch). It decides nothing: an
-// open that continues in the kernel can have other arguments by then, so a record of it is never a
-// permission. Calls that the mediator carries out itself are recorded as they were carried out.
+// This file records the refused opens of a server that only read, if the launcher asked for that
+// (Spec.WatchReads). It decides nothing: an open that continues in the kernel can have other
+// arguments by then.
 //
 // These calls are not seen: stat, access, readlink, chdir, statfs and their like, which open
-// nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; bind,
-// which makes the name of a UNIX socket; changes of modes, owners and times; and what the kernel
-// itself opens for an exec (the interpreter of a script, the dynamic loader). Reads and writes of a
-// descriptor, and maps of it, count as its open, and a descriptor that came by a socket or from the
-// start is none. openat2 and io_uring do not exist in a jail, and open_by_handle_at is refused.
+// nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; and what
+// the kernel itself opens for an exec (the interpreter of a script, the dynamic loader). A descriptor
+// that came by a socket or from the start is no open. openat2 and io_uring do not exist in a jail, and
+// open_by_handle_at is refused.
 
 // passRead looks at an open that only reads, and lets it continue. If that could wait for a
 // filesystem, a worker does it: one that hangs holds up a worker then, and not the receiver.
@@ -81,7 +76,6 @@ func (m *Mediator) watchFound(r *Request, full string, mode uint32, errno syscal
 	case full == "" || isOwn(full):
 		return
 	case m.judge.profile.Allows(policy.OpRead, full):
-		m.Reporter.saw(r, readOp(mode), full, seenOf(mode, errno))
 	case errno == unix.ENOENT:
 		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 	default:
@@ -99,16 +93,6 @@ func readOp(mode uint32) string {
 		return policy.OpList.String()
 	}
 	return policy.OpRead.String()
-}
-
-func seenOf(mode uint32, errno syscall.Errno) (s spec.Seen) {
-	if errno == unix.ENOENT {
-		s |= spec.SeenAbsent
-	}
-	if mode&unix.S_IFMT == unix.S_IFDIR {
-		s |= spec.SeenDir
-	}
-	return s
 }
 
 // target returns the path to which an open that only reads leads, and the mode of what is there.
@@ -212,93 +196,6 @@ func lost(base int, name string, errno syscall.Errno) string {
 		}
 		if dir == path.Dir(dir) {
 			return full
-		}
-	}
-}
-
-// watchExec records the start of a program, which may still fail.
-func (o *observer) watchExec(r *Request, full string) {
-	if o.judge.reporter.Watch == spec.WatchAll {
-		o.judge.reporter.sawMore(r, spec.Sighting{
-			Axis: policy.AxisProcess, Operation: policy.OpExec.String(), Target: clip(full), Arguments: readArguments(int(r.N.Tid), r.arg(r.Path+1)),
-		})
-	}
-}
-
-// maxArguments is how many arguments of a start are read at most.
-const maxArguments = 256
-
-// readArguments reads the arguments of an exec from the caller's memory, as far as spec.JoinArguments
-// keeps them.
-func readArguments(tid int, vector uint64) string {
-	var args []string
-	for i := range maxArguments {
-		var p [8]byte
-		if n, errno := proc.ReadMemory(tid, vector+uint64(8*i), p[:]); errno != 0 || n < len(p) {
-			return spec.UnknownArguments
-		}
-		addr := binary.NativeEndian.Uint64(p[:])
-		if addr == 0 {
-			return spec.JoinArguments(args)
-		}
-		arg, errno := readString(tid, addr)
-		if errno != 0 || len(spec.JoinArguments(args)) >= spec.MaxArguments-len(arg) {
-			break
-		}
-		args = append(args, arg)
-	}
-	return spec.UnknownArguments + spec.JoinArguments(args)[1:] // a part
-}
-
-// sawChange records a change that was carried out.
-func (m *Mediator) sawChange(r *Request, op policy.Op, at *pathRef, dir bool) {
-	if m.watch != spec.WatchAll {
-		return
-	}
-	if full, errno := m.judge.pathAt(at); errno == 0 && !at.special() {
-		m.sawPath(r, op, full, dir)
-	}
-}
-
-// sawRename records a rename as a removal and a creation, and an exchange as two of each.
-func (m *Mediator) sawRename(r *Request, src, dst string, to *pathRef, flags uint) {
-	if m.watch != spec.WatchAll {
-		return
-	}
-	dir := to.holds("")
-	m.sawPath(r, policy.OpRemove, src, dir)
-	m.sawPath(r, policy.OpCreate, dst, dir)
-	if flags&unix.RENAME_EXCHANGE != 0 {
-		m.sawPath(r, policy.OpRemove, dst, dir)
-		m.sawPath(r, policy.OpCreate, src, dir)
-	}
-}
-
-func (m *Mediator) sawPath(r *Request, op policy.Op, full string, dir bool) {
-	if m.watch != spec.WatchAll || isOwn(full) {
-		return
-	}
-	seen := spec.Seen(0)
-	if dir {
-		seen = spec.SeenDir
-	}
-	m.Reporter.saw(r, op.String(), full, seen)
-}
-
-// sawOpen records an open that was carried out. One for reading and writing is both.
-func (m *Mediator) sawOpen(r *Request, o *object, flags int) {
-	switch {
-	case m.watch != spec.WatchAll:
-	case isTmpfile(flags):
-		m.sawPath(r, policy.OpCreate, o.full, true)
-	default:
-		if o.op == policy.OpRead && o.kind == unix.S_IFDIR {
-			m.sawPath(r, policy.OpList, o.full, true)
-			return
-		}
-		m.sawPath(r, o.op, o.full, false)
-		if o.op != policy.OpRead && flags&seccomp.OAccMode != unix.O_WRONLY {
-			m.sawPath(r, policy.OpRead, o.full, false)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -42,12 +41,12 @@ func TestPlanCache(t *testing.T) {
 		},
 		"a device": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) { f.Devices = f.Devices[:1] },
 		"an overlay": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) {
-			f.Copies = map[string]features.Feature{"/x": {}}
+			f.HomeCopy = &features.Feature{}
 		},
 		"no user namespaces": func(_ *policy.Profile, f *features.Facts, _ *plan.Watching) {
 			f.UserNamespaces = features.Unavailable("no", "")
 		},
-		"watched": func(_ *policy.Profile, _ *features.Facts, w *plan.Watching) { w.Calls = spec.WatchReads },
+		"watched": func(_ *policy.Profile, _ *features.Facts, w *plan.Watching) { w.Reads = true },
 	} {
 		for _, p := range []*policy.Profile{plantest.Profile(), nil} { // a profile of its own, and one that is changed
 			var c plan.Cache

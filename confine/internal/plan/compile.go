@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
@@ -17,21 +16,22 @@ import (
 
 // Watching is what a launcher wants to know of a server, beyond what a session needs.
 type Watching struct {
-	Calls   spec.Watch
-	Network Network
+	Reads bool // each open that only reads and that the policy refuses is recorded
+	Hosts bool // the user is asked about hosts that no rule is about
 }
 
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. If the calls of a server cannot be watched as asked, that is a gap.
 // Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
-	p, notes := withoutWrites(p, f)
-	p, own, note := learning(watching.Network, p, f)
-	if note != "" {
-		notes = append(notes, note)
+	own := p
+	if watching.Hosts {
+		own = withAskedPorts(p, f)
 	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Calls, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16), Notes: notes}}
-	c.asked(watching.Network)
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	if watching.Hosts {
+		c.asked()
+	}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -118,7 +118,7 @@ type compiler struct {
 	f    features.Facts
 	plan *Plan
 
-	watch         spec.Watch
+	watch         bool // refused reads are recorded
 	mediated      bool
 	mediatesReads bool             // opens for reading are mediated too
 	traced        bool             // the starts of programs are traced
@@ -154,7 +154,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 // emptyHome reports whether the private HOME is an empty directory because it cannot be copied.
 func (c *compiler) emptyHome() bool {
 	e := ephemeralHome(c.p)
-	return e.Ephemeral && canCopy(c.p, c.f, e).Answer == features.No
+	return e.Ephemeral && canCopy(c.f).Answer == features.No
 }
 
 // linksOfEmptyHome returns the links that a HOME needs which is an empty directory. A HOME that stays
@@ -177,30 +177,18 @@ func homeLinks(in []policy.HomeLink, home string) (links []policy.Link) {
 	return links
 }
 
+// overlays says what becomes of the HOME of which the server gets a copy.
 func (c *compiler) overlays() {
-	const by = "overlayfs on a tmpfs"
-	copies := copiedDirs(c.p)
-	home := slices.Index(copies, Ephemeral(c.p))
-	if c.emptyHome() {
-		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.p, c.f, ephemeralHome(c.p)).Detail)
-		c.addEnforced(policy.AxisFs, "a tmpfs", "what is written to HOME is the process's own, and gone when it ends")
-		copies = slices.Delete(copies, home, home+1)
-	} else if home >= 0 {
-		c.addEnforced(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
-	}
-	rules := slices.DeleteFunc(slices.Clone(copies), func(dir string) bool { return dir == Ephemeral(c.p) })
-	if len(rules) > 0 {
-		c.addEnforced(policy.AxisFs, by, "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(rules, maxGapPaths), ", "))
-	}
-	if files := copiedFiles(c.p, func(e policy.Entry) bool { return isAlone(c.p, e) }); len(files) > 0 {
-		c.addEnforced(policy.AxisFs, "a copy on a tmpfs", "what is written to %s is the process's own, and gone when it ends", strings.Join(shorten(files, maxGapPaths), ", "))
-	}
-	if c.f.FullCopies.Answer != features.Yes && len(copies) > 0 {
-		where := "HOME"
-		if len(rules) > 0 {
-			where = strings.Join(shorten(copies, maxGapPaths), ", ")
+	const what = "what is written to HOME is the process's own, and gone when it ends"
+	switch {
+	case c.emptyHome():
+		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+canCopy(c.f).Detail)
+		c.addEnforced(policy.AxisFs, "a tmpfs", what)
+	case Ephemeral(c.p) != "":
+		c.addEnforced(policy.AxisFs, "overlayfs on a tmpfs", what)
+		if c.f.FullCopies.Answer != features.Yes {
+			c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
 		}
-		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of "+where+" that was not empty at its start (EIO), or set user.* attributes there")
 	}
 }
 
@@ -239,7 +227,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	if o.Network.Open {
 		connects = seccomp.UnixConnects
 	}
-	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch != spec.WatchNothing)
+	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch)
 	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
@@ -310,7 +298,8 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // other differences that the server sees
-	Network  Network
+	// AsksHosts: the user is asked about hosts that no rule is about.
+	AsksHosts bool
 	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
 	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.

@@ -43,7 +43,7 @@ func planText(p *Plan) string {
 	}
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; (name != "HomeCopy" || o.HomeCopy != "") && (name != "Watch" || o.Watch != 0) && name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
+		if name := v.Type().Field(i).Name; (name != "HomeCopy" || o.HomeCopy != "") && (name != "WatchReads" || o.WatchReads) && name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
 			fmt.Fprintf(&b, "spec %s: %+v\n", name, v.Field(i))
 		}
 	}
@@ -62,16 +62,6 @@ func refuseNamespaces(f *features.Facts) {
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
 	f.Resolver, f.TracesOwn, f.Sockets = []string{"/run/resolv.conf"}, features.Available(""), features.Available("")
 	f.TempDir = "/tmp/mcp-jail-x"
-}
-
-// discarding gives the server a copy of its workspace, and of a directory in it.
-func discarding(p *policy.Profile, f *features.Facts) {
-	f.FullCopies = features.Available("")
-	p.Entries[0].Ephemeral = true
-	inner := p.Entries[0]
-	inner.Path, inner.Rule = "/home/u/work/cow", "path = cow"
-	p.Entries = slices.Insert(p.Entries, 2, inner)
-	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
@@ -155,12 +145,6 @@ func TestPlanGolden(t *testing.T) {
 			aCall(p, f)
 			f.Overlay = features.Unavailable("EINVAL", "newer")
 		}},
-		{"copies", discarding},
-		{"copies_refused", func(p *policy.Profile, f *features.Facts) {
-			discarding(p, f)
-			f.Copies = map[string]features.Feature{"/home/u/work": features.Unavailable("EINVAL", "newer")}
-		}},
-		{"hostns_copies", func(p *policy.Profile, f *features.Facts) { discarding(p, f); refuseNamespaces(f) }},
 		{"hostns_call", func(p *policy.Profile, f *features.Facts) { aCall(p, f); refuseNamespaces(f) }},
 		{"hostns_root_user", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)

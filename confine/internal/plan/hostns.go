@@ -222,7 +222,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 	if c.mediated {
 		o.Profile.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
 		o.WorkerRules = workerRuleset(input)
-		c.mediatesReads = c.watch != spec.WatchNothing || grantsProc(c.p) || len(c.p.HiddenLater) > 0 || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
+		c.mediatesReads = c.watch || grantsProc(c.p) || len(c.p.HiddenLater) > 0 || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")

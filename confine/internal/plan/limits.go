@@ -103,21 +103,18 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	}
 }
 
-// ownTmpfs returns the places in memory that have a size of their own. All copies share one.
+// ownTmpfs returns the places in memory that have a size of their own, the copy of HOME last.
 func ownTmpfs(o *spec.Spec) string {
-	var names, copies []string
+	var names, home []string
 	for _, m := range o.Mounts {
 		switch m.Kind {
 		case spec.MountTmpfs:
 			names = append(names, m.Path)
-		case spec.MountOverlay, spec.MountCopy:
-			copies = append(copies, m.Path)
+		case spec.MountOverlay:
+			home = append(home, m.Path)
 		}
 	}
-	if len(copies) > 1 {
-		copies = []string{"all copies (" + strings.Join(shorten(copies, maxGapPaths), ", ") + ")"}
-	}
-	return strings.Join(append(names, copies...), " and ")
+	return strings.Join(append(names, home...), " and ")
 }
 
 // inotifyLimit limits the inotify watches of the jail. The kernel counts them as the user's, so a

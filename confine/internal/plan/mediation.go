@@ -39,22 +39,22 @@ func (c *compiler) mediation(o *spec.Spec) {
 	c.unmediated(c.canMediate)
 }
 
-// watched has the supervisor report what the server does, where calls are mediated.
+// watched has the supervisor report refused reads, where calls are mediated.
 func (c *compiler) watched() {
 	switch {
-	case c.watch == spec.WatchNothing:
+	case !c.watch:
 	case c.mediated:
-		c.plan.Spec.Watch = c.watch
+		c.plan.Spec.WatchReads = true
 	default:
 		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "to watch what the server does", Fatal: true,
+			Axis: policy.AxisProcess, What: "to record each refused read", Fatal: true,
 			Why: "no supervisor sees its calls: " + c.canMediate.Detail, Fix: c.canMediate.Fix,
 		})
 	}
 }
 
 // CanWatch reports whether the jail's supervisor sees the calls of the server, so that a start may ask
-// for Launcher.CertainReads or Launcher.Observe.
+// for Launcher.CertainReads.
 func (plan *Plan) CanWatch() bool { return len(plan.Spec.ListenerFilter) > 0 }
 
 // keep has the supervisor keep files before the server changes them. The supervisor can do that

@@ -29,8 +29,8 @@ var parentsOfOwnPlaces = []string{"/", "/dev"}
 // protected name out of the way and make it anew. It also cannot move a file to a
 // place where the search for protected names at the next start does not find it.
 //
-// An ephemeral entry is mounted as a copy. The private HOME is an empty directory if copies
-// is false.
+// An ephemeral entry, the private HOME, is mounted as a copy. It is an empty directory if copies is
+// false.
 func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -137,13 +137,7 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	s := mountState{ro: m.ReadOnly, noexec: m.NoExec, rights: cover.rights | e.Rights}
 	switch {
 	case !e.Ephemeral:
-	case e.Kind != policy.KindDir && cover.copied:
-		m.Kind, s.copied = spec.MountPin, true // the file of the copy, with rights of its own
-	case e.Kind == policy.KindFile:
-		m.Kind = spec.MountCopy
-	case e.Kind != policy.KindDir:
-		m.ReadOnly, s.ro = true, true // withoutWrites leaves none of these
-	case c.copies || e.Origin != policy.OriginHome:
+	case c.copies:
 		m.Kind, s.copied = spec.MountOverlay, true
 	default:
 		m.Kind, s.own = spec.MountTmpfs, true

@@ -12,7 +12,7 @@ import (
 
 func mountText(m spec.Mount) string {
 	var b strings.Builder
-	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin", "file"}[m.Kind])
+	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[m.Kind])
 	b.WriteString(" " + m.Path)
 	for _, f := range []struct {
 		set  bool
@@ -38,11 +38,6 @@ func mountsOf(t *testing.T, entries ...string) (texts, gaps []string) {
 		case len(f) > 2 && (f[2] == "copy" || f[2] == "empty"):
 			e.Ephemeral, copies = true, f[2] == "copy"
 			e.Origin = policy.OriginHome
-		case len(f) > 2 && strings.HasPrefix(f[2], "discard"):
-			e.Ephemeral, e.Origin = true, policy.OriginRule
-			if kind, ok := map[string]policy.Kind{"discard-file": policy.KindFile, "discard-fifo": policy.KindSpecial}[f[2]]; ok {
-				e.Kind = kind
-			}
 		case len(f) > 2:
 			e.Kind = map[string]policy.Kind{"file": policy.KindFile, "special": policy.KindSpecial}[f[2]]
 		}
@@ -107,13 +102,6 @@ func TestMounts(t *testing.T) {
 		{"but what lies in such a grant is", "/h rcudx copy, /h/s rcudx, /h/s/a/b rx", own + "copy /h dir\nbind /h/s dir inside copied\nbind /h/s/a dir inside\nbind /h/s/a/b dir ro inside", ""},
 		{"no copies", "/h rcudx empty, /h/a/b rx, /h/m -", own + "tmpfs /h dir\nbind /h/a/b dir ro", ""},
 		{"no copies, inside", "/w rcud, /w/a/h rcudx empty, /w/a/h/x rx", own + "bind /w dir\nbind /w/a dir inside\ntmpfs /w/a/h dir inside\nbind /w/a/h/x dir ro", ""},
-		{"a rule's copy, with a real grant and another copy", "/h rcudx discard, /h/a/w rcud, /h/a/c rcudx discard, /h/m -, /h/a/w/d rcud discard",
-			own + "copy /h dir\npin /h/a dir inside\ncopy /h/a/c dir inside copied\nbind /h/a/w dir noexec inside copied\ncopy /h/a/w/d dir noexec inside\nmask /h/m dir inside copied", ""},
-		{"a rule's copy where there are no copies of HOME", "/h rcudx discard, /s rcudx empty", own + "copy /h dir\ntmpfs /s dir", ""},
-		{"a file in a copy", "/h rcudx discard, /h/a/f ru discard-file, /h/g ru file", own + "copy /h dir\npin /h/a dir inside\npin /h/a/f noexec inside copied\nbind /h/g noexec inside copied", ""},
-		{"a file in no copy is copied alone", "/h rcud, /h/f ru discard-file, /r r, /r/f ru discard-file, /s/a/f rux discard-file", own + "bind /h dir\nfile /h/f inside\nbind /r dir ro\nfile /r/f inside\nfile /s/a/f", ""},
-		{"a fifo in no copy is never written", "/h r, /h/f ru discard-fifo", own + "bind /h dir ro\nbind /h/f ro inside", ""},
-		{"a file in a HOME that is empty is copied", "/h rcudx empty, /h/f ru discard-file", own + "tmpfs /h dir\nfile /h/f noexec", ""},
 		{"the host's /proc", "/proc/1 r", own, "rule of /proc/1 (fatal)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,11 +34,7 @@ func canBroker(f features.Facts) features.Feature {
 }
 
 func onlyHosts(c *compiler, by string, granted []string) {
-	switch c.plan.Network {
-	case NetworkClosed:
-		c.addEnforced(policy.AxisNet, by, "no host is reached, and no name is looked up: what the server asks for is recorded")
-		return
-	case NetworkAsked:
+	if c.plan.AsksHosts {
 		granted = append(slices.DeleteFunc(slices.Clone(granted), func(h string) bool { return h == "*" }), "that are consented to")
 	}
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))

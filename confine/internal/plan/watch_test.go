@@ -10,46 +10,43 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/bpf"
 )
 
-// TestPlanWatch: only a jail that is watched has the filter that hands over each open. Where no call
+// TestPlanWatch: only a jail that records refused reads has the filter that hands over each open. Where no call
 // is mediated, that is a gap which cannot be waived.
 func TestPlanWatch(t *testing.T) {
-	isWatch := func(g Gap) bool { return g.Fatal && strings.HasPrefix(g.What, "to watch") }
+	isWatch := func(g Gap) bool { return g.Fatal && strings.HasPrefix(g.What, "to record each refused read") }
 	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
 		p.HiddenLater = nil // without namespaces, such a path and hidden entries have reads decided anyway
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Rights == 0 })
 		off := Compile(p, f, Watching{})
-		for _, watch := range []spec.Watch{spec.WatchReads, spec.WatchAll} {
-			on := Compile(p, f, Watching{Calls: watch})
-			if off.Spec.Watch != spec.WatchNothing || on.Spec.Watch != watch || !off.CanWatch() || !on.CanWatch() {
-				t.Errorf("%s: %v and %v", name, off.Spec.Watch, on.Spec.Watch)
-			}
-			if handsOverReads(t, off) || !handsOverReads(t, on) {
-				t.Errorf("%s, %d: the filter hands reads over: %v, watched: %v", name, watch, handsOverReads(t, off), handsOverReads(t, on))
-			}
-			on.Spec.Watch, on.Spec.ListenerFilter = off.Spec.Watch, off.Spec.ListenerFilter
-			if planText(on) != planText(off) {
-				t.Errorf("%s, %d: the plan differs in more than the filter:\n%s", name, watch, planText(on))
-			}
-			without := f
-			without.SeccompNotify = features.Unavailable("left out", "")
-			if plan := Compile(p, without, Watching{Calls: watch}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.Watch != spec.WatchNothing {
-				t.Errorf("%s, %d, without a supervisor: %+v", name, watch, plan.Gaps)
-			}
-			if slices.ContainsFunc(Compile(p, without, Watching{}).Gaps, isWatch) {
-				t.Errorf("%s: a jail that is not watched has the gap", name)
-			}
+		on := Compile(p, f, Watching{Reads: true})
+		if off.Spec.WatchReads || !on.Spec.WatchReads || !off.CanWatch() || !on.CanWatch() {
+			t.Errorf("%s: %v and %v", name, off.Spec.WatchReads, on.Spec.WatchReads)
+		}
+		if handsOverReads(t, off) || !handsOverReads(t, on) {
+			t.Errorf("%s: the filter hands reads over: %v, watched: %v", name, handsOverReads(t, off), handsOverReads(t, on))
+		}
+		on.Spec.WatchReads, on.Spec.ListenerFilter = false, off.Spec.ListenerFilter
+		if planText(on) != planText(off) {
+			t.Errorf("%s: the plan differs in more than the filter:\n%s", name, planText(on))
+		}
+		without := f
+		without.SeccompNotify = features.Unavailable("left out", "")
+		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.WatchReads {
+			t.Errorf("%s, without a supervisor: %+v", name, plan.Gaps)
+		}
+		if slices.ContainsFunc(Compile(p, without, Watching{}).Gaps, isWatch) {
+			t.Errorf("%s: a jail that is not watched has the gap", name)
 		}
 	}
-	for _, watch := range []spec.Watch{spec.WatchNothing, spec.WatchReads, spec.WatchAll} {
-		if plan := Compile(plantest.Profile(), plantest.Mac(), Watching{Calls: watch}); slices.ContainsFunc(plan.Gaps, isWatch) != (watch != spec.WatchNothing) || plan.CanWatch() {
-			t.Errorf("on macOS, %d: %+v", watch, plan.Gaps)
+	for _, reads := range []bool{false, true} {
+		if plan := Compile(plantest.Profile(), plantest.Mac(), Watching{Reads: reads}); slices.ContainsFunc(plan.Gaps, isWatch) != reads || plan.CanWatch() {
+			t.Errorf("on macOS, %t: %+v", reads, plan.Gaps)
 		}
 	}
 }

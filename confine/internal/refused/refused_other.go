@@ -12,8 +12,8 @@ import (
 // Namespaces returns the error.
 func Namespaces(err error) (features.Feature, error) { return features.Feature{}, err }
 
-// KnownCopies returns nil.
-func KnownCopies(*policy.Profile) map[string]features.Feature { return nil }
+// KnownHomeCopy returns nil.
+func KnownHomeCopy(*policy.Profile) *features.Feature { return nil }
 
 // Copy returns false.
 func Copy(*policy.Profile, error) bool { return false }

@@ -22,7 +22,7 @@ func (b *Builder) OpenSources() error {
 			continue
 		}
 		attr := attributesOf(m)
-		if m.Copied() { // the clone is what is copied
+		if m.Kind == spec.MountOverlay { // the clone is what is copied
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error

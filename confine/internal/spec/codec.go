@@ -180,10 +180,6 @@ func (c *codec) mount(m *Mount) {
 		c.bool(b)
 	}
 	c.id(&m.ID)
-	mode, modified := uint64(m.Mode), uint64(m.Modified)
-	c.num(&mode)
-	c.num(&modified)
-	m.Mode, m.Modified = uint32(mode), int64(modified)
 }
 
 func (c *codec) fields(o *Spec) {
@@ -212,9 +208,7 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
-	watch := uint64(o.Watch)
-	c.num(&watch)
-	o.Watch = Watch(watch)
+	c.bool(&o.WatchReads)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
 	c.int(&o.Keep.FileMB)

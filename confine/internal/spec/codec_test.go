@@ -38,7 +38,7 @@ func sampleSpec() *Spec {
 			Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
-		Watch:       WatchAll,
+		WatchReads:  true,
 		Keep:        Keep{true, true, 64, 2048, 5},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},

@@ -19,8 +19,6 @@ const (
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
 	EventUnanswered = 'U' // a connection to the jail's loopback: Target (address), Num (port), Detail (NowAnswered or "")
 	EventKept       = 'K' // what RequestKeep asks for is done
-	EventObserved   = 'O' // the server did something, or tried to: Step (axis), Detail (operation), Target, Arguments, Seen, Num (how often), Pid, Program
-	EventAfresh     = 'W' // what RequestAfresh asks for is done: what was seen before it is reported
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
 
@@ -48,7 +46,6 @@ type Event struct {
 	// program itself was refused.
 	Arguments string
 	Held      bool // of a refusal: later equal ones are reported together, at the end of the window
-	Seen      Seen // of an EventObserved
 }
 
 func (c *codec) event(m *Event) {
@@ -63,9 +60,6 @@ func (c *codec) event(m *Event) {
 	c.str(&m.Program)
 	c.str(&m.Arguments)
 	c.bool(&m.Held)
-	seen := uint64(m.Seen)
-	c.num(&seen)
-	m.Seen = Seen(seen)
 }
 
 // Encode returns the event with its length in front.

@@ -16,5 +16,4 @@ const (
 const (
 	RequestSocket = 0xff // for one more inbound socket
 	RequestKeep   = 0xfe // to keep what the server has open: a call has begun
-	RequestAfresh = 0xfd // to report again what the server does, though it was reported before
 )

@@ -28,9 +28,6 @@ type Mount struct {
 	// Traversable: something below this mask is granted again. The server can pass through
 	// the mask but cannot list it.
 	Traversable bool
-	// Mode and Modified are the permissions and the time of a copied file, in nanoseconds.
-	Mode     uint32
-	Modified int64
 }
 
 type mountKind uint8
@@ -41,28 +38,18 @@ const (
 	MountTmpfs                        // a private, size-limited directory
 	MountOverlay                      // the host's directory; only the jail sees the changes
 	MountPin                          // the object at Path bound onto itself, so that it cannot be renamed
-	MountCopy                         // a copy of the host's file, which only the jail sees
 )
-
-// MaxCopy is the size of the largest file that is copied, in bytes. Its copy is memory.
-const MaxCopy = 64 << 20
 
 // Cloned reports whether the mount shows an object of the host. Such objects are cloned
 // before the first mount is attached.
-func (op *Mount) Cloned() bool { return op.Kind == MountBind || op.Copied() }
+func (op *Mount) Cloned() bool { return op.Kind == MountBind || op.Kind == MountOverlay }
 
-// Copied reports whether the server gets a copy of an object of the host.
-func (op *Mount) Copied() bool { return op.Kind == MountOverlay || op.Kind == MountCopy }
-
-// InMemory returns a path in each filesystem in memory that the server can fill. All copies share
-// one.
+// InMemory returns a path in each filesystem in memory that the server can fill.
 func (o *Spec) InMemory() (paths []string) {
-	copied := false
 	for _, m := range o.Mounts {
-		if m.Kind == MountTmpfs || m.Copied() && !copied {
+		if m.Kind == MountTmpfs || m.Kind == MountOverlay {
 			paths = append(paths, m.Path)
 		}
-		copied = copied || m.Copied()
 	}
 	return paths
 }

@@ -34,9 +34,9 @@ type Spec struct {
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock
 
-	// Watch says what is reported besides refused calls. With host namespaces the supervisor then
-	// decides about reads.
-	Watch Watch
+	// WatchReads: each open that only reads and that the jail refuses is reported, too. With host namespaces
+	// the supervisor then decides about reads.
+	WatchReads bool
 
 	// Keep tells the supervisor to keep the state before each change of the server, for package
 	// undo. The supervisor then gets two descriptors with the spec.

@@ -74,7 +74,7 @@ func (s *Process) reap(program int) {
 		case pid == program && (ws.Exited() || ws.Signaled()):
 			m := jail.ExitEvent(ws)
 			if s.mediator != nil {
-				s.mediator.Reporter.FlushAll()
+				s.mediator.Reporter.Flush()
 			}
 			s.status.send(m)
 			s.killHostNS()

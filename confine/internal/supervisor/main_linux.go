@@ -14,7 +14,7 @@
 // A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
 // and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
 // over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
-// spec.RequestSocket, spec.RequestKeep or spec.RequestAfresh, and spec.EventsFD is a socket that carries
+// spec.RequestSocket or spec.RequestKeep, and spec.EventsFD is a socket that carries
 // the spec, and events back. In the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
 // a pipe for events. Package confine calls Main. No other package of the product calls this one.
 //
@@ -122,8 +122,6 @@ func (s *Process) passSignals() {
 			jail.PassInbound()
 		case sig[0] == spec.RequestKeep:
 			go s.keepOpen() // a filesystem may hang
-		case sig[0] == spec.RequestAfresh:
-			go s.afresh() // the launcher may not read
 		default:
 			s.signal(syscall.Signal(sig[0]))
 		}
@@ -135,15 +133,6 @@ func (s *Process) keepOpen() {
 		s.mediator.CallBegins()
 	}
 	s.Send(spec.Event{Kind: spec.EventKept})
-}
-
-func (s *Process) afresh() {
-	done := spec.Event{Kind: spec.EventAfresh}
-	if s.mediator == nil {
-		s.Send(done)
-		return
-	}
-	s.mediator.Reporter.Afresh(&done)
 }
 
 // Process is the state of a supervisor process, in both forms.
@@ -184,7 +173,7 @@ func (s *Process) build(steps []jail.Step) {
 func (s *Process) shutDown() {
 	if !s.HostNS {
 		if s.mediator != nil {
-			s.mediator.Reporter.FlushAll()
+			s.mediator.Reporter.Flush()
 		}
 		unix.Exit(0)
 	}

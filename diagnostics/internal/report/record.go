@@ -41,8 +41,6 @@ type Record struct {
 	Incomplete string      `json:"incomplete,omitempty"`
 	// Failed is the last earlier session with a failure, where this one has none.
 	Failed *Record `json:"failed,omitempty"`
-	// Tried is what a policy that is tried would have refused (run --try), in all sessions with it.
-	Tried []Refusal `json:"tried,omitempty"`
 }
 
 // LostRecord is a session without a record.
@@ -105,14 +103,13 @@ type storedRecord struct {
 	Newer      any       `json:"newer,omitempty"`
 	Incomplete string    `json:"incomplete,omitempty"`
 	Failed     any       `json:"failed,omitempty"`
-	Tried      any       `json:"tried,omitempty"`
 }
 
 func (r Record) stored() storedRecord {
 	s := storedRecord{
 		Version: r.Version, Time: r.Time, Server: r.Server, Tool: r.Tool, Guest: r.Guest, Project: r.Project, File: r.File, Profile: r.Profile,
 		Warnings: r.Warnings, Waived: r.Waived, Changes: r.Changes, Unfinished: r.Unfinished, Incomplete: r.Incomplete,
-		Denials: unlessEmpty(r.Denials), Diagnoses: unlessEmpty(r.Diagnoses), Remedies: unlessEmpty(r.Remedies), Tried: unlessEmpty(r.Tried),
+		Denials: unlessEmpty(r.Denials), Diagnoses: unlessEmpty(r.Diagnoses), Remedies: unlessEmpty(r.Remedies),
 	}
 	if r.Newer != nil {
 		s.Newer = r.Newer

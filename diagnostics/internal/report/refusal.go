@@ -18,10 +18,7 @@ type Refusal struct {
 	Omitted int       `json:"omitted,omitempty"` // how many others before it could not be kept
 	Project string    `json:"project,omitempty"` // as in a record
 	File    string    `json:"file,omitempty"`    // as in a record
-	// Tried is the policy that would have refused it, if it was not the one in force (run --try): nothing
-	// was refused.
-	Tried string `json:"tried,omitempty"`
-	Guest bool   `json:"guest,omitempty"` // as in a record
+	Guest   bool      `json:"guest,omitempty"`   // as in a record
 	Diagnosis
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -20,21 +19,12 @@ import (
 
 type presetCmd struct {
 	format, name string
-	adopt        learncmd.Adopter
 }
 
 func Preset(line *cli.CommandLine) *cobra.Command {
 	p := &presetCmd{}
-	cmd := line.Command("preset [flags] [NAME | FILE | SERVER | -- COMMAND [ARG...]]", "Show what a well-known server needs, or list the servers of which that is known.", 1, true, func(args []string) error {
+	cmd := line.Command("preset [flags] [NAME]", "Show what a well-known server needs, or list the servers of which that is known.", 1, false, func(args []string) error {
 		p.name = cli.FirstOf(args)
-		switch {
-		case p.adopt.File != "" && p.format == "json":
-			return exit.UsageErrorf("--apply shows a preset and asks, and --format json is for programs: use one")
-		case p.adopt.File != "":
-			return p.adopt.Run(line.Console, p.name, line.Server)
-		case line.Server.Given:
-			return exit.UsageErrorf("a command after -- is for --apply FILE")
-		}
 		return p.Run(line.Console)
 	})
 	cmd.Long = `A preset has the hosts, variables, secrets, paths and programs of a server, and
@@ -53,28 +43,21 @@ Your own keys and flags come on top of it. A file or a host that the server's
 arguments or variables name is granted too. To change a preset, copy the part of
 its text that begins with [servers. into your configuration.
 
-With --apply FILE, the preset of a file that another wrote (mcp-jail learn
---preset) becomes the policy of SERVER, or of the command after --, in your
-configuration. First it is shown, and you are asked. Sensitive paths, this
-machine's own hosts and what grants far too much are left out, and no start ever
-reads the file. With FILE alone, a name that ends in .toml, it is printed.
-
 NAME may also be a package. Without it, the names are listed, each with the
 packages, container images and programs that the preset is for. With --format
 json, the list is an object with the member presets, and a preset is an object
 with the members of its text; config is the part for a configuration. New members
-may be added.
-
-Exit status 0: it was printed, or the policy was written; 1: nothing was written, as
-the answer was not yes or a file could not be changed; 2: a mistake on the command
-line or in the file.`
+may be added.`
 	cmd.Example = `    mcp-jail preset
     mcp-jail preset github
-    mcp-jail plan --preset github -- github-mcp-server stdio
-    mcp-jail preset --apply weather.toml -- npx -y weather-mcp`
+    mcp-jail plan --preset github -- github-mcp-server stdio`
 	cli.AddFlags(cmd, cli.FormatFlag(&p.format))
-	p.adopt.AddFlags(cmd)
-	cmd.ValidArgsFunction = p.propose
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return cli.ProposePresetsFor(cmd, args, word)
+	}
 	return cmd
 }
 
@@ -102,9 +85,6 @@ func (p *presetCmd) Run(c terminal.Console) error {
 }
 
 func (p *presetCmd) printNamed(c terminal.Console) error {
-	if strings.HasSuffix(p.name, ".toml") {
-		return p.printFile(c)
-	}
 	known, err := presets.Find(p.name)
 	for _, e := range []presets.Ecosystem{presets.NPM, presets.PyPI, presets.Image, presets.Command} {
 		if of, ok := presets.ForPackage(e, p.name); err != nil && ok {
@@ -124,21 +104,6 @@ func (p *presetCmd) printNamed(c terminal.Console) error {
 		return nil
 	}
 	c.Printf("%s", factsFolded(c, string(known.Text)))
-	return nil
-}
-
-// printFile prints a preset that another wrote.
-func (p *presetCmd) printFile(c terminal.Console) error {
-	known, err := learncmd.ReadPreset(p.name)
-	if err != nil {
-		return err
-	}
-	if p.format == "json" {
-		cli.PrintJSON(c, reportPreset(known))
-		return nil
-	}
-	c.Printf("%s", show.Lines(string(known.Text)))
-	c.Notef("%s this is a file of another, and no preset of mcp-jail. To use it:  %s SERVER", c.Paint(terminal.Yellow, "note:"), show.Typed("mcp-jail preset --apply", p.name))
 	return nil
 }
 
@@ -262,14 +227,4 @@ func valueOf(v presets.Value) presetValue {
 		out.Rights = rights.String()
 	}
 	return out
-}
-
-func (p *presetCmd) propose(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	switch {
-	case len(args) > 0:
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	case p.adopt.File != "":
-		return p.adopt.Servers(), cobra.ShellCompDirectiveNoFileComp
-	}
-	return cli.ProposePresetsFor(cmd, args, word)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -193,12 +192,6 @@ func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hos
 // Line returns the command line of the server, with the values of the client's variables.
 func (w *WrappedServer) Line() clients.Wrapped { return w.line }
 
-// FlagsInFile returns the flags of mcp-jail run as the file has them.
-func (w *WrappedServer) FlagsInFile() []string {
-	line, _ := clients.ParseWrapped(w.Entry.Argv())
-	return line.Flags
-}
-
 // WithFlags returns the server with other flags of mcp-jail run.
 func (w *WrappedServer) WithFlags(flags []string) *WrappedServer {
 	other := *w
@@ -221,7 +214,6 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}
 	flags.Waive = append(flags.Waive, waive...)
-	flags.Watch = &cmdline.WatchFlags{Try: flags.Try} // what it is tried with is told, and refused as by run
 	name, server := "", cmdline.Server{Given: true, Argv: w.line.Argv}
 	if w.line.Argv == nil { // it starts a server of the configuration
 		name, server = w.line.Name, cmdline.Server{}
@@ -229,9 +221,6 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, name, "", server)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
-	}
-	if flags.Learn != nil { // the policy is shown that the server has afterwards
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "learning", Message: LearningText(w.Entry.Server, flags.Learn), Where: t.Policy.Where})
 	}
 	return t, nil
 }

@@ -37,8 +37,6 @@ func (p *plan) say(label, format string, args ...any) {
 // change shows what becomes of a place, asks, and writes it.
 func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
 	switch {
-	case g.tried:
-		return g.giveTried(c, host, at)
 	case at.table != nil:
 		return g.changeTable(c, host, at, wanted)
 	case g.tool != "":
@@ -141,7 +139,6 @@ func (p *plan) mayHaveWorkspace() bool {
 
 // write shows the difference, asks and writes the file.
 func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *checked) error {
-	g.noteLearning(p)
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
 	for _, l := range p.lines {
 		c.PrintText(l + "\n")

@@ -22,7 +22,7 @@ type grantCmd struct {
 	entries.Choice
 	cmdline.PolicyFlags
 	server, project, tool string
-	last, remove, tried   bool
+	last, remove          bool
 	dryRun, yes           bool
 	home                  string // of the user
 	dir                   string // where the command was typed
@@ -56,12 +56,6 @@ the server's own words name, sensitive and protected paths, and what a session o
 name with another command line lacked, are asked for one by one. --yes leaves these out:
 name them in flags, if the server is to have them.
 
---tried makes the policy that an entry only tries (--try) that of the server, and --try goes.
-Flags take the place of the entry's flags for files, programs, hosts and variables, or of the
-grants in the server's table. A table that is tried goes into your configuration, and the entry
-then starts it. What the policy grants beyond the one in force is shown and asked for apart.
---yes alone does not grant it.
-
 Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
 changed; 2: a mistake, or the server could not start with it.`
 	cmd.Example = `    mcp-jail grant filesystem --read ~/notes
@@ -70,7 +64,6 @@ changed; 2: a mistake, or the server could not start with it.`
     mcp-jail grant filesystem --remove --read ~/notes`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Grant what the last failure of the server lacked: see mcp-jail why.")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
-	cmd.Flags().BoolVar(&g.tried, "tried", false, "Give the server the policy that its entry only tries (--try), in place of its own.")
 	cli.AddFlags(cmd, g.taken()...)
 	g.AddFileFlags(cmd)
 	cli.AddFlags(cmd, cmdline.Flag{Name: "project", Value: "DIR", One: &g.project, Usage: "Only the entry for this project, where one file has entries for several; \"none\" is the entry for all projects."})
@@ -101,13 +94,11 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	switch {
 	case g.server == "":
 		return exit.UsageErrorf("name the server: mcp-jail grant SERVER --read PATH; `mcp-jail status` shows their names")
-	case g.tried && (g.last || g.remove || len(words) > 0):
-		return exit.UsageErrorf("--tried takes the policy that is tried as it is: leave the other flags out")
 	case g.last && len(words) > 0:
 		return exit.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
 		return exit.UsageErrorf("--last cannot be taken back: name the flags that mcp-jail grant --remove is to take away")
-	case !g.last && !g.tried && len(words) == 0:
+	case !g.last && len(words) == 0:
 		return exit.UsageErrorf("say what to grant, such as --read PATH, --net HOST or --env NAME; --last takes what the last failure lacked")
 	}
 	for n := 1; ; n++ {
@@ -123,11 +114,6 @@ func (g *grantCmd) once(c terminal.Console, host hostfs.Host, wanted []granting.
 	places, err := g.places(host)
 	if err != nil {
 		return err
-	}
-	if g.tried {
-		if places, err = g.trying(places); err != nil {
-			return err
-		}
 	}
 	chosen, err := g.choose(c, places)
 	if err != nil {

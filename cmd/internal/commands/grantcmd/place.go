@@ -30,7 +30,6 @@ type place struct {
 	clients clients.Host
 	raw     []string // its flags, as the file has them
 	kept    string   // the name under which mcp-jail keeps the records of the server
-	learns  []string // the values of --learn in the entry
 	dir     string   // where the client starts the server; "" if only the client knows
 
 	table    *table.Place // of a server of the configuration; there is no entry then
@@ -82,10 +81,7 @@ type found struct {
 // places returns the entries that the name of the server means.
 func (g *grantCmd) places(host hostfs.Host) ([]place, error) {
 	var own found // the tables of the configuration that holds here
-	var wrong error
-	if !g.tried { // an entry tries
-		wrong = own.addTables(host, g.server, host.Dir, nil, nil, nil)
-	}
+	wrong := own.addTables(host, g.server, host.Dir, nil, nil, nil)
 	choice := g.Choice
 	if chosen, rest := own.in(g.Files); len(chosen) > 0 && len(rest) == 0 {
 		return chosen, nil
@@ -150,7 +146,7 @@ func (a *found) add(g *grantCmd, f *wrapping.File, e wrapping.Entry, v wrapping.
 	case v.Jailed:
 		raw, _ := clients.ParseWrapped(e.Argv())
 		as := entries.ClientsHost(host)
-		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as), learns: entries.Learns(w.Line().Flags)})
+		a.jailed = append(a.jailed, place{WrappedServer: w, clients: as, raw: raw.Flags, kept: entries.KeptName(f, e, w.Line(), host), dir: startDir(w, as)})
 	case v.Repair != nil:
 		a.others = append(a.others, fmt.Sprintf("%s%s. To put this mcp-jail there, with the flags of the entry:  %s", where, entries.WhyUnclear(v, host.Home), show.Typed("mcp-jail wrap --server", e.Server)))
 	case v.Unclear:

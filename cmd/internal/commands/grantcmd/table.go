@@ -54,13 +54,12 @@ func (a *found) addTables(host hostfs.Host, server, dir string, flags []string, 
 		same := func(p place) bool { return p.table != nil && p.table.Path == t.Path }
 		if i := slices.IndexFunc(a.jailed, same); i >= 0 {
 			a.jailed[i].starters = append(a.jailed[i].starters, of...)
-			a.jailed[i].learns = append(a.jailed[i].learns, run.Learn...)
 			if by != nil {
 				a.jailed[i].by = append(a.jailed[i].by, by)
 			}
 			continue
 		}
-		p := place{table: t, kept: server, dir: t.Dir(), starters: of, learns: run.Learn}
+		p := place{table: t, kept: server, dir: t.Dir(), starters: of}
 		if by != nil {
 			p.by = append(p.by, by)
 		}
@@ -174,7 +173,6 @@ func (g *grantCmd) editOf(p *plan, wanted []granting.Flag) (e *table.Edit, err e
 
 // writeTable shows the difference, asks and writes the file of a table.
 func (g *grantCmd) writeTable(c terminal.Console, host hostfs.Host, p *plan, e *table.Edit) error {
-	g.noteLearning(p)
 	was := p.was
 	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
 	for _, line := range p.lines {

@@ -68,7 +68,7 @@ func reachedHost(p *policy.Profile) string {
 
 // granted reports whether an entry comes from a rule or the default policy. What every server reads
 // is in the baseline; a private HOME is a copy of each process, which is thrown away.
-func granted(e policy.Entry) bool { return e.Origin == policy.OriginRule && !e.Ephemeral }
+func granted(e policy.Entry) bool { return e.Origin == policy.OriginRule }
 
 // meetingPlace returns a place in which from may leave something and to may read, or "".
 func meetingPlace(from, to *policy.Profile) string {

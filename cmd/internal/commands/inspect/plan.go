@@ -231,9 +231,6 @@ func originText(e policy.Entry) string {
 	case policy.OriginProtected:
 		return "protected"
 	}
-	if e.Ephemeral {
-		return e.Rule + "; what is written here is thrown away at the end"
-	}
 	return e.Rule
 }
 

@@ -93,8 +93,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	tried, isTried := findTrial(host, s.Server)
-	record.Tried = tried.refusals
 	if w.format == "json" {
 		b, err := record.Encode()
 		if err != nil {
@@ -104,9 +102,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	c.PrintText(record.Text(clientLists(host, s.Server)...))
-	if isTried {
-		c.PrintText(tried.text(s.name()))
-	}
 	if more := namesakes(host, sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}

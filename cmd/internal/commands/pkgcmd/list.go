@@ -125,7 +125,7 @@ func placesText(host hostfs.Host, all *stored.All) string {
 	return b.String()
 }
 
-// waivedText names the servers whose last session accepted gaps, tried a policy or was watched, or returns "".
+// waivedText names the servers whose last session accepted gaps, or returns "".
 func waivedText(all *stored.All) string {
 	var order []string
 	names := map[string][]string{} // of each text
@@ -146,13 +146,6 @@ func waivedText(all *stored.All) string {
 		}
 		if len(systems) > 0 {
 			add(s, ": accepted (--waive) is "+gaps.Phrase(systems))
-		}
-		if s.About.Tried != "" {
-			add(s, ": its last session tried a policy that is not in force (--try), "+show.Line(s.About.Tried)+": mcp-jail why has what that would have refused")
-		}
-		if s.About.Learns != nil {
-			name := all.ShortName(s)
-			add(s, ": its last session was watched (--learn): "+show.Typed("mcp-jail learn", name)+" makes its policy of that, and "+show.Typed("mcp-jail learn --unwrap", name)+" takes --learn out of the entry")
 		}
 	}
 	var b strings.Builder

@@ -23,8 +23,6 @@ type storedServer struct {
 	Client       *storedClient   `json:"client,omitempty"`
 	Package      *serverPackage  `json:"package,omitempty"`
 	Waived       []string        `json:"waived,omitempty"`
-	Tried        string          `json:"tried,omitempty"`
-	Learning     []string        `json:"learning,omitempty"` // the values of --learn
 	Running      bool            `json:"running"`
 	LastUsed     time.Time       `json:"last_used"`
 	LastFailure  *stored.Failure `json:"last_failure,omitempty"`
@@ -80,7 +78,7 @@ func listOf(all *stored.All) storedList {
 
 func serverOf(s *stored.Server) storedServer {
 	out := storedServer{
-		Name: s.Name, Project: s.About.Project, CodeDir: s.CodeDir, Command: s.About.Command, Waived: s.About.Waived, Tried: s.About.Tried, Learning: s.About.Learns, Running: s.Running, LastUsed: s.Used,
+		Name: s.Name, Project: s.About.Project, CodeDir: s.CodeDir, Command: s.About.Command, Waived: s.About.Waived, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
 		LastFailure: s.Failure, Homes: s.Homes,
 	}

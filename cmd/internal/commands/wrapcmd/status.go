@@ -127,8 +127,6 @@ type serverStatus struct {
 	Since       string          `json:"since,omitempty"`
 	Waived      []waivedAxis    `json:"waived,omitempty"`
 	Gaps        []policy.Axis   `json:"gaps,omitempty"`
-	Tried       string          `json:"tried,omitempty"`    // the value of --try
-	Learning    []string        `json:"learning,omitempty"` // the values of --learn
 
 	open bool // it starts without a jail, and wrap leaves it
 	gone bool // the mcp-jail that it starts does not exist
@@ -310,7 +308,6 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 			v := f.Judge(e, program, entries.ClientsHost(host))
 			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
-			one.Tried, one.Learning = triedBy(v.Line.Flags), entries.Learns(v.Line.Flags)
 			one.addGaps(s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}

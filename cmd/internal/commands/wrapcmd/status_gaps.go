@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -40,25 +39,6 @@ func (s *serverStatus) setGaps(has []policy.Axis, need gaps.Need, certain bool) 
 	if certain {
 		s.Gaps = gaps.Without(needs, has)
 	}
-}
-
-// triedBy returns the policy that flags of mcp-jail run try, or "".
-func triedBy(flags []string) string {
-	run, err := cmdline.ParseRun(append([]string{"run"}, flags...))
-	if err != nil {
-		return ""
-	}
-	return run.Try
-}
-
-// triedNotes returns a note about each server with a policy that is tried and not in force.
-func triedNotes(servers []serverStatus) (notes []string) {
-	for _, s := range servers {
-		if s.Tried != "" {
-			notes = append(notes, show.Name(s.Name)+" keeps its policy, and another one is tried (--try), "+show.Quote(s.Tried)+": mcp-jail why has what that would have refused")
-		}
-	}
-	return notes
 }
 
 // waiverNotes returns notes about what servers accept, and why some do not start. Servers of which the

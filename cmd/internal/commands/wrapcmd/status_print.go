@@ -3,7 +3,6 @@ package wrapcmd
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, key := range f.Removed {
 		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
 	}
-	notes = slices.Concat(notes, waiverNotes(f.Servers), triedNotes(f.Servers), learningNotes(f.Servers))
+	notes = append(notes, waiverNotes(f.Servers)...)
 	c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.NameWidth, 2: 30, 3: cli.OtherWidth, 4: cli.OtherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.ShortHome(show.Line(n), os.Getenv("HOME"))))

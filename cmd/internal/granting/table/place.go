@@ -32,7 +32,6 @@ type Place struct {
 	options config.LoadOptions
 	host    hostfs.Host // its Dir is where the server starts; "" for not known
 	file    *ownfile.File
-	missing bool // the file is not there yet
 }
 
 // Find returns the files with a table of a server, first layer first. The options are those of its
@@ -178,15 +177,9 @@ func (p *Place) Target(text []byte, tool string) (*session.Target, error) {
 
 // Write keeps a copy of the file in the state directory dir, and puts the new text in the place of the
 // old one. Of a project's file it trusts exactly that text, if the user trusted the old one. It returns
-// the path of the copy, or "" if there was no file. The error is ownfile.ErrChanged if the file is not as it was any more.
+// the path of the copy. The error is ownfile.ErrChanged if the file is not as it was any more.
 func (e *Edit) Write(dir string, now time.Time) (backup string, err error) {
 	p := e.place
-	if p.missing {
-		if err := p.create(); err != nil {
-			return "", err
-		}
-		return "", p.file.Replace(e.Text)
-	}
 	if err := p.file.Unchanged(e.made); err != nil {
 		return "", err
 	}

@@ -32,16 +32,6 @@ func settings(s *config.Server) []setting {
 	return all
 }
 
-// Settings returns the keys with one value that flags set for a server, as lines of its table.
-func Settings(s *config.Server) (lines []string) {
-	for _, one := range settings(s) {
-		if one.value != "" {
-			lines = append(lines, one.key+" = "+one.value)
-		}
-	}
-	return lines
-}
-
 // A setting is a key with one value, "" for none, and how a table takes it from another.
 type setting struct {
 	key, value string

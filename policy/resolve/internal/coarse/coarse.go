@@ -42,7 +42,7 @@ func Fill(p *policy.Policy, on *hostfs.Host, out *policy.Profile) (err error) {
 	if out.Home, err = h.home(p); err != nil {
 		return err
 	}
-	if out.HomePrivate && (!p.Stateful || p.DiscardHome) {
+	if out.HomePrivate && !p.Stateful {
 		// The only entry: the plan says that no call has a copy of its own.
 		out.Entries = []policy.Entry{{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Ephemeral: true}}
 	}

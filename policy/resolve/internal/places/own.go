@@ -148,22 +148,6 @@ func guarded(b *Places, p string, write bool) string {
 	return ""
 }
 
-// Store returns the store or the cache of package managers that a path leads to, lies in, or contains, or "".
-// What is there runs outside of the jail. Guarded leaves it out, since a server may have a reason to write it.
-func Store(h *hostfs.Host, p string) string {
-	h = h.Slashed()
-	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
-	b.collectDeciding()
-	var dirs []string
-	for _, d := range b.Deciding {
-		if d.Risk == PackagesRisk {
-			dirs = append(dirs, d.Abs)
-		}
-	}
-	abs, _ := b.Expand(p, "/")
-	return AsWritten(h, around(b, b.paths.Canonical(abs), dirs))
-}
-
 // around returns the first of some places that a canonical path is, lies in, or contains.
 func around(b *Places, at string, places []string) string {
 	for _, place := range places {
