@@ -1,12 +1,9 @@
-// Package drive asks a server a list of MCP requests, keeps its answers, and tells whether the answers
-// of two such sessions say the same. mcp-jail learn drives a server in a jail that watches it, and again
-// under the policy that came of that.
+// Package drive asks a server a list of MCP requests and keeps its answers. Nothing calls it until learn is
+// rebuilt.
 //
 //   - drive.go has the requests and their answers.
 //   - probe.go makes requests that change nothing, from the list of tools.
 //   - values.go makes the arguments of a call from the schema of a tool.
-//   - compare.go compares answers. What differs between two sessions under one policy (times, ids,
-//     order) is no difference.
 package drive
 
 import (

@@ -1,4 +1,4 @@
-// Package watch asks the user on the terminal about hosts.
+// Package watch asks the user on the terminal about hosts. Nothing calls it until learn is rebuilt.
 package watch
 
 import (

@@ -41,7 +41,6 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 	"mksock":        silent(attemptBind),
 	"tmpfile":       silent(attemptTmpfile),
 	"open":          opening(unix.O_RDONLY),
-	"reads":         attemptReads,
 	"write":         opening(unix.O_WRONLY),
 	"append":        opening(unix.O_WRONLY | unix.O_APPEND),
 	"rewrite":       opening(unix.O_WRONLY | unix.O_TRUNC),
@@ -167,15 +166,6 @@ func onFD(name string, f func(fd int) error) error {
 	}
 	defer unix.Close(fd)
 	return f(fd)
-}
-
-// attemptCreates makes a[1] files. A number replaces # in the name.
-// attemptReads opens many names to read, of which none need exist.
-func attemptReads(a []string) (string, error) {
-	for i := range Number(a[1]) {
-		Closing(unix.Open(strings.ReplaceAll(a[0], "#", strconv.Itoa(i)), unix.O_RDONLY|unix.O_CLOEXEC, 0))
-	}
-	return "", nil
 }
 
 func attemptCreates(a []string) (string, error) {

@@ -34,21 +34,6 @@ func Write(t *Task, fd int, b []byte) (int, error) {
 	return t.call(unix.SYS_WRITE, uintptr(fd), t.arena.copyIn(b), uintptr(len(b)))
 }
 
-// Sendfile copies up to n bytes, from the position of the one file to that of the other.
-func Sendfile(t *Task, to, from, n int) (int, error) {
-	return t.call(unix.SYS_SENDFILE, uintptr(to), uintptr(from), 0, uintptr(n))
-}
-
-func Fchmod(t *Task, fd int, mode uint32) error {
-	return t.do(unix.SYS_FCHMOD, uintptr(fd), uintptr(mode))
-}
-
-// SetModified sets the times of a file, in nanoseconds.
-func SetModified(t *Task, fd int, modified int64) error {
-	times := [2]unix.Timespec{unix.NsecToTimespec(modified), unix.NsecToTimespec(modified)}
-	return t.do(unix.SYS_UTIMENSAT, uintptr(fd), 0, copyStruct(t, &times), 0)
-}
-
 func Mkdirat(t *Task, dir int, path string, mode uint32) error {
 	return t.do(unix.SYS_MKDIRAT, uintptr(dir), t.Path(path), uintptr(mode))
 }
