@@ -1,6 +1,8 @@
 package attacker
 
 import (
+	"errors"
+	"net"
 	"os"
 	"runtime"
 	"syscall"
@@ -45,8 +47,9 @@ var verbsOfKernelMemory = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
-	"queues": silent(attemptQueues),
-	"log":    silent(attemptLog),
+	"queues":    silent(attemptQueues),
+	"queue-tcp": silent(attemptQueueTCP),
+	"log":       silent(attemptLog),
 }
 
 // attemptQueues fills a[0] pairs of sockets, as far as they take it without waiting, and keeps them.
@@ -68,6 +71,25 @@ func attemptQueues(a []string) error {
 	}
 	time.Sleep(2 * time.Second) // which is long enough for a sample
 	return nil
+}
+
+// attemptQueueTCP has a TCP connection queue a[0] bytes that nothing reads.
+func attemptQueueTCP(a []string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetWriteDeadline(time.Now().Add(2 * time.Second))
+	if _, err = c.Write(make([]byte, Number(a[0]))); errors.Is(err, os.ErrDeadlineExceeded) {
+		return unix.EAGAIN
+	}
+	return err
 }
 
 // attemptLog has the kernel record a[0] calls in its log, by a filter of its own.

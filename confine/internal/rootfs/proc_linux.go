@@ -54,30 +54,29 @@ func (b *Builder) SealProc() error {
 	if err := WriteAt(b.Task, b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.Notes = append(b.Notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
+	var err error
+	set := func(name, value string) { err = errors.Join(err, step.On(name, WriteAt(b.Task, b.sys, name, value))) }
+	if b.proc >= 0 { // the host's may be read-only
+		set("net/ipv4/tcp_rmem", "4096 131072 1048576")
+		set("net/ipv4/tcp_wmem", "4096 16384 1048576")
+	}
 	if i := b.Spec.Inotify; i != (spec.Inotify{}) {
-		if err := WriteAt(b.Task, b.sys, "user/max_inotify_instances", strconv.Itoa(i.Instances)); err != nil {
-			return step.On("max_inotify_instances", err)
-		}
-		if err := WriteAt(b.Task, b.sys, "user/max_inotify_watches", strconv.Itoa(i.Watches)); err != nil {
-			return step.On("max_inotify_watches", err)
-		}
+		set("user/max_inotify_instances", strconv.Itoa(i.Instances))
+		set("user/max_inotify_watches", strconv.Itoa(i.Watches))
 	}
 	if b.Spec.PidMax {
 		// pid_max belongs to the PID namespace since Linux 6.14, and the plan sets PidMax only
 		// there. The init's tasks already have lower numbers. The kernel reuses numbers from
 		// 300 on, and pid_max is one past the last number.
-		if err := WriteAt(b.Task, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Spec.Limits.Processes)); err != nil {
-			return step.On("pid_max", err)
-		}
+		set("kernel/pid_max", strconv.Itoa(reservedPids+b.Spec.Limits.Processes))
 		// Skip the numbers below 300, which would otherwise add to the limit.
-		if err := WriteAt(b.Task, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
-			return step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user", err)
-		}
+		err = errors.Join(err, step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user",
+			WriteAt(b.Task, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids))))
 	}
 	if b.proc >= 0 {
-		return step.On("proc", stub.MountSetattr(b.Task, b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+		err = errors.Join(err, step.On("proc", stub.MountSetattr(b.Task, b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})))
 	}
-	return nil
+	return err
 }
 
 // reservedPids is the kernel's RESERVED_PIDS. Process numbers below it are not reused.
