@@ -129,12 +129,11 @@ var mayImport = map[string][]string{
 	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs in the jail
 	"packages/install":   {module + "internal/lazy", module + "internal/winpath", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
-	"clients/edit":     {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
-	"clients/ownfile":  {module + "internal/winpath"},
-	"clients/plugins":  {module + "clients"},
-	"presets":          {module + "internal/environ", module + "internal/winpath", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
-	"presets/learned":  {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
-	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"clients/edit":    {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"clients/ownfile": {module + "internal/winpath"},
+	"clients/plugins": {module + "clients"},
+	"presets":         {module + "internal/environ", module + "internal/winpath", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"presets/learned": {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
 
 	"cmd/mcp-jail":           {module + "cmd/internal/wsl", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", module + "policy/hostfs", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},
@@ -183,7 +182,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/commands/doctorcmd": {module + "cmd/internal/lines", module + "cmd/internal/shown", module + "clients", module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/entries", module + "cmd/internal/exit", module + "cmd/internal/gaps", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/stored", module + "cmd/internal/terminal", module + "cmd/internal/wrapping", module + "confine", module + "confine/egress/tlsworker", module + "internal/lazy", module + "internal/private", module + "internal/winpath", module + "internal/show", module + "packages/installed", module + "packages/jail", module + "packages/npm", module + "packages/runline", module + "packages/runtime", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "github.com/spf13/cobra", "golang.org/x/sys/unix"},
 	"cmd/internal/commands/shellcmd":  {module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/entries", module + "cmd/internal/exit", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "internal/show", module + "lifecycle", module + "policy", module + "policy/config", module + "policy/statement", "github.com/spf13/cobra"},
 	"cmd/internal/commands/undocmd":   {module + "cmd/internal/commands/cli", module + "cmd/internal/commands/entries", module + "cmd/internal/keeping", module + "cmd/internal/session", module + "cmd/internal/stored", module + "cmd/internal/terminal", module + "diagnostics", module + "internal/show", module + "policy/hostfs", module + "undo", "github.com/spf13/cobra"},
-	"cmd/internal/commands/configcmd": {module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/learncmd", module + "cmd/internal/exit", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "policy/schema", module + "presets", module + "presets/importer", "github.com/spf13/cobra"},
+	"cmd/internal/commands/configcmd": {module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/learncmd", module + "cmd/internal/exit", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "policy/schema", module + "presets", "github.com/spf13/cobra"},
 }
 
 // inside lists what the packages of confine may import of one another. The order is that
@@ -235,7 +234,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "presets/importer", "internal/wrapper", "internal/launcher",
+var pure = []string{"presets/learned", "policy/internal/urlpath", "policy/config/internal/naming", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/learn", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "internal/wrapper", "internal/launcher",
 	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are no part of the product, which imports nothing of them. They may import anything.
