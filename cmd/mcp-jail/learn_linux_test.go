@@ -249,23 +249,36 @@ func (w *world) lessonHides(t *testing.T, policy string) {
 			t.Errorf("granted: %s", line)
 		}
 	}
-	fs, _, _ := strings.Cut(policy, "\n[servers.pupil.access.commands]") // any program, to look around
-	file := filepath.Join(w.base, "policy.toml")
-	must(t, os.WriteFile(file, []byte(fs), 0o644))
-	look := []string{"/bin/sh", "-c", fmt.Sprintf("cat %s/.ssh/id_ed25519 %s/.env; test -e %s/.ssh && echo .ssh is there; echo looked", w.home, w.work, w.home)}
-	outside, err := w.plain(look...).CombinedOutput()
+	look := fmt.Sprintf("cat %s/.ssh/id_ed25519 %s/.env; test -e %s/.ssh && echo .ssh is there; echo looked", w.home, w.work, w.home)
+	outside, err := w.plain("/bin/sh", "-c", look).CombinedOutput()
 	must(t, err)
-	cmd := w.mcpJail(append([]string{"shell", "--config", file, "pupil", "--"}, look...)...)
-	inside, err := cmd.CombinedOutput()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
-		t.Fatal(err)
-	}
+	inside := w.underPolicy(t, policy, look)
 	for _, secret := range []string{"a private key", "env-secret", ".ssh is there"} {
-		if strings.Contains(string(inside), secret) || !strings.Contains(string(outside), secret) {
+		if strings.Contains(inside, secret) || !strings.Contains(string(outside), secret) {
 			t.Errorf("%s: in the jail %s\noutside %s", secret, inside, outside)
 		}
 	}
-	if !strings.Contains(string(inside), "looked") {
+	if !strings.Contains(inside, "looked") {
 		t.Errorf("in the jail: %s", inside)
 	}
+}
+
+// underPolicy runs a script in place of the server pupil under a policy that learn has written, and returns
+// what it wrote.
+func (w *world) underPolicy(t *testing.T, policy, script string) string {
+	t.Helper()
+	policy, _, _ = strings.Cut(policy, "\n[servers.pupil.access.commands]") // any program, to look around
+	policy = regexp.MustCompile(`(?m)^(command|arguments) = .*\n`).ReplaceAllString(policy, "")
+	const table = "[servers.pupil]\n"
+	if !strings.Contains(policy, table) {
+		t.Fatalf("no table of the server:\n%s", policy)
+	}
+	command := fmt.Sprintf("command = \"/bin/sh\"\narguments = [\"-c\", %q]\n", "{ "+script+"; } >&2")
+	file := filepath.Join(w.base, "policy.toml")
+	must(t, os.WriteFile(file, []byte(strings.Replace(policy, table, table+command, 1)), 0o644))
+	out, err := w.mcpJail("run", "--config", file, "pupil").CombinedOutput()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return string(out)
 }

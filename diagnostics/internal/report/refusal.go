@@ -21,7 +21,6 @@ type Refusal struct {
 	// Tried is the policy that would have refused it, if it was not the one in force (run --try): nothing
 	// was refused.
 	Tried string `json:"tried,omitempty"`
-	Guest bool   `json:"guest,omitempty"` // as in a record
 	Diagnosis
 }
 

@@ -24,7 +24,7 @@ func InLinux(server string, flags []string) error {
 // to type there. words are the command and its operands. It returns nil if the
 // command is about another server, or works here.
 func WhereInLinux(words []string) error {
-	if len(words) == 0 || !slices.Contains([]string{"changes", "check", "grant", "install", "learn", "plan", "rm", "shell", "undo", "why"}, words[0]) {
+	if len(words) == 0 || !slices.Contains([]string{"changes", "check", "grant", "install", "learn", "plan", "rm", "undo", "why"}, words[0]) {
 		return nil
 	}
 	name := ""
@@ -73,8 +73,6 @@ func (w *WrappedServer) inLinux(target wsl.Target, words []string) error {
 		return exit.UsageErrorf("%s: its policy is about that Linux, and grant cannot show here what would change. Put the flags into the \"args\" of its entry, before --wsl, and start the client again:\n  %s", runs, w.Place())
 	case "check", "plan":
 		typed = slices.Concat([]string{"mcp-jail", "plan"}, flags, argv.Argv)
-	case "shell":
-		typed = append([]string{"mcp-jail", "shell"}, flags...)
 	case "install", "learn":
 		typed = append([]string{"mcp-jail", words[0]}, argv.Argv...)
 	default: // what is kept of the server
@@ -86,7 +84,7 @@ func (w *WrappedServer) inLinux(target wsl.Target, words []string) error {
 // about says why a command on Windows knows nothing of a server in Linux.
 func about(command string) string {
 	switch command {
-	case "check", "plan", "shell", "learn":
+	case "check", "plan", "learn":
 		return "its policy is about that Linux"
 	case "install":
 		return "its package is kept there"

@@ -143,7 +143,7 @@ func (t *teller) print(r records.Told) {
 	}
 	t.console.Printf("%s\n", heading)
 	t.console.PrintText(strings.TrimPrefix(r.Text(t.listsOf(r.Kept)...), "\n"))
-	record := diagnostics.Record{Server: r.Server, Tool: r.Tool, Guest: r.Guest, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
+	record := diagnostics.Record{Server: r.Server, Tool: r.Tool, Diagnoses: []diagnostics.Diagnosis{r.Diagnosis}}
 	if line := grantLine(t.host, record, serverRecords{Server: r.Kept, Project: r.Project, dir: cli.CodeDir(t.host, r.Kept)}); line != "" && r.Tried == "" {
 		t.console.Printf("\n%s\n", line)
 	}
