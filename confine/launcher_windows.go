@@ -21,9 +21,6 @@ func RunSupervisor() { winproof.Serve() }
 // start carries out a plan. The process is made in its job, and runs once Windows has confirmed what
 // confines it.
 func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
-	if stdio.Terminal != nil {
-		return nil, &step.Error{Step: step.Terminal, Detail: "on Windows a server gets no terminal of its own"}
-	}
 	if l.BeforeExec != nil && ctx.Err() == nil {
 		if err := l.BeforeExec(ctx); err != nil && ctx.Err() == nil {
 			return nil, err
