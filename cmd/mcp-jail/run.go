@@ -65,7 +65,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
 	record := session.NewRecorder(t)
-	watching, err := followed.Watch(&launcher, record.Refused)
+	watching, err := followed.Watch(&launcher)
 	if err != nil {
 		return refuse(c, t, flags.Server, err)
 	}
@@ -81,7 +81,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	record.MarkStart()
 	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed
-	session.Sink, session.Refused, session.Lost = record.Save, record.Refused, record.LastError
+	session.Sink, session.Lost = record.Save, record.LastError
 	if t.Policy.Stateful {
 		return runStateful(session)
 	}

@@ -151,24 +151,3 @@ func TestEnd(t *testing.T) {
 		})
 	}
 }
-
-// TestCompanion: mcp-jail-cli, which has the commands beside run, ends with mcp-jail however that ends.
-func TestCompanion(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	const word = "companion-of-the-test"
-	both := func() []int { // mcp-jail and mcp-jail-cli, which have the word as an argument
-		return processes(func(pid int, _ []byte) bool { return strings.HasSuffix(arguments(pid), word) })
-	}
-	cmd := h.prepare([]string{h.program("mcp-jail.exe"), "why", "--follow", word}, command{})
-	t.Cleanup(func() {
-		for _, pid := range both() {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
-	testkit.Must(t, cmd.Start())
-	testkit.Eventually(t, "mcp-jail-cli has started", func() bool { return len(both()) == 2 })
-	testkit.Must(t, cmd.Process.Kill())
-	cmd.Wait()
-	testkit.Eventually(t, "mcp-jail-cli has ended", func() bool { return len(both()) == 0 })
-}

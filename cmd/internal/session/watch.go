@@ -10,13 +10,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/tried"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/watch"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Watch has the processes of the session report what they do, if the session is watched. What a policy that
-// is tried would have refused is passed to refused too. The caller closes what Watch returns.
-func (f *Followed) Watch(launcher *confine.Launcher, refused func([]diagnostics.Refusal)) (io.Closer, error) {
+// Watch has the processes of the session report what they do, if the session is watched. The caller closes what
+// Watch returns.
+func (f *Followed) Watch(launcher *confine.Launcher) (io.Closer, error) {
 	t := f.Target()
 	head := observed.Head{Learns: t.watch.Learns(), Lesson: t.watch.Discards(), Hosts: t.watch.Hosts()}
 	switch {
@@ -32,7 +31,7 @@ func (f *Followed) Watch(launcher *confine.Launcher, refused func([]diagnostics.
 		return nil, fmt.Errorf("what is observed of server %q cannot be kept: %w", t.Policy.Server, err)
 	}
 	if t.tried != nil {
-		f.trial = tried.Begin(w, refused)
+		f.trial = tried.Begin(w)
 		return f.trial, nil
 	}
 	f.watcher = w

@@ -34,7 +34,6 @@ func (j *Judge) Side() Side { return Side{j.Policy, j.Evidence.Profile} }
 // nothing.
 type Session struct {
 	to    *observed.Writer
-	tell  func([]diagnostics.Refusal)
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -60,10 +59,10 @@ type event struct {
 	o  policy.Observation
 }
 
-// Begin begins to judge a session. Refusals are kept in to, and passed to tell as they happen.
-func Begin(to *observed.Writer, tell func([]diagnostics.Refusal)) *Session {
+// Begin begins to judge a session. Refusals are kept in to.
+func Begin(to *observed.Writer) *Session {
 	s := &Session{
-		to: to, tell: tell, queue: make(chan event, maxWaiting), ended: make(chan struct{}),
+		to: to, queue: make(chan event, maxWaiting), ended: make(chan struct{}),
 		judges: map[*policy.Profile]*Judge{}, counts: map[string]*count{},
 	}
 	go s.run()
@@ -184,7 +183,6 @@ func (s *Session) pass(c *count) {
 		return
 	}
 	c.told = c.total
-	s.tell([]diagnostics.Refusal{r})
 	if err := s.to.AddRefusal(r); err != nil {
 		s.miss(r.Count)
 	}
