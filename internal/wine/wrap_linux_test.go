@@ -101,25 +101,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestOtherMachine: no look at a project's file leads to another machine, where Windows would sign the user
-// in. The control is a file of this machine, which is looked for. Paths are shown as Windows writes them.
-func TestOtherMachine(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	for script, want := range map[string]string{
-		`\\evil\share\x.js`: `names a file of another machine (\\evil\share\x.js)`,
-		`C:\nowhere\x.js`:   `the script C:\nowhere\x.js does not exist`,
-	} {
-		dir, linux := h.newDir(t)
-		testkit.Must(t, os.WriteFile(filepath.Join(linux, ".mcp.json"), []byte(`{"mcpServers":{"x":{"command":"node","args":[`+quoted(script)+`]}}}`), 0o644))
-		r := h.jail(t, command{args: []string{"doctor"}, dir: linux})
-		said := strings.Join(strings.Fields(r.out), " ")
-		if file := dir + `\.mcp.json`; !strings.Contains(said, want) || !strings.Contains(said, file) || strings.Contains(said, `evil\share\x.js does not exist`) {
-			t.Errorf("it does not say %q about %s: %v", want, file, r)
-		}
-	}
-}
-
 // startsAsEntered starts the server of a file as its client does, and compares what reaches it.
 func (h *host) startsAsEntered(t *testing.T, file string) {
 	t.Helper()

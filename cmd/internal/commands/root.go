@@ -12,7 +12,7 @@
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
 //     what is kept of servers.
 //   - inspect: check, plan and why. check --probe starts servers.
-//   - doctorcmd: doctor. It builds jails, and asks the login shell and other programs in them.
+//   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
 //   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
 //   - configcmd: preset, trust, untrust and schema. trust and untrust write the trust store.
