@@ -39,8 +39,6 @@ var wholeEnvironment = map[string]string{
 	"packages/install/fetch_python_config.go":            "variables that begin with PIP_",
 	"packages/jail/jail.go":                              "the variables of a small jail are added, and its policy has these by name",
 	"packages/installed/key.go":                          "environ.Build",
-	"cmd/internal/commands/doctorcmd/starts.go":          "PATH of an entry is added, for a search",
-	"cmd/internal/commands/doctorcmd/path.go":            "it is replaced: the login shell gets what a login gives it",
 	"confine/internal/gateway/secrets.go":                "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker.go":                 "environ.Build",
 	"confine/egress/tlsworker/find.go":                   "environ.Build",

@@ -49,9 +49,9 @@ var openFiles = map[string]string{
 	"internal/homelinks": inHome,
 
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
-	"cmd/internal/commands/inspect/check_hosts.go": ofUser, "cmd/internal/commands/doctorcmd/copies.go": ofUser, "cmd/internal/commands/configcmd/import.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
 	"policy/config/load.go":          ofUser,
 	"cmd/internal/session/refuse.go": ofUser, "cmd/internal/session/attempt.go": ofUser, "cmd/internal/watch": ofUser, "cmd/internal/locate": ofUser, "cmd/internal/windows": ofUser, "cmd/internal/updates": ofUser, "cmd/mcp-jail/log.go": ofUser,
+	"cmd/internal/commands/inspect/check_secrets.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
 	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
 

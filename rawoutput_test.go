@@ -19,7 +19,6 @@ var rawOutput = map[string]string{
 	"cmd/mcp-jail-tls/main.go":                 "the error of a worker, which has no console",
 	"cmd/internal/commands/root.go":            "makes the console",
 	"cmd/internal/programs/execute_other.go":   "hands its streams to the other program",
-	"cmd/internal/records/watch_linux.go":      "reads inotify(7)",
 	"cmd/internal/fetching/waiter.go":          "MCP",
 	"cmd/internal/session/refuse.go":           "MCP",
 	"cmd/internal/session/lifecycle.go":        "MCP",

@@ -26,7 +26,6 @@ var searches = map[string]string{
 	"lifecycle/internal/session/server.go": "the environment of the process",
 	"lifecycle/internal/session/pins.go":   "the redactor of session/server.go or stateless/run.go",
 	"lifecycle/internal/stateless/run.go":  "the environment of the processes that list tools",
-	"cmd/internal/session/shell.go":        "the environment of the program in the server's jail, which is that of the server",
 	"cmd/internal/session/about.go":        "no text of a server: the command line of the user",
 	"packages/install/fetch_npm.go":        "npm's credentials, of npm's own output; none of that of scripts",
 	"packages/install/npmconfig.go":        "the same",

@@ -97,7 +97,6 @@ var zeroValues = map[string]zeroValue{
 	"confine.SelfTest":     {new(confine.SelfTest), func(t *testing.T) { is(t, !confine.SelfTest{}.Proof.Made) }},
 	"confine.SelfTestRow":  {value: new(confine.SelfTestRow)},
 	"confine.Stdio":        {value: new(confine.Stdio)},
-	"confine.Terminal":     {value: new(confine.Terminal)},
 	// confine/jailed
 	"confine/jailed.Policy": {new(jailed.Policy), func(t *testing.T) { is(t, jailed.Command(t.Context(), jailed.Policy{}, "true").Err == nil) } /* the default policy: see package jailed */},
 	// lifecycle

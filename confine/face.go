@@ -39,11 +39,8 @@ type (
 	SelfTest = selftest.Result
 	// SelfTestRow is a probe of the self-test and what came of it.
 	SelfTestRow = selftest.Row
-	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null. With Terminal
-	// the server gets a terminal of its own instead.
+	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
-	// Terminal is such a terminal, with the launcher's end.
-	Terminal = jail.Terminal
 )
 
 // The answers about a feature.

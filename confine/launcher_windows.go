@@ -19,9 +19,6 @@ func RunSupervisor() {}
 
 // start carries out a plan. The process runs once it is in its job.
 func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
-	if stdio.Terminal != nil {
-		return nil, &step.Error{Step: step.Terminal, Detail: "on Windows a server gets no terminal of its own"}
-	}
 	if l.BeforeExec != nil && ctx.Err() == nil {
 		if err := l.BeforeExec(ctx); err != nil && ctx.Err() == nil {
 			return nil, err

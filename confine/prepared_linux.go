@@ -249,9 +249,6 @@ func (p *Prepared) killJail() {
 // that is no error here, since the supervisor reports the reason on its pipe.
 func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error {
 	present, rights := stdio.Message()
-	if stdio.Terminal != nil {
-		present[0] |= spec.HasTerminal
-	}
 	err := unix.Sendmsg(int(socket.Fd()), present, rights, nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(stdio)
 	if err == nil {
@@ -317,13 +314,7 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	if err := todo.allowExec(); err != nil {
 		return true, err
 	}
-	stdio, release, err := todo.stdio.WithTerminal()
-	if err != nil {
-		return true, err
-	}
-	err = sendRequest(process.control, stdio, todo.keptRights(), todo.spec.Encode())
-	release()
-	if err != nil {
+	if err := sendRequest(process.control, todo.stdio, todo.keptRights(), todo.spec.Encode()); err != nil {
 		return true, err
 	}
 	if err := process.openNetwork(func() { process.control.Write([]byte{1}) }); err != nil {

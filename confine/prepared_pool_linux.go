@@ -192,7 +192,7 @@ func (s *PreparedPool) mountsChanged() bool {
 // startBuilt starts the program in a jail of the pool that was built for this profile. It returns nil if there
 // is none, or if it could not be used: then nothing of the program has run, or the context has ended.
 func (l Launcher) startBuilt(ctx context.Context, p *policy.Profile, stdio Stdio) *Process {
-	if l.Pool == nil || !l.startsAs(l.Pool.launcher) || stdio.Terminal != nil {
+	if l.Pool == nil || !l.startsAs(l.Pool.launcher) {
 		return nil
 	}
 	j := l.Pool.takeBuilt(p)

@@ -190,10 +190,6 @@ func connected() (ours, theirs *os.File, err error) {
 // start hands the plan to the goroutine of run, and waits until the program was executed or a step
 // failed.
 func (p *Prepared) start(ctx context.Context, plan *plan.Plan, stdio Stdio, l Launcher) (*Process, error) {
-	if stdio.Terminal != nil {
-		p.cancel()
-		return nil, &step.Error{Step: step.Terminal, Detail: "on macOS a server gets no terminal of its own"}
-	}
 	made, err := dirs.Make(plan.Profile)
 	if err != nil {
 		p.cancel()

@@ -110,9 +110,6 @@ func DecodeRecord(data []byte) (Record, error) { return report.DecodeRecord(data
 // HasDiagnosis reports whether the output of Record.Encode is that of a session that failed.
 func HasDiagnosis(data []byte) bool { return report.HasDiagnosis(data) }
 
-// DecodeRefusal decodes the output of Refusal.Encode.
-func DecodeRefusal(line []byte) (Refusal, error) { return report.DecodeRefusal(line) }
-
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
 // those with DeniedNotGranted and DeniedAbsent, have the page of their axis.
 func PageOfReason(r policy.DenialReason) Page { return report.PageOfReason(r) }

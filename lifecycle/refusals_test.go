@@ -4,10 +4,8 @@ package lifecycle
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -133,83 +131,26 @@ func TestRefusalLoggedModern(t *testing.T) {
 	})
 }
 
-// refusedOf collects what a session tells Session.Refused.
-type refusedOf struct {
-	mu  sync.Mutex
-	all []diagnostics.Refusal
-}
-
-func (r *refusedOf) hear(all []diagnostics.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, all...)
-}
-
-// count returns how many refusals were told whose text has a part, and the text of the first.
-func (r *refusedOf) count(part string) (n int, text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, told := range r.all {
-		if strings.Contains(told.Text(), part) {
-			n += told.Count
-			text = told.Text()
-		}
-	}
-	return n, text
-}
-
-// TestRefusedTold: Session.Refused gets each failure of a call, whether or not the client has asked for
-// log messages.
-func TestRefusedTold(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
-		var told refusedOf
-		p := beginRefusing(t, kind, func(s *session.Session) { s.Refused = told.hear })
-		p.Greet()
-		for _, id := range []string{"1", "2", "3"} {
-			p.Send(sessiontest.CallOf(id, "echo", "{}"))
-			p.Answer(id)
-		}
-		sessiontest.Eventually(t, "they are told", func() bool { n, _ := told.count("/data/x"); return n == 3 })
-		p.End()
-		n, text := told.count("")
-		if n != 3 {
-			t.Errorf("%d are told: %+v", n, told.all)
-		}
-		sessiontest.Has(t, text, `the jail refused something during the call of "echo" of server "test"`, "cause (certain): ", "lines to add")
-	})
-}
-
-// TestRefusedSilently: a refusal from which no call fails is told to Session.Refused and to a client
-// that has asked for log messages. Its repetitions are counted.
+// TestRefusedSilently: a client that has asked for log messages is told of a refusal from which no call
+// fails, without secrets.
 func TestRefusedSilently(t *testing.T) {
 	t.Parallel()
-	var told refusedOf
 	fake := &sessiontest.Fake{Server: "scribe"}
 	p := begin(t, fake, func(s *session.Session) {
-		s.Refused = told.hear
 		s.Exists = func(string) bool { return true }
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 	})
 	p.Greet()
 	p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
 	p.Answer("1")
-	refuse := func(count int, target string) {
-		fake.Mu.Lock()
-		defer fake.Mu.Unlock()
-		d := refusedFile
-		d.Count, d.Target = count, target
-		fake.Denials = []policy.Denial{d}
-	}
-	refuse(1, "/data/"+leaked)
+	fake.Mu.Lock()
+	d := refusedFile
+	d.Target = "/data/" + leaked
+	fake.Denials = []policy.Denial{d}
+	fake.Mu.Unlock()
 	line := p.Told("notifications/message").Line
 	sessiontest.Has(t, line, `the jail refused something of server \"test\"`, "/data/")
-	sessiontest.Eventually(t, "it is told", func() bool { n, _ := told.count("/data/"); return n == 1 })
-	refuse(5, "/data/"+leaked)
 	if rest := p.End(); strings.Contains(rest+line, leaked) {
 		t.Errorf("it has a secret: %s, %s", line, rest)
-	}
-	n, text := told.count("/data/")
-	if n != 5 || strings.Contains(text, leaked) {
-		t.Errorf("%d were told: %s", n, text)
 	}
 }

@@ -24,7 +24,7 @@ confine/attacks
 confine TestPreparedOfAnotherUser
 confine/internal/selftest TestOwner
 clients/ownfile TestOtherUser
-cmd/internal/commands/doctorcmd TestOwnDirs
+cmd/internal/commands/doctorcmd TestOwners
 cmd/internal/commands/entries TestForeignProgram
 cmd/internal/granting/table
 cmd/internal/wrapping TestForeignState

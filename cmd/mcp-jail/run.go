@@ -76,7 +76,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	record.MarkStart()
 	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed
-	session.Sink, session.Refused, session.Lost = record.Save, record.Refused, record.LastError
+	session.Sink, session.Lost = record.Save, record.LastError
 	if t.Policy.Stateful {
 		return runStateful(session)
 	}

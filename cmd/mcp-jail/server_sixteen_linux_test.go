@@ -130,3 +130,13 @@ func (c *sixteenServer) answers(t *testing.T, cmd *exec.Cmd) map[string]string {
 	s.in.Close()
 	return all
 }
+
+// newRepository makes a repository of the workspace.
+func newRepository(t *testing.T, w *world) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "--quiet"}, {"config", "user.name", "mason"}, {"config", "user.email", "mason@example.com"}, {"add", "tmp.txt"}, {"commit", "--quiet", "--message", "begin"}} {
+		if out, err := w.plain(append([]string{"git"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+}

@@ -26,6 +26,11 @@ type refusal struct {
 
 func (r *refusal) Error() string { return reasonTexts[r.why] + ": " + r.detail }
 
+func isRefusal(err error) bool {
+	var no *refusal
+	return errors.As(err, &no)
+}
+
 // dialer connects to granted hosts.
 type dialer struct {
 	closed   bool // it dials nothing

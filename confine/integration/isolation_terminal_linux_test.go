@@ -96,13 +96,6 @@ func TestJailTerminalCanBeWritten(t *testing.T) {
 // newTerminal returns the end of a new terminal that a program uses.
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
-	_, slave := terminalPair(t)
-	return slave
-}
-
-// terminalPair returns both ends of a new terminal: that of a person, and that of a program.
-func terminalPair(t *testing.T) (screen, program *os.File) {
-	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -120,5 +113,5 @@ func terminalPair(t *testing.T) (screen, program *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { slave.Close() })
-	return master, slave
+	return slave
 }

@@ -17,7 +17,7 @@ import (
 var shows = map[string]*regexp.Regexp{
 	refusals:     regexp.MustCompile(`"[^"]*\bE[A-Z]{3,}\b|unix\.E[A-Z]{3,}\b|attacker\.Holds|jailtest\.Unconfined|"SECRET"|masked|killed|unmediated|newCommands|slow-init`),
 	records:      regexp.MustCompile(`\bDenials\(`),
-	mechanisms:   regexp.MustCompile(`\b(features|cgroup|seccomp|landlock|mediate|mountinfo)\b|\bLandlock|SYS_LANDLOCK|TestHooks|CLONE_NEW|"unshare"|FDSize|swap|"unanswered"|"(own|write)-terminal"|terminalPair|spec\.SupervisorThreads|secure-bits|"fork-busy"`),
+	mechanisms:   regexp.MustCompile(`\b(features|cgroup|seccomp|landlock|mediate|mountinfo)\b|\bLandlock|SYS_LANDLOCK|TestHooks|CLONE_NEW|"unshare"|FDSize|swap|"unanswered"|"(own|write)-terminal"|spec\.SupervisorThreads|secure-bits|"fork-busy"`),
 	connects:     regexp.MustCompile(`NetworkEnv|networkName|networkEnv|needsTestNetwork`),
 	asked:        regexp.MustCompile(`\bCertainReads\b|\bAskHost\b`),
 	inboundPorts: regexp.MustCompile(`\bInbound\b`),

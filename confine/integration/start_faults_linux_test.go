@@ -91,8 +91,6 @@ func namespacedFaults() []fault {
 		{step: "mounts", what: "unlinkat", call: unix.SYS_UNLINKAT, errno: unix.EIO},
 		{step: "mounts", what: "sethostname", call: unix.SYS_SETHOSTNAME, errno: unix.EINVAL},
 		{step: "carve-outs", what: "fstatfs", call: unix.SYS_FSTATFS, errno: unix.EIO},
-		{step: step.Terminal, what: "ioctl(TIOCSPTLCK)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.TIOCSPTLCK}, errno: unix.EIO},
-		{step: step.Terminal, what: "ioctl(TIOCGPTPEER)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.TIOCGPTPEER}, errno: unix.EIO},
 		{step: "limits", what: "prlimit64(RLIMIT_CORE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_CORE}, errno: unix.EPERM},
 		{step: "landlock rules", what: "landlock_create_ruleset", call: unix.SYS_LANDLOCK_CREATE_RULESET, errno: unix.ENFILE},
 		{step: "landlock rules", what: "landlock_add_rule", call: unix.SYS_LANDLOCK_ADD_RULE, errno: unix.E2BIG},
@@ -349,10 +347,6 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 		defer pipe.gone(t)
 		plan := jailtest.Compile(p, facts)
 		stdio := jail.Stdio{Out: pipe.w, Err: pipe.w}
-		if f.step == step.Terminal {
-			stdio.Terminal = &jail.Terminal{}
-			defer func() { stdio.Terminal.Master.Close() }() // of a Master that is nil, too
-		}
 		process, err := confine.Launcher{SupervisorPath: path, TestHooks: altered}.StartPlan(t.Context(), plan, stdio)
 		if err == nil {
 			process.Wait()

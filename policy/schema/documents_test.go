@@ -26,8 +26,7 @@ var (
 	own   = regexp.MustCompile(`(?m)^(version *= *1$|\[\[?(servers|defaults)\b)`)
 )
 
-// documents returns the examples, the blocks of the documentation, the tables of presets, and
-// the files that the importer writes.
+// documents returns the examples, the blocks of the documentation, and the tables of presets.
 func documents(t *testing.T) (all []document) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -52,7 +51,7 @@ func documents(t *testing.T) (all []document) {
 					all = append(all, document{rel, m[1]})
 				}
 			}
-		case strings.HasPrefix(rel, "examples/"), strings.HasPrefix(rel, "presets/importer/"):
+		case strings.HasPrefix(rel, "examples/"):
 			all = append(all, document{rel, text})
 		}
 		return nil
@@ -89,7 +88,7 @@ func TestDocuments(t *testing.T) {
 		files[strings.Split(d.name, " ")[0]]++
 		wrong += spoil(t, s, d.name, "", doc, doc)
 	}
-	for _, name := range []string{"docs/policy.md", "docs/reference.md", "docs/programs.md", "examples/servers/notes/notes.toml", "presets/importer/testdata/server-npm.json.toml", "preset"} {
+	for _, name := range []string{"docs/policy.md", "docs/reference.md", "docs/programs.md", "examples/servers/notes/notes.toml", "preset"} {
 		if files[name] == 0 {
 			t.Errorf("%s: no configuration was found", name)
 		}

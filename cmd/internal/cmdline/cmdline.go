@@ -44,7 +44,7 @@ func Split(program string, args []string) ([]string, Server) {
 
 // Commands returns the names of all commands: the first word after mcp-jail.
 func Commands() []string {
-	return []string{"run", "wrap", "unwrap", "status", "grant", "call", "learn", "shell", "install", "check", "plan", "preset", "import", "list", "rm", "doctor", "why", "explain", "changes", "undo", "trust", "untrust", "version", "completion", "schema", "help"}
+	return []string{"run", "wrap", "unwrap", "status", "grant", "call", "learn", "install", "check", "plan", "preset", "list", "rm", "doctor", "why", "explain", "changes", "undo", "trust", "untrust", "version", "completion", "schema", "help"}
 }
 
 // IsHelp reports whether an argument asks for help.
@@ -94,7 +94,7 @@ func MissingDashes(args []string, server Server) string {
 	case server.Given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.Argv)
 	}
-	if slices.Contains([]string{"install", "shell"}, args[0]) {
+	if slices.Contains([]string{"install"}, args[0]) {
 		return dashesBeforeLauncher(args)
 	}
 	if args[0] != "run" && args[0] != "plan" {

@@ -102,8 +102,6 @@ func TestComplete(t *testing.T) {
 		{"check --timeout ", ":4", "c.toml"},
 		{"schema ", ":4", "c.toml"},
 		{"preset github ", ":4", "time"},
-		{"import ", ":0", "github"},
-		{"import --server ", ":4", ""},
 		{"help ", "run why", ""},
 		{"help run ", ":4", "run"},
 		{"version ", ":4", "c.toml"}, // 4 is no file, 0 is any

@@ -12,11 +12,10 @@
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
 //     what is kept of servers.
 //   - inspect: check, plan and why. check --probe starts servers.
-//   - doctorcmd: doctor. It builds jails, and asks the login shell and other programs in them.
+//   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
-//   - shellcmd: shell, which starts a shell in the jail of a server.
 //   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
-//   - configcmd: preset, import, trust, untrust and schema. trust and untrust write the trust store.
+//   - configcmd: preset, trust, untrust and schema. trust and untrust write the trust store.
 //
 // Each command has a file of its name, with a struct of its flags, a function that returns its
 // cobra.Command, and usually a method Run. Package cli has what all of them share, and package
@@ -39,7 +38,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/shellcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -159,7 +157,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), shellcmd.Shell(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		// Without a function, the library would have the shell propose files.

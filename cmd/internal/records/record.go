@@ -6,7 +6,6 @@
 //   - [Open] opens the directory of a server's records. [Dir.Marker] reveals sessions that have no
 //     record, and [Dir.Running] reports whether a session has the
 //     directory.
-//   - [Follow] reads the refusals of servers as their sessions write them down: [Recorder.Refused].
 //   - [Load] returns the record of a server's last session, and facts about other sessions.
 //
 // All files are opened by package private. Two sessions of one server may write at the same time;
@@ -14,7 +13,6 @@
 package records
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,12 +73,11 @@ type Recorder struct {
 	client    Client
 	described bool // About and client are in their file
 
-	host       hostfs.Host
-	server     string
-	unsafe     error // why nothing may be written; nil if it may
-	saveErr    error // of the last save
-	refusedErr error // of the last Refused
-	saved      bool  // there is a record of this session
+	host    hostfs.Host
+	server  string
+	unsafe  error // why nothing may be written; nil if it may
+	saveErr error // of the last save
+	saved   bool  // there is a record of this session
 }
 
 // New returns the recorder of a session of a server.
@@ -129,9 +126,8 @@ func (d Dir) noteLoss(session time.Time, cause error) {
 	}
 }
 
-// LastError returns the error of the last save, or else of the last refusals that were to be written
-// down. It is the Lost of the session.
-func (k *Recorder) LastError() error { return cmp.Or(k.saveErr, k.refusedErr) }
+// LastError returns the error of the last save. It is the Lost of the session.
+func (k *Recorder) LastError() error { return k.saveErr }
 
 func (k *Recorder) write(d Dir, r diagnostics.Record) error {
 	r.Project, r.File = k.Project, k.File

@@ -95,7 +95,7 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 func (t *Target) ClaimHome() error { return t.home().claim() }
 
 // Answered notes that the HOME has something that is worth keeping: the server has answered, or the user
-// has worked there.
+// has logged in there.
 func Answered(t *Target) {
 	if t.answered != nil {
 		t.answered()

@@ -38,7 +38,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
 		record := NewRecorder(t)
 		record.MarkStart()
-		s.Sink, s.Refused, s.Lost, s.ClientNamed = record.Save, record.Refused, record.LastError, record.ClientNamed
+		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}
 	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
 }

@@ -126,10 +126,7 @@ func (a *All) PinOf(argv []string) *lockfile.Entry {
 	return a.lock.Find(key)
 }
 
-// Fetched reports whether the package of a launcher's line is pinned and in the store.
-func (a *All) Fetched(argv []string) bool { return inStore(a.PinOf(argv), a.host) }
-
-// HasPackage reports the same for a key.
+// HasPackage reports whether the package of a key is pinned and in the store.
 func HasPackage(host hostfs.Host, key lockfile.Key) bool {
 	lock, err := lockfile.Load(session.LockFile(host))
 	return err == nil && inStore(lock.Find(key), host)

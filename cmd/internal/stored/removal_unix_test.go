@@ -61,7 +61,7 @@ func TestRemove(t *testing.T) {
 	if got := u.names(); got != "" {
 		t.Errorf("in the end: %s", got)
 	}
-	for _, dir := range []string{ServersDir(u.host), session.PackageStore(u.host).Dir} {
+	for _, dir := range []string{filepath.Join(u.host.StateDir, records.ServersDir), session.PackageStore(u.host).Dir} {
 		d, err := private.Make(dir, ".")
 		must(t, err)
 		if files, _ := measure(d, "."); files != 0 && !strings.Contains(dir, "packages") {

@@ -184,9 +184,6 @@ func Completions(host hostfs.Host) []string {
 	return names
 }
 
-// ServersDir returns the directory that has a directory for each server.
-func ServersDir(host hostfs.Host) string { return filepath.Join(host.StateDir, records.ServersDir) }
-
 // removedDir is the directory, in the state directory, into which the directories of servers are
 // moved to be deleted.
 const removedDir = "removed"

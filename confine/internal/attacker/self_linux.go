@@ -27,8 +27,6 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"verify":         silent(attemptVerify),
 	"capabilities":   attemptCapabilities,
 	"own-terminal":   attemptOwnTerminal,
-	"given-terminal": attemptGivenTerminal,
-	"type-into-all":  attemptTypeIntoAll,
 	"write-terminal": func([]string) (string, error) { return "", attemptWriteTerminal() },
 	"secure-bits": func([]string) (string, error) {
 		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)

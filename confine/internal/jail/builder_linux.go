@@ -63,8 +63,6 @@ type Builder struct {
 	Ahead       bool   // the server's files come after Build, by TakeStdio
 	null        int    // the jail's /dev/null, in place of nil files of stdio
 	stdioRights []byte // the control message with the server's descriptors
-	master      int    // the two ends of Stdio.Terminal, if the server gets one
-	slave       int
 	sockets     NetworkSockets
 	Listener    int                // the listener of the server's filter, or -1
 	pidfd       int                // the server's pidfd
@@ -96,7 +94,6 @@ func (b *Builder) MountSteps() []Step {
 		{steppkg.Overlays, b.Init, b.Root.MountOverlays},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
-		{steppkg.Terminal, b.Init, b.openTerminal},
 		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of the clones that were just attached
 		{steppkg.Spec, b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
@@ -122,7 +119,6 @@ func (b *Builder) RestrictSteps() []Step {
 		{"landlock", b.Server, b.landlock},
 		{"self-test", b.Server, b.SelfTest},
 		{"umask", b.Server, func() error { stub.Umask(b.Server, b.Umask); return nil }},
-		{steppkg.Terminal, b.Outer, b.passTerminal},
 		{steppkg.Network, b.Outer, b.passNetwork},
 		{steppkg.SupervisorCapabilities, b.Outer, b.keepPtraceOnly},
 		{"no_new_privs", b.Outer, func() error { return SetNoNewPrivs(b.Outer) }},

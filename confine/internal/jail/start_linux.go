@@ -41,9 +41,6 @@ func (b *Builder) Build() error {
 	if err := b.Settle(); err != nil {
 		return err
 	}
-	if err := b.takeTerminal(); err != nil {
-		return err
-	}
 	return b.Serve()
 }
 
@@ -83,9 +80,6 @@ func (b *Builder) StartServer() error {
 		}
 		stub.Dup3(t, fds[0], fd, 0)
 		fds = fds[1:]
-	}
-	if b.stdio.Terminal != nil {
-		b.controlTerminal(t)
 	}
 	t.Optional(func() error { return stub.ReserveFD(t, sys.FDTableTarget(3)) }) // fails if the limit is lower
 	if b.Listener < 0 {

@@ -10,11 +10,6 @@ const (
 	EventsFD = 4 // events for the launcher; the server does not inherit it
 )
 
-// HasTerminal is a bit of the first byte that a supervisor in the host's namespaces gets: the server's
-// descriptors are a terminal, which becomes its controlling terminal. The bits below it say which of the
-// three descriptors come with the byte.
-const HasTerminal = 1 << 3
-
 // MaxProcs is GOMAXPROCS of the supervisor. Three of its threads may each
 // occupy a processor of Go's scheduler while they wait briefly: the builder for the exec, and
 // the receiver and a worker of mediated calls for the next request.

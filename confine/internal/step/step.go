@@ -21,7 +21,6 @@ const (
 	Spec                   = "spec"
 	Server                 = "server"
 	Supervision            = "supervision"
-	Terminal               = "terminal"
 	SupervisorProc         = "proc of the supervisor"
 	SupervisorCapabilities = "capabilities of the supervisor"
 )

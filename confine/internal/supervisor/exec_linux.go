@@ -19,7 +19,6 @@ import (
 func (s *Process) startProgram() {
 	attr := &syscall.SysProcAttr{
 		Setsid:    true,
-		Setctty:   s.terminal,
 		Pdeathsig: syscall.SIGKILL, // in case the supervisor is killed
 		PidFD:     &s.pidfd,
 	}

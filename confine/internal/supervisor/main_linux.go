@@ -148,7 +148,6 @@ type Process struct {
 	tempDir      string            // the directory that makeTempDir made
 	broker       int               // the socket of the network broker
 	kept         []int             // the files of package undo, if Spec.Keep is on
-	terminal     bool              // the first descriptor becomes the server's controlling terminal
 	scopedThread int               // the thread that can signal the jail's processes only, or 0
 }
 
@@ -227,7 +226,7 @@ func killNamespace() {
 }
 
 // readSpec waits for the launcher's message: one byte, whose bits say which of the server's
-// standard descriptors come with it and whether they are a terminal, and then the spec.
+// standard descriptors come with it, and then the spec.
 func (s *Process) readSpec() error {
 	var present [1]byte
 	rights := make([]byte, unix.CmsgSpace(3*4))
@@ -242,7 +241,6 @@ func (s *Process) readSpec() error {
 	if err != nil {
 		return err
 	}
-	s.terminal = present[0]&spec.HasTerminal != 0
 	for fd := range 3 {
 		if present[0]&(1<<fd) == 0 {
 			continue

@@ -21,7 +21,6 @@ type Record struct {
 	Time      time.Time       `json:"time"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool,omitempty"`
-	Guest     bool            `json:"guest,omitempty"`   // another program ran in the server's jail: mcp-jail shell
 	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
 	File      string          `json:"file,omitempty"`    // the file into which lines for the server belong
 	Profile   string          `json:"profile"`           // digest of the profile: see Digest
@@ -89,7 +88,6 @@ type storedRecord struct {
 	Time       time.Time `json:"time"`
 	Server     string    `json:"server"`
 	Tool       string    `json:"tool,omitempty"`
-	Guest      bool      `json:"guest,omitempty"`
 	Project    string    `json:"project,omitempty"`
 	File       string    `json:"file,omitempty"`
 	Profile    string    `json:"profile"`
@@ -107,7 +105,7 @@ type storedRecord struct {
 
 func (r Record) stored() storedRecord {
 	s := storedRecord{
-		Version: r.Version, Time: r.Time, Server: r.Server, Tool: r.Tool, Guest: r.Guest, Project: r.Project, File: r.File, Profile: r.Profile,
+		Version: r.Version, Time: r.Time, Server: r.Server, Tool: r.Tool, Project: r.Project, File: r.File, Profile: r.Profile,
 		Warnings: r.Warnings, Waived: r.Waived, Changes: r.Changes, Unfinished: r.Unfinished, Incomplete: r.Incomplete,
 		Denials: unlessEmpty(r.Denials), Diagnoses: unlessEmpty(r.Diagnoses), Remedies: unlessEmpty(r.Remedies),
 	}
@@ -218,28 +216,6 @@ func (r Record) Lacks() bool {
 	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words)+len(d.Flags) > 0 })
 }
 
-// GuestLacks returns the flags of mcp-jail grant for what a guest was refused, each of them once.
-func (r Record) GuestLacks() (words []string) {
-	lists := [][]string{}
-	for _, d := range r.Diagnoses {
-		lists = append(lists, d.Words)
-	}
-	for _, h := range r.Remedies {
-		if lists = append(lists, h.Words); h.Axis == policy.AxisNet && h.Target == "" {
-			lists = append(lists, []string{"--net", "HOST"})
-		}
-	}
-	for i, list := range lists {
-		if r.Guest && !slices.ContainsFunc(lists[:i], func(o []string) bool { return slices.Equal(o, list) }) {
-			words = append(words, list...)
-		}
-	}
-	if words != nil && r.Tool != "" {
-		words = append(words, "--tool", r.Tool)
-	}
-	return words
-}
-
 // LacksHost reports whether the last session with a failure lacked a host whose name the jail did not
 // learn, since the server has no network. The server's own words may name the host: then it is known.
 func (r Record) LacksHost() bool {
@@ -261,9 +237,6 @@ func (r Record) heading() string {
 	}
 	if r.Project != "" {
 		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
-	}
-	if r.Guest {
-		text += ", a shell in its jail (mcp-jail shell)"
 	}
 	if !r.Time.IsZero() {
 		text += ", session of " + r.Time.Format(timeFormat)

@@ -50,64 +50,38 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestFresh: what is kept is bounded, and what is left out is counted.
-func TestFresh(t *testing.T) {
-	var f Fresh
-	for range 2 {
-		for i := range maxFresh + 3 {
-			f.Note(refusalOf(fmt.Sprint(i)), 2)
-		}
-	}
-	told := f.Take()
-	if len(told) != maxFresh || told[0].Count != 4 || told[maxFresh-1].Count != 4 || told[0].Omitted != 0 || told[maxFresh-1].Omitted != 12 {
-		t.Errorf("%d are told: %+v, %+v", len(told), told[0], told[len(told)-1])
-	}
-	f.Note(refusalOf("a"), 1)
-	if told = append(f.Take(), f.Take()...); len(told) != 1 || told[0].Omitted != 0 {
-		t.Errorf("told %+v", told)
-	}
-}
-
 // TestSeen: a denial is told at the second look, unless a diagnosis has told it. Its repetitions
-// wait for longer and longer, and none is lost.
+// wait for longer and longer.
 func TestSeen(t *testing.T) {
 	var s Seen
 	d := policy.Denial{Axis: policy.AxisFs, Operation: "create", Target: "/x", Count: 1}
-	look := func(count int, last bool) int {
+	look := func(count int) bool {
 		d.Count = count
-		if !s.MayHave([]policy.Denial{d}, last) {
-			return 0
-		}
-		return s.Due(d, last)
+		return s.MayHave([]policy.Denial{d}) && s.Due(d)
 	}
 	told := d
 	told.Target, told.Count = "/told", 3
 	s.Tell([]policy.Denial{told})
-	if n := s.Due(told, true); n != 0 {
-		t.Errorf("%d of a diagnosis are told again", n)
+	if s.Due(told) || s.Due(told) {
+		t.Error("what a diagnosis has told is told again")
 	}
-	if n := look(1, false); n != 0 {
-		t.Errorf("%d at the first look", n)
+	if look(1) {
+		t.Error("it is told at the first look")
 	}
-	if n := look(1, false); n != 1 {
-		t.Errorf("%d at the second look", n)
+	if !look(1) {
+		t.Error("it is not told at the second look")
 	}
-	if s.MayHave([]policy.Denial{d}, false) {
+	if s.MayHave([]policy.Denial{d}) {
 		t.Error("there is more to tell")
 	}
-	sum, told1, looks := 1, 0, 0
+	again := 0
 	for count := 2; count < 200; count++ {
-		looks++
-		if n := look(count, false); n > 0 {
-			sum += n
-			told1++
+		if look(count) {
+			again++
 		}
 	}
-	if told1 < 3 || told1 > 8 {
-		t.Errorf("told %d times in %d looks", told1, looks)
-	}
-	if sum += look(200, true); sum != 200 {
-		t.Errorf("%d of 200 are told", sum)
+	if again < 3 || again > 8 {
+		t.Errorf("repetitions are told %d times", again)
 	}
 }
 

@@ -51,10 +51,9 @@ func (s *Seen) Tell(denials []policy.Denial) {
 	}
 }
 
-// Due returns how many refusals of a denial are to be told now. A new one waits for one look: the
-// call during which it happened may fail, and then the diagnosis tells it. Repeated ones wait longer
-// and longer.
-func (s *Seen) Due(d policy.Denial, last bool) int {
+// Due reports whether a denial is to be told now. A new one waits for one look: the call during which it
+// happened may fail, and then the diagnosis tells it. One that is repeated waits longer and longer.
+func (s *Seen) Due(d policy.Denial) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.of(d)
@@ -62,30 +61,29 @@ func (s *Seen) Due(d policy.Denial, last bool) int {
 	switch {
 	case n <= 0:
 		e.new = false
-		return 0
-	case last:
+		return false
 	case !e.new:
 		e.new, s.untold = true, true
-		return 0
+		return false
 	case e.wait > 0:
 		e.wait, s.untold = e.wait-1, true
-		return 0
+		return false
 	}
 	e.told, e.new = e.told+n, false
 	e.next = min(2*e.next+4, maxWait)
 	e.wait = e.next
-	return n
+	return true
 }
 
 // MayHave reports whether there is something to tell of denials: a look at each of them costs.
-func (s *Seen) MayHave(denials []policy.Denial, last bool) bool {
+func (s *Seen) MayHave(denials []policy.Denial) bool {
 	count := 0
 	for _, d := range denials {
 		count += max(d.Count, 1)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	may := count > 0 && (last || s.untold || count != s.count)
+	may := count > 0 && (s.untold || count != s.count)
 	s.count, s.untold = count, false
 	return may
 }

@@ -68,7 +68,6 @@ func (c *Client) recordDiagnosis(d diagnostics.Diagnosis) {
 	}
 	c.Record.Diagnoses = append(c.Record.Diagnoses, d)
 	c.RecordMu.Unlock()
-	c.noteRefusal(d, 1)
 	c.recordChanged()
 }
 
@@ -88,12 +87,11 @@ func (c *Client) saveRecords() {
 	for saved := 0; ; {
 		select {
 		case <-c.unsavedRecord:
-			c.tellRefused(false, false)
 			c.writeRecord(false)
 		case <-look.C:
 			c.noteShown()
 			// The jail tells of no refusal by itself.
-			c.tellRefused(true, false)
+			c.lookRefused()
 			if n := c.countRefused(); n > saved {
 				saved = n
 				c.writeRecord(false)
@@ -101,7 +99,6 @@ func (c *Client) saveRecords() {
 		case <-c.Finished:
 			c.noteShown()
 			c.noteChanges()
-			c.tellRefused(true, true)
 			c.writeRecord(true)
 			return
 		}

@@ -8,30 +8,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// told is what a session tells of its refusals at once: to Session.Refused for
-// `mcp-jail why --follow`, and to a client that asked for log messages.
+// told is what a session tells of its refusals at once to a client that asked for log messages.
 type told struct {
-	fresh refusals.Fresh
 	log   *refusals.Log
 	queue *refusals.Queue // of the goroutine that looks for refusals
 }
 
-func (c *Client) noteRefusal(d diagnostics.Diagnosis, count int) {
-	if c.Config.Refused != nil && !d.Silent() {
-		c.told.fresh.Note(d, count)
-	}
-}
-
-// tellRefused looks for refusals that no diagnosis is about, if look is set, and passes all that are new
-// to Session.Refused. last says that there is no other look.
-func (c *Client) tellRefused(look, last bool) {
-	if look {
-		for _, s := range c.servers() {
-			s.LookRefused(last)
-		}
-	}
-	if all := c.told.fresh.Take(); len(all) > 0 {
-		c.Config.Refused(all)
+// lookRefused looks for refusals that no diagnosis is about.
+func (c *Client) lookRefused() {
+	for _, s := range c.servers() {
+		s.lookRefused()
 	}
 }
 
@@ -64,27 +50,21 @@ func (c *Client) WarnRefused(d diagnostics.Diagnosis, call *mcpproxy.Call) {
 	}
 }
 
-// LookRefused tells the refusals of the server that no diagnosis has told. last says that there is no
-// other look.
-func (s *Server) LookRefused(last bool) {
-	if !s.seen.MayHave(s.Processes.Denials(), last) {
+// lookRefused tells the refusals of the server that no diagnosis has told.
+func (s *Server) lookRefused() {
+	if !s.seen.MayHave(s.Processes.Denials()) {
 		return
 	}
 	denials := s.denials(time.Time{})
 	var ev *diagnostics.Evidence
 	for i, shown := range s.Redact.RedactDenials(denials) {
-		n := s.seen.Due(shown, last)
-		if n == 0 {
+		if !s.seen.Due(shown) || shown.Background || s.Quiet.Load() {
 			continue
 		}
 		if ev == nil { // only now, since it costs
 			all := s.Evidence(diagnostics.StageCall, nil, time.Time{})
 			ev = &all
 		}
-		d := diagnostics.RefusedSilently(*ev, denials[i])
-		s.Client.noteRefusal(d, n)
-		if !shown.Background && !s.Quiet.Load() && !last {
-			s.Client.WarnRefused(d, nil)
-		}
+		s.Client.WarnRefused(diagnostics.RefusedSilently(*ev, denials[i]), nil)
 	}
 }

@@ -28,10 +28,6 @@ type Session struct {
 	// at a time calls it. nil keeps no record.
 	Sink func(diagnostics.Record)
 
-	// Refused gets each refusal and failure at once: those that a Sink gets, without those about which
-	// there is nothing to say. It is called by the goroutine that calls Sink, before that. It may be nil.
-	Refused func([]diagnostics.Refusal)
-
 	// Lost returns why the last record that Sink got could not be kept, or nil. It is
 	// called after each Sink. The first error is written to Err. It may be nil.
 	Lost func() error

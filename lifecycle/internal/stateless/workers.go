@@ -73,9 +73,7 @@ func (p *pool) servers() (all []*session.Server) {
 }
 
 func (p *pool) removeWorker(w *worker) {
-	// Before mu: a jail may take a while to answer.
-	w.server.LookRefused(true)
-	denials, remedies := w.server.RecordedDenials()
+	denials, remedies := w.server.RecordedDenials() // before mu: a jail may take a while to answer
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.workers, w)

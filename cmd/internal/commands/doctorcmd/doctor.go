@@ -2,7 +2,6 @@ package doctorcmd
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime"
@@ -24,37 +23,20 @@ type doctorCmd struct {
 
 func Doctor(line *cli.CommandLine) *cobra.Command {
 	d := &doctorCmd{}
-	cmd := line.Command("doctor [flags]", "Build a jail to test this host, and check the installation.", 0, false, func([]string) error { return d.Run(line.Console) })
+	cmd := line.Command("doctor [flags]", "Build a jail to test this host.", 0, false, func([]string) error { return d.Run(line.Console) })
 	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
-program in it. Then it checks the installation, and says of each fault what it is,
-what is concerned and what to do:
-
-    copies         of mcp-jail, their versions, and the programs beside each
-    path           whether the next shell that you log in to finds mcp-jail
-    directories    whether mcp-jail can write in its own, and how much room there is
-    programs       node, npm, python, uv, pip and docker, where an entry needs them;
-                   on macOS, a git that only asks to install Apple's developer tools
-    clients        what their entries name and is gone; what each of them starts
-    configuration  errors, with file and line; files of projects that are not trusted
-    evidence       on macOS, whether you may read what the system logs of refusals,
-                   and whether it has logged those of the self-test
-
-It runs nothing outside of a jail. Versions of mcp-jail are read from its files. Your
-login shell says its PATH in a jail, in which it can write nothing.
-
-At the end it says how much is kept of servers: packages, private HOMEs, leftovers
-of interrupted work.
+program in it. It also looks for mcp-jail-tls, which rules about requests need, and
+for files of another user in mcp-jail's own directories, as after a command with sudo.
 
 On macOS it first makes the self-test of the system's sandbox anew, without which no
-server starts. --verbose lists its probes.
+server starts. --verbose lists its probes. It says whether you may read what the
+system logs of refusals, and whether it has logged those of the self-test.
 
-Exit status 0: no problem (notes do not count); 1: a problem with what is installed
-or with an entry of a client; 2: with the configuration, or with mcp-jail's flags in
-an entry; 3: no jail can be built, or mcp-jail cannot write in its state directory.
+Exit status 0: no problem (notes do not count); 1: a file of another user; 3: no
+jail can be built.
 
-With --format json, problems is a list of faults: check (a name of the list above),
-stops (false for a note), what, of, why, fix, file, line. copies, login, programs
-and starts say what was found. New members may be added.
+With --format json, problems is a list of faults: stops (false for a note), what,
+why, fix, file. New members may be added.
 
 If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
 mcp-jail alone:
@@ -75,49 +57,35 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		return printApparmorProfile(c)
 	}
 	host, err := hostfs.LocalHost()
-	var owner *hostfs.OwnerError
-	if errors.As(err, &owner) {
-		return err // other errors are part of the report
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	proved := confine.Prove(ctx, true, func(line string) { c.Sayf("%s", line) })
 	features := confine.Probe()
 	tried, egress := tryJail(), tryEgress()
-	var dirs []ownDir
-	var all []finding
-	if err == nil {
-		dirs, all = checkOwnDirs(host)
-	}
-	i := &installation{}
-	if err == nil {
-		if i, err = lookInstallation(ctx, host); err == nil {
-			all = append(all, i.check()...)
-		}
-	}
-	if err != nil && tried.err == nil {
-		all = append(all, finding{Check: "clients", Stops: true, What: "what is installed cannot be told: " + err.Error()})
-	}
-	all = sortFindings(append(all, checkEvidence(confine.CanAskDenials(), proved.Rows)...))
+	all := append(checkOwners(host), checkEvidence(confine.CanAskDenials(), proved.Rows)...)
 	if d.format == "json" {
-		d.printJSON(c, features, proved, egress, tried, dirs, all, i)
+		d.printJSON(c, features, proved, egress, tried, all)
 	} else {
 		d.report(c, features, egress, tried)
 		if text := selfTestText(c, proved, d.verbose); text != "" {
 			c.PrintText("\n" + text)
 		}
 		printFindings(c, all)
-		i.print(c)
-		lookStored().print(c)
 		d.printEnd(c)
 	}
 	if tried.err != nil || proved.Proof.Failed != nil {
 		return exit.ReportedStatus(exit.Host)
 	}
-	return statusOf(all)
+	if stops(all) {
+		return exit.ReportedStatus(exit.Failure)
+	}
+	return nil
 }
 
-func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, proved confine.SelfTest, egress confine.Feature, tried trial, dirs []ownDir, all []finding, i *installation) {
+func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, proved confine.SelfTest, egress confine.Feature, tried trial, all []finding) {
 	out := struct {
 		Features any              `json:"features"`
 		SelfTest confine.SelfTest `json:"self_test,omitzero"` // macOS: each probe
@@ -127,15 +95,8 @@ func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, pro
 		Holds    bool             `json:"holds"`
 		Waive    []policy.Axis    `json:"waive,omitempty"` // the axes, or the word of the system, to waive for a jail that can be built
 		Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
-		Kept     storedSizes      `json:"kept"`                 // the sizes on the disk of what is kept of servers
-		Problems []finding        `json:"problems"`             // of the installation, those that stop something first
-		Copies   []*program       `json:"copies"`               // of mcp-jail
-		Login    loginPath        `json:"login"`                // PATH after the next login
-		Programs []tool           `json:"programs"`             // that servers need
-		Starts   []*start         `json:"starts"`               // by clients
-	}{features.Report(), proved, egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, dirs, lookStored(),
-		cli.NonNil(all), cli.NonNil(i.copies), i.login, cli.NonNil(i.tools), cli.NonNil(i.starts)}
+		Problems []finding        `json:"problems"`
+	}{features.Report(), proved, egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, cli.NonNil(all)}
 	if tried.gaps != nil {
 		out.Waive = confine.WaiversFor(tried.gaps, nil)
 	}

@@ -80,7 +80,7 @@ func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
 // checkEvidence says why the log of a Mac does not tell what a jail has refused: it cannot be asked, or
 // has no line about what the self-test was refused.
 func checkEvidence(err error, rows []confine.SelfTestRow) []finding {
-	f := finding{Check: "evidence", Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}
+	f := finding{Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}
 	if err != nil {
 		f.What, f.Fix = "what macOS refuses a server is not known for certain: "+err.Error(), "none is needed to run servers; to have it, run them as an administrator of this Mac"
 		return []finding{f}

@@ -47,7 +47,7 @@ server to check: a configured one, or one that a client starts in mcp-jail (see 
 
 Exit status 0: no error; 1: a server failed, or its program is missing; 2: the
 configuration has an error; 3: this host cannot enforce it. Warnings do not
-change the status, and neither do hosts that --probe cannot reach.`
+change the status, and neither do secrets that --probe does not find.`
 	cmd.Example = `    mcp-jail check
     mcp-jail check --probe
     mcp-jail check --probe github
@@ -55,7 +55,7 @@ change the status, and neither do hosts that --probe cannot reach.`
 	cmd.ValidArgsFunction = proposeChecked(line, &k.ConfigFlags)
 	cli.AddFlags(cmd, k.Flags()...)
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
-	cmd.Flags().BoolVar(&k.probe, "probe", false, "Also start each server in its jail, list its tools, and try to connect to the hosts that it may reach.")
+	cmd.Flags().BoolVar(&k.probe, "probe", false, "Also start each server in its jail, list its tools, and look for its secrets.")
 	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "With --probe: the time limit for one server.")
 	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
 	return cmd
@@ -76,7 +76,6 @@ type serverReport struct {
 	Remarks  []string       `json:"remarks,omitempty"`
 	Tools    []toolReport   `json:"tools,omitempty"`
 	Probed   string         `json:"probed,omitempty"` // the name and version that the server reports
-	Hosts    []hostReport   `json:"hosts,omitempty"`  // the hosts that its own policy grants
 	Secrets  []secretReport `json:"secrets,omitempty"`
 
 	stateless bool
@@ -295,7 +294,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 		r.status = reportTools(t, &r)
 	}
 	if k.probe {
-		checkHosts(t, c, &r, k.timeout)
+		checkSecrets(t, &r)
 	}
 	if err != nil {
 		return fail(exit.Failure, err)

@@ -33,7 +33,7 @@ func (r serverReport) text(c terminal.Console) string {
 	for _, m := range r.Remarks {
 		line(terminal.Dim, "note:", m)
 	}
-	b.WriteString(hostTable(c, "    ", "", r.Hosts, r.Secrets))
+	b.WriteString(secretTable(c, "    ", "", r.Secrets))
 	if r.Probed != "" {
 		plural := "s:"
 		switch len(r.Tools) {
@@ -54,7 +54,7 @@ func (r serverReport) text(c terminal.Console) string {
 	b.WriteString(toolTable("      ", r.Tools))
 	for _, t := range r.Tools {
 		tool := "tool " + show.Name(t.Name) + ": "
-		b.WriteString(hostTable(c, "      ", tool, t.Hosts, t.Secrets))
+		b.WriteString(secretTable(c, "      ", tool, t.Secrets))
 		for _, e := range t.Errors {
 			line(terminal.Red, "error:", tool+e)
 		}

@@ -29,8 +29,7 @@ type toolReport struct {
 	Gaps        []confine.Gap  `json:"gaps,omitempty"`
 	Warnings    []string       `json:"warnings,omitempty"`
 	Remarks     []string       `json:"remarks,omitempty"`
-	Hosts       []hostReport   `json:"hosts,omitempty"` // with --probe
-	Secrets     []secretReport `json:"secrets,omitempty"`
+	Secrets     []secretReport `json:"secrets,omitempty"` // with --probe
 
 	target *session.Target
 }

@@ -26,7 +26,6 @@ import (
 type whyCmd struct {
 	format string
 	list   bool
-	follow bool
 	server string
 }
 
@@ -45,20 +44,13 @@ proposes a line for the client, the server's arguments, without the values of
 granted variables. If a later session has no record, why says so first. If
 nothing failed in the session, why also shows the last failure before it.
 
---follow waits, and shows each refusal and each failure that mcp-jail can explain
-when it happens, in all sessions of SERVER, or of every server. It begins with the
-next one. One that is repeated is counted. With --format json each is an object on
-a line of its own.
-
 A project's own server has its own record. In the directory of the project, SERVER
 means that one, and elsewhere yours. Below, why names the others of that name.`
 	cmd.Example = `    mcp-jail why
     mcp-jail why github
     mcp-jail why @modelcontextprotocol/server-filesystem
-    mcp-jail why --follow
     mcp-jail why --list`
 	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
-	cmd.Flags().BoolVar(&w.follow, "follow", false, "Show refusals and failures as they happen, until Ctrl-C.")
 	cmd.Flags().BoolVar(&w.list, "list", false, "List the servers that have records, the latest session first.")
 	cmd.ValidArgsFunction = proposeRecords
 	return cmd
@@ -72,12 +64,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	sessions := listRecords(host)
 	if w.format != "json" {
 		w.noteConfiguration(c, host)
-	}
-	if w.follow {
-		if w.list {
-			return exit.UsageErrorf("--follow and --list are two ways to show records; leave one out")
-		}
-		return w.runFollow(c, host, sessions)
 	}
 	if w.list {
 		if w.server != "" {

@@ -18,8 +18,6 @@ import (
 func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
 	what := "--last"
 	switch {
-	case r.GuestLacks() != nil:
-		what = show.Spelled(r.GuestLacks())
 	case r.Lacks():
 	case r.LacksHost():
 		what = "--net HOST"
