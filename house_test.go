@@ -131,7 +131,6 @@ var mayImport = map[string][]string{
 	"clients/ownfile": {module + "internal/winpath"},
 	"clients/plugins": {module + "clients"},
 	"presets":         {module + "internal/environ", module + "internal/winpath", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
-	"presets/learned": {module + "internal/show", module + "policy", module + "policy/learn", module + "presets"},
 
 	"cmd/mcp-jail":           {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", module + "policy/hostfs", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},

@@ -140,3 +140,9 @@ func newRepository(t *testing.T, w *world) {
 		}
 	}
 }
+
+// oldTasks is the file of a server of tasks with a request of an earlier session.
+func oldTasks(t *testing.T, w *world) {
+	t.Helper()
+	w.plant(t, w.work, map[string]string{"out/tasks.json": `{"requests": [{"requestId": "req-1", "originalRequest": "a moat", "splitDetails": "a moat", "completed": false, "tasks": [{"id": "task-1", "title": "a wall", "description": "of stone", "done": false, "approved": false, "completedDetails": ""}]}]}`})
+}
