@@ -36,7 +36,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	case t.Host.OS == "windows":
-		t.runAsGiven(&line)
+		runAsGiven(t, &line)
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -82,7 +82,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 }
 
 // runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.
-func (t *Target) runAsGiven(line *runline.Line) {
+func runAsGiven(t *Target, line *runline.Line) {
 	err := fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
 	t.Package = t.newPackage(runline.Line{}, err)
 	t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
