@@ -39,7 +39,7 @@ policy/config TestConfigurationOwners
 policy/hostfs
 undo"
 # What starts servers as on macOS, with a program that stands for sandbox-exec.
-seatbelt="confine/integration confine/egress/tlsworker confine/egress/tlsclient lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest"
+seatbelt="confine/integration confine/egress/tlsworker lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest"
 
 size=${1:-}
 case $size in
