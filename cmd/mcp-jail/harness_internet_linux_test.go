@@ -70,19 +70,12 @@ func newInternet(t *testing.T, w *world, token string) *internet {
 }
 
 // newHosts is newInternet with other names. Its web server accepts everything, and writes down
-// the request with its host, and whether it had the token in any of its parts. What answers gives for
-// a host answers each request that has the token.
+// the request with its host, and whether it had the token in any of its parts.
 func newHosts(t *testing.T, w *world, token string, names []string) *internet {
 	t.Helper()
 	n := prepareInternet(t, w, token, append(names, "nobody.example"))
 	must(t, os.WriteFile(filepath.Join(n.dir, "names"), []byte(strings.Join(names, " ")), 0o600))
 	return n
-}
-
-// answers makes a host of newHosts answer with a text.
-func (n *internet) answers(t *testing.T, host, text string) {
-	t.Helper()
-	must(t, os.WriteFile(filepath.Join(n.dir, host+".json"), []byte(text), 0o600))
 }
 
 func prepareInternet(t *testing.T, w *world, token string, names []string) *internet {
@@ -253,14 +246,6 @@ func serveInternet(dir string) error {
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
-			if answer, err := os.ReadFile(filepath.Join(dir, r.Host+".json")); err == nil {
-				if !bytes.Contains(all, token) {
-					w.WriteHeader(http.StatusUnauthorized)
-					answer = []byte(`{"message":"Bad credentials"}`)
-				}
-				w.Write(answer)
-				return
-			}
 			if answer, ok := kubernetesAnswer(r); ok {
 				io.WriteString(w, answer)
 				return
