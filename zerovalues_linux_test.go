@@ -147,7 +147,6 @@ var zeroValues = map[string]zeroValue{
 	"diagnostics.LostRecord":  {value: new(diagnostics.LostRecord)},
 	"diagnostics.Page":        {value: new(diagnostics.Page)},
 	"diagnostics.Record":      {value: new(diagnostics.Record)},
-	"diagnostics.Refusal":     {value: new(diagnostics.Refusal)},
 	"diagnostics.Redactor": {new(diagnostics.Redactor), func(t *testing.T) {
 		panics(t, func() { new(diagnostics.Redactor).Redact("a text that is not redacted") })
 	}},

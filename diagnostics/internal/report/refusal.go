@@ -3,18 +3,9 @@ package report
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
-
-// Refusal stands for diagnoses that are alike.
-type Refusal struct {
-	Time  time.Time `json:"time"`           // of the last one
-	Count int       `json:"count"`          // how many are alike
-	File  string    `json:"file,omitempty"` // as in a record
-	Diagnosis
-}
 
 // Key returns a text that two diagnoses share if they are alike: the same thing was refused on the same
 // occasion. Counts of denials, which are part of the sentences, do not enter it.
