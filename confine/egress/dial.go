@@ -33,7 +33,6 @@ func isRefusal(err error) bool {
 
 // dialer connects to granted hosts.
 type dialer struct {
-	closed   bool // it dials nothing
 	rules    *ruleSet
 	lookups  *lookupCache
 	failures *failureLog
