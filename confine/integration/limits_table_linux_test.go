@@ -45,7 +45,7 @@ func resources() []resource {
 		{what: "descriptors of a process", with: "`open_files` (RLIMIT_NOFILE)", limits: policy.Limits{OpenFiles: 40}, try: attacker.Try("openfiles"), got: "EMFILE"},
 		{what: "instances of inotify", with: "a quarter of the user's, by the user namespace", try: attacker.Try("inotify", fmt.Sprint(mostInotify()+1)), got: "EMFILE"},
 		{what: "terminals", with: "128 (`devpts`)", try: attacker.Try("terminals", "129"), got: "ENOSPC"},
-		{what: "filters of sockets", with: "refused (ENOPROTOOPT)", try: attacker.Try("option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
+		{what: "filters of sockets", with: "refused (ENOPROTOOPT)", try: attacker.Try("socket-option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
 		{what: "the queue of a TCP socket", with: "1 MB, where the jail has a network and a /proc of its own", try: attacker.Try("queue-tcp", fmt.Sprint(3<<20)), got: "EAGAIN"},
 		{what: "pages that a message keeps", with: "refused (`MSG_ZEROCOPY`: EOPNOTSUPP)", try: attacker.Try("send", fmt.Sprint(unix.MSG_ZEROCOPY)), got: "ENOTSUP"},
 		{what: "pages of files in pipes", with: "refused (`splice`, `tee`: EINVAL); `sendfile` as the next row", try: attacker.Try("splice", "/proc/self/exe"), got: "EINVAL"},

@@ -26,7 +26,6 @@ type Finder struct {
 type place struct {
 	file, source string
 	isDefault    bool
-	version      string // "" if the place does not tell
 }
 
 // Find returns the interpreters of a language. The package comment says which are used.

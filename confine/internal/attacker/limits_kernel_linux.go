@@ -18,7 +18,7 @@ const mostQueues, mostRecords = 2000, 20
 
 // verbsOfKernelMemory use up memory of the kernel's.
 var verbsOfKernelMemory = map[string]func(args []string) (string, error){
-	"option": silent(func(a []string) error { // sets an option of a socket; the kernel knows it unless it answers so
+	"socket-option": silent(func(a []string) error { // sets an option of a socket; the kernel knows it unless it answers so
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			err = unix.SetsockoptInt(pair[0], Number(a[0]), Number(a[1]), 0)
