@@ -180,15 +180,12 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/attempt", "internal/sandboxexec", "internal/sandboxlog", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/profilefile", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail"},
+	"confine": {"egress", "internal/sandboxexec", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail"},
 
-	"confine/internal/attempt":         {},
-	"confine/internal/sandboxexec":     {"egress", "internal/attempt", "internal/features", "internal/gateway", "internal/jail", "internal/plan", "internal/proc", "internal/seatbelt", "internal/spec", "internal/step", "internal/sys"},
-	"confine/internal/selftest":        {"internal/attempt", "internal/features", "internal/plan", "internal/sandboxexec", "internal/seatbelt", "internal/spec", "internal/step"},
+	"confine/internal/sandboxexec":     {"internal/jail", "internal/seatbelt", "internal/spec", "internal/step"},
+	"confine/internal/selftest":        {"internal/features", "internal/sandboxexec", "internal/seatbelt"},
 	"confine/internal/seatbelt":        {},
 	"confine/internal/winjail":         {"internal/step"},
-	"confine/internal/sandboxlog":      {},
-	"confine/internal/profilefile":     {"internal/step"},
 	"confine/internal/refused":         {"internal/features", "internal/jail", "internal/plan", "internal/step"},
 	"confine/internal/gateway":         {"egress", "egress/tlsworker", "internal/plan", "internal/features", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/seatbelt", "internal/landlock", "internal/features", "internal/seccomp", "internal/spec"},
@@ -217,10 +214,9 @@ var insideModules = []string{module + "internal/environ", module + "internal/pri
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
-	"confine/attacks", "confine/confinetest", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/sandboxexec/sandboxexectest", "confine/internal/landlock/landlocktest",
+	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/features/featurestest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest", "confine/internal/seatbelt/seatbelttest",
 	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry", "internal/testkit/container",
-	"internal/testkit/fakesandbox",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.

@@ -59,15 +59,10 @@ var openFiles = map[string]string{
 	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail, "cmd/internal/programs/execute_windows.go": ofSystem, "confine/egress/tlsworker": ofJail,
-	"confine/internal/attempt/attempt.go":      "files of the self-test, which it makes and names",
-	"confine/internal/attempt/process.go":      "files of the self-test",
-	"confine/internal/attempt/system_linux.go": "files of the self-test",
-	"confine/internal/selftest/prove.go":       "a directory with a short path, in one that every user may write",
-	"confine/internal/selftest/run.go":         "below a directory that package private has made and locked",
-	"confine/internal/selftest/setup.go":       "the same",
-	"confine/internal/cgroup":                  ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,
+	"confine/internal/selftest": "files of the self-test, in directories that it makes",
+	"confine/internal/cgroup":   ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,
 	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/features": ofSystem,
-	"confine/internal/dirs/dirs.go": ofJail, "confine/prepared_seatbelt.go": ofSystem, "confine/internal/profilefile/profilefile.go": ofJail, "confine/internal/sandboxexec": ofJail,
+	"confine/internal/dirs/dirs.go": ofJail, "confine/internal/sandboxexec": ofJail,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
 	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/write_linux.go": ofChanges,

@@ -101,7 +101,6 @@ var zeroValues = map[string]zeroValue{
 	"confine/jailed.Policy": {new(jailed.Policy), func(t *testing.T) { is(t, jailed.Command(t.Context(), jailed.Policy{}, "true").Err == nil) } /* the default policy: see package jailed */},
 	// lifecycle
 	"lifecycle.CallObserver":   {value: new(lifecycle.CallObserver)},
-	"lifecycle.DenialAsker":    {value: new(lifecycle.DenialAsker)},
 	"lifecycle.DiagnosedError": {value: new(lifecycle.DiagnosedError)},
 	"lifecycle.Launcher":       {value: new(lifecycle.Launcher)},
 	"lifecycle.LauncherFunc":   {value: new(lifecycle.LauncherFunc)},

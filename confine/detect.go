@@ -1,5 +1,3 @@
-//go:build !seatbelt || darwin
-
 package confine
 
 import "github.com/mcp-jail/mcp-jail/confine/internal/features"

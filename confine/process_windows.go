@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"context"
 	"os"
 	"time"
 
@@ -62,9 +61,6 @@ func (p *Process) Signal(os.Signal) error { return p.Kill() }
 
 // Denials returns nil: nothing on Windows tells what was refused.
 func (*Process) Denials() []policy.Denial { return nil }
-
-// AskDenials does nothing: this system has no log to ask.
-func (*Process) AskDenials(context.Context, time.Time) {}
 
 // Unanswered returns nil: the server has no loopback of its own.
 func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }

@@ -1,4 +1,4 @@
-//go:build !darwin && !(linux && seatbelt)
+//go:build !darwin
 
 package confine
 
@@ -11,9 +11,6 @@ import (
 // Prove returns the result of the self-test that must pass on a Mac before a server starts there. This
 // system has none, and the result is empty.
 func Prove(context.Context, bool, func(string)) SelfTest { return SelfTest{} }
-
-// CanAskDenials returns nil: this system has no log to ask.
-func CanAskDenials() error { return nil }
 
 func proof() features.Proof { return features.Proof{} }
 

@@ -1,5 +1,3 @@
-//go:build !seatbelt
-
 package confine
 
 // What happens when the supervisor dies.

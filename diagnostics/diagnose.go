@@ -104,19 +104,6 @@ func adviseTime(d *Diagnosis, c *facts.Case) {
 	}
 }
 
-// MayBeRefused reports whether the words of a failure, or the end of the server, smell of a refusal.
-// On a system that hides no name, the error of a missing file does not.
-func MayBeRefused(ev *Evidence) bool {
-	if ev.Exit != nil {
-		return ev.Exit.Code != 0 || ev.Exit.Signal != 0
-	}
-	lines := said.OrderByRelevance(ev.Text, rawStderr(ev), said.Escapes{})
-	return slices.ContainsFunc(lines, func(line string) bool {
-		fault, _ := said.MatchFault(line)
-		return fault != said.NoFault && !(fault == said.Absent && said.NamesErrno(line)) && !said.RefusedElsewhere(line)
-	})
-}
-
 // failedLine returns the line that says what failed, of the text of a request or of stderr.
 func failedLine(text string, stderr []string) string {
 	if text = strings.TrimSpace(text); text != "" {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestMac has what programs print in a jail of macOS, which refuses with EPERM, hides no name, and
@@ -54,83 +53,5 @@ func TestMac(t *testing.T) {
 				t.Errorf("a line is proposed that does not help: %q", here.Grant)
 			}
 		})
-	}
-}
-
-// TestMayBeRefused has failures after which the log of macOS is worth a question, and others.
-func TestMayBeRefused(t *testing.T) {
-	for text, want := range map[string]bool{
-		"EPERM: operation not permitted, open '/x'": true, "fetch failed": true, "config not found: /x": true,
-		"ENOENT: no such file or directory, open '/x'": false, "HTTP 403 Forbidden": false, "invalid argument": false, "": false,
-	} {
-		if ev := evidence(text); MayBeRefused(&ev) != want {
-			t.Errorf("%q: want %v", text, want)
-		}
-	}
-	for _, exit := range []Exit{{}, {Code: 1}, {Code: 137, Signal: 9}} {
-		if ev := (Evidence{Exit: &exit}); MayBeRefused(&ev) != (exit.Code != 0) {
-			t.Errorf("%+v: %v", exit, MayBeRefused(&ev))
-		}
-	}
-}
-
-// TestMacDenials has denials as the log of macOS gives them.
-func TestMacDenials(t *testing.T) {
-	direct := func(operation, target string) policy.Denial {
-		return policy.Denial{Axis: policy.AxisNet, Operation: operation, Target: target, Reason: policy.DeniedDirect, Program: "psql", Count: 1}
-	}
-	none := func(p *policy.Profile) { p.Net = nil }
-	for _, tt := range []struct {
-		name   string
-		denial policy.Denial
-		change func(*policy.Profile)
-		want   []string
-		page   Page
-		grant  bool
-	}{
-		{"a file", policy.Denial{Axis: policy.AxisFs, Operation: "read", Target: "/home/u/notes/a.md", Program: "cat", Count: 1}, nil, []string{"to read", "read = true"}, PageFsRead, true},
-		{"a file that the policy grants", policy.Denial{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/work/new/x", Count: 1}, nil, []string{"narrower"}, "", false},
-		{"a library", policy.Denial{Axis: policy.AxisFs, Operation: "exec", Target: "/srv/models/m.bin", Count: 1}, nil, []string{"execute = true"}, PageExecute, true},
-		{"a service of the system", policy.Denial{Axis: policy.AxisIPC, Operation: "mach-lookup", Target: "com.apple.SecurityServer", Count: 1}, nil, []string{"com.apple.SecurityServer", "no line"}, "", false},
-		{"a direct connection", direct("connect", "203.0.113.7:5432"), nil, []string{"203.0.113.7:5432", "the session's proxy only", "no line"}, report.PageNetProxy, false},
-		{"to an address that is not told", direct("connect", "*:5432"), nil, []string{"the session's proxy only"}, report.PageNetProxy, false},
-		{"a lookup", direct("resolve", ""), nil, []string{"look up the name of a host", "proxy only"}, report.PageNetProxy, false},
-		{"a lookup without hosts", direct("resolve", ""), none, []string{"grant the host that the server needs"}, "", false},
-		{"a connection without hosts", direct("connect", "203.0.113.7:443"), none, []string{`host = "203.0.113.7"`, "prefer the host's name"}, "", true},
-		{"to a hidden address without hosts", direct("connect", "*:443"), none, []string{"grant the host that the server needs"}, "", false},
-		{"a port", policy.Denial{Axis: policy.AxisNet, Operation: "listen", Target: "*:3210", Count: 1}, nil, []string{"listen at port 3210", "3210"}, PageInbound, true},
-		{"any port", policy.Denial{Axis: policy.AxisNet, Operation: "listen", Target: "*:0", Count: 1}, nil, []string{"a fixed port"}, PageInbound, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			ev := evidence("it failed")
-			ev.System, ev.Profile, ev.Denials = "darwin", fixture(tt.change), []policy.Denial{tt.denial}
-			d := Diagnose(ev)
-			all := d.Text() + strings.Join(d.Grant, "\n")
-			for _, want := range tt.want {
-				if !strings.Contains(strings.Join(strings.Fields(all), " "), want) {
-					t.Errorf("no %q in\n%s", want, all)
-				}
-			}
-			if d.Attribution != Certain || tt.page != "" && d.Hints[0].Explain != tt.page || (len(d.Grant) > 0) != tt.grant {
-				t.Errorf("attribution %s, page %q, lines %q:\n%s", d.Attribution, d.Hints[0].Explain, d.Grant, all)
-			}
-		})
-	}
-}
-
-// TestMacLimits: on macOS a sampler ends the server at some limits, and no word of the server tells
-// about these.
-func TestMacLimits(t *testing.T) {
-	ev := evidence("")
-	ev.Denials = []policy.Denial{{Axis: policy.AxisLimits, Operation: "processes", Target: "processes = 4", Count: 1}}
-	ev.Profile.Limits.Processes = 4
-	ev.System = "darwin"
-	if d := Diagnose(ev); !strings.Contains(d.Text(), "more processes than processes = 4, so mcp-jail ended them all") || strings.Contains(d.Text(), "EAGAIN") {
-		t.Error(d.Text())
-	}
-	ev = evidence("EMFILE: too many open files, open '/x'")
-	ev.System = "darwin"
-	if d := Diagnose(ev); d.Attribution != Possible || !strings.Contains(d.Text(), "open_files") {
-		t.Error(d.Text())
 	}
 }

@@ -29,9 +29,6 @@ type Process = session.Process
 // CallObserver is a Process that must know which call it serves.
 type CallObserver = session.CallObserver
 
-// DenialAsker is a Process whose jail refuses without telling.
-type DenialAsker = session.DenialAsker
-
 // CertainReads reports whether the session wants a start whose jail records refused reads
 // (confine.Launcher.CertainReads): that of the call after a failure whose cause is only possible.
 func CertainReads(ctx context.Context) bool { return certain.Reads(ctx) }

@@ -58,10 +58,6 @@ const (
 	// or these arguments. Detail says if Arguments is incomplete.
 	DeniedArguments DenialReason = "arguments"
 
-	// DeniedDirect is for a connection or a lookup that a program makes itself, on a system on which
-	// hosts are reached by the proxy of the session only.
-	DeniedDirect DenialReason = "direct"
-
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on
 	// the host, which may not have them either.
 	DeniedAbsent DenialReason = "absent"
@@ -71,7 +67,7 @@ const (
 func (r DenialReason) IsValid() bool {
 	switch r {
 	case DeniedNotGranted, DeniedAddress, DeniedWrongName, DeniedWrongScheme, DeniedAmbiguous,
-		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedArguments, DeniedDirect, DeniedAbsent:
+		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedArguments, DeniedAbsent:
 		return true
 	}
 	return false

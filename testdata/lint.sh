@@ -39,8 +39,6 @@ for arch in amd64 arm64; do
 	GOOS=darwin GOARCH=$arch go list -e -f '{{if or .GoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${linked[@]}" |
 		GOOS=darwin GOARCH=$arch xargs go test -vet=off -ldflags='-s -w' -exec true >"$built/log" || { cat "$built/log" >&2; exit 1; }
 done
-echo "vet the code for macOS in its tests on Linux"
-GOOS=linux go vet -tags seatbelt ./confine/... ./lifecycle/...
 echo "vet the virtual machines"
 GOOS=linux go vet ./testdata/vm/...
 echo "vet conformance"
@@ -113,9 +111,6 @@ deadcode=$(tool deadcode)
 found=$(GOOS=linux "$deadcode" -test ./... ./testdata/vm/...)
 mac=$(GOOS=darwin "$deadcode" -test ./...)
 report "unreachable on macOS" "$(elsewhere <<<"$mac")"
-# What starts servers on macOS is for macOS and, on Linux, for the tests of the tag.
-tagged=$(GOOS=linux "$deadcode" -tags seatbelt -test ./... ./testdata/vm/...)
-found=$(still "$tagged" "$(GOOS=linux GOFLAGS="$GOFLAGS -tags=seatbelt" files)" <<<"$found")
 found=$(still "$mac" "$(GOOS=darwin files)" <<<"$found")
 windows=$(GOOS=windows "$deadcode" -test ./...)
 found=$(still "$windows" "$(GOOS=windows files)" <<<"$found")

@@ -3,7 +3,7 @@
 #
 #   test.sh       every package but those of "late", once
 #   test.sh all   lint; the packages of "late"; as root, what differs for root: "rooted"
-#   test.sh long  all of these in their long form, and starts as on macOS: every attack, client and
+#   test.sh long  all of these in their long form: every attack, client and
 #                 server, and all rounds of random tests
 #
 # The tests run as an ordinary user. If root runs test.sh, it makes an account without rights for
@@ -22,7 +22,6 @@ late="confine/attacks conformance internal/testkit/registry packages/install pac
 rooted="confine/integration
 confine/attacks
 confine TestPreparedOfAnotherUser
-confine/internal/selftest TestOwner
 clients/ownfile TestOtherUser
 cmd/internal/commands/doctorcmd TestOwners
 cmd/internal/commands/entries TestForeignProgram
@@ -38,8 +37,6 @@ packages/store
 policy/config TestConfigurationOwners
 policy/hostfs
 undo"
-# What starts servers as on macOS, with a program that stands for sandbox-exec.
-seatbelt="confine/integration confine/egress/tlsworker lifecycle lifecycle/internal/stateful lifecycle/internal/stateless lifecycle/internal/sessiontest"
 
 size=${1:-}
 case $size in
@@ -196,7 +193,7 @@ verdict() {
 	fi
 }
 
-# compile PACKAGE... compiles the tests of packages into $work/KIND/PACKAGE/test. One go command for all takes
+# compile PACKAGE... compiles the tests of packages into $work/tests/PACKAGE/test. One go command for all takes
 # half of the processor time that one for each takes: go test runs keep in the place of the tests, which moves
 # them there.
 compile() {
@@ -219,10 +216,6 @@ compile() {
 	local build=(env GOGC=off GOMEMLIMIT=512MiB go test -vet=off -count=1 '-ldflags=-s -w')
 	[ ${#own[@]} -eq 0 ] || "${build[@]}" -exec "$work/keep tests" "${own[@]}" || true
 	[[ " $* " != *" conformance "* ]] || (cd conformance && "${build[@]}" -exec "$work/keep tests" .) || true
-	if [ "$size" = long ]; then
-		read -ra tagged <<<"$seatbelt"
-		"${build[@]}" -tags seatbelt -exec "$work/keep seatbelt" "${tagged[@]/#/./}" || true
-	fi
 }
 
 # compiled TEST waits until a test is compiled.
@@ -247,18 +240,17 @@ parallel() {
 	esac
 }
 
-# run HOW PACKAGE [TESTS] runs the tests of a package: as the user, as root, or as on macOS.
+# run HOW PACKAGE [TESTS] runs the tests of a package: as the user, or as root.
 run() {
-	local how=$1 package=$2 dir=$root/$2 kind=tests command=("${defaults[@]}") options=(-test.v -test.timeout 75m -test.parallel "$(parallel "$2")")
+	local how=$1 package=$2 dir=$root/$2 command=("${defaults[@]}") options=(-test.v -test.timeout 75m -test.parallel "$(parallel "$2")")
 	local log=$work/log/$package/$how begin=$SECONDS
 	mkdir -p "${log%/*}"
 	case $how in
 	user) dir=$sources/$package command=("${as[@]}") ;;
 	root) options+=(-test.run "${3:-.}") ;;
-	macos) kind=seatbelt ;;
 	esac
-	if compiled "$kind/$package/test" >"$log" 2>&1 &&
-		(cd "$dir" && exec "${command[@]}" "$work/$kind/$package/test" "${options[@]}") >"$log" 2>&1 </dev/null &&
+	if compiled "tests/$package/test" >"$log" 2>&1 &&
+		(cd "$dir" && exec "${command[@]}" "$work/tests/$package/test" "${options[@]}") >"$log" 2>&1 </dev/null &&
 		verdict "$package" "$how" "$log"; then
 		times >"$log.times"
 		awk -v name="$package, $how" -v wall=$((SECONDS - begin)) 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); cpu += 60*t[1] + t[2] } }
@@ -290,9 +282,6 @@ elif [ -n "$size" ]; then
 	while read -r job; do
 		jobs+=("root $job") needed+=("${job%% *}")
 	done <<<"$rooted"
-fi
-if [ "$size" = long ]; then
-	for package in $seatbelt; do jobs+=("macos $package"); done
 fi
 
 say "${#jobs[@]} packages, as $(id -un)${user:+ and as the ordinary user $user}"

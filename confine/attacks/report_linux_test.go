@@ -26,7 +26,7 @@ func attackTable(root, user []finding) string {
 	attacks, forms, tried := 0, 0, 0
 	var body strings.Builder
 	for _, g := range allAttacks() {
-		fmt.Fprintf(&body, "\n**%s**\n\n| attack | forms | outcome | refused by | without namespaces | macOS |\n|---|---|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&body, "\n**%s**\n\n| attack | forms | outcome | refused by | without namespaces |\n|---|---|---|---|---|\n", g.title)
 		for _, a := range g.attacks {
 			r := newRow(g.title, a, root, user)
 			attacks, forms = attacks+1, forms+len(r.root)
@@ -35,7 +35,7 @@ func attackTable(root, user []finding) string {
 					tried++
 				}
 			}
-			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.hostNS, onMac[a.what])
+			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.hostNS)
 		}
 	}
 	f := features.Detect()

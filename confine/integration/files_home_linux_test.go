@@ -134,22 +134,18 @@ func TestJailHome(t *testing.T) {
 			t.Errorf("%s: %q", what, got)
 		}
 	}
-	look := everything
-	if jailtest.Seatbelt { // a copy is made by reading, which sets times
-		look = jailtest.HostTree
-	}
-	host := look(t, filepath.Dir(home))
+	host := everything(t, filepath.Dir(home))
 	check("the call of one tool", p, before, after)
 	check("a second one of it", p, before, after)
 	other := homeProfile(t, home)
 	other.Tool = "other"
 	check("the call of another tool", other, before, after)
-	if now := look(t, filepath.Dir(home)); now != host {
+	if now := everything(t, filepath.Dir(home)); now != host {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 	}
 	// The control, which is also what a stateful server writes: it is there for all.
 	check("a stateful server", kept(p), before, after)
-	if now := look(t, filepath.Dir(home)); now == host {
+	if now := everything(t, filepath.Dir(home)); now == host {
 		t.Error("what a stateful server wrote is nowhere")
 	}
 	if got := fmt.Sprint(jailtest.Attempts(t, p, looks...)); got != after {

@@ -29,26 +29,22 @@ func TestJailSupervisorKilled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, c := range []struct {
 		name, why string
-		linux     bool // the supervisor is a program of its own there
 		end       func(*confine.Process)
 	}{
-		{"killed", "supervisor died", false, func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
-		{"supervised, and killed", "supervisor died", true, func(p *confine.Process) {
+		{"killed", "supervisor died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
+		{"supervised, and killed", "supervisor died", func(p *confine.Process) {
 			testkit.Eventually(t, "its supervisor", func() bool {
 				return strings.Contains(proc.ReadLine(fmt.Sprintf("/proc/%d/cmdline", p.PID())), spec.ArgSupervise)
 			})
 			unix.Kill(p.PID(), unix.SIGKILL)
 		}},
-		{"no room for descriptors", "step supervision failed: invalid argument", true, func(p *confine.Process) {
+		{"no room for descriptors", "step supervision failed: invalid argument", func(p *confine.Process) {
 			if err := unix.Prlimit(p.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil); err != nil {
 				t.Error(err)
 			}
 		}},
-		{"told to end", "", false, func(p *confine.Process) { p.Kill() }},
+		{"told to end", "", func(p *confine.Process) { p.Kill() }},
 	} {
-		if c.linux && jailtest.Seatbelt {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			s := jailtest.Begin(t, limited(t, policy.Limits{Processes: policy.DefaultLimits.Processes}), attacker.Try("wait"))
 			c.end(s.Process)

@@ -38,7 +38,6 @@ func TestJailStartErrors(t *testing.T) {
 	if err := os.Chmod(dir+"/plain", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const notGranted = "not granted"
 	for _, c := range []struct {
 		name   string
 		change func(*policy.Profile)
@@ -50,12 +49,9 @@ func TestJailStartErrors(t *testing.T) {
 		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, step.Exec, unix.EACCES},
 		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, step.Exec, unix.ENOEXEC},
 		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, step.Exec, unix.ENOENT},
-		{notGranted, func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.Exec, unix.EACCES},
+		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.Exec, unix.EACCES},
 		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
 	} {
-		if c.name == notGranted && jailtest.Seatbelt {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rx})
 			c.change(p)
@@ -118,13 +114,6 @@ func TestBeforeExec(t *testing.T) {
 // plansOf returns the plans of a profile for the kinds of jail that start here, by their names.
 func plansOf(t *testing.T, p *policy.Profile) map[string]*plan.Plan {
 	t.Helper()
-	if jailtest.Seatbelt {
-		compiled, err := confine.Launcher{}.Compile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return map[string]*plan.Plan{"seatbelt": compiled}
-	}
 	return map[string]*plan.Plan{
 		"namespaces":      jailtest.Compile(p, features.Detect()),
 		"host namespaces": jailtest.Compile(p, features.Detect().WithUserNS(features.Unavailable("for this test", ""))),
@@ -135,11 +124,7 @@ func plansOf(t *testing.T, p *policy.Profile) map[string]*plan.Plan {
 // has none before it is built.
 func startBy(t *testing.T, supervisor string) error {
 	t.Helper()
-	kind := "host namespaces"
-	if jailtest.Seatbelt {
-		kind = "seatbelt"
-	}
-	_, err := confine.Launcher{SupervisorPath: supervisor}.StartPlan(t.Context(), plansOf(t, jailtest.Profile(t))[kind], jail.Stdio{})
+	_, err := confine.Launcher{SupervisorPath: supervisor}.StartPlan(t.Context(), plansOf(t, jailtest.Profile(t))["host namespaces"], jail.Stdio{})
 	return err
 }
 
@@ -187,10 +172,6 @@ func TestJailThousand(t *testing.T) {
 		}
 		check = append(check, ns)
 	}
-	if jailtest.Seatbelt { // it holds nothing here: what is to be removed is hard to remove
-		check = attacker.Try("tmp")
-		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
-	}
 	begun := time.Now()
 	jobs := make(chan struct{}, launches)
 	for range launches {
@@ -202,7 +183,7 @@ func TestJailThousand(t *testing.T) {
 		wg.Go(func() {
 			for range jobs {
 				out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{check})
-				if err != nil || out[0] != attacker.Succeeded && !(jailtest.Seatbelt && strings.HasPrefix(out[0], attacker.Succeeded+" /tmp/mj-")) {
+				if err != nil || out[0] != attacker.Succeeded {
 					t.Errorf("%v, %v", out, err)
 				}
 			}

@@ -87,14 +87,8 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
-	began := time.Now()
 	exit, err := process.Wait()
 	<-copied
-	if asker, ok := any(process).(interface {
-		AskDenials(ctx context.Context, since time.Time)
-	}); ok && exit.Code != 0 {
-		asker.AskDenials(ctx, began)
-	}
 	if err == nil && j.Patience > 0 {
 		err = ctx.Err()
 	}

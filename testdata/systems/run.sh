@@ -1,10 +1,10 @@
 #!/bin/bash
 # Tries mcp-jail on a runner of any system, and fails where anything fails or is skipped:
 #
-#   testdata/systems/run.sh [STEP...]    # build test probes attacks servers log wsl
+#   testdata/systems/run.sh [STEP...]    # build test probes attacks servers wsl
 #
 # It leaves what the steps printed below bin/systems, from which the workflow uploads the table of
-# the probes. On Linux and Windows there is no self-test and no log: these steps say so and fail. The
+# the probes. On Linux and Windows there is no self-test: that step says so and fails. The
 # step wsl is for Windows alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -42,14 +42,13 @@ probes() {
 attacks() { "$kept/systems" attacks bin/mcp-jail ${waive[@]+"${waive[@]}"} | tee "$kept/attacks.md"; }
 servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[@]+"${waive[@]}"} 2>&1 | tee "$kept/servers.txt"; }
 wsl() { bash testdata/systems/wsl.sh 2>&1 | tee "$kept/wsl.txt"; }
-log() { bash testdata/systems/log.sh | tee "$kept/log.ndjson"; }
 
-[ $# -gt 0 ] || set -- build test probes attacks servers log # of macOS
+[ $# -gt 0 ] || set -- build test probes attacks servers # of macOS
 for step; do
 	echo "== $step" >&2
 	case $step in
 	test) tests ;; # test is a command of the shell
-	build | probes | attacks | servers | log | wsl) "$step" ;;
+	build | probes | attacks | servers | wsl) "$step" ;;
 	*)
 		echo "there is no step $step" >&2
 		exit 2

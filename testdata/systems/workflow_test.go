@@ -36,7 +36,7 @@ func TestWorkflow(t *testing.T) {
 	if strings.Contains(workflow, "continue-on-error") {
 		t.Error("a step may fail")
 	}
-	for _, script := range []string{"run.sh", "servers.sh", "log.sh", "wsl.sh"} {
+	for _, script := range []string{"run.sh", "servers.sh", "wsl.sh"} {
 		if out, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", script, err, out)
 		}

@@ -10,8 +10,8 @@
 //
 // # Protocol
 //
-// A pair of sockets (AF_UNIX, SOCK_SEQPACKET) carries one JSON message in each packet, some
-// with a descriptor:
+// A pair of sockets (AF_UNIX, SOCK_STREAM) carries JSON messages, each after its length, some with a
+// descriptor. The other end says when it has taken one:
 //
 //	launcher                              process
 //	  rules ───────────────────────────>    creates an authority
@@ -35,8 +35,7 @@
 // # macOS
 //
 // This part is not yet run on a Mac. sandbox-exec starts the program under rules of its own
-// (seatbelt.CompileTLS). A stream carries the messages, each after its length. With the rules comes
-// what must be refused: a directory of the user, a port, a signal to mcp-jail, a program. All of it
+// (seatbelt.CompileTLS). With the rules comes what must be refused: a directory of the user, a port, a signal to mcp-jail, a program. All of it
 // works for the launcher. The process tries each, and does no work unless each fails with EPERM. A
 // connection of the launcher must work, or the start fails.
 //

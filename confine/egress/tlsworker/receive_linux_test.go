@@ -3,6 +3,7 @@ package tlsworker_test
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -285,3 +286,16 @@ func stop(t *testing.T, w *tlsworker.Worker) {
 }
 
 func kill(w *tlsworker.Worker) { syscall.Kill(w.Pid(), syscall.SIGKILL) }
+
+// launcher is the descriptor of the process's socket.
+func launcher() int {
+	for fd := 3; ; fd++ {
+		if domain, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); domain == unix.AF_UNIX {
+			return fd
+		}
+	}
+}
+
+func framed(message string) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+}

@@ -1,5 +1,3 @@
-//go:build !seatbelt
-
 package tlsworker_test
 
 import (

@@ -213,7 +213,6 @@ func TestWorkerDies(t *testing.T) {
 const launching = "launching"
 
 func launch() {
-	useFake()
 	self, _ := os.Executable()
 	w, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
 	if err == nil {

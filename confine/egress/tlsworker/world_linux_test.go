@@ -30,13 +30,12 @@ const (
 
 // TestMain is the program too.
 func TestMain(m *testing.M) {
-	fakeSandbox()
 	switch os.Args[0] {
 	case tlsworker.Name:
 	case launching:
 		launch()
 	default:
-		os.Exit(runTests(m))
+		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {

@@ -11,7 +11,6 @@ import (
 type Proof struct {
 	Made    bool          `json:"made"`              // the self-test ran to its end
 	Failed  []FailedProbe `json:"failed,omitempty"`  // each makes its axis a gap
-	Layered bool          `json:"layered,omitempty"` // exclusions must be written in the second form
 	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
 	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
 	Volume  uint64        `json:"-"`                 // the device of the cache directory, where it was made; 0: not known
@@ -37,8 +36,6 @@ func (p Proof) Feature() Feature {
 		return Undetermined("it has not run for this build of the system and this mcp-jail: " + fix)
 	case n > 0:
 		return Unavailable(strconv.Itoa(n)+" probes failed, the first of them "+p.Failed[0].ID+": "+p.Failed[0].What, "report this with the output of mcp-jail doctor")
-	case p.Layered:
-		return Available("passed, with exclusions in their second form")
 	}
 	return Available("passed")
 }

@@ -47,7 +47,6 @@ func TestProofFeature(t *testing.T) {
 		{Proof{}, Unknown, "has not run"},
 		{Proof{Why: "no space"}, Unknown, "no space"},
 		{Proof{Made: true}, Yes, "passed"},
-		{Proof{Made: true, Layered: true}, Yes, "second form"},
 		{Proof{Made: true, Failed: failed}, No, "R2: what is not granted"},
 		{Proof{Failed: failed}, Unknown, "has not run"},
 	} {

@@ -28,7 +28,6 @@ const OrdinaryUser = 61234
 // Main runs the tests of this binary. If argv[0] names the attacker or one of programs, it runs
 // that instead.
 func Main(m *testing.M, programs map[string]func(args []string)) {
-	fake()
 	confine.RunSupervisor()
 	programs[attacker.Name], programs[attacker.AsUserName] = attacker.Run, RunAsUser
 	if run := programs[os.Args[0]]; run != nil {
@@ -37,7 +36,6 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 	if how := os.Getenv(ForbidEnv); how != "" {
 		runForbid(how)
 	}
-	enclose()
 	os.Exit(runTests(m))
 }
 

@@ -41,9 +41,6 @@ func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 		}
 	}
 	SortEntries(p)
-	if Seatbelt {
-		p.Waive = []policy.Axis{policy.WaiveMacOS}
-	}
 	// If "/" is granted, no link lies outside the entries.
 	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
 	return p

@@ -307,8 +307,8 @@ type Plan struct {
 
 	Spec spec.Spec
 	TLS  tlsPlan
-	// Seatbelt is what the text of a start on macOS is made of; the start itself adds the tag and the
-	// port of its proxy. nil on other systems.
+	// Seatbelt is what the text of a start on macOS is made of; the start itself adds its
+	// own program and the port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
 	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }

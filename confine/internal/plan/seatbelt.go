@@ -16,8 +16,8 @@ import (
 // unseenCalls says why mcp-jail cannot decide about single calls of a server on macOS.
 var unseenCalls = features.Unavailable("macOS lets no ordinary program decide about the calls of another", "")
 
-// compileSeatbelt compiles for macOS. Seatbelt decides by a text that the start hands to sandbox-exec,
-// and a supervisor watches from outside. There are no mounts and no namespaces.
+// compileSeatbelt compiles for macOS. Seatbelt decides by a text that the start hands to sandbox-exec.
+// There are no mounts and no namespaces.
 func compileSeatbelt(c *compiler) {
 	seatbeltUsable(c)
 	c.canMediate = unseenCalls
@@ -39,16 +39,13 @@ func compileSeatbelt(c *compiler) {
 	}
 	c.plan.Seatbelt = &seatbelt.Input{
 		Profile: c.p, TempDir: o.TempDir, NoFork: c.p.Limits.Processes == 1, Inbound: len(requiredInbound(c.p)) > 0,
-		Form: seatbelt.Conditional, Without: c.f.Proof.Without,
-	}
-	if c.f.Proof.Layered {
-		c.plan.Seatbelt.Form = seatbelt.Layered
+		Without: c.f.Proof.Without,
 	}
 	c.ownPlaces(o, home, false)
 	seatbeltFiles(c, home)
 	seatbeltNetwork(c, o)
 	seatbeltProcesses(c)
-	seatbeltLimits(c, o)
+	seatbeltLimits(c)
 	c.keep(o)
 	failedProbes(c)
 	seatbeltNotes(c)
@@ -60,11 +57,11 @@ func compileSeatbelt(c *compiler) {
 	}
 }
 
-// SeatbeltText returns the text that a start by the program self hands to sandbox-exec, but for the tag
-// of the session and the port of its proxy. plan.Seatbelt must not be nil.
+// SeatbeltText returns the text that a start by the program self hands to sandbox-exec, but for the
+// port of the session's proxy. plan.Seatbelt must not be nil.
 func (plan *Plan) SeatbeltText(self string) (seatbelt.Text, error) {
 	in := *plan.Seatbelt
-	in.Tag, in.Self = "mcpj-00000000", self
+	in.Self = self
 	if grantedHosts(plan.Profile.Net) != nil {
 		in.ProxyPort = 65535
 	}
@@ -211,30 +208,24 @@ func seatbeltProcesses(c *compiler) {
 	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, clipboard, window, Apple event or service of the system but the few that every program needs; no shared memory, and no socket outside of the grants; semaphores with a name are those of all your programs")
 	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments, variables or memory; every process that the server starts has the same sandbox and cannot leave it")
 	c.platformGap(policy.AxisProcess, "no process survives",
-		"a program that leaves the server's process group by starting twice can go on after the session; its sandbox stays, and its network ends with the session")
+		"a program that makes a process group or a session of its own can go on after the session; its sandbox stays, and its network ends with the session")
 	c.programs(bySeatbelt, "Seatbelt", c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
-func seatbeltLimits(c *compiler, o *spec.Spec) {
+func seatbeltLimits(c *compiler) {
 	l := c.p.Limits
-	const sampler = "a sampler in the supervisor"
-	uncounted := "space in TMPDIR"
-	why := "no limit keeps the server from filling the disk that its temporary files are on"
-	if l.Processes > 1 {
-		uncounted = "all processes are counted, and space in TMPDIR"
-		why = "a program that leaves the server's process group by starting twice is counted late or not at all; and " + why
-	}
-	c.platformGap(policy.AxisLimits, uncounted, why)
+	var unlimited []string
 	if l.MemoryMB > 0 {
-		o.SampleMemory = true
-		c.addEnforced(policy.AxisLimits, sampler, "%d MB of memory: the jail is ended when all processes together exceed it", l.MemoryMB)
+		unlimited = append(unlimited, "memory_mb")
 	}
-	switch {
-	case l.Processes == 1:
+	if l.Processes > 1 {
+		unlimited = append(unlimited, "processes")
+	}
+	c.platformGap(policy.AxisLimits, strings.Join(append(unlimited, "space in TMPDIR"), ", "),
+		"macOS has no such limits for a program and all that it starts, and no disk of a limited size for its temporary files")
+	if l.Processes == 1 {
 		c.addEnforced(policy.AxisLimits, bySeatbelt, "one process, which cannot start another")
-	case l.Processes > 1:
-		c.addEnforced(policy.AxisLimits, sampler, "%d processes: the jail is ended when more of them run", l.Processes)
 	}
 	c.fileAndMessageLimits()
 	if grantedHosts(c.p.Net) != nil {
@@ -267,12 +258,10 @@ func failedProbes(c *compiler) {
 
 // probeNeeds says which profiles a probe is about. A probe that is not listed is about every profile.
 var probeNeeds = map[string]func(*policy.Profile) bool{
-	"F9":  anyEntry(func(r policy.Rights) bool { return r.Has(policy.Create) && !r.Has(policy.Delete) }),
-	"F10": anyEntry(func(r policy.Rights) bool { return r&policy.Write != 0 && !r.Has(policy.Read|policy.Write) }),
-	"X2":  func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
-	"N1":  func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
-	"N2":  func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
-	"N6":  func(p *policy.Profile) bool { return len(requiredInbound(p)) > 0 },
+	"F5": anyEntry(func(r policy.Rights) bool { return r&policy.Write != 0 && !r.Has(policy.Read|policy.Write) }),
+	"X2": func(p *policy.Profile) bool { return p.Limits.Processes == 1 },
+	"N1": func(p *policy.Profile) bool { return grantedHosts(p.Net) == nil },
+	"N2": func(p *policy.Profile) bool { return grantedHosts(p.Net) != nil },
 }
 
 func anyEntry(has func(policy.Rights) bool) func(*policy.Profile) bool {

@@ -63,9 +63,6 @@ var macs = []aMac{
 	}},
 	{"no_directory", func(p *policy.Profile, f *features.Facts) { p.Dir = "/" }},
 	{"read_only", func(p *policy.Profile, f *features.Facts) { p.Entries[0].Rights = policy.Read }},
-	{"layered", func(p *policy.Profile, f *features.Facts) {
-		f.Proof.Layered, f.Proof.Without = true, []string{"file-test-existence"}
-	}},
 	{"probes_failed", func(p *policy.Profile, f *features.Facts) {
 		for _, axis := range policy.Axes() {
 			f.Proof.Failed = append(f.Proof.Failed, features.FailedProbe{ID: "P" + string(axis), Axis: axis, What: "what the probe is about", Got: "it worked"})
@@ -74,7 +71,7 @@ var macs = []aMac{
 	{"probe_failed_fatally", func(p *policy.Profile, f *features.Facts) {
 		f.Proof.Failed = []features.FailedProbe{{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a profile is applied", Got: "another sandbox is around mcp-jail"}}
 	}},
-	{"probes_of_other_profiles_failed", func(p *policy.Profile, f *features.Facts) { failProbes(f, "F9", "F10", "X2", "N2") }},
+	{"probes_of_other_profiles_failed", func(p *policy.Profile, f *features.Facts) { failProbes(f, "F5", "X2", "N2") }},
 	{"no_self_test", func(p *policy.Profile, f *features.Facts) { f.Proof = features.Proof{} }},
 	{"self_test_broke_off", func(p *policy.Profile, f *features.Facts) { f.Proof = features.Proof{Why: "no space left on device"} }},
 	{"no_sandbox_exec", func(p *policy.Profile, f *features.Facts) {
@@ -141,10 +138,8 @@ func TestMacPlanForReports(t *testing.T) {
 // never one of the platform, which the word of the system would waive.
 func TestFailedProbesAreGaps(t *testing.T) {
 	about := map[string]func(*policy.Profile){
-		"F9":  func(p *policy.Profile) { p.Entries[0].Rights = policy.Read | policy.Create | policy.Update },
-		"F10": func(p *policy.Profile) { p.Entries[0].Rights = policy.Read | policy.Update },
+		"F5":  func(p *policy.Profile) { p.Entries[0].Rights = policy.Read | policy.Update },
 		"X2":  func(p *policy.Profile) { p.Limits.Processes = 1 },
-		"N6":  func(p *policy.Profile) { p.Inbound = []int{3000} },
 		"N2":  func(p *policy.Profile) { p.Net = []policy.NetRule{{Host: "a.example", Allow: true}} },
 		"N1":  func(*policy.Profile) {},
 		"R1":  func(*policy.Profile) {},

@@ -1,5 +1,3 @@
-//go:build !seatbelt
-
 package refused
 
 import (

@@ -1,4 +1,4 @@
-//go:build !linux || seatbelt
+//go:build !linux
 
 package refused
 

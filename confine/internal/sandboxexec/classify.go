@@ -8,6 +8,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 )
 
+// The steps of a start that can fail, besides those that every start has.
+const (
+	StepApply       = "apply"        // sandbox-exec applies the profile
+	StepReady       = "ready"        // the program inside gets ready
+	StepNotEnforced = "not enforced" // the profile must refuse a signal to the launcher
+	StepPrivate     = "private directory"
+)
+
 // Ended is how sandbox-exec, or the program inside, ended before that was ready.
 type Ended struct {
 	Code   int            // its status
@@ -17,7 +25,7 @@ type Ended struct {
 
 // Statuses of sandbox-exec. The second stands for two failures, which its words tell apart.
 const (
-	statusRefusedText = 65
+	StatusRefusedText = 65
 	statusNotApplied  = 71
 	statusAborted     = 128 + int(syscall.SIGABRT)
 )
@@ -26,7 +34,7 @@ const (
 func Classify(e Ended) *step.Error {
 	said := lastLine(e.Said)
 	switch {
-	case e.Code == statusRefusedText:
+	case e.Code == StatusRefusedText:
 		return &step.Error{
 			Step: StepApply, Detail: "sandbox-exec refuses the text of the profile" + quoted(said) + ": this version of macOS knows other rules than mcp-jail expects",
 			Fix: "report this with the output of `mcp-jail doctor`, which tests what this macOS knows",

@@ -3,69 +3,101 @@
 package sandboxexec
 
 import (
+	"encoding/json"
 	"io"
 	"os"
+	"os/signal"
+	"strconv"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors of the program inside, besides the first three. Its stderr is a pipe of the
-// supervisor, which so gets what sandbox-exec itself says.
+// The first arguments of the program that becomes the server, and of the watcher. They are not argv[0],
+// which sandbox-exec chooses.
+const (
+	InsideName = "mcp-jail: inside"
+	WatchName  = "mcp-jail: watcher"
+)
+
+// Main does the work of one of these, and does not return then. It returns at once if this process was
+// started as something else.
+func Main() {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == InsideName:
+		inside()
+	case len(os.Args) == 4 && os.Args[1] == WatchName:
+		pid, err := strconv.Atoi(os.Args[2])
+		if err != nil || pid <= 1 {
+			os.Exit(2)
+		}
+		watch(pid, os.Args[3])
+	}
+}
+
+// watch ends a process group when its launcher has ended, and removes the server's TMPDIR. A launcher that
+// ends them itself kills the watcher.
+func watch(group int, temp string) {
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
+	io.Copy(io.Discard, os.Stdin)
+	unix.Kill(-group, unix.SIGKILL)
+	jail.RemoveTree(temp)
+	os.Exit(0)
+}
+
+// Descriptors of the program inside, besides the first three. Its stderr is a pipe of the launcher, which
+// so gets what sandbox-exec itself says.
 const (
 	insideSpecFD   = 3 // a pipe: the Spec
-	insideReportFD = 4 // a pipe: events for the supervisor. It is closed by the execve
+	insideReportFD = 4 // a pipe: readyByte, and an error as JSON. The execve closes it
 	insideStderrFD = 5 // the server's stderr
 )
 
-// inside becomes the server. It is the first program under the profile. It executes the server only
-// if the profile refuses every canary, and if the supervisor hears that it is ready.
+const readyByte = '+'
+
+// inside becomes the server. It is the first program under the profile.
 func inside() {
-	report := func(e spec.Event) error { return writeFull(insideReportFD, e.Encode()) }
-	sp, err := receiveInside()
+	report := os.NewFile(insideReportFD, "reports")
+	s, err := receive()
 	if err == nil {
-		err = prepareInside(sp)
+		err = prepare(s)
 	}
 	if err == nil {
-		err = report(spec.Event{Kind: spec.EventReady})
+		_, err = report.Write([]byte{readyByte})
 	}
 	if err == nil {
-		err = syscall.Exec(sp.Program, sp.Argv, sp.Env)
-		err = &step.Error{Step: step.Exec, Errno: step.Errno(err), Detail: sp.Program}
+		err = syscall.Exec(s.Program, s.Argv, s.Env)
+		err = &step.Error{Step: step.Exec, Errno: step.Errno(err), Detail: s.Program}
 	}
-	e := step.Wrap(StepReady, err)
-	report(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
+	json.NewEncoder(report).Encode(step.Wrap(StepReady, err))
 	os.Exit(1)
 }
 
-// receiveInside reads the spec, and puts the server's stderr in its place.
-func receiveInside() (*spec.Spec, error) {
-	b, err := io.ReadAll(io.LimitReader(fdReader(insideSpecFD), maxSpec))
+// receive reads the spec, and puts the server's stderr in its place.
+func receive() (*spec.Spec, error) {
+	in := os.NewFile(insideSpecFD, "spec")
+	b, err := io.ReadAll(in)
 	if err != nil {
 		return nil, err
 	}
-	sp, err := spec.Decode(b)
+	in.Close()
+	s, err := spec.Decode(b)
 	if err != nil {
 		return nil, err
 	}
-	unix.Close(insideSpecFD)
-	if err := unix.Dup2(insideStderrFD, 2); err != nil {
-		return nil, step.On("stderr", err)
-	}
-	return sp, nil
+	return s, step.On("stderr", unix.Dup2(insideStderrFD, 2))
 }
 
-// prepareInside checks that the profile holds, and sets what the server inherits.
-func prepareInside(sp *spec.Spec) error {
-	for _, k := range sp.Seatbelt.Canaries {
-		if err := tryCanary(k); err != nil {
-			return &step.Error{Step: StepNotEnforced, Errno: step.Errno(err), Detail: k.Attempt + " " + k.Target + ": " + err.Error()}
-		}
+// prepare looks whether the profile holds, and sets what the server inherits.
+func prepare(s *spec.Spec) error {
+	if err := unix.Kill(os.Getppid(), 0); confines && err != unix.EPERM {
+		return &step.Error{Step: StepNotEnforced, Detail: "a signal to mcp-jail is not refused as the profile says"}
 	}
 	for _, l := range []struct{ resource, value int }{
-		{unix.RLIMIT_NOFILE, sp.Limits.OpenFiles}, {unix.RLIMIT_FSIZE, sp.Limits.FileSizeMB << 20},
+		{unix.RLIMIT_NOFILE, s.Limits.OpenFiles}, {unix.RLIMIT_FSIZE, s.Limits.FileSizeMB << 20},
 	} {
 		if l.value > 0 {
 			if err := lower(l.resource, uint64(l.value)); err != nil {
@@ -76,11 +108,11 @@ func prepareInside(sp *spec.Spec) error {
 	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
 		return step.Wrap(step.CoreDumps, err)
 	}
-	if sp.Seatbelt.Umask != spec.UnknownUmask {
-		unix.Umask(sp.Seatbelt.Umask)
+	if s.Umask != spec.UnknownUmask {
+		unix.Umask(s.Umask)
 	}
-	if err := unix.Chdir(sp.Dir); err != nil {
-		return &step.Error{Step: "directory", Errno: step.Errno(err), Detail: sp.Dir}
+	if err := unix.Chdir(s.Dir); err != nil {
+		return &step.Error{Step: "directory", Errno: step.Errno(err), Detail: s.Dir}
 	}
 	return closeOthers()
 }
@@ -109,24 +141,3 @@ func closeOthers() error {
 	}
 	return nil
 }
-
-// tryCanary returns an error unless the system refuses the attempt with EPERM, as Seatbelt does.
-// Another refusal proves nothing about the profile.
-func tryCanary(k spec.Canary) error {
-	undo, err := attempt(k)
-	switch {
-	case err == nil:
-		undo()
-		return step.ErrNotEnforced
-	case step.Errno(err) == unix.EPERM:
-		return nil
-	}
-	return &unprovedError{err}
-}
-
-// unprovedError is a canary that failed in another way than by a refusal of the profile.
-type unprovedError struct{ err error }
-
-func (e *unprovedError) Error() string { return "it failed, but not by the profile: " + e.err.Error() }
-
-func (e *unprovedError) Unwrap() error { return e.err }

@@ -15,36 +15,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePrivate makes the server's TMPDIR with what the spec puts there. It calls made once the
-// directory is this start's own and must be removed. note is for the user if HOME is empty, although
-// it was to be a copy.
-func makePrivate(s *spec.Spec, made func()) (note string, err error) {
+// MakePrivate makes the server's TMPDIR with what the spec puts there. If that fails, nothing is left. note
+// is for the user if HOME is empty, although it was to be a copy.
+func MakePrivate(s *spec.Spec) (note string, err error) {
 	if s.TempDir == "" {
 		return "", nil
 	}
-	old := unix.Umask(0o077)
-	defer unix.Umask(old)
 	// A name that exists is never taken: another program may have put it there.
-	if err := unix.Mkdir(s.TempDir, 0o700); err != nil {
-		return "", step.On(s.TempDir, err)
+	if err := makeDir(s.TempDir); err != nil {
+		return "", step.Wrap(StepPrivate, step.On(s.TempDir, err))
 	}
-	made()
 	var st unix.Stat_t
-	if err := unix.Lstat(s.TempDir, &st); err != nil {
-		return "", step.On(s.TempDir, err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o777 != 0o700 {
-		return "", step.On(s.TempDir, errors.New("another program has replaced it"))
+	switch err = unix.Lstat(s.TempDir, &st); {
+	case err != nil:
+		return "", step.Wrap(StepPrivate, step.On(s.TempDir, err))
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o777 != 0o700:
+		return "", step.Wrap(StepPrivate, step.On(s.TempDir, errors.New("another program has replaced it")))
 	}
 	for _, f := range s.Files {
-		if err := os.WriteFile(f.Path, []byte(f.Content), 0o400); err != nil {
-			return "", step.On(f.Path, err)
+		if err == nil {
+			err = step.On(f.Path, os.WriteFile(f.Path, []byte(f.Content), 0o400))
 		}
 	}
-	if s.Home == "" {
-		return "", nil
+	if err == nil && s.Home != "" {
+		note, err = makeHome(s)
 	}
-	return makeHome(s)
+	if err != nil {
+		jail.RemoveTree(s.TempDir)
+		return "", step.Wrap(StepPrivate, err)
+	}
+	return note, nil
+}
+
+// makeDir makes a directory for this user, whose umask may take rights from the owner.
+func makeDir(dir string) error {
+	if err := unix.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return unix.Fchmodat(unix.AT_FDCWD, dir, 0o700, 0)
 }
 
 // makeHome makes the HOME of a process that has a copy of the server's own.
@@ -58,7 +66,7 @@ func makeHome(s *spec.Spec) (note string, err error) {
 		note = "HOME is empty at the start of this call, and not a copy of " + s.HomeCopy + ": " + err.Error()
 		jail.RemoveTree(s.Home) // a part of it may be there
 	}
-	if err := unix.Mkdir(s.Home, 0o700); err != nil {
+	if err := makeDir(s.Home); err != nil {
 		return note, step.On(s.Home, err)
 	}
 	return note, makeLinks(s)

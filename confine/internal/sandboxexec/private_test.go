@@ -77,7 +77,7 @@ func TestHomeCopied(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		note, err := makePrivate(s, func() {})
+		note, err := MakePrivate(s)
 		if err != nil || (note != "") != c.told {
 			t.Errorf("%+v: %q, %v", c, note, err)
 		}

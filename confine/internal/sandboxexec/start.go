@@ -3,166 +3,197 @@
 package sandboxexec
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
 
-// start makes what the server needs and starts sandbox-exec, which becomes the program inside and
-// then the server.
-func (s *supervisor) start() error {
-	if s.spec.Seatbelt.File == "" || s.spec.Seatbelt.Self == "" {
-		return &step.Error{Step: step.Spec, Detail: "the plan has no profile for sandbox-exec"}
-	}
-	note, err := makePrivate(s.spec, func() {
-		s.tempDir = s.spec.TempDir
-		s.events.send(spec.Event{Kind: spec.EventTempDir})
-	})
-	if err != nil {
-		return step.Wrap(StepPrivate, err)
-	}
-	if note != "" {
-		s.events.send(spec.Event{Kind: spec.EventNote, Step: spec.NoteWarning, Detail: note})
-	}
-	if s.table, err = openTable(); err != nil {
-		return step.Wrap(step.Supervision, step.On("kqueue", err))
-	}
-	s.table.follow(s.launcher)
-	followOrphans()
-	return s.spawn()
+// Command is a start.
+type Command struct {
+	Text    seatbelt.Text
+	Self    string // mcp-jail's own program, which becomes the server inside; it calls Main
+	Spec    *spec.Spec
+	Stdio   [3]*os.File // the server's; nil: /dev/null
+	Sandbox string      // sandbox-exec; "" is that of the system
 }
 
-// spawn starts sandbox-exec and hands the spec to the program inside.
-func (s *supervisor) spawn() error {
-	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return step.Wrap("descriptors", step.On(os.DevNull, err))
+// Process is a server in its sandbox, and all processes of its group.
+type Process struct {
+	PID     int
+	cmd     *exec.Cmd
+	said    *limited // by sandbox-exec
+	watcher *exec.Cmd
+	alive   *os.File // the watcher ends the group when it is closed
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// Start starts a server. It returns once the server was executed, or once it is certain that it was not.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	if c.Sandbox == "" {
+		c.Sandbox = Path
 	}
-	for i, fd := range s.stdio {
-		if fd < 0 {
-			s.stdio[i], _ = unix.FcntlInt(uintptr(null), unix.F_DUPFD_CLOEXEC, 0)
-		}
-	}
-	var pipes [3][2]int
+	var pipes [2][2]*os.File // the spec, and the reports of the program inside
 	for i := range pipes {
-		if err := makePipe(&pipes[i]); err != nil {
-			return step.Wrap("descriptors", err)
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, step.Wrap("descriptors", err)
 		}
+		defer r.Close()
+		defer w.Close()
+		pipes[i] = [2]*os.File{r, w}
 	}
-	specs, reports, words := pipes[0], pipes[1], pipes[2]
-	files := []uintptr{uintptr(s.stdio[0]), uintptr(s.stdio[1]), uintptr(words[1]), uintptr(specs[0]), uintptr(reports[1]), uintptr(s.stdio[2])}
-	file, env := program()
-	argv := append([]string{Path}, Arguments(s.spec.Seatbelt.File, s.spec.Seatbelt.Params, s.spec.Seatbelt.Self, InsideName)...)
-	pid, err := syscall.ForkExec(file, argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
-	for _, fd := range []int{null, words[1], specs[0], reports[1], s.stdio[0], s.stdio[1], s.stdio[2]} {
-		unix.Close(fd)
+	p := &Process{said: &limited{most: maxWords}}
+	p.cmd = exec.Command(c.Sandbox, Arguments(c.Text, c.Self, InsideName)...)
+	p.cmd.Env, p.cmd.Dir, p.cmd.SysProcAttr = []string{}, "/", &syscall.SysProcAttr{Setsid: true}
+	p.cmd.Stderr, p.cmd.ExtraFiles = p.said, []*os.File{pipes[0][0], pipes[1][1]}
+	if c.Stdio[0] != nil { // a nil *os.File is no nil Reader
+		p.cmd.Stdin = c.Stdio[0]
+	}
+	if c.Stdio[1] != nil {
+		p.cmd.Stdout = c.Stdio[1]
+	}
+	errs := c.Stdio[2]
+	if errs == nil {
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, step.Wrap("descriptors", err)
+		}
+		defer null.Close()
+		errs = null
+	}
+	p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, errs)
+	if err := p.cmd.Start(); err != nil {
+		return nil, &step.Error{Step: StepApply, Errno: step.Errno(err), Detail: c.Sandbox + ": " + err.Error()}
+	}
+	p.PID = p.cmd.Process.Pid
+	pipes[0][0].Close()
+	pipes[1][1].Close()
+	// The watcher is there before the program inside gets what it needs to become the server.
+	err := p.watch(c.Self, c.Spec.TempDir)
+	if err == nil {
+		err = p.becomes(ctx, c.Spec, pipes[0][1], pipes[1][0])
 	}
 	if err != nil {
-		return &step.Error{Step: StepApply, Errno: step.Errno(err), Detail: Path}
+		p.Kill()
+		state := p.Wait()
+		if err == errNotReady {
+			err = Classify(Ended{Code: state.ExitStatus(), Signal: signalOf(state), Said: p.said.String()})
+		}
+		return nil, err
 	}
-	s.server, err = os.FindProcess(pid)
+	return p, nil
+}
+
+// watch starts the watcher.
+func (p *Process) watch(self, temp string) error {
+	in, alive, err := os.Pipe()
 	if err != nil {
 		return step.Wrap(step.Supervision, err)
 	}
-	s.family = newFamily(s.table, pid)
-	s.family.above = os.Getpid()
-	s.family.joined = func(p process) { s.events.send(memberEvent(p, false)) }
-	_, err = s.family.refresh()
-	s.reap() // after the look: its number cannot be another process's before
-	if err != nil {
-		s.server.Kill()
+	defer in.Close()
+	p.watcher = exec.Command(self, WatchName, strconv.Itoa(p.PID), temp)
+	p.watcher.Env, p.watcher.Dir, p.watcher.Stdin, p.watcher.SysProcAttr = []string{"GOMAXPROCS=1"}, "/", in, &syscall.SysProcAttr{Setsid: true}
+	if err := p.watcher.Start(); err != nil {
+		alive.Close()
+		p.watcher = nil
 		return step.Wrap(step.Supervision, err)
 	}
-	// The launcher ends the server if this process is killed. So it hears of the process before that
-	// gets what it needs to become the server.
-	if err := s.events.send(memberEvent(process{pid: pid, start: s.family.born}, true)); err != nil {
-		s.end()
-	}
-	s.listen(specs[1], reports[0], words[0])
+	p.alive = alive
 	return nil
 }
 
-// memberEvent tells the launcher of a process that it must end if this one is killed.
-func memberEvent(p process, leads bool) spec.Event {
-	e := spec.Event{Kind: spec.EventMember, Pid: p.pid, Detail: strconv.FormatInt(p.start, 10)}
-	if leads {
-		e.Num = 1
+// errNotReady: the program inside ended before it was ready, and the status of the process says why.
+var errNotReady = &step.Error{Step: StepReady}
+
+// becomes hands the spec to the program inside, and waits until that has executed the server: the end of
+// its pipe is close-on-exec.
+func (p *Process) becomes(ctx context.Context, s *spec.Spec, specs, reports *os.File) error {
+	go func() {
+		specs.Write(s.Encode())
+		specs.Close()
+	}()
+	stop := context.AfterFunc(ctx, func() { reports.SetReadDeadline(time.Now()) })
+	defer stop()
+	said, _ := io.ReadAll(io.LimitReader(reports, maxWords))
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return e
+	failure, ready := bytes.CutPrefix(said, []byte{readyByte})
+	if len(failure) == 0 && ready {
+		return nil
+	}
+	var failed step.Error
+	if json.Unmarshal(failure, &failed) != nil {
+		return errNotReady
+	}
+	return &failed
 }
 
-// listen starts the goroutines that talk with the program inside.
-func (s *supervisor) listen(specs, reports, words int) {
-	go func() {
-		writeFull(specs, s.spec.Encode())
-		unix.Close(specs)
-	}()
-	out := s.reports
-	go func() {
-		defer unix.Close(reports)
-		defer close(out)
-		ReadEvents(fdReader(reports), func(e spec.Event) { out <- e })
-	}()
-	go func() {
-		b, _ := io.ReadAll(io.LimitReader(fdReader(words), maxWords))
-		s.said <- string(b)
-		io.Copy(io.Discard, fdReader(words))
-		unix.Close(words)
-	}()
+// Signal sends a signal to the server.
+func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// Kill ends every process of the group.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended { // else the number of the group may be another's
+		unix.Kill(-p.PID, unix.SIGKILL)
+	}
 }
 
-// reap starts the goroutine that waits for the end of the server's first process.
-func (s *supervisor) reap() {
-	server := s.server
-	go func() {
-		state, err := server.Wait()
-		if err != nil {
-			s.fail(step.Wrap(step.Supervision, err))
-		}
-		s.exited <- state.Sys().(syscall.WaitStatus)
-	}()
+// goneTime is how long Wait waits for the end of processes that were killed.
+const goneTime = 2 * time.Second
+
+// Wait waits for the end of the server, and then ends what it has left in its group.
+func (p *Process) Wait() syscall.WaitStatus {
+	p.cmd.Wait() // an error is one of the copy of stderr, or says what the state does
+	p.mu.Lock()
+	unix.Kill(-p.PID, unix.SIGKILL)
+	p.ended = true
+	p.mu.Unlock()
+	// Without members the group has no process that a signal could reach.
+	for begun := time.Now(); unix.Kill(-p.PID, 0) == nil && time.Since(begun) < goneTime; {
+		time.Sleep(2 * time.Millisecond)
+	}
+	if p.watcher != nil {
+		p.watcher.Process.Kill()
+		p.watcher.Wait()
+		p.alive.Close()
+	}
+	return p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+func signalOf(ws syscall.WaitStatus) syscall.Signal {
+	if ws.Signaled() {
+		return ws.Signal()
+	}
+	return 0
 }
 
 // maxWords is how much of the stderr of sandbox-exec is kept.
 const maxWords = 64 << 10
 
-// ReadEvents calls f for each event that it reads, until there are no more.
-func ReadEvents(r io.Reader, f func(spec.Event)) error {
-	var rest []byte
-	chunk := make([]byte, 4096)
-	for {
-		n, err := r.Read(chunk)
-		rest = append(rest, chunk[:n]...)
-		for {
-			e, after, parsed := spec.NextEvent(rest)
-			if parsed == io.ErrUnexpectedEOF {
-				break
-			}
-			if parsed != nil {
-				return parsed
-			}
-			rest = after
-			f(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
+// limited keeps the beginning of what is written to it.
+type limited struct {
+	bytes.Buffer
+	most int
 }
 
-// makePipe makes a pipe that no other program inherits.
-func makePipe(p *[2]int) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := unix.Pipe(p[:]); err != nil {
-		return err
-	}
-	unix.CloseOnExec(p[0])
-	unix.CloseOnExec(p[1])
-	return nil
+func (l *limited) Write(b []byte) (int, error) {
+	l.Buffer.Write(b[:min(len(b), l.most-l.Len())])
+	return len(b), nil
 }

@@ -45,8 +45,8 @@ func TestBaseAndNetwork(t *testing.T) {
 		{"file-write-unlink", "/private/tmp/mj-1-2", func(seatbelt.Input) bool { return false }},
 		{"file-test-existence", "/usr/bin", func(in seatbelt.Input) bool { return in.Without == nil }},
 	}
-	for _, in := range []seatbelt.Input{{}, {NoFork: true}, {ProxyPort: 4711}, {Inbound: true}, {TempDir: "/private/tmp/mj-1-2"}, {Form: seatbelt.Layered, ProxyPort: 4711, TempDir: "/private/tmp/mj-1-2"}, {Without: []string{"file-test-existence"}}} {
-		in.Profile, in.Tag, in.Self = p, "mcpj-0badcafe", "/opt/mcp-jail"
+	for _, in := range []seatbelt.Input{{}, {NoFork: true}, {ProxyPort: 4711}, {Inbound: true}, {TempDir: "/private/tmp/mj-1-2"}, {ProxyPort: 4711, TempDir: "/private/tmp/mj-1-2"}, {Without: []string{"file-test-existence"}}} {
+		in.Profile, in.Self = p, "/opt/mcp-jail"
 		text, err := seatbelt.Compile(in)
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestBaseAndNetwork(t *testing.T) {
 
 // TestTLS holds that mcp-jail-tls reads the system's libraries and itself, and nothing else.
 func TestTLS(t *testing.T) {
-	text, err := seatbelt.CompileTLS("mcpj-0badcafe", "/opt/mcp-jail-tls", nil)
+	text, err := seatbelt.CompileTLS("/opt/mcp-jail-tls", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTLS(t *testing.T) {
 func TestOptionalOperations(t *testing.T) {
 	for _, op := range seatbelt.Optional {
 		for _, without := range [][]string{nil, {op}} {
-			text, err := seatbelt.Compile(seatbelt.Input{Profile: workspace("/Users/me/work"), Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", Without: without})
+			text, err := seatbelt.Compile(seatbelt.Input{Profile: workspace("/Users/me/work"), Self: "/opt/mcp-jail", Without: without})
 			if err != nil || strings.Contains(text.Profile, op) != (without == nil) {
 				t.Errorf("%s, without %q: %v", op, without, err)
 			}
@@ -121,24 +121,22 @@ func TestTempDirsOfOthers(t *testing.T) {
 			{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
 			{Path: "/private/tmp/mj-501-named", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
 		}}
-		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-			text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d", Form: form})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rules, err := seatbelttest.Read(text.Profile, text.Params)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
-				for name, want := range map[string]bool{
-					"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,
-					"/private/tmp/mj-501-00000000/x": false, "/private/tmp/mj-501-00000000": false, "/private/tmp/MJ-501-00000000/x": false, "/private/tmp/mj-502-0/x/y": false,
-					"/private/tmp/mj-501-named/x": op == "file-read-metadata" || op == "file-read-data" || op == "file-read-xattr",
-				} {
-					if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
-						t.Errorf("form %d, a rule for %s: %s %s: %v", form, dir, op, name, got)
-					}
+		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := seatbelttest.Read(text.Profile, text.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
+			for name, want := range map[string]bool{
+				"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,
+				"/private/tmp/mj-501-00000000/x": false, "/private/tmp/mj-501-00000000": false, "/private/tmp/MJ-501-00000000/x": false, "/private/tmp/mj-502-0/x/y": false,
+				"/private/tmp/mj-501-named/x": op == "file-read-metadata" || op == "file-read-data" || op == "file-read-xattr",
+			} {
+				if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
+					t.Errorf("a rule for %s: %s %s: %v", dir, op, name, got)
 				}
 			}
 		}
@@ -152,12 +150,10 @@ func TestTempDirsAreNotListed(t *testing.T) {
 		Entries:  []policy.Entry{{Path: "/private/tmp/mj-501-0/a", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}},
 		ListOnly: []string{"/private", "/private/tmp", "/private/tmp/mj-501-0"},
 	}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		rules := compiled(t, p, form)
-		for name, want := range map[string]bool{"/private": true, "/private/tmp": true, "/private/tmp/mj-501-0": false, "/private/tmp/mj-501-0/a": true} {
-			if got := seatbelttest.Allowed(rules, "file-read-data", name, ""); got != want {
-				t.Errorf("form %d: list %s: %v", form, name, got)
-			}
+	rules := compiled(t, p)
+	for name, want := range map[string]bool{"/private": true, "/private/tmp": true, "/private/tmp/mj-501-0": false, "/private/tmp/mj-501-0/a": true} {
+		if got := seatbelttest.Allowed(rules, "file-read-data", name, ""); got != want {
+			t.Errorf("list %s: %v", name, got)
 		}
 	}
 }
@@ -172,18 +168,16 @@ func TestNamedSockets(t *testing.T) {
 		{Path: "/w/found.sock", Kind: policy.KindSpecial, Origin: policy.OriginSensitive},
 		{Path: "/w/named.sock", Kind: policy.KindSpecial, Rights: policy.Read | policy.Write, Origin: policy.OriginRule},
 	}}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		rules := compiled(t, p, form)
-		for name, want := range map[string]bool{
-			"/private/var/run/docker.sock": true, "/private/var/run/mDNSResponder": false, "/private/var/run/read.sock": false, "/private/var/run/other": false,
-			"/w/found.sock": false, "/w/named.sock": true, "/w/own.sock": true,
-		} {
-			if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
-				t.Errorf("form %d: connect to %s: %v", form, name, got)
-			}
-			if got := seatbelttest.Allowed(rules, "network-bind", name, ""); got != (name == "/w/own.sock") {
-				t.Errorf("form %d: bind %s: %v", form, name, got)
-			}
+	rules := compiled(t, p)
+	for name, want := range map[string]bool{
+		"/private/var/run/docker.sock": true, "/private/var/run/mDNSResponder": false, "/private/var/run/read.sock": false, "/private/var/run/other": false,
+		"/w/found.sock": false, "/w/named.sock": true, "/w/own.sock": true,
+	} {
+		if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
+			t.Errorf("connect to %s: %v", name, got)
+		}
+		if got := seatbelttest.Allowed(rules, "network-bind", name, ""); got != (name == "/w/own.sock") {
+			t.Errorf("bind %s: %v", name, got)
 		}
 	}
 }
@@ -192,12 +186,10 @@ func TestNamedSockets(t *testing.T) {
 func TestResolver(t *testing.T) {
 	for _, dir := range []string{"/private", "/private/var", "/private/var/run"} {
 		p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
-		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-			rules := compiled(t, p, form)
-			for name, want := range map[string]bool{"/private/var/run/mDNSResponder": false, "/private/var/run/other": true} {
-				if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
-					t.Errorf("form %d, a rule for %s: connect to %s: %v", form, dir, name, got)
-				}
+		rules := compiled(t, p)
+		for name, want := range map[string]bool{"/private/var/run/mDNSResponder": false, "/private/var/run/other": true} {
+			if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
+				t.Errorf("a rule for %s: connect to %s: %v", dir, name, got)
 			}
 		}
 	}
@@ -212,17 +204,15 @@ func TestListOnly(t *testing.T) {
 		},
 		ListOnly: []string{"/Users", "/Users/me", "/Users/me/a", "/Users/me/hidden", "/Users/me/later"}, HiddenLater: []string{"/Users/me/later"},
 	}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		rules := compiled(t, p, form)
-		for name, want := range map[string]bool{"/Users": true, "/Users/me": true, "/Users/me/a": true, "/Users/me/x": false, "/Users/me/a/x": false, "/Users/me/hidden": false, "/Users/me/later": false} {
-			for _, op := range []string{"file-read-data", "file-read-metadata"} {
-				if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
-					t.Errorf("form %d: %s %s: %v", form, op, name, got)
-				}
+	rules := compiled(t, p)
+	for name, want := range map[string]bool{"/Users": true, "/Users/me": true, "/Users/me/a": true, "/Users/me/x": false, "/Users/me/a/x": false, "/Users/me/hidden": false, "/Users/me/later": false} {
+		for _, op := range []string{"file-read-data", "file-read-metadata"} {
+			if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
+				t.Errorf("%s %s: %v", op, name, got)
 			}
-			if seatbelttest.Allowed(rules, "file-read-xattr", name, "") || seatbelttest.Allowed(rules, "file-write-create", name+"/x", "") || seatbelttest.Allowed(rules, "process-exec*", name, "") {
-				t.Errorf("form %d: %s can be more than listed", form, name)
-			}
+		}
+		if seatbelttest.Allowed(rules, "file-read-xattr", name, "") || seatbelttest.Allowed(rules, "file-write-create", name+"/x", "") || seatbelttest.Allowed(rules, "process-exec*", name, "") {
+			t.Errorf("%s can be more than listed", name)
 		}
 	}
 }
@@ -236,27 +226,25 @@ func TestAllProtectedNamesAreExcluded(t *testing.T) {
 	}
 	p := &policy.Profile{Entries: []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
 	n := 0
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		rules := compiled(t, p, form)
-		ast.Inspect(file, func(node ast.Node) bool {
-			lit, ok := node.(*ast.BasicLit)
-			if !ok || lit.Kind != token.STRING {
-				return true
-			}
-			name, _ := strconv.Unquote(lit.Value)
-			below, protected := policy.ProtectedParts(name)
-			if !protected {
-				return true
-			}
-			n++
-			for _, part := range append(below, "") {
-				if allowedIn(rules, "/w/x/"+name+"/"+part) && (below == nil || part != "") || allowedIn(rules, "/w/x/"+name) {
-					t.Errorf("form %d: %s/%s can be made", form, name, part)
-				}
-			}
+	rules := compiled(t, p)
+	ast.Inspect(file, func(node ast.Node) bool {
+		lit, ok := node.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
 			return true
-		})
-	}
+		}
+		name, _ := strconv.Unquote(lit.Value)
+		below, protected := policy.ProtectedParts(name)
+		if !protected {
+			return true
+		}
+		n++
+		for _, part := range append(below, "") {
+			if allowedIn(rules, "/w/x/"+name+"/"+part) && (below == nil || part != "") || allowedIn(rules, "/w/x/"+name) {
+				t.Errorf("%s/%s can be made", name, part)
+			}
+		}
+		return true
+	})
 	if n < 40 {
 		t.Errorf("%d names", n)
 	}

@@ -22,27 +22,92 @@ func TestEntriesWithoutRightsNeverWiden(t *testing.T) {
 	if os.Getenv("MCPJAIL_LONG") != "1" {
 		t.Skip("make test-long runs it (MCPJAIL_LONG=1)")
 	}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		g := generator{rand.New(rand.NewPCG(uint64(form), 3))}
-		for range 1000 {
-			p := g.profile()
-			more := *p
-			hidden := policy.Entry{Path: g.below(p, 3), Kind: policy.KindDir, Origin: policy.OriginSensitive}
-			if slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == hidden.Path }) || insideFile(p, hidden.Path) {
-				continue
-			}
-			more.Entries = append(slices.Clone(p.Entries), hidden)
-			slices.SortFunc(more.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-			before, after := compiled(t, p, form), compiled(t, &more, form)
-			for range 40 {
-				name := g.question(&more)
-				for _, op := range []string{"file-read-data", "file-read-metadata", "process-exec*", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound"} {
-					if seatbelttest.Allowed(after, op, name, "") && !seatbelttest.Allowed(before, op, name, "") {
-						t.Fatalf("form %d: with %s: %s %s is allowed\n%s", form, hidden.Path, op, name, dump(p))
-					}
+	g := generator{rand.New(rand.NewPCG(0, 3))}
+	for range 1000 {
+		p := g.profile()
+		more := *p
+		hidden := policy.Entry{Path: g.below(p, 3), Kind: policy.KindDir, Origin: policy.OriginSensitive}
+		if slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == hidden.Path }) || insideFile(p, hidden.Path) {
+			continue
+		}
+		more.Entries = append(slices.Clone(p.Entries), hidden)
+		slices.SortFunc(more.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		before, after := compiled(t, p), compiled(t, &more)
+		for range 40 {
+			name := g.question(&more)
+			for _, op := range []string{"file-read-data", "file-read-metadata", "process-exec*", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound"} {
+				if seatbelttest.Allowed(after, op, name, "") && !seatbelttest.Allowed(before, op, name, "") {
+					t.Fatalf("with %s: %s %s is allowed\n%s", hidden.Path, op, name, dump(p))
 				}
 			}
 		}
+	}
+}
+
+// TestNoRuleDependsOnAnother: a text has one deny, that of everything, so each refusal holds whatever the order
+// of the allows is.
+func TestNoRuleDependsOnAnother(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(0, 9))}
+	for range count(100) {
+		p := g.profile()
+		rules := compiled(t, p)
+		other := slices.Clone(rules)
+		g.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+		if slices.ContainsFunc(rules, func(r seatbelttest.Rule) bool { return r.Deny }) {
+			t.Fatalf("a deny of something\n%s", dump(p))
+		}
+		for range 40 {
+			name := g.question(p)
+			for _, q := range questions {
+				if seatbelttest.Allowed(rules, q.as, name, "") != seatbelttest.Allowed(other, q.as, name, "") {
+					t.Fatalf("%s %s: the order of the rules decides\n%s", q.as, name, dump(p))
+				}
+			}
+		}
+	}
+}
+
+// oddNames are names that could end a string, begin a list or a comment, or stand for other names.
+var oddNames = []string{`x"))(allow file-write*`, `x\"`, "*", "**", "?[a-z]", "#", `#"`, "x;y", "(x)", "'x", "$HOME", "~", "%s", "\u00e4\u00f6", "a\u0308", "\u202e", "\U0001f512", `\x41`, " ", "x)(deny"}
+
+// TestOddPathsChangeNoOtherLine renames directories of random profiles: the text of the odd names says of each
+// path what that of the plain names says of the path with the plain name.
+func TestOddPathsChangeNoOtherLine(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(0, 10))}
+	asked := 0
+	for range count(200) {
+		p := g.profile()
+		p.Unprotected, p.HiddenLater, p.GitDirs, p.Folded, p.ListOnly, p.Programs = nil, nil, nil, nil, nil, nil
+		odd, plain := oddNames[g.IntN(len(oddNames))], words[g.IntN(5)]
+		rename := func(s string) string {
+			parts := strings.Split(s, "/")
+			for i, part := range parts {
+				if part == plain {
+					parts[i] = odd
+				}
+			}
+			return strings.Join(parts, "/")
+		}
+		renamed := &policy.Profile{Entries: slices.Clone(p.Entries)}
+		for i := range renamed.Entries {
+			renamed.Entries[i].Path = rename(renamed.Entries[i].Path)
+		}
+		slices.SortFunc(renamed.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		before, after := compiled(t, p), compiled(t, renamed)
+		for range 40 {
+			name := g.question(p)
+			for _, q := range questions {
+				if rename(name) != name {
+					asked++
+				}
+				if got := seatbelttest.Allowed(after, q.as, rename(name), ""); got != seatbelttest.Allowed(before, q.as, name, "") {
+					t.Fatalf("%q for %s: %s %s: %v\n%s", odd, plain, q.as, name, got, dump(p))
+				}
+			}
+		}
+	}
+	if asked < 1000 {
+		t.Errorf("only %d questions about renamed paths", asked)
 	}
 }
 
@@ -68,18 +133,16 @@ func manyEntries() *policy.Profile {
 // TestSizeOfTexts holds how large a text becomes with 200 entries, each of which writes.
 func TestSizeOfTexts(t *testing.T) {
 	p := manyEntries()
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail", Form: form})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(text.Profile) > 300_000 || strings.Count(text.Profile, "(regex") > 300 {
-			t.Errorf("form %d: %d bytes, %d expressions", form, len(text.Profile), strings.Count(text.Profile, "(regex"))
-		}
-		for _, s := range quotedText.FindAllString(text.Profile, -1) {
-			if len(s) > 902 {
-				t.Errorf("form %d: a string of %d bytes", form, len(s))
-			}
+	text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text.Profile) > 300_000 || strings.Count(text.Profile, "(regex") > 300 {
+		t.Errorf("%d bytes, %d expressions", len(text.Profile), strings.Count(text.Profile, "(regex"))
+	}
+	for _, s := range quotedText.FindAllString(text.Profile, -1) {
+		if len(s) > 902 {
+			t.Errorf("a string of %d bytes", len(s))
 		}
 	}
 }
@@ -96,13 +159,13 @@ func TestPathsThatNoTextCanName(t *testing.T) {
 			"link":        {Links: []policy.Link{{Path: c.path, Target: "/x"}}},
 			"program":     {Programs: []string{c.path}},
 		} {
-			_, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail"})
+			_, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail"})
 			var bad *seatbelt.PathError
 			if !errors.As(err, &bad) || bad.Path != c.path || !strings.Contains(bad.Why, c.why) {
 				t.Errorf("%s %q: %v", name, c.path, err)
 			}
 		}
-		if _, err := seatbelt.Compile(seatbelt.Input{Profile: &policy.Profile{}, Tag: "mcpj-0badcafe", Self: c.path}); err == nil {
+		if _, err := seatbelt.Compile(seatbelt.Input{Profile: &policy.Profile{}, Self: c.path}); err == nil {
 			t.Errorf("program of its own %q: no error", c.path)
 		}
 	}
@@ -111,7 +174,7 @@ func TestPathsThatNoTextCanName(t *testing.T) {
 func TestPathsByParameter(t *testing.T) {
 	for _, path := range []string{"/w/\u00dcbung", "/w/U\u0308bung", `/w/o"k`, `/w/back\slash`, "/w/" + strings.Repeat("long/", 190) + "x"} {
 		p := &policy.Profile{Entries: []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
-		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/mcp-jail"})
+		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail"})
 		if err != nil {
 			t.Errorf("%q: %v", path, err)
 			continue

@@ -1,13 +1,13 @@
 package seatbelt
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Compile returns the text of a profile. An error is a [PathError], or tells what Lint refuses.
+// Compile returns the text of a profile. An error is a [PathError].
 func Compile(in Input) (Text, error) {
 	p := in.Profile
 	if in.TempDir != "" {
@@ -23,46 +23,38 @@ func Compile(in Input) (Text, error) {
 	if p.RightsAt("/dev/ptmx").Has(policy.Read | policy.Update) {
 		rest += pty
 	}
-	f := newFiles(p, in.Form)
+	f := newFiles(p)
 	sockets := f.sockets()
 	if len(sockets) > 0 {
 		rest += unixSockets
 	}
-	return write(in.Tag, rest+network(in), append(f.all(), append(sockets, self(in.Self)...)...), in.Form, in.Without)
+	return write(rest+network(in), append(f.all(), append(sockets, self(in.Self)...)...), in.Without)
 }
 
 // CompileTLS returns the text for mcp-jail-tls: the base, its own program and the libraries of the
 // system. It opens no other file, starts nothing, and uses the sockets that it has inherited.
-func CompileTLS(tag, program string, without []string) (Text, error) {
+func CompileTLS(program string, without []string) (Text, error) {
 	if why := unfit(program); why != "" {
 		return Text{}, &PathError{program, why}
 	}
-	return write(tag, "", append(self(program), libraries()...), Conditional, without)
+	return write("", append(self(program), libraries()...), without)
 }
 
-var tagFormat = pattern(`^mcpj-[0-9a-f]{8}$`)
+// Optional are the operations that a text names only where the system knows them.
+var Optional = []string{"file-test-existence", "mach-task-name", "system-fsctl", "system-info", "system-mac-syscall"}
 
-// write joins a text and runs the linter on it. The base comes last: in the layered form the last rule
-// decides, and no profile takes the base away.
-func write(tag, rest string, rules []Rule, form Form, without []string) (Text, error) {
-	if !tagFormat().MatchString(tag) {
-		return Text{}, fmt.Errorf("the tag of a session is mcpj- and 8 hex digits, not %q", tag)
-	}
+// write joins a text.
+func write(rest string, rules []Rule, without []string) (Text, error) {
 	w := &writer{names: map[string]string{}}
-	fmt.Fprintf(w, "(version 1)\n(deny default (with message %q))\n", tag)
+	w.WriteString("(version 1)\n(deny default)\n")
 	for _, r := range rules {
 		w.rule(r, without)
 	}
 	if w.err != nil {
 		return Text{}, w.err
 	}
-	exprs, err := Parse(start + rest)
-	if err != nil {
-		return Text{}, err
-	}
-	w.WriteString(dropped(start+rest, exprs, without))
-	t := Text{Profile: w.String(), Params: w.params}
-	return t, Lint(t, form)
+	w.WriteString(dropped(start+rest, without))
+	return Text{Profile: w.String(), Params: w.params}, nil
 }
 
 // checkPaths returns an error for a path of the profile that no text can name.
@@ -87,4 +79,23 @@ func checkPaths(p *policy.Profile, self string) error {
 		}
 	}
 	return nil
+}
+
+// dropped returns a text of the base without some operations: without the rule if it has no other.
+func dropped(text string, ops []string) string {
+	if len(ops) == 0 {
+		return text
+	}
+	head, rest, _ := strings.Cut(text, "(allow ")
+	for rule := range strings.SplitSeq(rest, "\n(allow ") {
+		end := strings.IndexAny(rule, "(\n)")
+		kept := slices.DeleteFunc(strings.Fields(rule[:end]), func(op string) bool { return slices.Contains(ops, op) })
+		if comment := strings.Index(rule, "\n;"); len(kept) > 0 {
+			space := strings.Repeat(" ", strings.Count(rule[end:end+1], "("))
+			head += "(allow " + strings.Join(kept, " ") + space + strings.TrimRight(rule[end:], "\n") + "\n"
+		} else if comment >= 0 {
+			head += rule[comment+1:] + "\n"
+		}
+	}
+	return head
 }

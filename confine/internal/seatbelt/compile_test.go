@@ -15,34 +15,32 @@ func TestCompile(t *testing.T) {
 		{Path: "/Users/me/work/.env", Kind: policy.KindFile, Origin: policy.OriginSensitive},
 		{Path: "/usr", Kind: policy.KindDir, Origin: policy.OriginBaseline, Rights: policy.Read | policy.Execute},
 	}}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-01234567", Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-aa", ProxyPort: 4711, Inbound: true, Form: form})
-		if err != nil {
-			t.Fatal(err, text.Profile)
-		}
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range []struct {
-			op, path string
-			want     bool
-		}{
-			{"file-read-data", "/Users/me/work/a", true},
-			{"file-read-data", "/Users/me/work/.env", false},
-			{"file-write-create", "/Users/me/work/a", true},
-			{"file-write-create", "/Users/me/work/.vscode", false},
-			{"network-outbound", "localhost:4711", true},
-			{"network-outbound", "localhost:4712", false},
-			{"network-outbound", "/Users/me/work/s", true},
-			{"process-exec*", "/opt/mcp-jail", true},
-		} {
-			if got := seatbelttest.Allowed(rules, c.op, c.path, ""); got != c.want {
-				t.Errorf("form %d: %s %s: %v, want %v", form, c.op, c.path, got, c.want)
-			}
-		}
-		t.Log(len(text.Profile))
+	text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-aa", ProxyPort: 4711, Inbound: true})
+	if err != nil {
+		t.Fatal(err, text.Profile)
 	}
+	rules, err := seatbelttest.Read(text.Profile, text.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		op, path string
+		want     bool
+	}{
+		{"file-read-data", "/Users/me/work/a", true},
+		{"file-read-data", "/Users/me/work/.env", false},
+		{"file-write-create", "/Users/me/work/a", true},
+		{"file-write-create", "/Users/me/work/.vscode", false},
+		{"network-outbound", "localhost:4711", true},
+		{"network-outbound", "localhost:4712", false},
+		{"network-outbound", "/Users/me/work/s", true},
+		{"process-exec*", "/opt/mcp-jail", true},
+	} {
+		if got := seatbelttest.Allowed(rules, c.op, c.path, ""); got != c.want {
+			t.Errorf("%s %s: %v, want %v", c.op, c.path, got, c.want)
+		}
+	}
+	t.Log(len(text.Profile))
 }
 
 // TestNoDirectoryMovesIntoGit: git takes a directory below .git/modules for that of a submodule, also
@@ -50,20 +48,17 @@ func TestCompile(t *testing.T) {
 func TestNoDirectoryMovesIntoGit(t *testing.T) {
 	p := workspace("/w")
 	p.GitDirs = []string{"/w/store.git"}
-	for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-		rules := compiled(t, p, form)
-		for _, git := range []string{"/w/.git", "/w/x/.GIT", "/w/store.git"} {
-			for _, name := range []string{
-				"/modules/vendor/zlib", "/modules/vendor/a/b", "/modules/vendor/objects", "/modules/vendor/logs", "/MODULES/vendor/zlib",
-				"/worktrees/tree", "/worktrees/tree/modules/vendor/zlib", "/modules/vendor/modules/zlib",
-			} {
-				if seatbelttest.Allowed(rules, "file-write-create", git+name, "DIRECTORY") {
-					t.Errorf("form %d: a directory can be moved to %s", form, git+name)
-				}
+	rules := compiled(t, p)
+	for _, git := range []string{"/w/.git", "/w/x/.GIT", "/w/store.git"} {
+		for _, name := range []string{
+			"/modules/vendor/zlib", "/modules/vendor/a/b", "/modules/vendor/objects", "/modules/vendor/logs", "/MODULES/vendor/zlib",
+			"/worktrees/tree", "/worktrees/tree/modules/vendor/zlib", "/modules/vendor/modules/zlib",
+		} {
+			if seatbelttest.Allowed(rules, "file-write-create", git+name, "DIRECTORY") {
+				t.Errorf("a directory can be moved to %s", git+name)
 			}
 		}
 	}
-	rules := compiled(t, p, seatbelt.Conditional)
 	for _, name := range []string{"objects/ab", "refs/heads/feature", "logs/refs/heads/feature", "objects/tmp_objdir-incoming-x/pack"} {
 		if !seatbelttest.Allowed(rules, "file-write-create", "/w/.git/modules/zlib/"+name, "DIRECTORY") {
 			t.Errorf("git cannot make %s in a submodule", name)
@@ -79,7 +74,7 @@ func TestNoLinkReplacesAFile(t *testing.T) {
 		{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule},
 		{Path: file, Kind: policy.KindFile, Rights: policy.FileRights, Origin: policy.OriginRule},
 	}}
-	rules := compiled(t, p, seatbelt.Conditional)
+	rules := compiled(t, p)
 	if seatbelttest.Allowed(rules, "file-write-create", file, "SYMLINK") || !seatbelttest.Allowed(rules, "file-write-data", file, "") {
 		t.Error("the file can become a link, or cannot be written")
 	}

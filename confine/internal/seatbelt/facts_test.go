@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
 )
 
-const head = "(version 1)\n(deny default (with message \"mcpj-0badcafe\"))\n"
+const head = "(version 1)\n(deny default)\n"
 
 var parameters = []string{"P0=/\u00dcbung"}
 
@@ -53,16 +53,11 @@ func TestEvaluatorKnowsPublishedFacts(t *testing.T) {
 func TestLinterRefusesTraps(t *testing.T) {
 	traps := lines(t, "traps.txt", 4)
 	for _, f := range traps {
-		for _, form := range []seatbelt.Form{seatbelt.Conditional, seatbelt.Layered} {
-			if form == seatbelt.Layered && strings.Contains(f[3], "require-") {
-				continue
-			}
-			if err := seatbelt.Lint(seatbelt.Text{Profile: head + f[2], Params: parameters}, form); err == nil {
-				t.Errorf("%s: %s: not refused in form %d", f[0], f[1], form)
-			}
-			if err := seatbelt.Lint(seatbelt.Text{Profile: head + f[3], Params: parameters}, form); err != nil {
-				t.Errorf("%s: %s: the control is refused in form %d: %v", f[0], f[1], form, err)
-			}
+		if err := seatbelttest.Lint(seatbelt.Text{Profile: head + f[2], Params: parameters}); err == nil {
+			t.Errorf("%s: %s: not refused", f[0], f[1])
+		}
+		if err := seatbelttest.Lint(seatbelt.Text{Profile: head + f[3], Params: parameters}); err != nil {
+			t.Errorf("%s: %s: the control is refused: %v", f[0], f[1], err)
 		}
 	}
 }
@@ -77,7 +72,6 @@ func TestLinterRefusesWhatNoTextHas(t *testing.T) {
 		"no version":                   {strings.TrimPrefix(head, "(version 1)\n") + ok, head + ok, nil},
 		"another default":              {"(version 1)\n(allow default)\n" + ok, head + ok, nil},
 		"a second default":             {head + "(deny default)\n" + ok, head + ok, nil},
-		"a tag of another form":        {strings.Replace(head, "0badcafe", `x\") (allow default`, 1) + ok, head + ok, nil},
 		"a bracket too few":            {head + ok[:len(ok)-1], head + ok, nil},
 		"a bracket too many":           {head + ok + ")", head + ok, nil},
 		"a string without an end":      {head + `(allow file-read-data (subpath "/w))`, head + ok, nil},
@@ -104,10 +98,10 @@ func TestLinterRefusesWhatNoTextHas(t *testing.T) {
 		"an address for what has none": {head + `(allow network-outbound file-read-data (remote ip "localhost:1"))`, head + `(allow network-outbound (remote ip "localhost:1"))`, nil},
 		"an unknown operation":         {head + `(allow file-mount (subpath "/w"))`, head + ok, nil},
 	} {
-		if err := seatbelt.Lint(seatbelt.Text{Profile: c.text, Params: c.params}, seatbelt.Conditional); err == nil {
+		if err := seatbelttest.Lint(seatbelt.Text{Profile: c.text, Params: c.params}); err == nil {
 			t.Errorf("%s: not refused", name)
 		}
-		if err := seatbelt.Lint(seatbelt.Text{Profile: c.control}, seatbelt.Conditional); err != nil {
+		if err := seatbelttest.Lint(seatbelt.Text{Profile: c.control}); err != nil {
 			t.Errorf("%s: the control is refused: %v", name, err)
 		}
 	}

@@ -24,7 +24,6 @@ var (
 
 // files are the rules of a profile for files, before they have a form.
 type files struct {
-	form    Form
 	p       *policy.Profile
 	entries []policy.Entry // sorted by path
 	at      map[string]int // the index of the entry of a path
@@ -35,9 +34,9 @@ type files struct {
 	missing [][]string     // the names of Profile.Unprotected about which it decides
 }
 
-func newFiles(p *policy.Profile, form Form) *files {
+func newFiles(p *policy.Profile) *files {
 	n := len(p.Entries)
-	f := &files{form: form, p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), changes: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
+	f := &files{p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), changes: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
 	minimal := map[string]bool{}
 	for _, e := range p.MinimalEntries() {
 		minimal[e.Path] = true
@@ -189,20 +188,12 @@ func (f *files) programs() (out []Filter) {
 	return out
 }
 
-// pre begins the expression of what lies below a directory. The layered form has no filter beside it.
-func (f *files) pre(dir string) string {
-	if f.form == Layered {
-		return exactly(dir)
-	}
-	return components(dir)
-}
-
 // below returns the filters of names below a directory that may not exist, in every spelling.
 func (f *files) below(dir string, names []string, subtree bool) (out []Filter) {
 	if len(names) == 0 {
 		return nil
 	}
-	pre, end := f.pre(dir), "$"
+	pre, end := components(dir), "$"
 	if subtree {
 		end = tree
 	}

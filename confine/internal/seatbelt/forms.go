@@ -1,7 +1,6 @@
 package seatbelt
 
 import (
-	"path"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -66,9 +65,6 @@ const resolver = "/private/var/run/mDNSResponder"
 
 // rules returns the rules of a frontier.
 func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {
-	if f.form == Layered {
-		return layers(ops, why, areas)
-	}
 	r := Rule{Ops: ops, Why: why}
 	for _, a := range areas {
 		r.Filters = append(r.Filters, a.all())
@@ -78,9 +74,6 @@ func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {
 
 // regionRules returns the rules of a right about which names decide as well.
 func (f *files) regionRules(ops []string, why string, r regions) (out []Rule) {
-	if f.form == Layered {
-		return append(f.layeredRegions(ops, why, r), Rule{Ops: ops, Filters: r.replaceable, Why: why + " of files that may be replaced"})
-	}
 	rule := Rule{Ops: ops, Why: why}
 	for _, a := range r.own {
 		rule.Filters = append(rule.Filters, a.all())
@@ -104,77 +97,4 @@ func together(areas []area, limits Filter) []Filter {
 		one = append(one, a.all())
 	}
 	return []Filter{All{one, limits}}
-}
-
-// layeredRegions returns the layers of the areas with common exclusions, those exclusions, and then
-// the layers of other entries and of what is below them.
-func (f *files) layeredRegions(ops []string, why string, r regions) (out []Rule) {
-	var first []area
-	rest := slices.Clone(r.own)
-	for _, a := range r.common {
-		if slices.ContainsFunc(r.own, func(o area) bool { return policy.Within(a.entry.Path, o.entry.Path) }) {
-			rest = append(rest, a.without(f.protectionInside(a.entry, r.kind)))
-		} else {
-			first = append(first, a)
-		}
-	}
-	if len(first) > 0 {
-		out = append(layers(ops, why, first), Rule{Deny: true, Ops: ops, Filters: simple(protection(anywhere, r.kind)), Why: "protected names"})
-	}
-	return append(out, layers(ops, why, rest)...)
-}
-
-// layers returns an allow of the outermost areas and a deny of what is excluded from them, then the
-// same for the areas inside these, and so on.
-func layers(ops []string, why string, areas []area) (out []Rule) {
-	for len(areas) > 0 {
-		there := map[string]bool{}
-		for _, a := range areas {
-			there[a.entry.Path] = true
-		}
-		allow := Rule{Ops: ops, Why: why}
-		deny := Rule{Deny: true, Ops: ops, Why: "but not"}
-		var inside []area
-		for _, a := range areas {
-			if hasAround(there, a.entry.Path) {
-				inside = append(inside, a)
-				continue
-			}
-			allow.Filters = append(allow.Filters, a.at)
-			deny.Filters = append(deny.Filters, simple(a.less)...)
-		}
-		out, areas = append(out, allow, deny), inside
-	}
-	return out
-}
-
-// hasAround reports whether a directory around p is among some paths.
-func hasAround(paths map[string]bool, p string) bool {
-	for p != path.Dir(p) {
-		if p = path.Dir(p); paths[p] {
-			return true
-		}
-	}
-	return false
-}
-
-// simple returns filters without conditions that match at least what the filters match.
-func simple(filters []Filter) (out []Filter) {
-	for _, f := range filters {
-		switch f := f.(type) {
-		case Subpath:
-			out = append(out, Literal(f), f)
-		case All:
-			// The last that is no exclusion is the narrowest, and says all by itself in this form.
-			for _, g := range slices.Backward(f) {
-				if _, not := g.(Not); !not {
-					out = append(out, simple([]Filter{g})...)
-					break
-				}
-			}
-		default:
-			out = append(out, f)
-		}
-	}
-	return out
 }

@@ -42,7 +42,7 @@ func workspace(dir string) *policy.Profile {
 }
 
 func TestTexts(t *testing.T) {
-	const self, tag = "/opt/homebrew/bin/mcp-jail", "mcpj-01234567"
+	const self = "/opt/homebrew/bin/mcp-jail"
 	// small keeps the texts short that are about something else than names.
 	small := func() *policy.Profile {
 		p := workspace("/Users/me/work")
@@ -77,10 +77,9 @@ func TestTexts(t *testing.T) {
 		"bun":           {Profile: bun},
 		"all_temp":      {Profile: allTemp, TempDir: "/private/tmp/mj-501-89abcdef"},
 		"older_system":  {Profile: small(), Without: seatbelt.Optional},
-		"layered":       {Profile: workspace("/Users/me/work"), Form: seatbelt.Layered},
 		"no_filesystem": {Profile: &policy.Profile{}},
 	} {
-		in.Self, in.Tag = self, tag
+		in.Self = self
 		text, err := seatbelt.Compile(in)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -88,7 +87,7 @@ func TestTexts(t *testing.T) {
 		}
 		golden(t, name, text)
 	}
-	text, err := seatbelt.CompileTLS(tag, "/opt/homebrew/bin/mcp-jail-tls", nil)
+	text, err := seatbelt.CompileTLS("/opt/homebrew/bin/mcp-jail-tls", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +117,7 @@ func TestSpellings(t *testing.T) {
 		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}},
 		Unprotected: []string{"/w/office.key", "/w/K\u00e4se", "/w/a+b (1)"},
 	}
-	rules := compiled(t, p, seatbelt.Conditional)
+	rules := compiled(t, p)
 	for _, name := range []string{
 		"office.key", "OFFICE.KEY", "o\ufb03ce.key", "offi\u200dce.key", "office.\u212aey", "office.key. .", "o\ufb00ice.key",
 		"K\u00e4se", "Ka\u0308se", "k\u00c4SE", "\u212a\u00e4\u017fe", "a+b (1)", "A+B (1).", ".vscode", ".VsCode", ".v\u017fcode", ".vscode.", "\u200d.vscode",

@@ -1,16 +1,12 @@
 // Package seatbelt compiles a profile to the language of macOS's sandbox. It is pure.
 //
-// In the conditional form a text has one deny, that of everything, and otherwise allows that each
-// name their own exclusions. What holds is then the union of the allows: no precedence between rules
-// can widen it. The layered form is for a system that does not carry the exclusions out.
+// A text has one deny, that of everything, and otherwise allows that each name their own exclusions. What
+// holds is the union of the allows: neither the order of the rules nor what macOS takes for the more precise
+// one can widen it. Operations are named one by one.
 //
-// Whether a system removes and renames directories under such texts, probe F12 of the self-test tells. It
-// did not where codex wrote patterns (openai/codex#40565). Codex's source tells why: its text then has a
-// deny of each directory that might hold a match, and "**" matches all of them. No text here has that: a
-// directory is kept only if its own path is one that is excluded. So there is no third form. Where F12 fails in both,
-// that is a gap of files, and the server does not start unless the user accepts it. Probe F16 makes the
-// same attempts in a directory about which there are no expressions, and so tells whether they are the
-// cause.
+// Probe F1 of the self-test tells whether a system removes and renames directories under such texts. It did
+// not where codex wrote patterns (openai/codex#40565): a deny of each directory that might hold a match,
+// and "**" matches all of them. No text here has that.
 //
 // The text is as strict as [policy.Profile.Allows], and stricter in these places:
 //   - The directories on the way to a name that must not come into being cannot be made.
@@ -27,9 +23,6 @@
 //   - A file in the git directory of a submodule that a rule names is written, but not replaced: a link
 //     could take its place.
 //   - A rule for /tmp, or for what is around it, does not reach the TMPDIR of another server.
-//   - The layered form knows neither the exemption of packages nor the names of branches. What is
-//     protected for one rule below a protected name is so for all rules there, and the same holds in
-//     a git directory. Nothing can be made in the git directories of submodules and worktrees.
 package seatbelt
 
 import (
@@ -42,27 +35,17 @@ import (
 
 // Version changes with each change of the text that Compile writes for the same Input. The
 // self-test of a Mac counts for one version only.
-const Version = 4
-
-// Form is how exclusions are written. The self-test tells which one a system carries out.
-type Form uint8
-
-const (
-	Conditional Form = iota // allows with require-not, and no deny but the default
-	Layered                 // per operation, from shallow to deep: allow, deny, allow
-)
+const Version = 5
 
 // Input is all that a text depends on.
 type Input struct {
 	Profile *policy.Profile
-	Tag     string // names the session in the log of the system: "mcpj-" and 8 hex digits
 	Self    string // the running program, which executes the server from inside
 	TempDir string // the server's own TMPDIR, with all rights; "" for none
 	// ProxyPort is the port of the session's own proxy on 127.0.0.1 and ::1. 0: no hosts are granted.
 	ProxyPort int
-	Inbound   bool // the server may listen on ports
-	NoFork    bool // it may start no process
-	Form      Form
+	Inbound   bool     // the server may listen on ports
+	NoFork    bool     // it may start no process
 	Without   []string // optional operations that this system does not know
 }
 

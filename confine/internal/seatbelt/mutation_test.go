@@ -26,8 +26,8 @@ var mutants = []struct {
 }
 
 // without returns an expression less the parts of lists that have the heads.
-func without(e seatbelt.Expr, heads string) seatbelt.Expr {
-	if e.Kind != seatbelt.List || e.Head() == "require-not" {
+func without(e seatbelttest.Expr, heads string) seatbelttest.Expr {
+	if e.Kind != seatbelttest.List || e.Head() == "require-not" {
 		return e
 	}
 	list := e.List
@@ -51,7 +51,7 @@ func TestMissingExclusionsAreNoticed(t *testing.T) {
 		found := ""
 		for n := 0; found == "" && n < 400; n++ {
 			p := g.profile()
-			text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Tag: "mcpj-0badcafe", Self: "/opt/own/mcp-jail"})
+			text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/own/mcp-jail"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,14 +79,14 @@ func TestMissingExclusionsAreNoticed(t *testing.T) {
 }
 
 func mutate(t *testing.T, text, op, heads string) (mutated string, same bool) {
-	exprs, err := seatbelt.Parse(text)
+	exprs, err := seatbelttest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same = true
 	var b strings.Builder
 	for _, e := range exprs {
-		if slices.ContainsFunc(e.List, func(x seatbelt.Expr) bool { return x.Text == op }) {
+		if slices.ContainsFunc(e.List, func(x seatbelttest.Expr) bool { return x.Text == op }) {
 			before := e.String()
 			e = without(e, heads)
 			same = same && e.String() == before

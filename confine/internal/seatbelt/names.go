@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -27,27 +26,6 @@ const anywhere = "^/(.*/)?"
 // components begins the expression of what lies below a directory whose path has as many components.
 // It does not spell the path out, so it stays short, and needs a filter beside it that does.
 func components(dir string) string { return "^" + strings.Repeat("/[^/]+", depth(dir)) + "/" }
-
-// exactly begins the expression of what lies below a directory, and spells its path out as far as
-// that is short and ASCII.
-func exactly(dir string) string {
-	var b strings.Builder
-	for rest := strings.TrimSuffix(dir, "/"); rest != ""; {
-		n := 1
-		if c := rest[0]; c < utf8.RuneSelf {
-			b.WriteString(quoted(c))
-		} else {
-			for ; n < len(rest) && rest[n] >= utf8.RuneSelf; n++ {
-			}
-			b.WriteString(foreign + "+")
-		}
-		rest = rest[n:]
-	}
-	if b.Len() > maxLiteral/3 {
-		return components(dir)
-	}
-	return "^" + b.String() + "/"
-}
 
 func depth(p string) int {
 	if p == "/" {

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // explanation returns the rule of the package comment that makes a text stricter than the profile, or
 // "".
-func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name string) string {
+func explanation(p *policy.Profile, op policy.Op, name string) string {
 	name = strings.TrimSuffix(name, "/.")
 	folded := fold(name)
 	base := path.Base(folded)
@@ -32,8 +31,6 @@ func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name strin
 		return "another spelling of a hidden name"
 	case op == policy.OpExec && p.HidesLater(name):
 		return "a name that would be hidden"
-	case form == seatbelt.Layered && creates && regexp.MustCompile(`/(modules|worktrees)(/|$)`).MatchString(folded):
-		return "the layered form makes nothing in the git directories of submodules and worktrees"
 	case creates && p.ProtectsFromLink(name) && e.Path == name:
 		return "a file that could be replaced by a link"
 	case inPackageBelowName(folded):
@@ -41,13 +38,9 @@ func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name strin
 	case regexp.MustCompile(`/(modules|worktrees)/.*refs/(heads|remotes|tags)(/|$)`).MatchString(folded):
 		return "the name of a branch"
 	case slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
-		return baselineInName(e) && (form == seatbelt.Layered || policy.Within(name, e.Path))
+		return baselineInName(e) && policy.Within(name, e.Path)
 	}):
 		return "a directory of the baseline below a protected name"
-	case form == seatbelt.Layered && (countInName(p) > 1 && slices.ContainsFunc(strings.Split(name, "/"), policy.ProtectedName) || slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.Within(name, g) })):
-		return "the layered form has the same protection for all rules below a protected name"
-	case form == seatbelt.Layered && strings.Contains(name, "/node_modules"):
-		return "the layered form has no packages"
 	case slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.ProtectedName(path.Base(g)) && policy.Within(name, g) }):
 		return "a git directory that has the name of something else that is protected"
 	case folded == name && (policy.HasProtectedName(folded) || base == ".git" || strings.Contains(folded, "/.git/")):
@@ -62,16 +55,6 @@ func explanation(p *policy.Profile, form seatbelt.Form, op policy.Op, name strin
 // lets a server write. Resolve makes none.
 func baselineInName(e policy.Entry) bool {
 	return e.Origin == policy.OriginBaseline && e.Kind == policy.KindDir && e.Rights&policy.Write != 0 && slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName)
-}
-
-// countInName returns how many rules lead to or below a protected name.
-func countInName(p *policy.Profile) (n int) {
-	for _, e := range p.Entries {
-		if slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName) {
-			n++
-		}
-	}
-	return n
 }
 
 // pinned reports whether a path is that of an entry, or on the way to one, in another spelling.

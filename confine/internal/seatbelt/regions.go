@@ -40,9 +40,6 @@ func (f *files) regions(k kind) regions {
 		if !f.changes[i] {
 			continue // no right, or all of it is protected
 		}
-		if f.form == Layered && e.Origin != policy.OriginRule && e.Origin != policy.OriginHome && policy.HasProtectedName(e.Path) {
-			continue // of packages below a protected name, which this form does not know
-		}
 		a := f.region(&r, i)
 		if e.Origin == policy.OriginHome {
 			r.own = append(r.own, a.without(f.unprotected(i, k, false)))
@@ -177,10 +174,10 @@ func namesProtected(e policy.Entry) bool {
 // around it do not count. Protected are names below it, and those that begin in its own path, unless the entry is a rule that
 // names them.
 func (f *files) protectionInside(e policy.Entry, k kind) []Filter {
-	out := protection(f.pre(e.Path)+"(.*/)?", k)
+	out := protection(components(e.Path)+"(.*/)?", k)
 	_, partial := protectedNames()
 	for d := e.Path; d != path.Dir(d); d = path.Dir(d) {
-		pre := f.pre(path.Dir(d))
+		pre := components(path.Dir(d))
 		for _, name := range append(partial, ".git") {
 			if !matches(Regex("^"+known(name)+"$"), path.Base(d)) {
 				continue
@@ -202,9 +199,9 @@ func (f *files) gitDirs(e policy.Entry, k kind) (out []Filter) {
 		if !policy.Within(dir, e.Path) && !policy.Within(e.Path, dir) {
 			continue
 		}
-		guards := gitProtection(f.pre(dir), k)
+		guards := gitProtection(components(dir), k)
 		if e.Origin == policy.OriginRule && policy.Within(e.Path, dir) && coversAll(guards, e.Path) {
-			guards = linkProtection(f.pre(dir), k)
+			guards = linkProtection(components(dir), k)
 		}
 		for _, g := range guards {
 			out = append(out, All{Subpath(dir), g})
@@ -223,7 +220,7 @@ func (f *files) packages(n int, a area, k kind) (p area, shared bool) {
 	i := slices.IndexFunc(f.entries, func(w policy.Entry) bool {
 		return w.Origin == policy.OriginRule && w.Rights&policy.Write != 0 && w.Path != "/" && policy.Within(e.Path, w.Path)
 	})
-	if i < 0 || f.form == Layered {
+	if i < 0 {
 		return area{}, false
 	}
 	for _, g := range f.p.GitDirs {

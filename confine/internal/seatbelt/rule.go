@@ -23,7 +23,6 @@ type (
 // A Rule allows operations on what one of its filters matches. Deny rules exist in the layered form
 // only, in which the last rule that matches decides.
 type Rule struct {
-	Deny    bool
 	Ops     []string
 	Filters []Filter
 	Why     string
@@ -95,14 +94,10 @@ func (w *writer) rule(r Rule, without []string) {
 	if len(r.Filters) == 0 || len(ops) == 0 {
 		return
 	}
-	verb := "allow"
-	if r.Deny {
-		verb = "deny"
-	}
 	if r.Why != "" {
 		w.WriteString("; " + r.Why + "\n")
 	}
-	w.WriteString("(" + verb + " " + strings.Join(ops, " "))
+	w.WriteString("(allow " + strings.Join(ops, " "))
 	for _, f := range r.Filters {
 		w.WriteString("\n  ")
 		f.write(w)

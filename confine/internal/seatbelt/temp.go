@@ -18,7 +18,7 @@ func (f *files) temps(entry string) []Filter {
 	if !policy.Within(dir, entry) {
 		return nil
 	}
-	names := f.pre(dir) + beginning(path.Base(TempPrefix)+"x") + tree
+	names := components(dir) + beginning(path.Base(TempPrefix)+"x") + tree
 	return []Filter{All{Subpath(dir), Regex(names)}}
 }
 

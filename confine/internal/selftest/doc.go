@@ -1,23 +1,12 @@
-// Package selftest proves on a Mac that Seatbelt holds what mcp-jail builds on it. No Mac was at hand
-// when it was written, so no server starts there before the probes of [Table] have passed on that
-// machine.
+// Package selftest shows on a Mac that Seatbelt holds what mcp-jail builds on it. No Mac was at hand when it
+// was written, so no server starts there before the probes of [Table] were made on that machine, once for
+// each build of macOS and of mcp-jail.
 //
-//   - A [Test] has probes, and says what does not hold if one of them fails. Each [Probe] is an
-//     attempt (package attempt) with the outcome that it must have inside a jail, and the one
-//     that it must have outside. The second is its control: an attempt that fails everywhere shows
-//     nothing, and counts as failed.
-//   - [Run] makes two trees of files that are alike, a profile about one of them, and the text for
-//     it by the generator that every start uses. It makes the attempts in the one tree without a
-//     jail, in the other with one. A jail makes all attempts of its [Group].
-//   - [Prove] keeps the result in the cache directory, for the [Key] of this machine. Where several
-//     programs ask at once, one of them makes the test and the others wait for its result.
-//   - [Cached] reads the result, and starts nothing.
+// A [Probe] is some attempts, such as to open a file. Each is made twice, in two trees of files that are
+// alike: outside of a jail, where it must work, and in a jail, whose text comes from the generator that
+// every start uses. An attempt that fails outside shows nothing, and counts as failed. A probe that fails
+// makes its axis a gap.
 //
-// # Limits
-//
-// The probes show nothing on the user's screen: none opens a window, a dialog or a notification, also
-// not in its control. So what Launch Services (open) and Apple events (osascript) would do is not probed.
-// A job that launchctl has submitted outlives a self-test that is killed. What only root may do (mknod,
-// chroot, mount), and what macOS refuses every program without a right of Apple's (task_for_pid), has no
-// control here, and is not probed either.
+// No attempt opens a window or a dialog, outside of a jail neither, or leaves something if it is killed. What
+// only root may do, and what macOS lets no ordinary program do, has no control and is not probed.
 package selftest

@@ -5,176 +5,163 @@ package selftest
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
-const (
-	// below is the directory in the cache directory whose lock the program has that makes the test.
-	below = "selftest"
-	// shortName is the file there with the path of the short directory, so that the next test can
-	// remove what a killed one has left.
-	shortName = "short"
-	// quiet is how long a test may take before the user is told about it.
-	quiet = time.Second
-	poll  = 50 * time.Millisecond
-)
+// file is the name of the result in the cache directory. Servers can neither read nor write there, under any
+// policy.
+const file = "seatbelt.json"
+
+// stored is the content of the file.
+type stored struct {
+	Key    string    `json:"key"` // for what machine the result counts
+	Made   time.Time `json:"made"`
+	Result Result    `json:"result"`
+}
 
 // Options say how a self-test is made. The zero value is what a start needs.
 type Options struct {
-	Again bool         // make the test also where there is a result
-	Say   func(string) // tells the user what takes time; nil is silent
-	Self  string       // the program that makes attempts (attempt.Serve); "" is the running one
-	// Sandbox is sandbox-exec; "" is that of the system.
-	Sandbox string
-
-	change func(*runner) // for tests
+	Again   bool         // make the test also where there is a result
+	Say     func(string) // tells the user what takes time; nil is silent
+	Self    string       // the program that makes attempts (Serve); "" is the running one
+	Sandbox string       // sandbox-exec; "" is that of the system
 }
 
-// Prove returns the result for this machine, and makes the test if the cache has none that counts.
-// Of several programs that ask at once, one makes the test, and all get its result.
-func Prove(ctx context.Context, cacheDir string, o Options) (Result, error) {
-	if o.Say == nil {
-		o.Say = func(string) {}
+// key names what a result counts for: the build of the system and of this program, the table, and whether the
+// volume of the cache directory ignores case.
+func key(cacheDir string) (string, bool, error) {
+	system, err := systemBuild()
+	if err != nil || system == "" {
+		return "", false, fmt.Errorf("the build of the system is not known: %w", err)
 	}
-	asked := time.Now()
+	h := sha256.New()
+	json.NewEncoder(h).Encode([]any{Table(), objects, entries, unprotected, systemDirs})
+	build := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		build = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+				build += " " + s.Value
+			}
+		}
+	}
+	own, err := os.Stat(cacheDir)
+	if err != nil {
+		return "", false, err
+	}
+	other, err := os.Stat(filepath.Join(filepath.Dir(cacheDir), strings.ToUpper(filepath.Base(cacheDir))))
+	folds := err == nil && os.SameFile(own, other)
+	return fmt.Sprintf("%s %s %d %s %t %s", system, runtime.GOARCH, seatbelt.Version, hex.EncodeToString(h.Sum(nil)[:16]), folds, build), folds, nil
+}
+
+// retry is how long a result counts in which something failed: it may come from a moment's load, and must not
+// stop all servers until the next update of the system.
+const retry = 2 * time.Minute
+
+// Prove returns the result for this machine, and makes the test if the cache has none that counts. Two
+// programs that ask at once may both make it.
+func Prove(ctx context.Context, cacheDir string, o Options) (Result, error) {
 	d, err := private.Make(cacheDir, ".")
 	if err != nil {
 		return Result{}, err
 	}
 	defer d.Close()
-	key, err := currentKey(cacheDir)
+	now, folds, err := key(cacheDir)
 	if err != nil {
 		return Result{}, err
 	}
-	have := func() (Result, bool) {
-		s, err := load(cacheDir, key)
-		usable := err == nil && s.counts(asked, time.Now()) && (!o.Again || s.Made.After(asked))
-		return s.Result, usable
+	if s, err := load(cacheDir, now); err == nil && !o.Again && (s.Result.Proof.Failed == nil || time.Since(s.Made).Abs() < retry) {
+		return s.Result, nil
 	}
-	if r, ok := have(); ok {
-		return r, nil
+	if o.Say != nil {
+		late := time.AfterFunc(time.Second, func() {
+			o.Say("testing macOS's sandbox on this machine: once after each update of macOS or of mcp-jail")
+		})
+		defer late.Stop()
 	}
-	own, err := d.Make(below)
+	r, err := o.make(ctx, cacheDir, folds)
 	if err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("the self-test of macOS's sandbox could not run: %w", err)
 	}
-	defer own.Close()
-	unlock, err := lock(ctx, own, o.Say)
+	text, err := json.MarshalIndent(stored{now, time.Now(), r}, "", "\t")
+	if err == nil {
+		err = d.Replace(file, append(text, '\n'), private.How{})
+	}
 	if err != nil {
-		return Result{}, fmt.Errorf("the self-test of macOS's sandbox: %w", err)
-	}
-	defer unlock()
-	if r, ok := have(); ok {
-		return r, nil
-	}
-	r, err := o.make(ctx, own, filepath.Join(cacheDir, below), key)
-	if err != nil {
-		if ctx.Err() != nil {
-			return Result{}, err // it was not the machine
-		}
-		r = none("the self-test could not run: " + err.Error())
-	}
-	if err := save(d, stored{key, time.Now(), r}); err != nil {
 		return r, fmt.Errorf("the result of the self-test could not be kept: %w", err)
 	}
 	return r, nil
 }
 
-// lock waits for the lock of the directory. The kernel gives it up when the process ends that has it.
-func lock(ctx context.Context, d *private.Dir, say func(string)) (unlock func(), err error) {
-	started, told := time.Now(), false
-	for {
-		unlock, err = d.Lock(private.Exclusive)
-		if !errors.Is(err, private.ErrLocked) {
-			return unlock, err
-		}
-		if !told && time.Since(started) > quiet {
-			say("waiting for another mcp-jail, which tests macOS's sandbox on this machine")
-			told = true
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(poll):
-		}
-	}
-}
-
-// make makes the test in own, whose path is dir, and leaves nothing there.
-func (o Options) make(ctx context.Context, own *private.Dir, dir string, key Key) (Result, error) {
-	late := time.AfterFunc(quiet, func() {
-		o.Say("testing macOS's sandbox on this machine: once after each update of macOS or of mcp-jail")
-	})
-	defer late.Stop()
-	if err := clean(own); err != nil { // of a test that was killed
+// make makes the test in directories of its own, which it removes.
+func (o Options) make(ctx context.Context, cacheDir string, folds bool) (Result, error) {
+	dir, err := os.MkdirTemp(cacheDir, "selftest-")
+	if err != nil {
 		return Result{}, err
 	}
-	r := &runner{self: o.Self, sandbox: o.Sandbox, folds: key.Folds, compile: seatbelt.Compile, build: build, perform: perform, table: Table()}
-	var err error
-	if r.self == "" {
-		if r.self, err = os.Executable(); err != nil {
-			return Result{}, err
-		}
-	}
-	if r.self, err = filepath.EvalSymlinks(r.self); err != nil {
+	defer os.RemoveAll(dir)
+	temp := filepath.Join(shortDir, fmt.Sprintf("mj-%d-%s", os.Getuid(), strings.ToLower(rand.Text()[:8])))
+	if err := os.Mkdir(temp, 0o700); err != nil {
 		return Result{}, err
 	}
-	if r.sandbox == "" {
-		r.sandbox = sandboxexec.Path
-	}
-	if o.change != nil {
-		o.change(r)
-	}
-	if r.dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return Result{}, err
-	}
-	defer func() { clean(own) }()
-	r.temp = filepath.Join(shortDir, fmt.Sprintf("mj-%d-%s", os.Getuid(), strings.ToLower(rand.Text()[:8])))
-	if err := own.Replace(shortName, []byte(r.temp), private.How{}); err != nil {
-		return Result{}, err
-	}
-	if err := os.Mkdir(r.temp, 0o700); err != nil {
+	defer os.RemoveAll(temp)
+	r, err := newRunner(o, dir, temp, folds)
+	if err != nil {
 		return Result{}, err
 	}
 	return r.run(ctx)
 }
 
-// clean removes everything from the directory, and the short directory that its file names.
-func clean(own *private.Dir) error {
-	var all []error
-	if short, err := own.ReadFile(shortName, 1000); err == nil {
-		prefix := filepath.Join(shortDir, fmt.Sprintf("mj-%d-", os.Getuid()))
-		if name := string(short); !strings.HasPrefix(name, prefix) || strings.Contains(name[len(prefix):], "/") {
-			return fmt.Errorf("%s names a directory that is not of the self-test: %q", shortName, short)
-		}
-		all = append(all, removeOwn(string(short)))
+// Cached returns the result that the cache directory has for this machine. It starts nothing. If there is
+// none, the Proof is not made, and says why.
+func Cached(cacheDir string) Result {
+	now, _, err := key(cacheDir)
+	var s stored
+	if err == nil {
+		s, err = load(cacheDir, now)
 	}
-	names, err := own.Names()
-	all = append(all, err)
-	for _, n := range names {
-		all = append(all, own.RemoveAll(n.Name()))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Result{Proof: features.Proof{Why: "it has not run for this user"}}
+	case err != nil:
+		return Result{Proof: features.Proof{Why: err.Error()}}
 	}
-	return errors.Join(all...)
+	return s.Result
 }
 
-// removeOwn removes a directory of this user below one that every user may write.
-func removeOwn(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// load reads a result for a key. Another user cannot have written it: package private looks at the owners and
+// modes of the whole way.
+func load(cacheDir, key string) (s stored, err error) {
+	d, err := private.Open(cacheDir, ".")
+	if err != nil {
+		return s, err
 	}
-	if err != nil || !info.IsDir() || !owned(info) {
-		return errors.Join(err, fmt.Errorf("%s is not the directory of a self-test", dir))
+	defer d.Close()
+	text, err := d.ReadFile(file, 1<<20)
+	if err != nil {
+		return s, err
 	}
-	return os.RemoveAll(dir)
+	path := filepath.Join(cacheDir, file)
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	if s.Key != key || !s.Result.Proof.Made {
+		return s, fmt.Errorf("%s is of another build of the system, or of another version of mcp-jail", path)
+	}
+	return s, nil
 }

@@ -3,272 +3,169 @@
 package selftest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/attempt"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// longest is how long the attempts of one group may take.
+// longest is how long the attempts in one jail may take.
 const longest = 10 * time.Second
 
-// runner makes one self-test. Tests replace what it does to the system.
+// runner makes one self-test. Tests replace what makes the attempts.
 type runner struct {
-	self    string // this program
+	self    string // this program, which makes attempts (Serve)
 	sandbox string // sandbox-exec
 	dir     string // a directory of its own, for the trees
 	temp    string // a short one, for sockets
 	folds   bool   // the volume of dir ignores case
-	compile func(seatbelt.Input) (seatbelt.Text, error)
-	build   func(*hosts, names) error
-	perform func(context.Context, job) answer
-	table   []Test
+	perform func(ctx context.Context, program string, args []string, list []attempt) (outcomes []string, status int, said string)
 }
 
-// run tests with the one form of the text, and with the other if that may help. It leaves out the
-// optional operations that the system does not know.
+// run tests. It leaves out the optional operations that the system does not know.
 func (r *runner) run(ctx context.Context) (Result, error) {
 	h := listen()
 	defer h.close()
-	result, err := r.runForm(ctx, h, seatbelt.Conditional, nil)
-	if err != nil || !result.wantsForm(r.table) {
-		return result, err
-	}
-	other, err := r.runForm(ctx, h, seatbelt.Layered, result.Proof.Without)
-	if err == nil && other.better(result) {
-		other.Proof.Layered = true
-		return other, nil
-	}
-	return result, err
-}
-
-// wantsForm reports whether a test failed that the other form may pass.
-func (r Result) wantsForm(table []Test) bool {
-	return slices.ContainsFunc(r.Proof.Failed, func(f features.FailedProbe) bool {
-		return slices.ContainsFunc(table, func(t Test) bool { return t.ID == f.ID && t.Form })
-	})
-}
-
-// better reports whether r has less that fails than o, and nothing that passes there.
-func (r Result) better(o Result) bool {
-	fewer := false
-	for i := range r.Rows {
-		if r.Rows[i].Bad() && !o.Rows[i].Bad() {
-			return false
-		}
-		fewer = fewer || o.Rows[i].Bad() && !r.Rows[i].Bad()
-	}
-	return fewer
-}
-
-func (r *runner) runForm(ctx context.Context, h *hosts, form seatbelt.Form, without []string) (Result, error) {
-	for round := 0; ; round++ {
-		trial, err := r.prepare(h, fmt.Sprintf("%d-%d", form, round))
-		if err != nil {
-			return Result{}, err
-		}
-		trial.form, trial.without = form, slices.Clone(without)
-		result, unknown, err := trial.run(ctx)
+	var without []string
+	for {
+		result, unknown, err := r.round(ctx, h, without)
 		if err != nil || unknown == "" || slices.Contains(without, unknown) {
+			result.Proof.Without = without
 			return result, err
 		}
 		without = append(without, unknown)
 	}
 }
 
-// A trial is one round: two trees, and a process for each group.
-type trial struct {
-	*runner
-	hosts           *hosts
-	outside, inside names
-	at              string
-	form            seatbelt.Form
-	without         []string
+func (r *runner) is(condition string) bool {
+	return condition == "mac" && runtime.GOOS == "darwin" || condition == "case" && r.folds
 }
 
-func (r *runner) prepare(h *hosts, name string) (*trial, error) {
-	t := &trial{runner: r, hosts: h, at: filepath.Join(r.dir, name)}
-	if err := os.Mkdir(t.at, 0o700); err != nil {
-		return nil, err
-	}
-	for side, into := range map[string]*names{"o": &t.outside, "i": &t.inside} {
-		n := treeNames(filepath.Join(t.at, side), filepath.Join(r.temp, name+side))
-		if err := r.build(h, n); err != nil {
-			return nil, fmt.Errorf("the files of the self-test could not be made: %w", err)
+// round makes two trees, and all attempts. unknown is an optional operation that the system does not know,
+// without which the round must be made again.
+func (r *runner) round(ctx context.Context, h *hosts, without []string) (_ Result, unknown string, err error) {
+	var sides [2]names // outside of the jails, and inside
+	for i := range sides {
+		name := fmt.Sprint(len(without), "oi"[i:i+1])
+		sides[i] = treeNames(filepath.Join(r.dir, name), filepath.Join(r.temp, name))
+		if err := build(h, sides[i]); err != nil {
+			return Result{}, "", fmt.Errorf("the files of the self-test could not be made: %w", err)
 		}
 		for key, value := range h.names {
-			n[key] = value
-		}
-		*into = n
-	}
-	return t, nil
-}
-
-// run makes all attempts. unknown is an optional operation that the system does not know, without
-// which the round must be made again.
-func (t *trial) run(ctx context.Context) (result Result, unknown string, err error) {
-	rows, probes := rows(t.table)
-	jobs := []job{t.job("", false, probes)}
-	for _, g := range []Group{Plain, Hosts, NoFork, Programs, Inbound} {
-		jobs = append(jobs, t.job(g, true, probes))
-	}
-	for i := range jobs[1:] {
-		if jobs[i+1].args, err = t.confined(jobs[i+1].group, attempt.Role); err != nil {
-			return Result{}, "", err
+			sides[i][key] = value
 		}
 	}
-	wrong, err := t.wrongText()
-	if err != nil {
-		return Result{}, "", err
+	table := Table()
+	made := attempts(table, r.is)
+	in := func(n names, jail func(Jail) bool) (list []attempt, at []int) {
+		for i, a := range made {
+			if jail(table[a.Probe].Jail) {
+				a.Args = n.all(a.Args)
+				list, at = append(list, a), append(at, i)
+			}
+		}
+		return list, at
 	}
-	jobs = append(jobs, wrong)
-	answers := make([]answer, len(jobs))
-	var all sync.WaitGroup
-	for i, j := range jobs {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, longest)
-			defer cancel()
-			answers[i] = t.perform(ctx, j)
-		})
+	all, _ := in(sides[0], func(Jail) bool { return true })
+	control, _, _ := r.limited(ctx, r.self, []string{role}, all)
+	got, said := make([]string, len(made)), map[Jail]string{}
+	for jail := range jails {
+		text, err := seatbelt.Compile(r.input(jail, sides[1], h.proxy, without))
+		if err != nil {
+			return Result{}, "", fmt.Errorf("the text of the self-test could not be made: %w", err)
+		}
+		list, at := in(sides[1], func(j Jail) bool { return j == jail })
+		outcomes, status, words := r.limited(ctx, r.sandbox, sandboxexec.Arguments(text, r.self, role), list)
+		for i, outcome := range outcomes {
+			got[at[i]] = outcome
+		}
+		if op := unknownOperation(words); status == sandboxexec.StatusRefusedText && slices.Contains(seatbelt.Optional, op) {
+			return Result{}, op, nil
+		}
+		if status != 0 {
+			said[jail] = sandboxexec.Classify(sandboxexec.Ended{Code: status, Said: words}).Detail
+		}
 	}
-	all.Wait()
 	if err := ctx.Err(); err != nil {
 		return Result{}, "", context.Cause(ctx)
 	}
-	for _, a := range answers[1 : len(answers)-1] {
-		if a.status == statusRefused {
-			if op := unknownOperation(a.said); slices.Contains(seatbelt.Optional, op) {
-				return Result{Proof: features.Proof{Without: t.without}}, op, nil
-			}
-		}
-	}
-	got := map[Group]answer{"": answers[0]}
-	for i, j := range jobs[1 : len(jobs)-1] {
-		got[j.group] = answers[i+1]
-	}
-	for i, p := range probes {
-		r := &rows[i]
-		if !t.applies(p) {
-			r.Verdict = NotHere
-			continue
-		}
-		r.Control, r.Got = got[""].outcome(i), got[p.Group].outcome(i)
-		r.Verdict = p.judge(r.Control, r.Got)
-	}
-	rows = append(startRows(got[Plain], answers[len(answers)-1]), rows...)
-	return Result{Rows: rows, Proof: features.Proof{Made: true, Failed: failed(rows), Without: t.without}}, "", nil
+	return result(table, made, control, got, said), "", nil
 }
 
-// outcome returns what came of an attempt, and otherwise how the process ended that was to make it.
-func (a answer) outcome(n int) string {
-	if got, ok := a.got[n]; ok {
-		return got
-	}
-	if a.end == "" {
-		return noAnswer
-	}
-	return noAnswer + ": " + a.end
-}
-
-func (t *trial) applies(p Probe) bool {
-	switch p.When {
-	case Darwin:
-		return runtime.GOOS == "darwin"
-	case Folds:
-		return t.folds
-	}
-	return true
-}
-
-// job returns the attempts of a group, or of all groups, outside of a jail or inside.
-func (t *trial) job(g Group, inside bool, probes []Probe) job {
-	j := job{group: g, inside: inside, program: t.self, args: []string{attempt.Role}}
-	n := t.outside
-	if inside {
-		n, j.program = t.inside, t.sandbox
-	}
-	for i, p := range probes {
-		if t.applies(p) && (!inside || p.Group == g) {
-			j.tries = append(j.tries, attempt.Try{N: i, Do: p.Do, Args: n.all(p.Args)})
-		}
-	}
-	return j
-}
-
-// confined writes the text of a group, and returns the arguments of sandbox-exec.
-func (t *trial) confined(g Group, args ...string) ([]string, error) {
-	text, err := t.compile(t.input(g))
-	if err != nil {
-		return nil, fmt.Errorf("the text of the self-test could not be made: %w", err)
-	}
-	file := filepath.Join(t.at, string(g)+".sb")
-	if err := os.WriteFile(file, []byte(text.Profile), 0o600); err != nil {
-		return nil, err
-	}
-	return sandboxexec.Arguments(file, text.Params, t.self, args...), nil
-}
-
-func (t *trial) input(g Group) seatbelt.Input {
-	in := seatbelt.Input{Profile: t.inside.profile(g), Tag: Tag, Self: t.self, TempDir: t.inside.in("{s}/t"), NoFork: g == NoFork, Inbound: g == Inbound, Form: t.form, Without: t.without}
-	if g == Hosts || g == Inbound {
-		in.ProxyPort = t.hosts.proxy
+// input is what the text of a jail is made of.
+func (r *runner) input(jail Jail, n names, proxy int, without []string) seatbelt.Input {
+	in := seatbelt.Input{Profile: n.profile(), Self: r.self, TempDir: n.in("{s}/t"), NoFork: jail == NoFork, Without: without}
+	if jail == Hosts {
+		in.ProxyPort = proxy
 	}
 	return in
 }
 
-// Tag names the self-test in the log of the system.
-const Tag = "mcpj-00000000"
-
-// statusRefused is the status of sandbox-exec if it cannot read the text.
-const statusRefused = 65
-
-var unbound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`unbound variable: ([a-z0-9*-]+)`) })
-
+// unknownOperation returns the name that sandbox-exec does not know, of what it said.
 func unknownOperation(said string) string {
-	if m := unbound().FindStringSubmatch(said); m != nil {
-		return m[1]
-	}
-	return ""
+	_, after, _ := strings.Cut(said, "unbound variable: ")
+	name, _, _ := strings.Cut(after, " ")
+	return name
 }
 
-// wrongText is a start that must not happen.
-func (t *trial) wrongText() (job, error) {
-	file := filepath.Join(t.at, "wrong.sb")
-	err := os.WriteFile(file, []byte("(version 1)\n(deny default)\n(allow no-such-operation)\n(allow process-exec*)\n(allow file-read*)\n"), 0o600)
-	return job{group: "wrong", inside: true, program: t.sandbox, args: sandboxexec.Arguments(file, nil, t.self, attempt.Role), tries: []attempt.Try{{N: 0, Do: "stat", Args: []string{"/"}}}}, err
+// limited makes attempts by a program for so long at most. The outcomes are as many as the attempts.
+func (r *runner) limited(ctx context.Context, program string, args []string, list []attempt) ([]string, int, string) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	outcomes, status, said := r.perform(ctx, program, args, list)
+	if len(outcomes) != len(list) {
+		outcomes = make([]string, len(list))
+	}
+	return outcomes, status, said
 }
 
-// startRows are the tests of the start itself.
-func startRows(plain, wrong answer) []Row {
-	s1 := Row{ID: "S1", Axis: policy.AxisProcess, Fatal: true, What: "a program starts in a jail", Try: "start", Want: works, Got: works, Control: works, Verdict: Passed}
-	if len(plain.got) == 0 {
-		s1.Got, s1.Verdict = strings.Join(strings.Fields(plain.end+": "+plain.said), " "), Failed
-		if plain.status > 0 {
-			why := sandboxexec.Classify(sandboxexec.Ended{Code: plain.status, Said: plain.said})
-			s1.Got, s1.Fix = why.Detail, why.Fix
+// perform starts a program that makes attempts. When it returns, that and all of its group have ended.
+func perform(ctx context.Context, program string, args []string, list []attempt) (outcomes []string, status int, said string) {
+	asked, err := json.Marshal(list)
+	if err != nil {
+		return nil, -1, err.Error()
+	}
+	var out, words bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.SysProcAttr, cmd.WaitDelay = []string{}, &syscall.SysProcAttr{Setpgid: true}, time.Second
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(asked), &out, &words
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return nil, -1, err.Error()
+	}
+	cmd.Cancel() // what it has started
+	if err != nil || json.Unmarshal(out.Bytes(), &outcomes) != nil {
+		return nil, max(cmd.ProcessState.ExitCode(), -1), strings.TrimSpace(words.String())
+	}
+	return outcomes, 0, ""
+}
+
+// newRunner returns the runner of a self-test in a directory.
+func newRunner(o Options, dir, temp string, folds bool) (*runner, error) {
+	r := &runner{self: o.Self, sandbox: o.Sandbox, folds: folds, perform: perform, temp: temp}
+	var err error
+	if r.self == "" {
+		if r.self, err = os.Executable(); err != nil {
+			return nil, err
 		}
 	}
-	s4 := Row{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a text that the system does not understand starts nothing", Try: "start with a wrong text", Want: "exit 65", Got: fmt.Sprintf("exit %d", wrong.status), Control: works, Verdict: Passed}
-	switch {
-	case len(wrong.got) > 0:
-		s4.Got, s4.Verdict = "the program ran", Failed
-	case wrong.status != statusRefused:
-		s4.Verdict = Failed
-		if wrong.status <= 0 {
-			s4.Got = or(wrong.end, "it ended without a status")
-		}
+	if r.sandbox == "" {
+		r.sandbox = sandboxexec.Path
 	}
-	return []Row{s1, s4}
+	if r.self, err = filepath.EvalSymlinks(r.self); err == nil {
+		r.dir, err = filepath.EvalSymlinks(dir)
+	}
+	return r, err
 }

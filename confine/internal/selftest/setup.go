@@ -5,7 +5,6 @@ package selftest
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -94,7 +93,7 @@ func (n names) files() error {
 	return nil
 }
 
-// respell gives the paths of F13 the spelling in which their directory lists them, as the entries of a
+// respell gives the paths of F6 the spelling in which their directory lists them, as the entries of a
 // profile have it.
 func (n names) respell() error {
 	for _, name := range []string{"nfc", "nfd"} {
@@ -115,8 +114,8 @@ func (n names) respell() error {
 	return nil
 }
 
-// profile returns the profile that the jail of a group has.
-func (n names) profile(g Group) *policy.Profile {
+// profile returns the profile that the jails have.
+func (n names) profile() *policy.Profile {
 	p := &policy.Profile{
 		Server: "self-test", Program: "/usr/bin/true", Argv: []string{"true"}, Dir: n.in("{t}/w"), Workspace: n.in("{t}/w"),
 		Home: n.in("{t}/home"), HomePrivate: true, Unprotected: n.all(unprotected), Limits: policy.DefaultLimits,
@@ -127,7 +126,10 @@ func (n names) profile(g Group) *policy.Profile {
 	for _, line := range entries {
 		at, what, _ := strings.Cut(line, "=")
 		letters, more, _ := strings.Cut(what, ":")
-		e := policy.Entry{Path: n.in(at), Kind: policy.KindDir, Rights: rights(letters), Origin: policy.OriginRule}
+		e := policy.Entry{Path: n.in(at), Kind: policy.KindDir, Origin: policy.OriginRule}
+		for _, c := range letters {
+			e.Rights |= map[rune]policy.Rights{'r': policy.Read, 'c': policy.Create, 'u': policy.Update, 'd': policy.Delete, 'x': policy.Execute}[c]
+		}
 		switch {
 		case more == "file":
 			e.Kind, e.Origin = policy.KindFile, policy.OriginSensitive
@@ -142,16 +144,6 @@ func (n names) profile(g Group) *policy.Profile {
 		p.Entries = append(p.Entries, e)
 	}
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	slices.Sort(p.Unprotected)
-	switch g {
-	case Programs:
-		p.Programs = n.all(listed)
-		slices.Sort(p.Programs)
-	case NoFork:
-		p.Limits.Processes = 1
-	case Hosts:
-		p.Net = []policy.NetRule{{Host: "*", Allow: true, Where: "the self-test"}}
-	}
 	return p
 }
 
@@ -174,7 +166,6 @@ func listen() *hosts {
 	h := &hosts{names: names{"launcher": strconv.Itoa(os.Getpid()), "own": ownAddress()}}
 	h.pair("tcp4", "tcp6", 0)
 	h.proxy = h.pair("proxy4", "proxy6", 0)
-	h.names["proxyname"] = net.JoinHostPort("localhost", strconv.Itoa(h.proxy))
 	if l, err := net.ListenPacket("udp4", "127.0.0.1:0"); err == nil {
 		h.closers = append(h.closers, l)
 		h.names["udp4"] = l.LocalAddr().String()
@@ -214,18 +205,4 @@ func (h *hosts) sockets(n names) error {
 		all = append(all, err)
 	}
 	return errors.Join(all...)
-}
-
-// ownAddress returns an address of this machine that is not the loopback. Nothing listens there, which
-// a jail must not let a program find out. Where there is none, the address is one of no network, to
-// which there is no way then.
-func ownAddress() string {
-	list, _ := net.InterfaceAddrs()
-	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && !n.IP.IsLoopback() {
-			addr, _ := netip.AddrFromSlice(n.IP)
-			return netip.AddrPortFrom(addr.Unmap(), 9).String()
-		}
-	}
-	return "192.0.2.1:9"
 }

@@ -1,333 +1,215 @@
 package selftest
 
-import "github.com/mcp-jail/mcp-jail/policy"
+import (
+	"strings"
 
-// A Test is some probes that show the same thing.
-type Test struct {
-	ID   string
-	Axis policy.Axis // which does not hold if a probe fails
-	// Fatal: no jail can be trusted, or none works, if a probe fails.
-	Fatal bool
-	// Form: if a probe fails, the other form of the text may still pass.
-	Form bool
-	// Info: a failure is shown, and has no consequence.
-	Info   bool
-	What   string // that does not hold if a probe fails
-	Probes []Probe
-}
+	"github.com/mcp-jail/mcp-jail/policy"
+)
 
-// A Probe is one attempt. Names in braces in Args are replaced by what the runner has set up.
+// A Probe is some attempts that show the same thing. It fails with the first of them that fails.
 type Probe struct {
-	Do   string // of package attempt
-	Args []string
-	// Want is the outcome inside the jail. Refused is any but attempt.Works.
-	Want string
-	// Control is the outcome outside of it.
-	Control string
-	Group   Group
-	When    Condition
+	ID    string
+	Axis  policy.Axis // which does not hold if it fails
+	Fatal bool        // no jail can be trusted, or none works, if it fails
+	What  string      // that does not hold if it fails
+	Jail  Jail
+	// Attempts has one a line: "+" if it must work in the jail, "-" if it must fail with EPERM, "~" if it must
+	// fail; then what the attempt does, and its arguments, in which the runner replaces the names in braces.
+	// After the sign, "mac" is for macOS alone, and "case" for a volume that ignores case.
+	Attempts string
 }
 
-// Refused is a Want: any outcome but attempt.Works.
-const Refused = "refused"
+// A Jail is one of those in which probes are made.
+type Jail int
 
-// A Group is the probes that one jail makes.
-type Group string
-
-// The groups.
+// The jails.
 const (
-	Plain    Group = "plain"    // no hosts, all programs
-	Hosts    Group = "hosts"    // a proxy
-	NoFork   Group = "nofork"   // limits.processes = 1
-	Programs Group = "programs" // a list of programs
-	Inbound  Group = "inbound"  // the server may listen; and a proxy
+	Plain  Jail = iota // no hosts
+	Hosts              // a proxy
+	NoFork             // limits.processes = 1
+	jails
 )
 
-// A Condition is what a probe needs to be one.
-type Condition string
+// Table returns the probes.
+func Table() []Probe { return probes }
 
-// The conditions.
-const (
-	Always Condition = ""
-	Darwin Condition = "macOS"
-	Folds  Condition = "a volume that ignores case"
-)
-
-const (
-	works = "works"
-	eperm = "EPERM"
-)
-
-func allowed(do string, args ...string) Probe {
-	return Probe{Do: do, Args: args, Want: works, Control: works, Group: Plain}
+// probes are in the order in which they are made: what moves directories away comes last.
+var probes = []Probe{
+	{"S1", policy.AxisProcess, true, "programs start in a jail", Plain, `
+			+ exec /bin/sh -c :
+			+ exec /usr/bin/true`},
+	{"R1", policy.AxisFs, false, "what is granted can be read, and nothing else", Plain, `
+			+ read {t}/g/file
+			+ list {t}/g
+			+ read {t}/g/a/b/file
+			- read {t}/u/file
+			- read {t}/g/hidden/file
+			- read {t}/g/Secret.key
+			- list {t}/u
+			- list {t}`},
+	{"R2", policy.AxisFs, false, "narrower rules hold, and a symbolic link gives no more than what it leads to", Plain, `
+			+ read {t}/g/hidden/again/file
+			- list {t}/g/hidden
+			- read {t}/g/link
+			- write {t}/w/link
+			+ read {alias}/t/file`},
+	{"F1", policy.AxisFs, false, "files and directories can be changed where all rights are granted", Plain, `
+			+ write {t}/w/file
+			+ create {t}/w/new
+			+ mkdir {t}/w/newdir
+			+ rename {t}/w/from {t}/w/to
+			+ unlink {t}/w/unlink
+			+ chmod {t}/w/file
+			+ rmdir {t}/w/rmdir
+			+ rename {t}/w/dir {t}/w/dir2
+			+ create {t}/w/node_modules/p/.vscode/new`},
+	{"F2", policy.AxisFs, false, "nothing can be changed where only reading is granted", Plain, `
+			- write {t}/w/ro/file
+			- create {t}/w/ro/new
+			- mkdir {t}/w/ro/newdir
+			- unlink {t}/w/ro/unlink
+			- chmod {t}/w/ro/file
+			- rename {t}/w/ro/away {t}/w/away
+			- rename {t}/w/over {t}/w/ro/over
+			- swap {t}/w/swap {t}/w/ro/swap
+			- write {t}/g/file
+			- create {t}/u/new`},
+	{"F3", policy.AxisFs, false, "protected names cannot be made or changed", Plain, `
+			- create {t}/w/x1/.vscode
+			- create {t}/w/x2/.VSCode
+			- create {t}/w/x3/.v` + "\u017f" + `code
+			- create {t}/w/x4/.mcp.json
+			- movenew {t}/w/prepared {t}/w/x5/.claude
+			- write {t}/w/.git/hooks/old
+			- create {t}/w/x6/.git/hooks/new
+			- symlink ../u {t}/w/.git/modules/m/made
+			- movenew {t}/w/prepared2 {t}/w/.git/modules/m/submodule
+			- create {t}/w/later.key
+			- create {t}/w/Third.KEY
+			- mkdir {t}/w/way`},
+	{"F4", policy.AxisFs, false, "no second name and no copy can be made of a file that may not be read or changed", Plain, `
+			- link {t}/g/file {t}/w/linked
+			- link {t}/u/file {t}/w/linked-u
+			-mac clone {t}/u/file {t}/w/cloned
+			-mac clone {t}/w/file {t}/g/cloned`},
+	{"F5", policy.AxisFs, false, "the rights to create, update and delete hold one by one", Plain, `
+			+ write {t}/update/file
+			- create {t}/update/new
+			- unlink {t}/update/file
+			+ mkdir {t}/create/newdir
+			- write {t}/create/file
+			- unlink {t}/create/file
+			- rename {t}/w/over-create {t}/create/file
+			- write {t}/delete/write
+			- create {t}/delete/new
+			+ unlink {t}/delete/file`},
+	{"F6", policy.AxisFs, false, "rules hold for umlauts, quotes, backslashes and long paths, in every spelling", Plain, `
+			+ create {nfc}/new
+			- create {nfc}-u/new
+			+ create {nfd}/new
+			- create {nfd}-u/new
+			+ create {odd}/new
+			- create {odd}-u/new
+			+ create {long}/w/new
+			- create {long}/u/new
+			-case read {t}/g/sECRET.KEY
+			-case read {t}/U/FILE
+			-case write {t}/w/RO/file
+			-case read {t}/g/HIDDEN/file
+			-case write {t}/w/.GIT/Hooks/old`},
+	{"X1", policy.AxisProcess, false, "only what may be executed is executed, and nothing as another user", Plain, `
+			+ exec {t}/ex/run
+			- exec {t}/g/run
+			- exec {t}/w/run
+			- setuid {t}/w/run`},
+	{"X2", policy.AxisLimits, false, "a server that may have one process starts no other", NoFork, `
+			- exec /usr/bin/true`},
+	{"N1", policy.AxisNet, false, "nothing can be reached where no host is granted", Plain, `
+			- tcp {tcp4}
+			- tcp {tcp6}
+			- udp {udp4}
+			- tcp {own}`},
+	{"N2", policy.AxisNet, false, "with granted hosts, the proxy of the session is all that can be reached", Hosts, `
+			+ tcp {proxy4}
+			+ tcp {proxy6}
+			- tcp {tcp4}
+			- tcp {tcp6}
+			- tcp {own}
+			- udp {udp4}
+			- boundtcp {tcp4}
+			- boundtcp {own}`},
+	{"I1", policy.AxisIPC, false, "sockets of other programs and the keychain cannot be reached, and its own sockets can", Hosts, `
+			- unix {s}/u/socket
+			- bindunix {s}/u/new
+			+ unix {s}/t/socket
+			+ bindunix {s}/t/new
+			-mac unix /private/var/run/mDNSResponder
+			~mac exec /usr/bin/security list-keychains`},
+	{"I2", policy.AxisProcess, false, "other processes can be neither seen nor signalled, and directories around narrower rules stay", Plain, `
+			- kill {launcher}
+			~ procargs {launcher}
+			+ killchild /bin/sleep 10
+			-case rename {t}/w/ASIDE {t}/w/aside2
+			- rename {t}/w/around {t}/w/around2
+			- rename {t}/deep {t}/deep2
+			- rename {t}/v {t}/w/v2
+			- rmdir {t}/empty`},
 }
 
-func denied(do string, args ...string) Probe {
-	return Probe{Do: do, Args: args, Want: eperm, Control: works, Group: Plain}
+// An attempt is a line of a probe, with the place of its probe in the table.
+type attempt struct {
+	Probe int      `json:"-"`
+	Sign  string   `json:"-"`
+	Do    string   `json:"do"`
+	Args  []string `json:"args"`
 }
 
-func (p Probe) in(g Group) Probe       { p.Group = g; return p }
-func (p Probe) when(c Condition) Probe { p.When = c; return p }
-func (p Probe) is(outcome string) Probe {
-	p.Want, p.Control = outcome, outcome
-	return p
-}
-func (p Probe) wants(outcome string) Probe { p.Want = outcome; return p }
-
-// Table returns all tests but S1 and S4, which are about the start of a jail itself. Package
-// documentation says what is left out, and why. Probes that move directories away come last in
-// their group.
-func Table() []Test {
-	var all []Test
-	for _, part := range [][]Test{starts, reading, writing, shapes, spelling, programs, network, processes} {
-		all = append(all, part...)
+// attempts returns those of a table that this machine can make. Their arguments are as written.
+func attempts(table []Probe, is func(condition string) bool) (all []attempt) {
+	for i, p := range table {
+		for line := range strings.Lines(strings.TrimSpace(p.Attempts)) {
+			words := strings.Fields(line)
+			if condition := words[0][1:]; condition == "" || is(condition) {
+				all = append(all, attempt{i, words[0][:1], words[1], words[2:]})
+			}
+		}
 	}
 	return all
 }
 
-var starts = []Test{
-	{ID: "S2", Axis: policy.AxisProcess, Fatal: true, What: "programs start in a jail", Probes: []Probe{
-		allowed("exec", "/bin/sh", "-c", ":"),
-		allowed("exec", "/usr/bin/true"),
-	}},
-	{ID: "S3", Axis: policy.AxisProcess, Fatal: true, What: "statuses and signals of programs come out of a jail", Probes: []Probe{
-		allowed("exec", "/bin/sh", "-c", "exit 7").is("exit 7"),
-		allowed("exec", "/bin/sh", "-c", "kill -TERM $$").is("signal SIGTERM"),
-	}},
-}
+// objects are what a tree consists of, in the order in which they are made: "name/" is a directory, "name!" a
+// script, "name>target" a symbolic link, all else a file.
+var objects = strings.Fields(`
+	{t}/g/ {t}/g/file {t}/g/run! {t}/g/a/ {t}/g/a/b/ {t}/g/a/b/file
+	{t}/g/hidden/ {t}/g/hidden/file {t}/g/hidden/again/ {t}/g/hidden/again/file {t}/g/Secret.key
+	{t}/u/ {t}/u/file {t}/g/link>../u/file
+	{t}/w/ {t}/w/file {t}/w/from {t}/w/unlink {t}/w/over {t}/w/swap {t}/w/over-create {t}/w/run! {t}/w/rmdir/ {t}/w/dir/ {t}/w/dir/file
+	{t}/w/link>../u/file {t}/w/ro/ {t}/w/ro/file {t}/w/ro/unlink {t}/w/ro/away {t}/w/ro/over {t}/w/ro/swap
+	{t}/w/x1/ {t}/w/x2/ {t}/w/x3/ {t}/w/x4/ {t}/w/x5/ {t}/w/x6/ {t}/w/x6/.git/ {t}/w/x6/.git/hooks/
+	{t}/w/.git/ {t}/w/.git/hooks/ {t}/w/.git/hooks/old {t}/w/.git/modules/ {t}/w/.git/modules/m/
+	{t}/w/around/ {t}/w/around/kept/ {t}/w/aside/ {t}/w/aside/kept/ {t}/w/node_modules/ {t}/w/node_modules/p/ {t}/w/node_modules/p/.vscode/
+	{t}/v/ {t}/v/file {t}/empty/ {t}/deep/ {t}/deep/e/ {t}/deep/e/file
+	{t}/create/ {t}/create/file {t}/update/ {t}/update/file {t}/delete/ {t}/delete/file {t}/delete/write
+	{t}/ex/ {t}/ex/run! {t}/home/
+	{nfc}/ {nfc}-u/ {nfd}/ {nfd}-u/ {odd}/ {odd}-u/ {long}/w/ {long}/u/
+	{s}/t/ {s}/t/file {s}/u/
+`)
 
-var reading = []Test{
-	{ID: "R1", Axis: policy.AxisFs, Form: true, What: "what is granted for reading can be read", Probes: []Probe{
-		allowed("read", "{t}/g/file"),
-		allowed("list", "{t}/g"),
-		allowed("read", "{t}/g/a/b/file"),
-	}},
-	{ID: "R2", Axis: policy.AxisFs, Form: true, What: "what is not granted cannot be read", Probes: []Probe{
-		denied("read", "{t}/u/file"),
-		denied("read", "{t}/g/hidden/file"),
-		denied("read", "{t}/g/Secret.key"),
-		denied("list", "{t}/g/hidden"),
-		denied("list", "{t}/u"),
-		denied("list", "{t}"),
-	}},
-	{ID: "R3", Axis: policy.AxisFs, Form: true, What: "a grant inside a refused directory holds", Probes: []Probe{
-		allowed("read", "{t}/g/hidden/again/file"),
-		allowed("list", "{t}/g/hidden/again"),
-	}},
-	{ID: "R4", Axis: policy.AxisFs, What: "a symbolic link gives no more than the file it leads to", Probes: []Probe{
-		denied("read", "{t}/g/link"),
-		denied("write", "{t}/w/link"),
-		allowed("read", "{alias}/t/file"),
-	}},
-	{ID: "R5", Axis: policy.AxisFs, What: "the way to a granted directory can be found", Probes: []Probe{
-		allowed("stat", "{t}"),
-		allowed("readlink", "/tmp").when(Darwin),
-		allowed("getcwd", "{t}/g/a"),
-	}},
-}
+// entries are the rights in a tree. A letter is a right (policy.Rights); "-" is none. The origin is that of a
+// rule where none is given.
+var entries = strings.Fields(`
+	{t}/g=r {t}/g/Secret.key=-:file {t}/g/hidden=- {t}/g/hidden/again=r
+	{t}/w=rcud {t}/w/ro=r {t}/w/.git/hooks=r:protected {t}/w/around/kept=r {t}/w/aside/kept=r
+	{t}/v=rcud {t}/empty=rcud {t}/deep/e=rcud
+	{t}/create=rc {t}/update=ru {t}/delete=rd {t}/ex=rx {t}/home=rcud:home
+	{nfc}=rcud {nfd}=rcud {odd}=rcud {long}/w=rcud
+`)
 
-var writing = []Test{
-	{ID: "F1", Axis: policy.AxisFs, Form: true, What: "files can be changed where all rights are granted", Probes: []Probe{
-		allowed("append", "{t}/w/append"),
-		allowed("truncate", "{t}/w/truncate"),
-		allowed("create", "{t}/w/new"),
-		allowed("mkdir", "{t}/w/newdir"),
-		allowed("rename", "{t}/w/from", "{t}/w/to"),
-		allowed("unlink", "{t}/w/unlink"),
-		allowed("chmod", "{t}/w/chmod"),
-	}},
-	{ID: "F2", Axis: policy.AxisFs, What: "nothing can be changed where only reading is granted", Probes: []Probe{
-		denied("write", "{t}/w/ro/write"),
-		denied("append", "{t}/w/ro/append"),
-		denied("truncate", "{t}/w/ro/truncate"),
-		denied("create", "{t}/w/ro/new"),
-		denied("mkdir", "{t}/w/ro/newdir"),
-		denied("unlink", "{t}/w/ro/unlink"),
-		denied("chmod", "{t}/w/ro/chmod"),
-		denied("utimes", "{t}/w/ro/utimes"),
-		denied("setxattr", "{t}/w/ro/setxattr"),
-		denied("chflags", "{t}/w/ro/chflags").when(Darwin),
-		denied("rename", "{t}/w/ro/away", "{t}/w/away"),
-		denied("rename", "{t}/w/over", "{t}/w/ro/over"),
-		denied("write", "{t}/g/write"),
-		denied("create", "{t}/u/new"),
-	}},
-	{ID: "F3", Axis: policy.AxisFs, What: "protected names cannot be made or changed", Probes: []Probe{
-		denied("create", "{t}/w/x1/.vscode"),
-		denied("create", "{t}/w/x2/.VSCode"),
-		denied("create", "{t}/w/x3/.v\u017fcode"),
-		denied("create", "{t}/w/x4/.git"),
-		denied("create", "{t}/w/x4/.mcp.json"),
-		denied("movenew", "{t}/w/prepared", "{t}/w/x5/.claude"),
-		denied("write", "{t}/w/.git/hooks/old"),
-		denied("create", "{t}/w/.git/hooks/new"),
-		denied("create", "{t}/w/x6/.git/hooks/new"),
-		denied("create", "{t}/w/x7/.GIT").when(Folds),
-	}},
-	{ID: "F4", Axis: policy.AxisFs, What: "directories around narrower rules cannot be moved away", Probes: []Probe{
-		denied("rename", "{t}/w/parent/kept", "{t}/w/kept2"),
-		denied("rename", "{t}/w/parent", "{t}/w/parent2"),
-		denied("rename", "{t}/deep", "{t}/deep2"),
-		denied("rename", "{t}/v", "{t}/w/v2"),
-		denied("rmdir", "{t}/empty"),
-	}},
-	{ID: "F5", Axis: policy.AxisFs, What: "protected paths that do not exist cannot be made", Probes: []Probe{
-		denied("create", "{t}/w/later.key"),
-		denied("create", "{t}/w/Third.KEY"),
-		denied("mkdir", "{t}/w/way"),
-	}},
-	{ID: "F6", Info: true, What: "packages may have protected names below node_modules", Probes: []Probe{
-		allowed("create", "{t}/w/node_modules/p/.vscode/new"),
-	}},
-	{ID: "F7", Axis: policy.AxisFs, What: "no second name (hard link) can be given to a file", Probes: []Probe{
-		denied("link", "{t}/g/link-me", "{t}/w/linked"),
-		denied("link", "{t}/u/link-me", "{t}/w/linked-u"),
-		denied("link", "{t}/w/link-me", "{t}/w/linked-w"),
-	}},
-	{ID: "F8", Axis: policy.AxisFs, What: "a copy of a file (clonefile) needs the right to read it", Probes: []Probe{
-		denied("clone", "{t}/u/file", "{t}/w/cloned").when(Darwin),
-		denied("clone", "{t}/w/ro/write", "{t}/g/cloned").when(Darwin),
-	}},
-	{ID: "F9", Axis: policy.AxisFs, What: "a file cannot be replaced where creating is granted and deleting is not", Probes: []Probe{
-		denied("rename", "{t}/w/over-create", "{t}/create/file"),
-	}},
-	{ID: "F10", Axis: policy.AxisFs, What: "the rights to create, update and delete hold one by one", Probes: []Probe{
-		allowed("write", "{t}/update/file"),
-		denied("create", "{t}/update/new"),
-		denied("unlink", "{t}/update/unlink"),
-		allowed("unlink", "{t}/delete/file"),
-		denied("create", "{t}/delete/new"),
-		denied("write", "{t}/delete/write"),
-		allowed("mkdir", "{t}/create/newdir"),
-		denied("unlink", "{t}/create/unlink"),
-		denied("write", "{t}/create/write"),
-	}},
-	{ID: "F11", Axis: policy.AxisProcess, What: "no program can be made that runs as another user", Probes: []Probe{
-		denied("setuid", "{t}/w/setuid"),
-	}},
-	{ID: "F12", Axis: policy.AxisFs, Form: true, What: "directories can be removed and renamed where all rights are granted", Probes: []Probe{
-		allowed("rmdir", "{t}/w/rmdir"),
-		allowed("rename", "{t}/w/dir", "{t}/w/dir2"),
-	}},
-	{ID: "F14", Axis: policy.AxisFs, What: "names of two files cannot be exchanged where only one may change", Probes: []Probe{
-		denied("swap", "{t}/w/swap", "{t}/w/ro/swap"),
-		denied("swap", "{t}/w/swapdir", "{t}/w/x6/.git/hooks"),
-	}},
-	{ID: "F15", Axis: policy.AxisFs, What: "no link and no directory gets into the git directories of submodules", Probes: []Probe{
-		denied("symlink", "../u", "{t}/w/.git/modules/m/made"),
-		denied("rename", "{t}/w/tomove", "{t}/w/.git/modules/m/moved"),
-		denied("movenew", "{t}/w/prepared2", "{t}/w/.git/modules/m/submodule"),
-		denied("swap", "{t}/w/swapdir2", "{t}/w/.git/modules/m/file"),
-	}},
-	// No expression is about HOME. Where F12 fails and this passes, the expressions are the cause.
-	{ID: "F16", Axis: policy.AxisFs, Form: true, What: "directories can be removed and renamed in HOME", Probes: []Probe{
-		allowed("rmdir", "{t}/home/rmdir"),
-		allowed("rename", "{t}/home/dir", "{t}/home/dir2"),
-	}},
-}
+// unprotected are the paths of policy.Profile.Unprotected.
+var unprotected = strings.Fields(`{t}/w/later.key {t}/w/third.key {t}/w/way/later`)
 
-var shapes = []Test{
-	{ID: "F13", Axis: policy.AxisFs, What: "rules hold for paths with umlauts, quotes, backslashes and for long ones", Probes: []Probe{
-		allowed("create", "{nfc}/new"),
-		denied("create", "{nfc}-u/new"),
-		allowed("create", "{nfd}/new"),
-		denied("create", "{nfd}-u/new"),
-		allowed("create", "{odd}/new"),
-		denied("create", "{odd}-u/new"),
-		allowed("create", "{long}/w/new"),
-		denied("create", "{long}/u/new"),
-	}},
-}
-
-var spelling = []Test{
-	{ID: "K1", Axis: policy.AxisFs, What: "a refused file is refused in every spelling of its name", Probes: []Probe{
-		denied("read", "{t}/g/sECRET.KEY").when(Folds),
-		denied("read", "{t}/U/FILE").when(Folds),
-	}},
-	{ID: "K2", Axis: policy.AxisFs, What: "a read-only directory is read-only in every spelling of its name", Probes: []Probe{
-		denied("write", "{t}/w/RO/case").when(Folds),
-		denied("read", "{t}/g/HIDDEN/file").when(Folds),
-		denied("write", "{t}/w/.GIT/Hooks/old").when(Folds),
-	}},
-	{ID: "K3", Axis: policy.AxisFs, What: "a directory around a narrower rule stays in its place in every spelling", Probes: []Probe{
-		denied("rename", "{t}/w/AROUND", "{t}/w/around2").when(Folds),
-	}},
-	{ID: "K4", Info: true, What: "a granted file can be read in every spelling of its name", Probes: []Probe{
-		allowed("read", "{t}/G/FILE").when(Folds),
-	}},
-}
-
-var programs = []Test{
-	{ID: "X1", Axis: policy.AxisProcess, What: "only what may be executed is executed", Probes: []Probe{
-		allowed("exec", "{t}/ex/run"),
-		denied("exec", "{t}/g/run"),
-		denied("exec", "{t}/w/run"),
-		allowed("exec", "{t}/ex/run").in(Programs),
-		denied("exec", "{t}/ex/other").in(Programs),
-	}},
-	{ID: "X2", Axis: policy.AxisLimits, What: "a server that may have one process starts no other", Probes: []Probe{
-		denied("exec", "/usr/bin/true").in(NoFork),
-	}},
-	{ID: "X3", Info: true, What: "code of a file without the right to execute cannot be mapped", Probes: []Probe{
-		denied("map", "{t}/g/file"),
-	}},
-}
-
-var network = []Test{
-	{ID: "N1", Axis: policy.AxisNet, What: "nothing can be reached where no host is granted", Probes: []Probe{
-		denied("tcp", "{tcp4}"),
-		denied("tcp", "{tcp6}"),
-		denied("udp", "{udp4}"),
-		denied("tcp", "{own}"),
-	}},
-	{ID: "N2", Axis: policy.AxisNet, What: "with granted hosts, the proxy of the session is all that can be reached", Probes: []Probe{
-		allowed("tcp", "{proxy4}").in(Hosts),
-		allowed("tcp", "{proxy6}").in(Hosts),
-		denied("tcp", "{tcp4}").in(Hosts),
-		denied("tcp", "{tcp6}").in(Hosts),
-		denied("tcp", "{own}").in(Hosts),
-		denied("udp", "{udp4}").in(Hosts),
-		denied("boundtcp", "{tcp4}").in(Hosts),
-		denied("boundtcp", "{own}").in(Hosts),
-	}},
-	{ID: "N6", Axis: policy.AxisNet, What: "a server that may listen reaches no host by that", Probes: []Probe{
-		allowed("tcp", "{proxy4}").in(Inbound),
-		denied("tcp", "{tcp4}").in(Inbound),
-		denied("tcp", "{tcp6}").in(Inbound),
-		denied("tcp", "{own}").in(Inbound),
-		denied("udp", "{udp4}").in(Inbound),
-		denied("boundtcp", "{tcp4}").in(Inbound),
-		denied("boundtcp", "{own}").in(Inbound),
-	}},
-	{ID: "N5", Info: true, What: "the own machine is found by its name", Probes: []Probe{
-		allowed("tcpname", "{proxyname}").in(Hosts),
-	}},
-	{ID: "N4", Axis: policy.AxisIPC, What: "sockets of other programs cannot be reached, and its own can", Probes: []Probe{
-		denied("unix", "{s}/u/socket"),
-		denied("bindunix", "{s}/u/new"),
-		denied("unix", "/private/var/run/mDNSResponder").when(Darwin),
-		allowed("unix", "{s}/t/socket"),
-		allowed("bindunix", "{s}/t/new"),
-		denied("unix", "{s}/u/socket").in(Hosts),
-		denied("unix", "/private/var/run/mDNSResponder").in(Hosts).when(Darwin),
-	}},
-}
-
-var processes = []Test{
-	{ID: "I1", Axis: policy.AxisProcess, What: "other processes can be neither seen nor signalled", Probes: []Probe{
-		denied("kill", "{launcher}"),
-		denied("procargs", "{launcher}").wants(Refused),
-		allowed("killchild", "/bin/sleep", "10"),
-	}},
-	{ID: "I2", Axis: policy.AxisIPC, What: "the keychain cannot be reached", Probes: []Probe{
-		denied("exec", "/usr/bin/security", "list-keychains").wants(Refused).when(Darwin),
-	}},
-	// It only informs until a Mac has shown that the control works.
-	{ID: "P1", Info: true, What: "the service of preferences writes no file that is not granted", Probes: []Probe{
-		allowed("exec", "/usr/bin/defaults", "write", "{t}/u/preferences", "key", "value").wants(Refused).when(Darwin),
-	}},
-	{ID: "L1", Axis: policy.AxisLimits, What: "limits of file sizes and descriptors hold", Probes: []Probe{
-		allowed("fsize", "{t}/w/fsize").is("EFBIG"),
-		allowed("nofile").is("EMFILE"),
-	}},
+// systemDirs are where the programs of a probe and their libraries are.
+var systemDirs = map[string][]string{
+	"darwin": {"/System/Cryptexes", "/System/Library", "/System/Volumes/Preboot/Cryptexes", "/bin", "/private/var/db/dyld", "/private/var/select", "/sbin", "/usr"},
+	"linux":  {"/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"},
 }

@@ -227,15 +227,7 @@ func (c *codec) fields(o *Spec) {
 	c.str(&o.TempDir)
 	c.str(&o.Home)
 	c.str(&o.HomeCopy)
-	c.seatbelt(&o.Seatbelt)
-}
-
-func (c *codec) seatbelt(s *Seatbelt) {
-	c.str(&s.Self)
-	c.str(&s.File)
-	list(c, &s.Params, c.str)
-	list(c, &s.Canaries, func(k *Canary) { c.str(&k.Attempt); c.str(&k.Target) })
-	c.int(&s.Umask)
+	c.int(&o.Umask)
 }
 
 // Encode returns the Spec as bytes.

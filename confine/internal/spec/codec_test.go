@@ -43,7 +43,7 @@ func sampleSpec() *Spec {
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x", HomeCopy: "/home/y",
-		Seatbelt: Seatbelt{"/bin/self", "/run/profile.sb", []string{"P0=a"}, []Canary{{CanaryRead, "/x"}}, 0o77},
+		Umask: 0o77,
 	}
 }
 

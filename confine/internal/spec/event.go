@@ -8,9 +8,6 @@ import (
 // The kinds of an Event, with the fields that each uses.
 const (
 	EventStarted    = 'S' // the program was executed
-	EventReady      = 'I' // macOS, from inside to the supervisor: everything is set, and the program is executed next
-	EventMember     = 'P' // macOS: a process to end if the supervisor dies: Pid, Detail (the time of its start), Num (1: the first one)
-	EventTempDir    = 'D' // macOS: the TMPDIR is made, and to be removed
 	EventSupervisor = 'H' // the supervisor runs, and answers mediated calls from now on
 	EventFailed     = 'E' // the start failed and nothing runs, or the running supervisor gives up and ends the jail: Step, Num (errno), Detail
 	EventNote       = 'N' // a text to show: Detail, Step (NoteWarning or "")

@@ -59,7 +59,7 @@ type Spec struct {
 	// its files (clonefile). Links are then made only where the copy has no such name. "": Home is empty.
 	HomeCopy string
 
-	Seatbelt Seatbelt // macOS; zero on other systems
+	Umask int // macOS: the program's; UnknownUmask: that of the launcher
 }
 
 // Keep says whether the supervisor keeps the state before the server's changes, and how much of it.

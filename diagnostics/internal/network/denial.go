@@ -17,9 +17,6 @@ import (
 
 // AnalyzeDenial analyzes a denial of the jail's network.
 func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
-	if d.Reason == policy.DeniedDirect && len(c.Profile.Net) == 0 {
-		d.Reason = "" // there is no proxy: a rule for the host comes first
-	}
 	f := causeOfNetDenial(c, d, cause)
 	if f.Hint.Explain == "" {
 		f.Hint.Explain = report.PageOfReason(d.Reason)
@@ -28,9 +25,6 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 }
 
 func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
-	if d.Reason == policy.DeniedDirect {
-		return unproxied(d, cause)
-	}
 	if d.Operation == "listen" {
 		return refusedPort(c, d, cause)
 	}

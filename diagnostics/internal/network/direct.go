@@ -26,17 +26,6 @@ const (
 	useIt   = "have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5; no line of a policy changes this"
 )
 
-// unproxied returns the finding about a denial of the sandbox to a program that uses no proxy,
-// where hosts are granted.
-func unproxied(d policy.Denial, cause string) facts.Finding {
-	if report.IsNamelessLookup(d) {
-		cause = "the jail refused " + report.LookupPhrase + report.ProgramAndCount(d)
-	}
-	f := facts.Refused(report.Certain, d.Axis, d.Target, "connect", cause+": "+noProxy, grants.Grant{})
-	f.Hint.Explain = report.PageNetProxy
-	return f.Unfixable(useIt)
-}
-
 // refusedPort returns the finding about a denial of the sandbox to listen, or to bind, at
 // "*:PORT".
 func refusedPort(c *facts.Case, d policy.Denial, cause string) facts.Finding {

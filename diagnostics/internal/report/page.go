@@ -81,7 +81,7 @@ func PageOfReason(r policy.DenialReason) Page {
 		policy.DeniedAddress: PageNetAddress, policy.DeniedWrongName: PageNetName, policy.DeniedAmbiguous: PageNetName,
 		policy.DeniedWrongScheme: PageNetScheme, policy.DeniedRequest: PageNetRequest, policy.DeniedLimit: PageNetLimit,
 		policy.DeniedUnsupported: PageNetUnreachable, policy.DeniedSecret: PageSecret, policy.DeniedLeak: PageLeak,
-		policy.DeniedArguments: PageArguments, policy.DeniedDirect: PageNetProxy,
+		policy.DeniedArguments: PageArguments,
 	}[r]
 }
 

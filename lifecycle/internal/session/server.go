@@ -44,8 +44,6 @@ type Server struct {
 	lastNonMessage time.Time                // used by the goroutine that reads the server
 	lost           lostAnswers
 	seen           refusals.Seen
-	asking         atomic.Bool // see askLater
-	unasked        time.Time   // the refusals since then were not asked for; the goroutine that reads the server uses it
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads (package certain).

@@ -82,7 +82,6 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	}
 	d := diagnostics.Diagnose(ev)
 	if failed {
-		s.askLater(&ev, &d, c.Start)
 		sure = d.Attribution
 	}
 	if d.Silent() {
@@ -129,7 +128,6 @@ func (s *Server) AnnotateError(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppr
 	}
 	ev.Text = FailureText(f, e)
 	d := s.Diagnose(ev)
-	s.askLater(&ev, &d, c.Start)
 	s.Client.WarnRefused(d, c)
 	if !d.Silent() {
 		addDiagnosisToError(f, e, d)

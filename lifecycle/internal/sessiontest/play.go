@@ -31,7 +31,6 @@ import (
 // MainOf is the TestMain of a package. It turns the binary into the server that
 // MCP_JAIL_TEST_SERVER names; "session" is the package's own.
 func MainOf(m *testing.M, own func()) {
-	begin()
 	if name := os.Getenv("MCP_JAIL_TEST_SERVER"); name != "" {
 		if name == "session" {
 			own()
@@ -42,12 +41,6 @@ func MainOf(m *testing.M, own func()) {
 		servers[name]()
 		return
 	}
-	remove, err := enclose()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	leaveOut()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
 	flag.Set("test.parallel", "8")                          // most of these tests only wait; the command line overrides it
 	before := runtime.NumGoroutine()
@@ -57,7 +50,6 @@ func MainOf(m *testing.M, own func()) {
 		fmt.Printf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
 		status = 1
 	}
-	remove()
 	os.Exit(status)
 }
 
@@ -85,10 +77,6 @@ type Fake struct {
 
 	Unanswered []policy.Unanswered
 	Mounted    func() ([]byte, bool) // see session.Process; nil: no mounts
-
-	Log   []policy.Denial // what the system's log has: see session.DenialAsker
-	Asked []time.Time     // since when it was asked for
-	Hold  chan struct{}   // an answer of the log waits until it is closed; nil: none waits
 
 	Mu     sync.Mutex
 	Proc   *fakeProcess
@@ -182,23 +170,6 @@ func (p *fakeProcess) Denials() []policy.Denial {
 		out = append(out, d)
 	}
 	return out
-}
-
-// AskDenials implements session.DenialAsker.
-func (p *fakeProcess) AskDenials(_ context.Context, since time.Time) {
-	p.fake.Mu.Lock()
-	p.fake.Asked = append(p.fake.Asked, since)
-	p.fake.Mu.Unlock()
-	if p.fake.Hold != nil {
-		<-p.fake.Hold
-	}
-	p.fake.Mu.Lock()
-	defer p.fake.Mu.Unlock()
-	for _, d := range p.fake.Log {
-		d.Time = time.Now()
-		p.fake.Denials = append(p.fake.Denials, d)
-	}
-	p.fake.Log = nil
 }
 
 // Refuse adds the refusal of a program, now.

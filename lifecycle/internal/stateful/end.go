@@ -25,9 +25,6 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 		s.answerDiscover("did not answer server/discover", true)
 	default:
 		ended := diagnostics.Exit(exit)
-		if !how.byClient {
-			s.server.AskDenials(s.client.Started)
-		}
 		ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
 		ev.Exit = &ended
 		s.answerUntilClosed(ctx, ends, s.lostOr(func() diagnostics.Diagnosis { return s.server.Diagnose(ev) }))
@@ -58,9 +55,6 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 		diagnose = diagnostics.Diagnose
 	}
 	s.client.Tasks.Go(func() {
-		if !how.byClient {
-			s.server.AskDenials(calls[0].Start)
-		}
 		s.client.AnswerCalls(calls, s.endDiagnoses(diagnose, ended, calls[0].Start))
 	})
 }

@@ -79,9 +79,6 @@ func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientReques
 	if w.warm && w.notRead(at) && !session.IsClosed(rq.done) {
 		return true
 	}
-	if !session.IsClosed(rq.done) {
-		w.server.AskDenials(rq.start)
-	}
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	w.addExit(&ev)
 	if !session.IsClosed(rq.done) {

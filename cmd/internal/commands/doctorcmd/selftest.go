@@ -55,7 +55,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		return b.String()
 	}
 	for _, row := range sortedRows(t.Rows) {
-		if all || row.Info && row.Verdict != "passed" && row.Verdict != "not here" {
+		if all {
 			fmt.Fprintf(&b, "%-5s %-11s %s: %s\n", row.ID, row.Verdict, show.Line(row.Try), show.Line(row.Got))
 		}
 	}
@@ -67,29 +67,12 @@ func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b confine.SelfTestRow) int {
 		switch {
-		case a.Bad() == b.Bad():
+		case (a.Verdict == "passed") == (b.Verdict == "passed"):
 			return 0
-		case a.Bad():
+		case b.Verdict == "passed":
 			return -1
 		}
 		return 1
 	})
 	return rows
-}
-
-// checkEvidence says why the log of a Mac does not tell what a jail has refused: it cannot be asked, or
-// has no line about what the self-test was refused.
-func checkEvidence(err error, rows []confine.SelfTestRow) []finding {
-	f := finding{Why: "`mcp-jail why` says *likely* of a refused file, and is certain of hosts and limits"}
-	if err != nil {
-		f.What, f.Fix = "what macOS refuses a server is not known for certain: "+err.Error(), "none is needed to run servers; to have it, run them as an administrator of this Mac"
-		return []finding{f}
-	}
-	for _, row := range rows {
-		if row.ID == "E1" && row.Verdict != "passed" {
-			f.What, f.Fix = "what macOS refuses a server is not known for certain: its log has no line about what the self-test was refused", "run `mcp-jail doctor` again: the log may have been late, or have dropped lines"
-			return []finding{f}
-		}
-	}
-	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 )
 
 // A Rule is a rule of a text as it was read.
@@ -24,7 +22,7 @@ type filter func(subject, vnode string) bool
 
 // Read returns the rules of a text, with the values of its parameters.
 func Read(text string, params []string) ([]Rule, error) {
-	exprs, err := seatbelt.Parse(text)
+	exprs, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func decidable(rules []Rule) error {
 
 type reader struct{ params map[string]string }
 
-func (r reader) rule(e seatbelt.Expr) (rule Rule, err error) {
+func (r reader) rule(e Expr) (rule Rule, err error) {
 	switch e.Head() {
 	case "allow":
 	case "deny":
@@ -100,7 +98,7 @@ func (r reader) rule(e seatbelt.Expr) (rule Rule, err error) {
 		return rule, fmt.Errorf("neither an allow nor a deny: %s", e)
 	}
 	for _, x := range e.List[1:] {
-		if x.Kind == seatbelt.Symbol && len(rule.filters) == 0 {
+		if x.Kind == Symbol && len(rule.filters) == 0 {
 			rule.Ops = append(rule.Ops, x.Text)
 			continue
 		}
@@ -116,14 +114,14 @@ func (r reader) rule(e seatbelt.Expr) (rule Rule, err error) {
 	return rule, nil
 }
 
-func (r reader) filter(e seatbelt.Expr) (filter, error) {
+func (r reader) filter(e Expr) (filter, error) {
 	if head := e.Head(); head == "require-all" || head == "require-any" || head == "require-not" {
 		return r.combined(e)
 	}
 	var args []string
 	for _, x := range e.List[min(1, len(e.List)):] {
 		switch {
-		case x.Kind != seatbelt.List:
+		case x.Kind != List:
 			args = append(args, x.Text)
 		case x.Head() == "param" && len(x.List) == 2:
 			value, ok := r.params[x.List[1].Text]
@@ -145,7 +143,7 @@ func (r reader) filter(e seatbelt.Expr) (filter, error) {
 }
 
 // simple returns a filter with one argument.
-func simple(e seatbelt.Expr, arg string) (filter, error) {
+func simple(e Expr, arg string) (filter, error) {
 	switch e.Head() {
 	case "literal":
 		return func(s, _ string) bool { return s == arg }, nil
@@ -179,7 +177,7 @@ func address(end, want string) filter {
 	}
 }
 
-func (r reader) combined(e seatbelt.Expr) (filter, error) {
+func (r reader) combined(e Expr) (filter, error) {
 	var parts []filter
 	for _, x := range e.List[1:] {
 		f, err := r.filter(x)
