@@ -90,8 +90,11 @@ func seatbeltUsable(c *compiler) {
 	c.addGap(gap)
 }
 
-// bySeatbelt names the mechanism, and what has shown that it holds.
-const bySeatbelt = "Seatbelt, by self-test"
+// bySeatbelt names the mechanism, and what has shown that it holds. unproven is for what no probe shows.
+const (
+	bySeatbelt = "Seatbelt, by self-test"
+	unproven   = "Seatbelt, unproven"
+)
 
 // platformGap adds a gap that macOS has under every policy.
 func (c *compiler) platformGap(axis policy.Axis, what, why string) {
@@ -165,11 +168,11 @@ func seatbeltNetwork(c *compiler, o *spec.Spec) {
 	}
 	granted := grantedHosts(c.p.Net)
 	if granted == nil {
-		what := "no network, not even a loopback: no socket of the internet can be made"
+		by, what := bySeatbelt, "no network, not even a loopback: no socket of the internet can be made"
 		if c.plan.Seatbelt.Inbound {
-			what = "no connection to any host, not even to this one"
+			by, what = unproven, "no connection to any host, not even to this one"
 		}
-		c.addEnforced(policy.AxisNet, bySeatbelt, "%s", what)
+		c.addEnforced(policy.AxisNet, by, "%s", what)
 		return
 	}
 	onlyHosts(c, bySeatbelt+"; the session's own proxy", granted)
@@ -205,11 +208,13 @@ func proxyNotes(c *compiler) {
 }
 
 func seatbeltProcesses(c *compiler) {
-	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, clipboard, window, Apple event or service of the system but the few that every program needs; no shared memory, and no socket outside of the grants; semaphores with a name are those of all your programs")
-	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments, variables or memory; every process that the server starts has the same sandbox and cannot leave it")
+	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, and no socket of another program outside of the grants")
+	c.addEnforced(policy.AxisIPC, unproven, "no clipboard, window, Apple event or service of the system but the few that every program needs, and no shared memory; semaphores with a name are those of all your programs")
+	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments or variables")
+	c.addEnforced(policy.AxisProcess, unproven, "no look at the memory of other processes; every process that the server starts has the same sandbox and cannot leave it")
 	c.platformGap(policy.AxisProcess, "no process survives",
 		"a program that makes a process group or a session of its own can go on after the session; its sandbox stays, and its network ends with the session")
-	c.programs(bySeatbelt, "Seatbelt", c.canMediate)
+	c.programs(unproven, "Seatbelt", c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
