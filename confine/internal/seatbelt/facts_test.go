@@ -77,7 +77,10 @@ func TestLinterRefusesWhatNoTextHas(t *testing.T) {
 		"a string without an end":      {head + `(allow file-read-data (subpath "/w))`, head + ok, nil},
 		"an escape in a string":        {head + `(allow file-read-data (subpath "/w\x"))`, head + ok, nil},
 		"a literal that is too long":   {head + `(allow file-read-data (literal "` + long + `"))`, head + `(allow file-read-data (literal "` + long[:900] + `"))`, nil},
-		"a deny":                       {head + ok + `(deny file-read-data (literal "/w/a"))`, head + ok, nil},
+		"a deny before the allow":      {head + `(deny file-read-data (literal "/w/a"))` + ok, head + ok + `(deny file-read-data (literal "/w/a"))`, nil},
+		"a deny of what has no path":   {head + `(allow signal (target self))(deny signal (target self))`, head + ok, nil},
+		"a deny of everything":         {head + ok + `(deny file-read-data)`, head + ok, nil},
+		"an allow with a condition":    {head + `(allow file-read-data (require-all (subpath "/w") (require-not (literal "/w/a"))))`, head + ok, nil},
 		"a count in an expression":     {head + rule(`^/w/a{2}$`), head + rule(`^/w/aa$`), nil},
 		"an escape in an expression":   {head + rule(`^/w/\.a$`), head + rule(`^/w/[.]a$`), nil},
 		"an expression without start":  {head + rule(`/w/a$`), head + rule(`^/w/a$`), nil},
@@ -107,7 +110,7 @@ func TestLinterRefusesWhatNoTextHas(t *testing.T) {
 	}
 }
 
-// rule returns a rule with an expression.
+// rule returns rules of which one has an expression.
 func rule(expression string) string {
-	return `(allow file-read-data (require-all (subpath "/w") (require-not (regex #"` + expression + `"))))`
+	return `(allow file-read-data (subpath "/w"))(deny file-read-data (regex #"` + expression + `"))`
 }

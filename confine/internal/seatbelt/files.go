@@ -1,6 +1,7 @@
 package seatbelt
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -8,8 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Operations are named one by one: a rule about a group of them and a rule about one of it do not
-// override each other as one expects.
 var (
 	opsMetadata   = []string{"file-read-metadata", "file-test-existence"}
 	opsRead       = []string{"file-read-data", "file-read-xattr"}
@@ -22,21 +21,21 @@ var (
 	opsSockets    = []string{"network-bind", "network-outbound"}
 )
 
-// files are the rules of a profile for files, before they have a form.
+// files are the rules of a profile for files.
 type files struct {
 	p       *policy.Profile
-	entries []policy.Entry // sorted by path
+	entries []policy.Entry // each behind those around it, and TMPDIRs last
 	at      map[string]int // the index of the entry of a path
 	parent  []int          // the nearest entry around, or -1
 	pinned  []bool         // keeps its place: not a file that is like its neighbours
 	changes []bool         // the policy lets the server change the object itself, such as its mode
-	inside  [][]int        // the entries directly below it
 	missing [][]string     // the names of Profile.Unprotected about which it decides
 }
 
 func newFiles(p *policy.Profile) *files {
 	n := len(p.Entries)
-	f := &files{p: p, entries: p.Entries, at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), changes: make([]bool, n), inside: make([][]int, n), missing: make([][]string, n)}
+	f := &files{p: p, entries: slices.Clone(p.Entries), at: make(map[string]int, n), parent: make([]int, n), pinned: make([]bool, n), changes: make([]bool, n), missing: make([][]string, n)}
+	slices.SortStableFunc(f.entries, func(a, b policy.Entry) int { return strings.Compare(tempLast(a.Path), tempLast(b.Path)) })
 	minimal := map[string]bool{}
 	for _, e := range p.MinimalEntries() {
 		minimal[e.Path] = true
@@ -49,9 +48,6 @@ func newFiles(p *policy.Profile) *files {
 	for i, e := range f.entries {
 		if f.parent[i] = -1; e.Path != "/" {
 			f.parent[i] = f.owner(path.Dir(e.Path))
-		}
-		if around := f.parent[i]; around >= 0 {
-			f.inside[around] = append(f.inside[around], i)
 		}
 	}
 	for _, u := range p.Unprotected {
@@ -75,73 +71,73 @@ func (f *files) owner(p string) int {
 	}
 }
 
-// An area is what one entry grants for one right: its tree or its object, less exclusions.
-type area struct {
-	entry policy.Entry
-	at    Filter
-	only  []Filter // of these only
-	less  []Filter
+// layers are the rules of some operations. Of those that match, the last decides.
+type layers struct {
+	ops   []string
+	rules []Rule
 }
 
-func (a area) all() Filter { return append(All{a.at}, limit(a.only, a.less)...) }
+func (l *layers) allow(why string, filters ...Filter) { l.add(false, why, filters) }
 
-// limit returns a filter of what matches each of some filters, and none of others.
-func limit(only, less []Filter) All {
-	out := slices.Clone(All(only))
-	for _, f := range less {
-		out = append(out, Not{f})
+func (l *layers) deny(why string, filters ...Filter) { l.add(true, why, filters) }
+
+func (l *layers) add(deny bool, why string, filters []Filter) {
+	switch n := len(l.rules); {
+	case len(filters) == 0, n == 0 && deny: // all is denied at first
+	case n > 0 && l.rules[n-1].Deny == deny:
+		l.rules[n-1].Filters = append(l.rules[n-1].Filters, filters...)
+	default:
+		l.rules = append(l.rules, Rule{deny, l.ops, filters, why})
 	}
-	return out
 }
 
-func at(e policy.Entry) Filter {
-	if e.Kind == policy.KindDir {
-		return Subpath(e.Path)
-	}
-	return Literal(e.Path)
-}
-
-// frontier returns the areas of a right about which entries alone decide: one for each entry that
-// has it below one that has not, less the topmost entries below it that have not.
-func (f *files) frontier(has func(policy.Rights) bool) (out []area) {
+// trees adds the trees of some entries, each behind those around it. less is what is denied in each; nil:
+// nothing, and entries that are like the one around them are left out.
+func (f *files) trees(l *layers, why string, of, grants func(i int) bool, less func(i int) []Filter) {
+	temps := false // those of all servers are granted
 	for i, e := range f.entries {
-		if !has(e.Rights) {
+		if !of(i) {
 			continue
 		}
-		if around := f.parent[i]; around >= 0 && has(f.entries[around].Rights) && (!isTemp(e.Path) || isTemp(f.entries[around].Path)) {
-			continue
+		own, around := isTemp(e.Path), f.parent[i]
+		if own && temps {
+			l.deny("but not", allTemps())
+			temps = false
 		}
-		a := area{entry: e, at: at(e), less: f.temps(e.Path)}
-		for j := i + 1; j < len(f.entries); j++ {
-			if has(f.entries[j].Rights) || !policy.Within(f.entries[j].Path, e.Path) {
-				continue
-			}
-			k := f.parent[j]
-			for k != i && k >= 0 && has(f.entries[k].Rights) {
-				k = f.parent[k]
-			}
-			if k == i {
-				a.less = append(a.less, Subpath(f.entries[j].Path))
-			}
+		temps = temps || grants(i) && policy.Within(path.Dir(TempPrefix), e.Path)
+		switch {
+		case around < 0 && !grants(i), less == nil && around >= 0 && of(around) && grants(around) == grants(i) && own == isTemp(f.entries[around].Path):
+		case !grants(i):
+			l.deny("but not", Subpath(e.Path))
+		case e.Kind == policy.KindDir:
+			l.allow(why, Subpath(e.Path))
+		default:
+			l.allow(why, Literal(e.Path))
 		}
-		out = append(out, a)
+		if less != nil && grants(i) {
+			l.deny("but not", less(i)...)
+		}
 	}
-	return out
+	if temps {
+		l.deny("but not", allTemps())
+	}
 }
 
-// readable is frontier less the names that would be hidden if they existed.
-func (f *files) readable(has func(policy.Rights) bool) []area {
-	out := f.frontier(has)
-	for i := range out {
-		var hidden []string
-		for _, h := range f.p.HiddenLater {
-			if policy.Within(h, out[i].entry.Path) {
-				hidden = append(hidden, h)
-			}
+// readable returns the rules of a right about which entries alone decide, less the names that would be
+// hidden if they existed.
+func (f *files) readable(ops []string, why string, has func(policy.Rights) bool) []Rule {
+	l := &layers{ops: ops}
+	f.trees(l, why, func(int) bool { return true }, func(i int) bool { return has(f.entries[i].Rights) }, nil)
+	hidden := map[string][]string{}
+	for _, h := range f.p.HiddenLater {
+		if i := slices.IndexFunc(f.entries, func(e policy.Entry) bool { return policy.Within(h, e.Path) }); i >= 0 {
+			hidden[f.entries[i].Path] = append(hidden[f.entries[i].Path], h)
 		}
-		out[i].less = append(out[i].less, f.below(out[i].entry.Path, hidden, true)...)
 	}
-	return out
+	for _, dir := range slices.Sorted(maps.Keys(hidden)) {
+		l.deny("but not", f.below(dir, hidden[dir], true)...)
+	}
+	return l.rules
 }
 
 // ways returns the directories on the way to the entries with rights, and the links.
@@ -208,7 +204,15 @@ func (f *files) below(dir string, names []string, subtree bool) (out []Filter) {
 	for _, list := range alternatives(pre, tails) {
 		out = append(out, Regex(pre+list+end))
 	}
-	return out
+	return within(dir, out)
+}
+
+// within limits filters to a directory.
+func within(dir string, filters []Filter) []Filter {
+	if len(filters) == 0 {
+		return nil
+	}
+	return []Filter{All{Subpath(dir), Any(filters)}}
 }
 
 // tail returns the expression for a name below a directory, without what is before it. Where it would

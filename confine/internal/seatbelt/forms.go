@@ -12,45 +12,68 @@ func (f *files) all() []Rule {
 	read := func(r policy.Rights) bool { return r.Has(policy.Read) }
 	execute := func(r policy.Rights) bool { return r.Has(policy.Execute) }
 	rules := slices.Concat(
-		f.rules(opsMetadata, "metadata", f.readable(any)),
+		f.readable(opsMetadata, "metadata", any),
 		[]Rule{{Ops: opsMetadata, Filters: f.ways(), Why: "the way to each entry"}},
-		f.rules(opsRead, "read", f.readable(read)),
+		f.readable(opsRead, "read", read),
 		[]Rule{{Ops: opsRead[:1], Filters: f.listOnly(), Why: "the names in the directories above the working directory, for bun"}},
-		f.rules(opsMap, "libraries", f.readable(execute)),
+		f.readable(opsMap, "libraries", execute),
 	)
 	if f.p.Programs == nil {
-		rules = append(rules, f.rules(opsExecute, "execute", f.readable(execute))...)
+		rules = append(rules, f.readable(opsExecute, "execute", execute)...)
 	} else {
 		rules = append(rules, Rule{Ops: opsExecute, Filters: f.programs(), Why: "the listed programs"})
 	}
-	for _, r := range []struct {
-		kind kind
-		ops  []string
-		why  string
-	}{
-		{kindUpdate, opsUpdate, "update"}, {kindCreate, opsCreate, "create"},
-		{kindDelete, opsDelete, "delete"}, {kindAttributes, opsAttributes, "attributes"},
-	} {
-		rules = append(rules, f.regionRules(r.ops, r.why, f.regions(r.kind))...)
+	return slices.Concat(rules, f.changing(kindUpdate, opsUpdate, "update"), f.changing(kindCreate, opsCreate, "create"),
+		f.changing(kindDelete, opsDelete, "delete"), f.changing(kindAttributes, opsAttributes, "attributes"))
+}
+
+// changing returns the rules of a right about which names decide as well.
+func (f *files) changing(k kind, ops []string, why string) []Rule {
+	l := &layers{ops: ops}
+	grants := func(i int) bool {
+		return f.entries[i].Kind == policy.KindDir && f.changes[i] && k.in(f.entries[i].Rights)
 	}
-	return slices.DeleteFunc(rules, func(r Rule) bool { return len(r.Filters) == 0 })
+	own := f.own(k)
+	in := func(want bool) func(int) bool {
+		return func(i int) bool { return own[i] == want && f.entries[i].Kind == policy.KindDir }
+	}
+	f.trees(l, why, in(false), grants, nil)
+	l.deny("protected names", f.protected(k)...)
+	f.trees(l, why, in(true), grants, func(i int) []Filter { return f.protectedInside(f.entries[i], k) })
+	for i := range f.entries {
+		if grants(i) {
+			l.deny("but not", f.unprotected(i, k)...)
+		}
+	}
+	if k.names() {
+		l.deny("what keeps its place", f.pins(k, grants)...)
+	}
+	for i, e := range f.entries {
+		around := f.parent[i]
+		inGrant := around >= 0 && grants(around)
+		switch {
+		case e.Kind == policy.KindDir:
+		case k.names():
+			// Such a file may be replaced, also where its name is protected, but not by a link.
+			if k != kindSocket && inGrant && !f.pinned[i] && !(k == kindCreate && f.p.ProtectsFromLink(e.Path)) {
+				l.allow("files that may be replaced", Literal(e.Path))
+			}
+		case k == kindUpdate && k.in(e.Rights) && f.p.Allows(policy.OpWrite, e.Path), k == kindAttributes && f.changes[i]:
+			l.allow(why, Literal(e.Path))
+		case inGrant:
+			l.deny("but not", Subpath(e.Path))
+		}
+	}
+	return l.rules
 }
 
 // sockets returns the rules for UNIX sockets: they may be made, and connected to, in entries in which
 // the server may make files and write them, less the objects that are no files.
 func (f *files) sockets() []Rule {
-	r := f.regions(kindSocket)
-	cannotWrite := func(a area) bool { return !a.entry.Rights.Has(policy.Update) }
-	r.common, r.own = slices.DeleteFunc(append(r.common, r.both...), cannotWrite), slices.DeleteFunc(r.own, cannotWrite)
-	r.both, r.packages, r.replaceable = nil, nil, nil
-	for _, areas := range [][]area{r.common, r.own} {
-		for i, a := range areas {
-			if policy.Within(resolver, a.entry.Path) {
-				areas[i] = a.without([]Filter{Literal(resolver)})
-			}
-		}
+	rules := f.changing(kindSocket, opsSockets, "UNIX sockets")
+	if len(rules) > 0 {
+		rules = append(rules, Rule{true, opsSockets, []Filter{Literal(resolver)}, "but not"})
 	}
-	rules := f.regionRules(opsSockets, "UNIX sockets", r)
 	named := Rule{Ops: opsSockets[1:], Why: "sockets that a rule names"}
 	for _, e := range f.entries {
 		if e.Kind == policy.KindSpecial && e.Origin == policy.OriginRule && e.Path != resolver && f.p.Allows(policy.OpWrite, e.Path) {
@@ -62,39 +85,3 @@ func (f *files) sockets() []Rule {
 
 // resolver is the socket of the system's resolver. It asks any host's name server, so no rule opens it.
 const resolver = "/private/var/run/mDNSResponder"
-
-// rules returns the rules of a frontier.
-func (f *files) rules(ops []string, why string, areas []area) (out []Rule) {
-	r := Rule{Ops: ops, Why: why}
-	for _, a := range areas {
-		r.Filters = append(r.Filters, a.all())
-	}
-	return []Rule{r}
-}
-
-// regionRules returns the rules of a right about which names decide as well.
-func (f *files) regionRules(ops []string, why string, r regions) (out []Rule) {
-	rule := Rule{Ops: ops, Why: why}
-	for _, a := range r.own {
-		rule.Filters = append(rule.Filters, a.all())
-	}
-	only, less := packagesOnly(anywhere)
-	unprotected, inPackages := limit(nil, protection(anywhere, r.kind)), limit([]Filter{only}, less)
-	rule.Filters = append(rule.Filters, together(r.both, Any{unprotected, inPackages})...)
-	rule.Filters = append(rule.Filters, together(r.common, unprotected)...)
-	rule.Filters = append(rule.Filters, together(r.packages, inPackages)...)
-	rule.Filters = append(rule.Filters, r.replaceable...)
-	return []Rule{rule}
-}
-
-// together returns one filter for areas with the same limit.
-func together(areas []area, limits Filter) []Filter {
-	if len(areas) == 0 {
-		return nil
-	}
-	var one Any
-	for _, a := range areas {
-		one = append(one, a.all())
-	}
-	return []Filter{All{one, limits}}
-}

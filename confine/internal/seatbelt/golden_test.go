@@ -1,18 +1,15 @@
 package seatbelt_test
 
 import (
-	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-var update = flag.Bool("update", false, "write the golden texts anew")
 
 // workspace returns the profile of the default policy for a workspace: the entries that Resolve makes.
 func workspace(dir string) *policy.Profile {
@@ -99,16 +96,7 @@ func golden(t *testing.T, name string, text seatbelt.Text) {
 	for _, p := range text.Params {
 		got += "; -D " + p + "\n"
 	}
-	file := "testdata/" + name + ".sb"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || string(want) != got {
-		t.Errorf("%s is not the text of now (-update writes it): %v", file, err)
-	}
+	testkit.Golden(t, name+".sb", []byte(got))
 }
 
 // TestSpellings holds what an expression of a name matches, and what not.

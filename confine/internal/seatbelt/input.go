@@ -1,8 +1,9 @@
 // Package seatbelt compiles a profile to the language of macOS's sandbox. It is pure.
 //
-// A text has one deny, that of everything, and otherwise allows that each name their own exclusions. What
-// holds is the union of the allows: neither the order of the rules nor what macOS takes for the more precise
-// one can widen it. Operations are named one by one.
+// A text denies everything, then allows the tree of each entry for each operation, and denies what is not granted
+// in it: of the rules about an operation, the last that matches decides. Operations are named one by one, because
+// a rule about a group of them and a rule about one of it do not override each other as one expects. An allow has
+// a path and no condition, because one with a condition may be taken for more precise than a later deny.
 //
 // Probe F1 of the self-test tells whether a system removes and renames directories under such texts. It did
 // not where codex wrote patterns (openai/codex#40565): a deny of each directory that might hold a match,
@@ -15,7 +16,7 @@
 //   - Names are judged in every spelling that some disk might take for them, also where the disk
 //     does not.
 //   - Packages in node_modules are exempt from the rules about names, but not where the node_modules
-//     is below a protected name.
+//     is below a protected name, or in what a rule grants below one.
 //   - In the git directories of submodules and worktrees, a name inside the name of a branch counts
 //     if a protected name is before it, or .git behind it.
 //   - In the git directories of submodules and worktrees, no directory can be made but for objects,
@@ -35,7 +36,7 @@ import (
 
 // Version changes with each change of the text that Compile writes for the same Input. The
 // self-test of a Mac counts for one version only.
-const Version = 5
+const Version = 6
 
 // Input is all that a text depends on.
 type Input struct {

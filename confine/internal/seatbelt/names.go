@@ -9,17 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// kind is one of the rights about which names decide as well.
-type kind uint8
-
-const (
-	kindUpdate kind = iota
-	kindCreate
-	kindDelete
-	kindAttributes
-	kindSocket // like kindCreate
-)
-
 // anywhere begins the expression of a name in any directory.
 const anywhere = "^/(.*/)?"
 

@@ -35,6 +35,8 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 		return "a file that could be replaced by a link"
 	case inPackageBelowName(folded):
 		return "a package below a protected name"
+	case op != policy.OpRead && op != policy.OpExec && strings.Contains(folded, "/node_modules") && namedAround(p, name):
+		return "a package in what a rule grants below a protected name"
 	case regexp.MustCompile(`/(modules|worktrees)/.*refs/(heads|remotes|tags)(/|$)`).MatchString(folded):
 		return "the name of a branch"
 	case slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
@@ -61,6 +63,14 @@ func baselineInName(e policy.Entry) bool {
 func pinned(p *policy.Profile, around, folded string) bool {
 	return slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
 		return policy.Within(e.Path, around) && policy.Within(fold(e.Path), folded)
+	})
+}
+
+// namedAround reports whether a rule around a path leads to a protected name or to a git directory.
+func namedAround(p *policy.Profile, name string) bool {
+	return slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
+		inGit := slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.Within(e.Path, g) })
+		return policy.Within(name, e.Path) && (inGit || slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName))
 	})
 }
 

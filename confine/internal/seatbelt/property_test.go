@@ -2,7 +2,6 @@ package seatbelt_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -170,20 +170,11 @@ func wants(t *testing.T, p *policy.Profile, op policy.Op, name string) bool {
 	return want
 }
 
-// count is how many profiles are made: 1,000 in make test-long. Testkit has this, too, and a flag that the
-// golden texts have here.
-func count(few int) int {
-	if os.Getenv("MCPJAIL_LONG") == "1" {
-		return 1000
-	}
-	return few
-}
-
 func TestTextsNeverGrantMoreThanTheProfile(t *testing.T) {
 	// Seven faults put in on purpose are found, in the first 278 profiles.
 	g := generator{rand.New(rand.NewPCG(0, 48))}
 	a := answers{narrower: map[string]int{}}
-	for range count(500) {
+	for range testkit.Rounds(500, 1000) {
 		p := g.profile()
 		rules := compiled(t, p)
 		for range 40 {

@@ -14,15 +14,16 @@ type (
 	Literal string   // this path
 	Subpath string   // this path and everything below it
 	Regex   string   // anchored at its start, ASCII
-	Vnode   string   // an object of this type; in exclusions only
+	Vnode   string   // an object of this type; in denies only
 	All     []Filter // every one of them
 	Any     []Filter // one of them
 	Not     struct{ Filter Filter }
 )
 
-// A Rule allows operations on what one of its filters matches. Deny rules exist in the layered form
-// only, in which the last rule that matches decides.
+// A Rule allows operations on what one of its filters matches, or denies them. Of the rules about an operation
+// the last that matches decides. No allow has a condition besides a path, which could make it the more precise.
 type Rule struct {
+	Deny    bool
 	Ops     []string
 	Filters []Filter
 	Why     string
@@ -97,7 +98,11 @@ func (w *writer) rule(r Rule, without []string) {
 	if r.Why != "" {
 		w.WriteString("; " + r.Why + "\n")
 	}
-	w.WriteString("(allow " + strings.Join(ops, " "))
+	verb := "(allow "
+	if r.Deny {
+		verb = "(deny "
+	}
+	w.WriteString(verb + strings.Join(ops, " "))
 	for _, f := range r.Filters {
 		w.WriteString("\n  ")
 		f.write(w)

@@ -3,8 +3,6 @@ package seatbelt
 import (
 	"path"
 	"strings"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TempPrefix begins the path of each TMPDIR that mcp-jail makes for a server on macOS. It is short, for
@@ -12,15 +10,19 @@ import (
 // TMPDIR of another server, but one that names it.
 const TempPrefix = "/private/tmp/mj-"
 
-// temps returns the filter of all TMPDIRs, for an entry around them. The server's own has an entry.
-func (f *files) temps(entry string) []Filter {
+// allTemps returns the filter of all TMPDIRs.
+func allTemps() Filter {
 	dir := path.Dir(TempPrefix)
-	if !policy.Within(dir, entry) {
-		return nil
-	}
-	names := components(dir) + beginning(path.Base(TempPrefix)+"x") + tree
-	return []Filter{All{Subpath(dir), Regex(names)}}
+	return All{Subpath(dir), Regex(components(dir) + beginning(path.Base(TempPrefix)+"x") + tree)}
 }
 
 // isTemp reports whether a path is a TMPDIR, or in one.
 func isTemp(p string) bool { return strings.HasPrefix(strings.ToLower(p), TempPrefix) }
+
+// tempLast begins differently for TMPDIRs, which come behind what is around them all.
+func tempLast(p string) string {
+	if isTemp(p) {
+		return "b"
+	}
+	return "a"
+}

@@ -31,7 +31,7 @@ func Lint(t seatbelt.Text) error {
 	if err != nil {
 		return &LintError{Why: err.Error()}
 	}
-	l := linter{params: map[string]string{}}
+	l := linter{params: map[string]string{}, allowed: map[string]bool{}}
 	for _, p := range t.Params {
 		name, value, _ := strings.Cut(p, "=")
 		if why := unfit(value); why != "" {
@@ -52,7 +52,8 @@ func Lint(t seatbelt.Text) error {
 }
 
 type linter struct {
-	params map[string]string
+	params  map[string]string
+	allowed map[string]bool // operations, by the rules before
 }
 
 // rule returns why a rule is refused, or "".
@@ -62,12 +63,10 @@ func (l linter) rule(e Expr) string {
 	if len(ops) > 0 {
 		filters = e.List[1+len(ops):]
 	}
-	switch {
-	case len(ops) == 0:
+	if len(ops) == 0 {
 		return "it is no rule about operations"
-	case e.Head() == "deny":
-		return "the only deny is that of everything: whether a deny or an allow decides depends on more than their order"
 	}
+	deny := e.Head() == "deny"
 	for _, op := range ops {
 		how, known := operationTable[op.Text]
 		switch {
@@ -77,17 +76,26 @@ func (l linter) rule(e Expr) string {
 			return "no rule is about " + op.Text
 		case len(filters) == 0 && !how.bare:
 			return "without a filter it is about everything"
+		case deny && (how.paths != withPaths || !l.allowed[op.Text]):
+			return "a deny is behind the allow that it limits"
 		}
+		l.allowed[op.Text] = true
 	}
 	for _, f := range filters {
-		if why := l.filter(f, ops); why != "" {
+		why := ""
+		if deny {
+			why = l.paths(f, true)
+		} else {
+			why = l.filter(f, ops)
+		}
+		if why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// filter returns why a filter of a rule about some operations is refused, or "".
+// filter returns why a filter of an allow of some operations is refused, or "".
 func (l linter) filter(f Expr, ops []Expr) string {
 	paths := false
 	for _, op := range ops {
@@ -103,16 +111,13 @@ func (l linter) filter(f Expr, ops []Expr) string {
 	if !paths {
 		return ""
 	}
-	if why := l.paths(f, false); why != "" {
-		return why
+	if f.Head() != "literal" && f.Head() != "subpath" {
+		return "an allow has a path and no condition, which could make it more precise than a later deny"
 	}
-	if !namesPath(f) {
-		return "no path limits it"
-	}
-	return ""
+	return l.paths(f, false)
 }
 
-// paths returns why a filter of paths is refused, or "". negated tells that it is inside a require-not.
+// paths returns why a filter of paths is refused, or "". negated tells that what it matches is denied.
 func (l linter) paths(f Expr, negated bool) string {
 	switch f.Head() {
 	case "literal", "subpath":
@@ -125,7 +130,7 @@ func (l linter) paths(f Expr, negated bool) string {
 		return lintRegex(f)
 	case "vnode-type":
 		if negated && (f.String() == "(vnode-type SYMLINK)" || f.String() == "(vnode-type DIRECTORY)") {
-			return "" // in an exclusion it can only narrow
+			return "" // it can only narrow
 		}
 	case "require-all", "require-any", "require-not":
 		if len(f.List) < 2 || f.Head() == "require-not" && len(f.List) != 2 {
@@ -237,19 +242,6 @@ func isSimpleExpression(re string) bool {
 		}
 	}
 	return open == 0
-}
-
-// namesPath reports whether a filter matches only what one of its literals or subpaths matches.
-func namesPath(f Expr) bool {
-	switch f.Head() {
-	case "literal", "subpath":
-		return true
-	case "require-all":
-		return slices.ContainsFunc(f.List[1:], namesPath)
-	case "require-any":
-		return !slices.ContainsFunc(f.List[1:], func(g Expr) bool { return !namesPath(g) })
-	}
-	return false
 }
 
 const maxLiteral = 900
