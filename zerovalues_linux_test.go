@@ -94,8 +94,7 @@ var zeroValues = map[string]zeroValue{
 	"confine.PreparedPool": {(*confine.PreparedPool)(nil), func(t *testing.T) { var none *confine.PreparedPool; none.Keep([]*policy.Profile{nil}); none.Close() }},
 	"confine.Process":      {new(confine.Process), func(t *testing.T) { is(t, new(confine.Process).Kill() != nil && new(confine.Process).PID() == 0) }},
 	"confine.StartError":   {value: new(confine.StartError)},
-	"confine.SelfTest":     {new(confine.SelfTest), func(t *testing.T) { is(t, !confine.SelfTest{}.Proof.Made) }},
-	"confine.SelfTestRow":  {value: new(confine.SelfTestRow)},
+	"confine.SelfTest":     {new(confine.SelfTest), func(t *testing.T) { is(t, !confine.SelfTest{}.Made) }},
 	"confine.Stdio":        {value: new(confine.Stdio)},
 	// confine/jailed
 	"confine/jailed.Policy": {new(jailed.Policy), func(t *testing.T) { is(t, jailed.Command(t.Context(), jailed.Policy{}, "true").Err == nil) } /* the default policy: see package jailed */},

@@ -5,7 +5,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/selftest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -34,11 +33,8 @@ type (
 	Answer = features.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.
 	StartError = step.Error
-	// SelfTest is what the self-test of a Mac found out: each probe with its verdict, and the Proof
-	// that a start needs. Without Made nothing starts.
-	SelfTest = selftest.Result
-	// SelfTestRow is a probe of the self-test and what came of it.
-	SelfTestRow = selftest.Row
+	// SelfTest is what the self-test of a Mac found out. Without Made nothing starts.
+	SelfTest = features.Proof
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
 )

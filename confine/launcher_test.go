@@ -74,10 +74,10 @@ func TestPlatformWaiver(t *testing.T) {
 	nothing := func(*policy.Profile, *features.Facts) {}
 	inbound := func(p *policy.Profile, _ *features.Facts) { p.Inbound = []int{3000} }
 	failed := func(_ *policy.Profile, f *features.Facts) {
-		f.Proof.Failed = []features.FailedProbe{{ID: "R2", Axis: policy.AxisFs, What: "a", Got: "b"}}
+		f.Proof.Failed = []features.ProbeResult{{ID: "R2", Axis: policy.AxisFs, What: "a", Got: "b"}}
 	}
 	fatal := func(_ *policy.Profile, f *features.Facts) {
-		f.Proof.Failed = []features.FailedProbe{{ID: "S1", Axis: policy.AxisFs, What: "a", Got: "b", Fatal: true}}
+		f.Proof.Failed = []features.ProbeResult{{ID: "S1", Axis: policy.AxisFs, What: "a", Got: "b", Fatal: true}}
 	}
 	unproved := func(_ *policy.Profile, f *features.Facts) { f.Proof.Made = false }
 	onLinux := func(_ *policy.Profile, f *features.Facts) {

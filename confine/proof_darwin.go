@@ -3,7 +3,6 @@ package confine
 import (
 	"context"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/selftest"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -13,42 +12,34 @@ import (
 // line about what takes longer than a second; nil is silent. Where the test could not be made, the
 // Proof says why. On other systems there is none, and the result is empty.
 func Prove(ctx context.Context, again bool, say func(string)) SelfTest {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return SelfTest{Proof: features.Proof{Why: err.Error()}}
-	}
-	result, err := selftest.Prove(ctx, host.CacheDir, selftest.Options{Again: again, Say: say})
-	if err != nil {
-		return SelfTest{Proof: features.Proof{Why: err.Error()}}
-	}
-	result.Proof.Volume = volumeOf(host)
-	return result
+	return onThis(func(cacheDir string) (SelfTest, error) {
+		return selftest.Prove(ctx, cacheDir, selftest.Options{Again: again, Say: say})
+	})
 }
 
 // proof returns what the self-test of this Mac found out. It starts nothing.
-func proof() features.Proof {
+func proof() SelfTest { return onThis(selftest.Cached) }
+
+// onThis returns the result of a self-test for this machine, or one that says why there is none.
+func onThis(test func(cacheDir string) (SelfTest, error)) SelfTest {
 	host, err := hostfs.LocalHost()
 	if err != nil {
-		return features.Proof{Why: err.Error()}
+		return SelfTest{Why: err.Error()}
 	}
-	p := selftest.Cached(host.CacheDir).Proof
-	p.Volume = volumeOf(host)
-	return p
-}
-
-// volumeOf returns the device of the volume on which the self-test is made, or 0.
-func volumeOf(host hostfs.Host) uint64 {
-	info, err := host.Lstat(host.CacheDir)
+	result, err := test(host.CacheDir)
 	if err != nil {
-		return 0
+		return SelfTest{Why: err.Error()}
 	}
-	return info.ID.Dev
+	if info, err := host.Lstat(host.CacheDir); err == nil {
+		result.Volume = info.ID.Dev
+	}
+	return result
 }
 
 // proved returns a proof that there is already, and otherwise makes the self-test.
-func proved(ctx context.Context, have features.Proof, say func(string)) features.Proof {
+func proved(ctx context.Context, have SelfTest, say func(string)) SelfTest {
 	if have.Made {
 		return have
 	}
-	return Prove(ctx, false, say).Proof
+	return Prove(ctx, false, say)
 }

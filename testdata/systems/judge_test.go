@@ -9,14 +9,12 @@ import (
 // TestProbes has reports of doctor, one of which is good.
 func TestProbes(t *testing.T) {
 	for report, good := range map[string]bool{
-		`{"features":{},"selftest":{"probes":[{"id":"R1a","verdict":"passed"}]}}`: true,
-		`{"selftest":{"probes":[{"id":"R1a","verdict":"passed"},{"id":"R2a","verdict":"failed"}]}}`:                          false,
-		`{"selftest":{"probes":[{"id":"R1a","verdict":"no evidence"}]}}`:                                                     false,
-		`{"selftest":{"probes":[{"id":"R1a","verdict":"not here"}]}}`:                                                        false,
-		`{"selftest":{"probes":[{"id":"R1a"}]}}`:                                                                             false,
-		`{"selftest":{"probes":[]}}`:                                                                                         false,
-		`{"features":{}}`:                                                                                                    false,
-		``:                                                                                                                   false,
+		`{"features":{},"self_test":{"made":true,"passed":[{"id":"R1"}]}}`:          true,
+		`{"self_test":{"made":true,"failed":[{"id":"R2"}],"passed":[{"id":"R1"}]}}`: false,
+		`{"self_test":{"made":true,"failed":[{"id":"R2"}]}}`:                        false,
+		`{"self_test":{"made":true,"passed":[]}}`:                                   false,
+		`{"features":{}}`: false,
+		``:                false,
 	} {
 		if err := probes(strings.NewReader(report), io.Discard); (err == nil) != good {
 			t.Errorf("%s: %v", report, err)

@@ -10,20 +10,20 @@ import (
 // started.
 type Proof struct {
 	Made    bool          `json:"made"`              // the self-test ran to its end
-	Failed  []FailedProbe `json:"failed,omitempty"`  // each makes its axis a gap
+	Failed  []ProbeResult `json:"failed,omitempty"`  // each makes its axis a gap
+	Passed  []ProbeResult `json:"passed,omitempty"`  // all others
 	Without []string      `json:"without,omitempty"` // optional operations that this system does not know
 	Why     string        `json:"why,omitempty"`     // not Made: why there is no result
 	Volume  uint64        `json:"-"`                 // the device of the cache directory, where it was made; 0: not known
 }
 
-// FailedProbe is a probe whose outcome was not what confinement needs.
-type FailedProbe struct {
+// ProbeResult is a part of the self-test.
+type ProbeResult struct {
 	ID    string      `json:"id"`
 	Axis  policy.Axis `json:"axis"`
-	Fatal bool        `json:"fatal,omitempty"` // nothing can be started
-	What  string      `json:"what"`            // what does not hold
-	Got   string      `json:"got"`             // what happened in its place
-	Fix   string      `json:"fix,omitempty"`   // what the user can do, if that is known
+	Fatal bool        `json:"fatal,omitempty"` // if it fails, nothing can be started
+	What  string      `json:"what"`            // what it shows
+	Got   string      `json:"got,omitempty"`   // what happened in place of that, if it failed
 }
 
 // Feature returns what the self-test says about this machine, as one feature.

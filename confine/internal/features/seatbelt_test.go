@@ -38,7 +38,7 @@ func TestSeatbeltFeature(t *testing.T) {
 }
 
 func TestProofFeature(t *testing.T) {
-	failed := []FailedProbe{{ID: "R2", Axis: policy.AxisFs, What: "what is not granted cannot be read"}}
+	failed := []ProbeResult{{ID: "R2", Axis: policy.AxisFs, What: "what is not granted cannot be read"}}
 	for _, c := range []struct {
 		proof Proof
 		want  Answer

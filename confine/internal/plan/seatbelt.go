@@ -49,7 +49,7 @@ func compileSeatbelt(c *compiler) {
 	c.keep(o)
 	failedProbes(c)
 	seatbeltNotes(c)
-	fatal := func(p features.FailedProbe) bool { return p.Fatal }
+	fatal := func(p features.ProbeResult) bool { return p.Fatal }
 	if c.f.Seatbelt.Answer != features.Yes || !c.f.Proof.Made || slices.ContainsFunc(c.f.Proof.Failed, fatal) {
 		// Nothing has shown that any of it holds, and to accept the other gaps would start nothing.
 		c.plan.Enforced = nil
@@ -250,9 +250,6 @@ func failedProbes(c *compiler) {
 		gap := Gap{
 			Axis: p.Axis, What: p.What, Fatal: p.Fatal, Why: fmt.Sprintf("probe %s of the self-test failed on this Mac: %s", p.ID, p.Got),
 			Fix: "report this with the output of mcp-jail doctor, which makes the self-test again",
-		}
-		if p.Fix != "" {
-			gap.Fix = p.Fix
 		}
 		if !p.Fatal {
 			gap.Fix += fmt.Sprintf(", or accept it for this server with waive = [%q] (--waive %[1]s)", string(p.Axis))

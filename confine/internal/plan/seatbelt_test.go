@@ -65,11 +65,11 @@ var macs = []aMac{
 	{"read_only", func(p *policy.Profile, f *features.Facts) { p.Entries[0].Rights = policy.Read }},
 	{"probes_failed", func(p *policy.Profile, f *features.Facts) {
 		for _, axis := range policy.Axes() {
-			f.Proof.Failed = append(f.Proof.Failed, features.FailedProbe{ID: "P" + string(axis), Axis: axis, What: "what the probe is about", Got: "it worked"})
+			f.Proof.Failed = append(f.Proof.Failed, features.ProbeResult{ID: "P" + string(axis), Axis: axis, What: "what the probe is about", Got: "it worked"})
 		}
 	}},
 	{"probe_failed_fatally", func(p *policy.Profile, f *features.Facts) {
-		f.Proof.Failed = []features.FailedProbe{{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a profile is applied", Got: "another sandbox is around mcp-jail"}}
+		f.Proof.Failed = []features.ProbeResult{{ID: "S4", Axis: policy.AxisProcess, Fatal: true, What: "a profile is applied", Got: "another sandbox is around mcp-jail"}}
 	}},
 	{"probes_of_other_profiles_failed", func(p *policy.Profile, f *features.Facts) { failProbes(f, "F5", "X2", "N2") }},
 	{"no_self_test", func(p *policy.Profile, f *features.Facts) { f.Proof = features.Proof{} }},
@@ -82,7 +82,7 @@ var macs = []aMac{
 
 func failProbes(f *features.Facts, ids ...string) {
 	for _, id := range ids {
-		f.Proof.Failed = append(f.Proof.Failed, features.FailedProbe{ID: id, Axis: policy.AxisFs, What: "what " + id + " is about", Got: "it worked"})
+		f.Proof.Failed = append(f.Proof.Failed, features.ProbeResult{ID: id, Axis: policy.AxisFs, What: "what " + id + " is about", Got: "it worked"})
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package selftest shows on a Mac that Seatbelt holds what mcp-jail builds on it. No Mac was at hand when it
-// was written, so no server starts there before the probes of [Table] were made on that machine, once for
+// was written, so no server starts there before the probes of the table were made on that machine, once for
 // each build of macOS and of mcp-jail.
 //
-// A [Probe] is some attempts, such as to open a file. Each is made twice, in two trees of files that are
+// A probe is some attempts, such as to open a file. Each is made twice, in two trees of files that are
 // alike: outside of a jail, where it must work, and in a jail, whose text comes from the generator that
 // every start uses. An attempt that fails outside shows nothing, and counts as failed. A probe that fails
 // makes its axis a gap.

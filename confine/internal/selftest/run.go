@@ -7,21 +7,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 )
-
-// longest is how long the attempts in one jail may take.
-const longest = 10 * time.Second
 
 // runner makes one self-test. Tests replace what makes the attempts.
 type runner struct {
@@ -29,48 +25,42 @@ type runner struct {
 	sandbox string // sandbox-exec
 	dir     string // a directory of its own, for the trees
 	temp    string // a short one, for sockets
-	folds   bool   // the volume of dir ignores case
 	perform func(ctx context.Context, program string, args []string, list []attempt) (outcomes []string, status int, said string)
 }
 
 // run tests. It leaves out the optional operations that the system does not know.
-func (r *runner) run(ctx context.Context) (Result, error) {
+func (r *runner) run(ctx context.Context) (features.Proof, error) {
 	h := listen()
 	defer h.close()
 	var without []string
 	for {
-		result, unknown, err := r.round(ctx, h, without)
+		proof, unknown, err := r.round(ctx, h, without)
 		if err != nil || unknown == "" || slices.Contains(without, unknown) {
-			result.Proof.Without = without
-			return result, err
+			proof.Without = without
+			return proof, err
 		}
 		without = append(without, unknown)
 	}
 }
 
-func (r *runner) is(condition string) bool {
-	return condition == "mac" && runtime.GOOS == "darwin" || condition == "case" && r.folds
-}
-
 // round makes two trees, and all attempts. unknown is an optional operation that the system does not know,
 // without which the round must be made again.
-func (r *runner) round(ctx context.Context, h *hosts, without []string) (_ Result, unknown string, err error) {
+func (r *runner) round(ctx context.Context, h *hosts, without []string) (_ features.Proof, unknown string, err error) {
 	var sides [2]names // outside of the jails, and inside
 	for i := range sides {
 		name := fmt.Sprint(len(without), "oi"[i:i+1])
 		sides[i] = treeNames(filepath.Join(r.dir, name), filepath.Join(r.temp, name))
 		if err := build(h, sides[i]); err != nil {
-			return Result{}, "", fmt.Errorf("the files of the self-test could not be made: %w", err)
+			return features.Proof{}, "", fmt.Errorf("the files of the self-test could not be made: %w", err)
 		}
 		for key, value := range h.names {
 			sides[i][key] = value
 		}
 	}
-	table := Table()
-	made := attempts(table, r.is)
+	made := attempts()
 	in := func(n names, jail func(Jail) bool) (list []attempt, at []int) {
 		for i, a := range made {
-			if jail(table[a.Probe].Jail) {
+			if jail(probes[a.Probe].Jail) {
 				a.Args = n.all(a.Args)
 				list, at = append(list, a), append(at, i)
 			}
@@ -78,29 +68,29 @@ func (r *runner) round(ctx context.Context, h *hosts, without []string) (_ Resul
 		return list, at
 	}
 	all, _ := in(sides[0], func(Jail) bool { return true })
-	control, _, _ := r.limited(ctx, r.self, []string{role}, all)
-	got, said := make([]string, len(made)), map[Jail]string{}
+	control, _, _ := r.perform(ctx, r.self, []string{role}, all)
+	got, said := make([]string, len(made)), make([]string, jails)
 	for jail := range jails {
 		text, err := seatbelt.Compile(r.input(jail, sides[1], h.proxy, without))
 		if err != nil {
-			return Result{}, "", fmt.Errorf("the text of the self-test could not be made: %w", err)
+			return features.Proof{}, "", fmt.Errorf("the text of the self-test could not be made: %w", err)
 		}
 		list, at := in(sides[1], func(j Jail) bool { return j == jail })
-		outcomes, status, words := r.limited(ctx, r.sandbox, sandboxexec.Arguments(text, r.self, role), list)
+		outcomes, status, words := r.perform(ctx, r.sandbox, sandboxexec.Arguments(text, r.self, role), list)
 		for i, outcome := range outcomes {
 			got[at[i]] = outcome
 		}
 		if op := unknownOperation(words); status == sandboxexec.StatusRefusedText && slices.Contains(seatbelt.Optional, op) {
-			return Result{}, op, nil
+			return features.Proof{}, op, nil
 		}
 		if status != 0 {
-			said[jail] = sandboxexec.Classify(sandboxexec.Ended{Code: status, Said: words}).Detail
+			said[jail] = ": " + sandboxexec.Classify(sandboxexec.Ended{Code: status, Said: words}).Detail
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, "", context.Cause(ctx)
+	if ctx.Err() != nil {
+		return features.Proof{}, "", context.Cause(ctx)
 	}
-	return result(table, made, control, got, said), "", nil
+	return proof(made, control, got, said), "", nil
 }
 
 // input is what the text of a jail is made of.
@@ -119,53 +109,66 @@ func unknownOperation(said string) string {
 	return name
 }
 
-// limited makes attempts by a program for so long at most. The outcomes are as many as the attempts.
-func (r *runner) limited(ctx context.Context, program string, args []string, list []attempt) ([]string, int, string) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
-	defer cancel()
-	outcomes, status, said := r.perform(ctx, program, args, list)
-	if len(outcomes) != len(list) {
-		outcomes = make([]string, len(list))
+// proof returns the result of attempts that came to outcomes outside of the jails and inside. said is why a jail
+// made no attempt.
+func proof(made []attempt, control, got, said []string) features.Proof {
+	out := features.Proof{Made: true}
+	failed := make([]string, len(probes))
+	for i, a := range made {
+		if failed[a.Probe] == "" {
+			failed[a.Probe] = a.failure(control[i], got[i], said[probes[a.Probe].Jail])
+		}
 	}
-	return outcomes, status, said
+	for i, p := range probes {
+		row := features.ProbeResult{ID: p.ID, Axis: p.Axis, Fatal: p.Fatal, What: p.What, Got: failed[i]}
+		if row.Got == "" {
+			out.Passed = append(out.Passed, row)
+		} else {
+			out.Failed = append(out.Failed, row)
+		}
+	}
+	return out
 }
 
-// perform starts a program that makes attempts. When it returns, that and all of its group have ended.
-func perform(ctx context.Context, program string, args []string, list []attempt) (outcomes []string, status int, said string) {
-	asked, err := json.Marshal(list)
-	if err != nil {
-		return nil, -1, err.Error()
+// failure says what happened in place of what was wanted, or "".
+func (a attempt) failure(control, got, said string) string {
+	want := map[string]string{"+": works, "-": "EPERM", "~": "a refusal"}[a.Sign]
+	switch {
+	case control == "ENOENT" && a.If == "case":
+		return "" // this volume does not ignore case
+	case control != works:
+		got = "outside of the jail: " + control
+	case got == "":
+		got = "no answer" + said
+	case got == want, a.Sign == "~" && got != works:
+		return ""
+	default:
+		got += ", not " + want
 	}
+	return a.Do + " " + strings.Join(a.Args, " ") + ": " + got
+}
+
+// longest is how long the attempts in one jail may take.
+const longest = 10 * time.Second
+
+// perform starts a program that makes attempts. When it returns, that and all of its group have ended. The
+// outcomes are as many as the attempts: "" is none.
+func perform(ctx context.Context, program string, args []string, list []attempt) (outcomes []string, status int, said string) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	asked, _ := json.Marshal(list)
 	var out, words bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.SysProcAttr, cmd.WaitDelay = []string{}, &syscall.SysProcAttr{Setpgid: true}, time.Second
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(asked), &out, &words
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	err = cmd.Run()
+	err := cmd.Run()
 	if cmd.ProcessState == nil {
-		return nil, -1, err.Error()
+		return make([]string, len(list)), -1, err.Error()
 	}
 	cmd.Cancel() // what it has started
-	if err != nil || json.Unmarshal(out.Bytes(), &outcomes) != nil {
-		return nil, max(cmd.ProcessState.ExitCode(), -1), strings.TrimSpace(words.String())
+	if err != nil || json.Unmarshal(out.Bytes(), &outcomes) != nil || len(outcomes) != len(list) {
+		return make([]string, len(list)), max(cmd.ProcessState.ExitCode(), -1), strings.TrimSpace(words.String())
 	}
 	return outcomes, 0, ""
-}
-
-// newRunner returns the runner of a self-test in a directory.
-func newRunner(o Options, dir, temp string, folds bool) (*runner, error) {
-	r := &runner{self: o.Self, sandbox: o.Sandbox, folds: folds, perform: perform, temp: temp}
-	var err error
-	if r.self == "" {
-		if r.self, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	if r.sandbox == "" {
-		r.sandbox = sandboxexec.Path
-	}
-	if r.self, err = filepath.EvalSymlinks(r.self); err == nil {
-		r.dir, err = filepath.EvalSymlinks(dir)
-	}
-	return r, err
 }

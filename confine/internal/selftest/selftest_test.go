@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
@@ -65,8 +66,8 @@ func operations(do string, args []string, n names) []operation {
 func TestTableAgainstTexts(t *testing.T) {
 	n := treeNames("/Users/me/.cache/mcp-jail/selftest-1/0i", "/private/tmp/mj-501-abcdefgh/0i")
 	r := &runner{self: "/opt/mcp-jail"}
-	if table := Table(); len(table) > 15 {
-		t.Errorf("%d probes", len(table))
+	if len(probes) > 15 {
+		t.Errorf("%d probes", len(probes))
 	}
 	asked, denials := 0, 0
 	for jail := range jails {
@@ -81,9 +82,8 @@ func TestTableAgainstTexts(t *testing.T) {
 		if forks := seatbelttest.Allowed(rules, "process-fork", "/", ""); forks == (jail == NoFork) {
 			t.Errorf("jail %d: it may start processes: %v", jail, forks)
 		}
-		table := Table()
-		for _, a := range attempts(table, func(condition string) bool { return condition == "mac" }) {
-			if table[a.Probe].Jail != jail || jail == NoFork || strings.HasPrefix(a.Args[0], "{alias}") || a.Sign == "~" {
+		for _, a := range attempts() {
+			if probes[a.Probe].Jail != jail || jail == NoFork || strings.HasPrefix(a.Args[0], "{alias}") || a.Sign == "~" || a.If == "case" {
 				continue
 			}
 			ops := operations(a.Do, n.all(a.Args), n)
@@ -96,7 +96,7 @@ func TestTableAgainstTexts(t *testing.T) {
 			}
 			allowed := !slices.ContainsFunc(ops, func(o operation) bool { return !seatbelttest.Allowed(rules, o.name, o.path, o.vnode) })
 			if allowed != (a.Sign == "+") {
-				t.Errorf("%s: %s %v: allowed is %v", table[a.Probe].ID, a.Do, a.Args, allowed)
+				t.Errorf("%s: %s %v: allowed is %v", probes[a.Probe].ID, a.Do, a.Args, allowed)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func asWanted(a attempt) string {
 }
 
 // test makes the test by a script.
-func test(t *testing.T, s *scripted) Result {
+func test(t *testing.T, s *scripted) features.Proof {
 	t.Helper()
 	s.sandbox = "/usr/bin/sandbox-exec"
 	temp, err := os.MkdirTemp(shortDir, "mj-test-")
@@ -142,13 +142,13 @@ func test(t *testing.T, s *scripted) Result {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(temp) })
-	r, err := newRunner(Options{}, t.TempDir(), temp, false)
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.perform = s.perform
+	r := runner{self: self, sandbox: s.sandbox, dir: t.TempDir(), temp: temp, perform: s.perform}
 	got, err := r.run(t.Context())
-	if err != nil || !got.Proof.Made || len(got.Rows) != len(Table()) {
+	if err != nil || !got.Made || len(got.Passed)+len(got.Failed) != len(probes) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	return got
@@ -156,23 +156,23 @@ func test(t *testing.T, s *scripted) Result {
 
 // TestRun: the controls work on this system, a probe fails with each of its attempts, and only that probe.
 func TestRun(t *testing.T) {
-	for _, row := range test(t, &scripted{inside: asWanted}).Rows {
-		if row.Verdict != Passed && !strings.HasPrefix(row.Try, "tcp {tcp6}") && !strings.Contains(row.Try, "{proxy6}") {
+	for _, row := range test(t, &scripted{inside: asWanted}).Failed {
+		if !strings.HasPrefix(row.Got, "tcp {tcp6}") && !strings.Contains(row.Got, "{proxy6}") { // no IPv6 here
 			t.Errorf("%+v", row)
 		}
 	}
-	made := attempts(Table(), func(string) bool { return false })
+	made := attempts()
 	for n, id := range map[int]string{0: "S1", 5: "R1", len(made) - 1: "I2"} {
 		asked := 0
 		got := test(t, &scripted{inside: func(a attempt) string {
-			if a.Do == made[n].Do && slices.Equal(a.Args[:0], made[n].Args[:0]) && strings.HasSuffix(strings.Join(a.Args, " "), strings.TrimPrefix(made[n].Args[len(made[n].Args)-1], "{t}")) {
+			if a.Do == made[n].Do && strings.HasSuffix(strings.Join(a.Args, " "), strings.TrimPrefix(made[n].Args[len(made[n].Args)-1], "{t}")) {
 				asked++
 				return map[string]string{"+": "EPERM", "-": works}[a.Sign]
 			}
 			return asWanted(a)
 		}})
-		if f := got.Proof.Failed; asked == 0 || !slices.ContainsFunc(got.Rows, func(r Row) bool { return r.ID == id && r.Verdict == Failed }) || len(f) == 0 {
-			t.Errorf("%s: asked %d times, %+v", id, asked, f)
+		if asked == 0 || !slices.ContainsFunc(got.Failed, func(r features.ProbeResult) bool { return r.ID == id }) {
+			t.Errorf("%s: asked %d times, %+v", id, asked, got.Failed)
 		}
 	}
 }
@@ -181,25 +181,26 @@ func TestRun(t *testing.T) {
 // that the system does not know is left out.
 func TestNoAnswer(t *testing.T) {
 	got := test(t, &scripted{inside: asWanted, refuses: "process-info*"})
-	if len(got.Proof.Failed) != len(Table()) || !strings.Contains(got.Proof.Failed[0].Got, "refuses the text") {
-		t.Errorf("%+v", got.Proof.Failed)
+	if len(got.Failed) != len(probes) || !strings.Contains(got.Failed[0].Got, "refuses the text") {
+		t.Errorf("%+v", got.Failed)
 	}
 	s := &scripted{inside: asWanted, refuses: "system-info"}
-	if got := test(t, s); !slices.Equal(got.Proof.Without, []string{"system-info"}) || s.starts != int(jails)+1 {
-		t.Errorf("%+v, %d starts", got.Proof, s.starts)
+	if got := test(t, s); !slices.Equal(got.Without, []string{"system-info"}) || s.starts != int(jails)+1 {
+		t.Errorf("%+v, %d starts", got, s.starts)
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestFailure(t *testing.T) {
 	for _, c := range []struct {
-		sign, got, control string
-		want               Verdict
+		sign, only, got, control string
+		fails                    bool
 	}{
-		{"+", works, works, Passed}, {"+", "EPERM", works, Failed}, {"+", "", works, Failed}, {"-", "EPERM", works, Passed}, {"-", works, works, Failed},
-		{"-", "ENOENT", works, Failed}, {"-", "", works, Failed}, {"~", "EIO", works, Passed}, {"~", works, works, Failed}, {"~", "", works, Failed},
-		{"-", "EPERM", "EPERM", NoEvidence}, {"+", works, "", NoEvidence},
+		{"+", "", works, works, false}, {"+", "", "EPERM", works, true}, {"+", "", "", works, true}, {"-", "", "EPERM", works, false}, {"-", "", works, works, true},
+		{"-", "", "ENOENT", works, true}, {"-", "", "", works, true}, {"~", "", "EIO", works, false}, {"~", "", works, works, true}, {"~", "", "", works, true},
+		{"-", "", "EPERM", "EPERM", true}, {"+", "", works, "", true}, {"-", "", "EPERM", "ENOENT", true},
+		{"-", "case", "ENOENT", "ENOENT", false}, {"-", "case", "ENOENT", "EPERM", true}, {"-", "case", works, works, true},
 	} {
-		if got := judge(c.sign, c.got, c.control); got != c.want {
+		if got := (attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, ""); (got != "") != c.fails {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -209,15 +210,15 @@ func TestJudge(t *testing.T) {
 // and a start takes it all the same.
 func TestProve(t *testing.T) {
 	dir := t.TempDir()
-	if p := Cached(dir).Proof; p.Made || p.Why == "" {
+	if p, err := Cached(dir); p.Made || err == nil {
 		t.Errorf("without a result: %+v", p)
 	}
 	o := Options{Sandbox: "/bin/false"} // every probe in a jail fails
 	made, err := Prove(t.Context(), dir, o)
-	if err != nil || !made.Proof.Made || len(made.Proof.Failed) != len(Table()) {
-		t.Fatalf("%+v, %v", made.Proof, err)
+	if err != nil || !made.Made || len(made.Failed) != len(probes) {
+		t.Fatalf("%+v, %v", made, err)
 	}
-	if p := Cached(dir).Proof; !p.Made || len(p.Failed) != len(Table()) {
+	if p, err := Cached(dir); err != nil || !p.Made || len(p.Failed) != len(probes) {
 		t.Errorf("a start does not see what failed: %+v", p)
 	}
 	path := filepath.Join(dir, file)
@@ -237,7 +238,7 @@ func TestProve(t *testing.T) {
 		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p := Cached(dir).Proof; p.Made || p.Why == "" || changed == string(text) {
+		if p, err := Cached(dir); p.Made || err == nil || changed == string(text) {
 			t.Errorf("%s: %+v", what, p)
 		}
 	}

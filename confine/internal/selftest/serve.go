@@ -39,6 +39,9 @@ func Serve() {
 	os.Exit(0)
 }
 
+// works is the outcome of an attempt that nothing refused. Others are the name of an errno, or a text.
+const works = "works"
+
 func (a attempt) outcome() string {
 	call, known := calls[a.Do]
 	if !known || len(a.Args) == 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,22 +18,10 @@ import (
 type names map[string]string
 
 func (n names) in(s string) string {
-	var out strings.Builder
-	for {
-		before, rest, more := strings.Cut(s, "{")
-		out.WriteString(before)
-		if !more {
-			return out.String()
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if value, known := n[name]; closed && known {
-			out.WriteString(value)
-			s = after
-		} else {
-			out.WriteByte('{')
-			s = rest
-		}
+	for name, value := range n {
+		s = strings.ReplaceAll(s, "{"+name+"}", value)
 	}
+	return s
 }
 
 func (n names) all(list []string) []string {
@@ -66,13 +53,6 @@ const content = "what the self-test of mcp-jail reads and changes\n"
 
 // build makes the files and sockets of a tree.
 func build(h *hosts, n names) error {
-	if err := n.files(); err != nil {
-		return err
-	}
-	return errors.Join(n.respell(), h.sockets(n))
-}
-
-func (n names) files() error {
 	for _, o := range objects {
 		o = n.in(o)
 		var err error
@@ -90,28 +70,7 @@ func (n names) files() error {
 			return err
 		}
 	}
-	return nil
-}
-
-// respell gives the paths of F6 the spelling in which their directory lists them, as the entries of a
-// profile have it.
-func (n names) respell() error {
-	for _, name := range []string{"nfc", "nfd"} {
-		made, err := os.Lstat(n[name])
-		if err != nil {
-			return err
-		}
-		listed, err := os.ReadDir(n["t"])
-		if err != nil {
-			return err
-		}
-		for _, d := range listed {
-			if info, err := d.Info(); err == nil && os.SameFile(made, info) {
-				n[name] = filepath.Join(n["t"], d.Name())
-			}
-		}
-	}
-	return nil
+	return h.sockets(n)
 }
 
 // profile returns the profile that the jails have.
@@ -164,8 +123,8 @@ func (h *hosts) close() {
 // listen opens all listeners. Where one cannot be opened, the control of its probes fails.
 func listen() *hosts {
 	h := &hosts{names: names{"launcher": strconv.Itoa(os.Getpid()), "own": ownAddress()}}
-	h.pair("tcp4", "tcp6", 0)
-	h.proxy = h.pair("proxy4", "proxy6", 0)
+	h.pair("tcp4", "tcp6")
+	h.proxy = h.pair("proxy4", "proxy6")
 	if l, err := net.ListenPacket("udp4", "127.0.0.1:0"); err == nil {
 		h.closers = append(h.closers, l)
 		h.names["udp4"] = l.LocalAddr().String()
@@ -173,23 +132,14 @@ func listen() *hosts {
 	return h
 }
 
-// pair listens on the same port of 127.0.0.1 and of ::1, which it returns. 0 is none.
-func (h *hosts) pair(name4, name6 string, tries int) int {
-	four, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0
-	}
-	port := four.Addr().(*net.TCPAddr).Port
-	six, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
-	if err != nil && tries < 20 { // another program has the port there
-		four.Close()
-		return h.pair(name4, name6, tries+1)
-	}
-	h.closers = append(h.closers, four)
-	h.names[name4] = four.Addr().String()
-	if err == nil {
-		h.closers = append(h.closers, six)
-		h.names[name6] = six.Addr().String()
+// pair listens on the same port of 127.0.0.1 and of ::1, which it returns.
+func (h *hosts) pair(name4, name6 string) (port int) {
+	for _, end := range [][2]string{{name4, "127.0.0.1"}, {name6, "::1"}} {
+		if l, err := net.Listen("tcp", net.JoinHostPort(end[1], strconv.Itoa(port))); err == nil {
+			h.closers = append(h.closers, l)
+			h.names[end[0]] = l.Addr().String()
+			port = l.Addr().(*net.TCPAddr).Port
+		}
 	}
 	return port
 }

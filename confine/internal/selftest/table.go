@@ -1,13 +1,14 @@
 package selftest
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A Probe is some attempts that show the same thing. It fails with the first of them that fails.
-type Probe struct {
+// A probe is some attempts that show the same thing. It fails with the first of them that fails.
+type probe struct {
 	ID    string
 	Axis  policy.Axis // which does not hold if it fails
 	Fatal bool        // no jail can be trusted, or none works, if it fails
@@ -15,7 +16,7 @@ type Probe struct {
 	Jail  Jail
 	// Attempts has one a line: "+" if it must work in the jail, "-" if it must fail with EPERM, "~" if it must
 	// fail; then what the attempt does, and its arguments, in which the runner replaces the names in braces.
-	// After the sign, "mac" is for macOS alone, and "case" for a volume that ignores case.
+	// After the sign, "mac" is for macOS alone, and "case" for volumes that ignore case.
 	Attempts string
 }
 
@@ -30,11 +31,8 @@ const (
 	jails
 )
 
-// Table returns the probes.
-func Table() []Probe { return probes }
-
 // probes are in the order in which they are made: what moves directories away comes last.
-var probes = []Probe{
+var probes = []probe{
 	{"S1", policy.AxisProcess, true, "programs start in a jail", Plain, `
 			+ exec /bin/sh -c :
 			+ exec /usr/bin/true`},
@@ -160,17 +158,18 @@ var probes = []Probe{
 type attempt struct {
 	Probe int      `json:"-"`
 	Sign  string   `json:"-"`
+	If    string   `json:"-"`
 	Do    string   `json:"do"`
 	Args  []string `json:"args"`
 }
 
-// attempts returns those of a table that this machine can make. Their arguments are as written.
-func attempts(table []Probe, is func(condition string) bool) (all []attempt) {
-	for i, p := range table {
+// attempts returns those of the table for this system. Their arguments are as written.
+func attempts() (all []attempt) {
+	for i, p := range probes {
 		for line := range strings.Lines(strings.TrimSpace(p.Attempts)) {
 			words := strings.Fields(line)
-			if condition := words[0][1:]; condition == "" || is(condition) {
-				all = append(all, attempt{i, words[0][:1], words[1], words[2:]})
+			if a := (attempt{i, words[0][:1], words[0][1:], words[1], words[2:]}); a.If != "mac" || runtime.GOOS == "darwin" {
+				all = append(all, a)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		printFindings(c, all)
 		d.printEnd(c)
 	}
-	if tried.err != nil || proved.Proof.Failed != nil {
+	if tried.err != nil || proved.Failed != nil {
 		return exit.ReportedStatus(exit.Host)
 	}
 	if stops(all) {

@@ -2,7 +2,6 @@ package doctorcmd
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -15,20 +14,20 @@ import (
 // probes too. It is "" where there is no self-test.
 func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	switch {
-	case !t.Proof.Made && t.Proof.Why == "":
+	case !t.Made && t.Why == "":
 		return ""
-	case !t.Proof.Made:
-		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + elsewhere.Replace(show.Line(t.Proof.Why)) + "\n"
+	case !t.Made:
+		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + elsewhere.Replace(show.Line(t.Why)) + "\n"
 	}
 	var b strings.Builder
-	bad := len(t.Proof.Failed)
+	bad := len(t.Failed)
 	if bad == 0 {
 		b.WriteString(c.Paint(terminal.Green, "the self-test has passed") + "\n")
 	} else {
 		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test have failed:", bad)))
 	}
-	shown := t.Proof.Failed[:0:0]
-	for _, f := range t.Proof.Failed {
+	shown := t.Failed[:0:0]
+	for _, f := range t.Failed {
 		if f.Fatal && !all {
 			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
 			if f.ID == "S1" {
@@ -37,13 +36,10 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		}
 	}
 	if len(shown) == 0 {
-		shown = t.Proof.Failed
+		shown = t.Failed
 	}
 	for _, f := range shown {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
-		if f.Fix != "" {
-			fmt.Fprintf(&b, "  To mend it: %s.\n", elsewhere.Replace(f.Fix))
-		}
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
@@ -54,25 +50,10 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		fmt.Fprintf(&b, "\n%d more failed: --verbose lists them.\n", rest)
 		return b.String()
 	}
-	for _, row := range sortedRows(t.Rows) {
+	for _, p := range t.Passed {
 		if all {
-			fmt.Fprintf(&b, "%-5s %-11s %s: %s\n", row.ID, row.Verdict, show.Line(row.Try), show.Line(row.Got))
+			fmt.Fprintf(&b, "%-5s passed      %s\n", p.ID, p.What)
 		}
 	}
 	return b.String()
-}
-
-// sortedRows returns the probes with those that failed first.
-func sortedRows(rows []confine.SelfTestRow) []confine.SelfTestRow {
-	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b confine.SelfTestRow) int {
-		switch {
-		case (a.Verdict == "passed") == (b.Verdict == "passed"):
-			return 0
-		case b.Verdict == "passed":
-			return -1
-		}
-		return 1
-	})
-	return rows
 }
