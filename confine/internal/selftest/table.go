@@ -14,8 +14,8 @@ type probe struct {
 	Fatal bool        // no jail can be trusted, or none works, if it fails
 	What  string      // that does not hold if it fails
 	Jail  Jail
-	// Attempts has one a line: "+" if it must work in the jail, "-" if it must fail with EPERM, "~" if it must
-	// fail; then what the attempt does, and its arguments, in which the runner replaces the names in braces.
+	// Attempts has lines: "+" if they must work in the jail, "-" if they must fail with EPERM, "~" if they must
+	// fail; then what each does, and its arguments, in which the runner replaces the names in braces.
 	// After the sign, "mac" is for macOS alone, and "case" for volumes that ignore case.
 	Attempts string
 }
@@ -34,72 +34,35 @@ const (
 // probes are in the order in which they are made: what moves directories away comes last.
 var probes = []probe{
 	{"S1", policy.AxisProcess, true, "programs start in a jail", Plain, `
-			+ exec /bin/sh -c :
-			+ exec /usr/bin/true`},
+			+ exec /bin/sh -c :; exec /usr/bin/true`},
 	{"R1", policy.AxisFs, false, "what is granted can be read, and nothing else", Plain, `
-			+ read {t}/g/file
-			+ list {t}/g
-			+ read {t}/g/a/b/file
-			- read {t}/u/file
-			- read {t}/g/hidden/file
-			- read {t}/g/Secret.key
-			- list {t}/u
-			- list {t}`},
+			+ read {t}/g/file; list {t}/g; read {t}/g/a/b/file
+			- read {t}/u/file; read {t}/g/hidden/file; read {t}/g/Secret.key; list {t}/u; list {t}`},
 	{"R2", policy.AxisFs, false, "narrower rules hold, and a symbolic link gives no more than what it leads to", Plain, `
 			+ read {t}/g/hidden/again/file
-			- list {t}/g/hidden
-			- read {t}/g/link
-			- write {t}/w/link
+			- list {t}/g/hidden; read {t}/g/link; write {t}/w/link
 			+ read {alias}/t/file`},
 	{"F1", policy.AxisFs, false, "files and directories can be changed where all rights are granted", Plain, `
-			+ write {t}/w/file
-			+ create {t}/w/new
-			+ mkdir {t}/w/newdir
-			+ rename {t}/w/from {t}/w/to
-			+ unlink {t}/w/unlink
-			+ chmod {t}/w/file
-			+ rmdir {t}/w/rmdir
-			+ rename {t}/w/dir {t}/w/dir2
-			+ create {t}/w/node_modules/p/.vscode/new`},
+			+ write {t}/w/file; create {t}/w/new; mkdir {t}/w/newdir; rename {t}/w/from {t}/w/to; unlink {t}/w/unlink
+			+ chmod {t}/w/file; rmdir {t}/w/rmdir; rename {t}/w/dir {t}/w/dir2; create {t}/w/node_modules/p/.vscode/new`},
 	{"F2", policy.AxisFs, false, "nothing can be changed where only reading is granted", Plain, `
-			- write {t}/w/ro/file
-			- create {t}/w/ro/new
-			- mkdir {t}/w/ro/newdir
-			- unlink {t}/w/ro/unlink
-			- chmod {t}/w/ro/file
-			- rename {t}/w/ro/away {t}/w/away
-			- rename {t}/w/over {t}/w/ro/over
-			- swap {t}/w/swap {t}/w/ro/swap
-			- write {t}/g/file
-			- create {t}/u/new`},
+			- write {t}/w/ro/file; create {t}/w/ro/new; mkdir {t}/w/ro/newdir; unlink {t}/w/ro/unlink
+			- chmod {t}/w/ro/file; rename {t}/w/ro/away {t}/w/away; rename {t}/w/over {t}/w/ro/over
+			- swap {t}/w/swap {t}/w/ro/swap; write {t}/g/file; create {t}/u/new`},
 	{"F3", policy.AxisFs, false, "protected names cannot be made or changed", Plain, `
-			- create {t}/w/x1/.vscode
-			- create {t}/w/x2/.VSCode
-			- create {t}/w/x3/.v` + "\u017f" + `code
-			- create {t}/w/x4/.mcp.json
-			- movenew {t}/w/prepared {t}/w/x5/.claude
-			- write {t}/w/.git/hooks/old
-			- create {t}/w/x6/.git/hooks/new
-			- symlink ../u {t}/w/.git/modules/m/made
-			- movenew {t}/w/prepared2 {t}/w/.git/modules/m/submodule
-			- create {t}/w/later.key
-			- create {t}/w/Third.KEY
-			- mkdir {t}/w/way`},
+			- create {t}/w/x1/.vscode; create {t}/w/x2/.VSCode; create {t}/w/x3/.v` + "\u017f" + `code; create {t}/w/x4/.mcp.json
+			- movenew {t}/w/prepared {t}/w/x5/.claude; write {t}/w/.git/hooks/old; create {t}/w/x6/.git/hooks/new
+			- symlink ../u {t}/w/.git/modules/m/made; movenew {t}/w/prepared2 {t}/w/.git/modules/m/submodule
+			- create {t}/w/later.key; create {t}/w/Third.KEY; mkdir {t}/w/way`},
 	{"F4", policy.AxisFs, false, "no second name and no copy can be made of a file that may not be read or changed", Plain, `
-			- link {t}/g/file {t}/w/linked
-			- link {t}/u/file {t}/w/linked-u
-			-mac clone {t}/u/file {t}/w/cloned
-			-mac clone {t}/w/file {t}/g/cloned`},
+			- link {t}/g/file {t}/w/linked; link {t}/u/file {t}/w/linked-u
+			-mac clone {t}/u/file {t}/w/cloned; clone {t}/w/file {t}/g/cloned`},
 	{"F5", policy.AxisFs, false, "the rights to create, update and delete hold one by one", Plain, `
 			+ write {t}/update/file
-			- create {t}/update/new
-			- unlink {t}/update/file
+			- create {t}/update/new; unlink {t}/update/file
 			+ mkdir {t}/create/newdir
-			- write {t}/create/file
-			- unlink {t}/create/file
-			- rename {t}/w/over-create {t}/create/file
-			- write {t}/delete/write
-			- create {t}/delete/new
+			- write {t}/create/file; unlink {t}/create/file; rename {t}/w/over-create {t}/create/file
+			- write {t}/delete/write; create {t}/delete/new
 			+ unlink {t}/delete/file`},
 	{"F6", policy.AxisFs, false, "rules hold for umlauts, quotes, backslashes and long paths, in every spelling", Plain, `
 			+ create {nfc}/new
@@ -110,37 +73,21 @@ var probes = []probe{
 			- create {odd}-u/new
 			+ create {long}/w/new
 			- create {long}/u/new
-			-case read {t}/g/sECRET.KEY
-			-case read {t}/U/FILE
-			-case write {t}/w/RO/file
-			-case read {t}/g/HIDDEN/file
+			-case read {t}/g/sECRET.KEY; read {t}/U/FILE; write {t}/w/RO/file; read {t}/g/HIDDEN/file
 			-case write {t}/w/.GIT/Hooks/old`},
 	{"X1", policy.AxisProcess, false, "only what may be executed is executed, and nothing as another user", Plain, `
 			+ exec {t}/ex/run
-			- exec {t}/g/run
-			- exec {t}/w/run
-			- setuid {t}/w/run`},
+			- exec {t}/g/run; exec {t}/w/run; setuid {t}/w/run`},
 	{"X2", policy.AxisLimits, false, "a server that may have one process starts no other", NoFork, `
 			- exec /usr/bin/true`},
 	{"N1", policy.AxisNet, false, "nothing can be reached where no host is granted", Plain, `
-			- tcp {tcp4}
-			- tcp {tcp6}
-			- udp {udp4}
-			- tcp {own}`},
+			- tcp {tcp4}; tcp {tcp6}; udp {udp4}; tcp {own}`},
 	{"N2", policy.AxisNet, false, "with granted hosts, the proxy of the session is all that can be reached", Hosts, `
-			+ tcp {proxy4}
-			+ tcp {proxy6}
-			- tcp {tcp4}
-			- tcp {tcp6}
-			- tcp {own}
-			- udp {udp4}
-			- boundtcp {tcp4}
-			- boundtcp {own}`},
+			+ tcp {proxy4}; tcp {proxy6}
+			- tcp {tcp4}; tcp {tcp6}; tcp {own}; udp {udp4}; boundtcp {tcp4}; boundtcp {own}`},
 	{"I1", policy.AxisIPC, false, "sockets of other programs and the keychain cannot be reached, and its own sockets can", Hosts, `
-			- unix {s}/u/socket
-			- bindunix {s}/u/new
-			+ unix {s}/t/socket
-			+ bindunix {s}/t/new
+			- unix {s}/u/socket; bindunix {s}/u/new
+			+ unix {s}/t/socket; bindunix {s}/t/new
 			-mac unix /private/var/run/mDNSResponder
 			~mac exec /usr/bin/security list-keychains`},
 	{"I2", policy.AxisProcess, false, "other processes can be neither seen nor signalled, and directories around narrower rules stay", Plain, `
@@ -148,13 +95,10 @@ var probes = []probe{
 			~ procargs {launcher}
 			+ killchild /bin/sleep 10
 			-case rename {t}/w/ASIDE {t}/w/aside2
-			- rename {t}/w/around {t}/w/around2
-			- rename {t}/deep {t}/deep2
-			- rename {t}/v {t}/w/v2
-			- rmdir {t}/empty`},
+			- rename {t}/w/around {t}/w/around2; rename {t}/deep {t}/deep2; rename {t}/v {t}/w/v2; rmdir {t}/empty`},
 }
 
-// An attempt is a line of a probe, with the place of its probe in the table.
+// An attempt is one of a probe, with the place of its probe in the table.
 type attempt struct {
 	Probe int      `json:"-"`
 	Sign  string   `json:"-"`
@@ -167,9 +111,12 @@ type attempt struct {
 func attempts() (all []attempt) {
 	for i, p := range probes {
 		for line := range strings.Lines(strings.TrimSpace(p.Attempts)) {
-			words := strings.Fields(line)
-			if a := (attempt{i, words[0][:1], words[0][1:], words[1], words[2:]}); a.If != "mac" || runtime.GOOS == "darwin" {
-				all = append(all, a)
+			sign, list, _ := strings.Cut(strings.TrimSpace(line), " ")
+			for one := range strings.SplitSeq(list, ";") {
+				words := strings.Fields(one)
+				if a := (attempt{i, sign[:1], sign[1:], words[0], words[1:]}); a.If != "mac" || runtime.GOOS == "darwin" {
+					all = append(all, a)
+				}
 			}
 		}
 	}
