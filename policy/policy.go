@@ -16,6 +16,8 @@ type Policy struct {
 	Command     string
 	Arguments   []string
 	Workspace   string // as written; "" is the client's working directory
+	ID          string // of a server with a file of its own; "" for others
+	StartIn     string // where the server starts: "" or StartInWorkspace, StartInHome, or a path
 	Description string
 
 	Stateful           bool
@@ -62,6 +64,12 @@ type Policy struct {
 	Settings   []Setting // the written values that are no rules, with their places
 	Lower      *Lower    // nil if no project's file has a table for the server
 }
+
+// Words for Policy.StartIn that are no paths.
+const (
+	StartInWorkspace = "workspace"
+	StartInHome      = "home"
+)
 
 // A Setting is a value that a configuration has for a server, or for all servers.
 type Setting struct {

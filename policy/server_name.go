@@ -19,10 +19,15 @@ func ValidServerName(name string) bool {
 }
 
 // KeptName returns the name under which mcp-jail keeps what belongs to the server: its HOME, its
-// records and what can be undone. A project's server may have the name of one of the user's, and gets
+// records and what can be undone. A server with an id has the id. A project's server may have the name of one of the user's, and gets
 // the hash of the project's file. The code of another directory under one name has the hash of that
 // directory.
-func (p *Policy) KeptName() string { return KeptName(p.Server, cmp.Or(p.Project, p.CodeDir)) }
+func (p *Policy) KeptName() string {
+	if p.ID != "" {
+		return p.ID
+	}
+	return KeptName(p.Server, cmp.Or(p.Project, p.CodeDir))
+}
 
 // KeptName is Policy.KeptName for a project's file or a directory; "" is the server that has the name.
 func KeptName(server, place string) string {

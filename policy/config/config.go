@@ -20,6 +20,8 @@ type Config struct {
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
 type Server struct {
 	Name               string
+	ID                 string // of a server with a file of its own: see ServerFile
+	Directory          string // where such a server starts, "" for what its start decides
 	Preset             string // the name of the table that is laid below this one: see Config.LayBelow
 	Command            string
 	Arguments          []string

@@ -24,6 +24,8 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		},
 		"command":     func(n *node, key string) { s.Command = d.in.Word(n, key) },
 		"arguments":   func(n *node, key string) { s.Arguments = d.in.Texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"id":          func(n *node, key string) { s.ID = d.in.Like(n, key, idForm()) },
+		"directory":   func(n *node, key string) { s.Directory = d.in.Like(n, key, directoryForm()) },
 		"workspace":   func(n *node, key string) { s.Workspace = d.in.Word(n, key) },
 		"home":        func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
 		"gpu":         func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },

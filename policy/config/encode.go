@@ -50,11 +50,13 @@ func (e *encoder) limits(key string, l LimitsTable) {
 func (e *encoder) server(s *Server) {
 	key := "servers." + show.Key(s.Name)
 	e.header("[%s]", key)
+	e.text("id", s.ID)
 	e.text("preset", s.Preset)
 	e.text("command", s.Command)
 	if s.Arguments != nil {
 		e.list("arguments", show.List(s.Arguments), s.Merge["arguments"])
 	}
+	e.text("directory", s.Directory)
 	e.text("workspace", s.Workspace)
 	e.flag("stateful", s.Stateful)
 	if s.Variables != nil {

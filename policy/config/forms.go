@@ -20,6 +20,30 @@ func serverForm() form {
 	}}
 }
 
+// idForm is that of an id, and of the key of a server without one.
+func idForm() form {
+	return form{Pattern: serverForm().Pattern, Check: func(id string) error {
+		if policy.ValidServerName(id) {
+			return nil
+		}
+		return fmt.Errorf("the id %q is refused: mcp-jail wrap makes ids, of small letters, digits and '-'", policy.Abbreviate(id))
+	}}
+}
+
+// directoryForm is that of where a server starts: policy.StartInWorkspace or a path that does not depend on
+// where its client starts it.
+func directoryForm() form {
+	return form{Pattern: `^(workspace|~|(~/|/)[^\r\n]*)$`, Check: func(dir string) error {
+		if dir == policy.StartInWorkspace {
+			return nil
+		}
+		if dir != "~" && !strings.HasPrefix(dir, "~/") && !strings.HasPrefix(dir, "/") {
+			return fmt.Errorf("the directory %q is refused: write a path from / or ~/, or \"workspace\"", policy.Abbreviate(dir))
+		}
+		return policy.CheckPath(dir)
+	}}
+}
+
 func commandForm() form {
 	return form{Pattern: `^[^*\n]+$`, Check: func(name string) error {
 		if name == "" || strings.ContainsAny(name, "*\x00\n") {

@@ -40,6 +40,8 @@ type LoadOptions struct {
 	// Written is what the user is about to write, by the path of the file. It takes the place of the
 	// file's content.
 	Written map[string][]byte
+	// ID is that of a server with a file of its own: Load reads this file, and the defaults.
+	ID string
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
@@ -48,6 +50,9 @@ type LoadOptions struct {
 // [policy.Problems]. A project file that the user has not trusted is not decoded: the error is an
 // [UntrustedError] then, with the problems of the other files.
 func Load(o LoadOptions) (*Config, error) {
+	if o.ID != "" {
+		return loadServer(o)
+	}
 	layers, err := o.layers()
 	if err != nil {
 		return nil, err
@@ -80,6 +85,7 @@ func Load(o LoadOptions) (*Config, error) {
 			data = append(data, "\n"+o.Pasted...)
 		}
 		c, ps := decodeLayer(data, l.path)
+		ps = append(ps, c.refuseServerKeys()...)
 		if l.project {
 			ps = append(ps, c.refuseDefaults()...)
 		}
@@ -292,6 +298,11 @@ func (o LoadOptions) Stamp() Stamp {
 	}
 	if len(o.Files) == 0 {
 		s.Add(o.Trust) // layers has completed it
+	}
+	if o.ID != "" {
+		if f, err := o.serverFile(); err == nil {
+			s.Add(f.Path)
+		}
 	}
 	return s
 }

@@ -194,6 +194,8 @@ func (s *Server) policy() *policy.Policy {
 		Command:            s.Command,
 		Arguments:          slices.Clone(s.Arguments),
 		Workspace:          s.Workspace,
+		ID:                 s.ID,
+		StartIn:            s.Directory,
 		Description:        s.Description,
 		Stateful:           s.IsStateful(),
 		Warm:               number(s.Warm, 0),

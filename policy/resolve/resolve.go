@@ -112,7 +112,10 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	folding := &caseFolding{b.facts, map[string]bool{}}
 	out.Folded = folding.foldedNames(out.Unprotected)
 	out.LinksAstray, out.GitConfig = b.masks.LinksAstray, b.gitConfig(out)
-	out.Dir, out.HomeLinks = b.workingDirectory(out), b.homeLinks()
+	if out.Dir, err = b.workingDirectory(out); err != nil {
+		return nil, b.warnings.list, err
+	}
+	out.HomeLinks = b.homeLinks()
 	out.ListOnly = b.listOnly(out, c)
 	if err := b.buildEnvironment(out, c, authorities); err != nil {
 		return nil, b.warnings.list, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
@@ -94,27 +95,44 @@ func hiddenByTmpfs(p, entry string) bool {
 
 // workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp. On macOS the
 // server has no /tmp: "/" stands for its TMPDIR, whose name only the start knows.
-func (b *resolver) workingDirectory(out *policy.Profile) string {
+func (b *resolver) workingDirectory(out *policy.Profile) (string, error) {
+	if start := b.startDirectory(out); start != "" {
+		if !b.canStartIn(out, start) {
+			return "", &RuleError{b.p.Where + ": directory = " + show.TOML(b.p.StartIn), "the server cannot reach it: grant it, or name another directory"}
+		}
+		return start, nil
+	}
 	for _, dir := range []string{out.Workspace, out.Home} {
-		if dir == "" {
-			continue
-		}
-		if e, ok := out.Find(dir); ok {
-			if e.Rights != 0 && !hiddenByTmpfs(dir, e.Path) {
-				return dir
-			}
-			continue
-		}
-		for _, e := range out.Entries { // a directory on the way to an entry
-			if e.Rights != 0 && policy.Within(e.Path, dir) && e.Origin == policy.OriginRule {
-				return dir
-			}
+		if dir != "" && b.canStartIn(out, dir) {
+			return dir, nil
 		}
 	}
 	if b.h.OS == "darwin" {
-		return "/"
+		return "/", nil
 	}
-	return "/tmp"
+	return "/tmp", nil
+}
+
+// startDirectory returns the directory that the file of a server names, or its HOME, or "" for the workspace.
+func (b *resolver) startDirectory(out *policy.Profile) string {
+	switch b.p.StartIn {
+	case "", policy.StartInWorkspace:
+		return ""
+	case policy.StartInHome:
+		return out.Home
+	}
+	dir, _ := b.places.Expand(b.p.StartIn, "/")
+	return b.paths.Canonical(dir)
+}
+
+func (b *resolver) canStartIn(out *policy.Profile, dir string) bool {
+	if e, ok := out.Find(dir); ok {
+		return e.Rights != 0 && !hiddenByTmpfs(dir, e.Path)
+	}
+	// A directory on the way to an entry.
+	return slices.ContainsFunc(out.Entries, func(e policy.Entry) bool {
+		return e.Rights != 0 && policy.Within(e.Path, dir) && e.Origin == policy.OriginRule
+	})
 }
 
 // listOnly returns the directories above the working directory, if bun on macOS runs the server: it

@@ -7,6 +7,8 @@ func serverEntries() map[string]entry {
 		"preset":      {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
 		"command":     {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
 		"arguments":   {"The arguments of the program.", nil},
+		"id":          {"The id of the server, in the file that mcp-jail wrap has made for it.", nil},
+		"directory":   {"Where such a server starts: a path, or \"workspace\". Without it, a pinned package starts where its client does, and any other line in its HOME.", nil},
 		"workspace":   {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
 		"stateful":    {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
 		"variables":   {"Exact names of environment variables to forward. They hold under any policy.", nil},

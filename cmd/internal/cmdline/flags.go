@@ -12,7 +12,7 @@ import (
 type PolicyFlags struct {
 	Workspace                                            string
 	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
-	Home, GPU, Startup, Name, Preset                     string
+	Home, GPU, Startup, Name, Preset, ID                 string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -31,6 +31,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
 		{Name: "gpu", Value: "true", One: &f.GPU, Words: []string{"true", "false"}, Usage: "Grant the device nodes of this machine's GPUs, and the files that their drivers need. Default: false; keeps the default policy."},
 		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
+		{Name: "id", Value: "ID", One: &f.ID, Usage: "The id that mcp-jail wrap has given to the server: its policy is in a file of its own."},
 		{Name: "name", Value: "NAME", One: &f.Name, Usage: "The name of the server, under which its private HOME and its records are kept. Default: derived from the command."},
 	}
 }

@@ -96,6 +96,19 @@ func TakeProjectHome(host hostfs.Host, server, name, former string) error {
 	return err
 }
 
+// TakeHome makes the directory of a server whose name no other one can have, and holds it until the process ends.
+func TakeHome(host hostfs.Host, name string) error {
+	d, err := makeDir(host, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, held := d.lock(private.Shared, patience); !held {
+		return fmt.Errorf("what is kept of the server %s is being removed; start it again when that has ended", show.Name(name))
+	}
+	return nil
+}
+
 // ErrOtherOwner is in the chain of the error of Claim for a directory that another owner has.
 var ErrOtherOwner = errors.New("the private HOME of that name was made for another server")
 

@@ -61,7 +61,7 @@ func (t *Target) configuration() *records.Configuration {
 	if t.Policy == nil || t.source.again == nil {
 		return nil
 	}
-	c := &records.Configuration{Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	c := &records.Configuration{ID: t.Policy.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
 	if len(c.Files) == 0 {
 		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
@@ -78,12 +78,15 @@ func Outdated(host hostfs.Host, server string, c *records.Configuration) string 
 	if c == nil {
 		return ""
 	}
-	o := config.LoadOptions{Files: c.Files, Workspace: c.Workspace}
+	o := config.LoadOptions{ID: c.ID, Files: c.Files, Workspace: c.Workspace}
 	digest := ""
 	var err error
 	if c.Configured {
 		var cfg *config.Config
 		if cfg, err = LoadConfig(o, host); err == nil {
+			if c.ID != "" {
+				server = cfg.ServerNames()[0]
+			}
 			_, err = cfg.Policy(server, "")
 			digest = cfg.Digest(server)
 		}

@@ -103,6 +103,9 @@ func Answered(t *Target) {
 }
 
 func (h *home) own() (err error) {
+	if h.policy.ID != "" {
+		return records.TakeHome(*h.host, h.policy.ID)
+	}
 	if h.policy.Project != "" {
 		return records.TakeProjectHome(*h.host, h.policy.Server, h.policy.KeptName(), "home-"+policy.ShortHash(h.policy.Project))
 	}
@@ -125,7 +128,7 @@ func (h *home) codeDir() string { return cmdline.CodeDir(h.command, h.dir, h.wor
 // place gives code of another directory than that which has the name a HOME of its own: two projects may
 // give one name to different servers, and a cloned repository must not get the HOME of another one.
 func (h *home) place() {
-	if dir := h.codeDir(); dir != "" && h.policy.Project == "" && records.IsElsewhere(*h.host, h.policy.Server, dir) {
+	if dir := h.codeDir(); dir != "" && h.policy.Project == "" && h.policy.ID == "" && records.IsElsewhere(*h.host, h.policy.Server, dir) {
 		h.policy.CodeDir = dir
 	}
 }

@@ -94,13 +94,24 @@ func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
-	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
+	host.Dir = t.launcherDir() // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
 	f.Untrusted, f.Waive = t.writers().whyUntrusted, t.Policy.Waive
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}
 	return f
+}
+
+// launcherDir returns where the launcher of a server starts.
+func (t *Target) launcherDir() string {
+	switch {
+	case t.Policy.ID == "" || t.Policy.StartIn == policy.StartInWorkspace:
+		return t.workspaceDir()
+	case t.Policy.StartIn == "" || t.Policy.StartIn == policy.StartInHome:
+		return t.home().path()
+	}
+	return expand(t.Policy.StartIn, t.Host)
 }
 
 func (t *Target) workspaceDir() string { return expand(t.Policy.Workspace, t.Host) }
@@ -134,14 +145,18 @@ func (t *Target) Asked() string {
 }
 
 func (t *Target) asked(line *runline.Line) string {
-	if t.Config != nil {
+	if t.Config != nil && t.Policy.ID == "" {
 		var words []string
 		for _, file := range t.Host.Configs {
 			words = append(words, "--config", file)
 		}
 		return show.Spelled(append(words, t.Policy.Server))
 	}
-	return AskedLine(t.commandLine.Waive, t.given, line)
+	waive := t.commandLine.Waive
+	if t.Policy.ID != "" {
+		waive = t.Policy.Waive
+	}
+	return AskedLine(waive, t.given, line)
 }
 
 // AskedLine returns the arguments of mcp-jail install for the words of a launcher's line whose

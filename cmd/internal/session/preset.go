@@ -62,7 +62,7 @@ func LayPresets(cfg *config.Config, host hostfs.Host) error {
 	var problems policy.Problems
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
-		if s.Preset == "" {
+		if s.Preset == "" || s.ID != "" { // the file of an id has what its preset gave
 			continue
 		}
 		f, err := FitPreset(s, cfg.DeclaredTools(name), host)
@@ -218,7 +218,7 @@ func EntryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 // is called after the package was found: a file of the project may run in its place.
 func (t *Target) checkPreset(profile *policy.Profile) error {
 	name := t.Preset()
-	if name == "" {
+	if name == "" || t.Policy.ID != "" {
 		return nil
 	}
 	p, err := presets.Find(name)

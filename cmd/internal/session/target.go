@@ -21,6 +21,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -166,6 +168,8 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
+	case flags.ID != "":
+		t.Policy, err = t.loadID(common, flags, name, tool, server, axes)
 	case tool != "" && server.Given:
 		return nil, exit.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
@@ -202,6 +206,38 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	return t, err
 }
 
+// loadID loads the policy of a server with a file of its own.
+func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server, axes []policy.Axis) (*policy.Policy, error) {
+	id := flags.ID
+	flags.ID = ""
+	switch given := flags.FirstSet(); {
+	case name != "" || !server.Given:
+		return nil, exit.UsageErrorf("--id %s belongs to a command after --", policy.Abbreviate(id))
+	case common.Config != nil:
+		return nil, exit.UsageErrorf("--id and --config exclude each other: the policy of an id is in its own file")
+	case given != "" || flags.Workspace != "" || axes != nil:
+		return nil, exit.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--workspace"))
+	}
+	t.source.take(config.LoadOptions{ID: id})
+	var cfg *config.Config
+	_, err := identity.Of(identity.Start{ID: id, Words: server.Argv}, func(string) (words []string, err error) {
+		if cfg, err = config.Load(t.source.options); err != nil {
+			return nil, err
+		}
+		name = cfg.ServerNames()[0]
+		return append([]string{cfg.Servers[name].Command}, cfg.Servers[name].Arguments...), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := *cfg.Servers[name]
+	s.Command, s.Arguments = server.Argv[0], server.Argv[1:] // with values in place of its client's variables
+	cfg.Servers[name] = &s
+	t.setConfig(cfg, name, "", nil)
+	t.invocation = server.Line
+	return t.PolicyOf(tool)
+}
+
 func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
 	files, err := ExpandHome(common.Config)
 	if err != nil {
@@ -233,6 +269,9 @@ func (t *Target) Resolve() (err error) {
 	if err := t.findPackage(context.Background()); err != nil {
 		return err
 	}
+	if t.Policy.ID != "" && t.Policy.StartIn == "" && t.Package.Entry() == nil {
+		t.Policy.StartIn = policy.StartInHome
+	}
 	t.home().place()
 	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
@@ -255,7 +294,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 		}
 		p.Waive = append(p.Waive, axes...)
 		if t.Policy != nil {
-			p.Noted, p.CodeDir = t.Policy.Noted, t.Policy.CodeDir
+			p.Noted, p.CodeDir, p.StartIn = t.Policy.Noted, t.Policy.CodeDir, t.Policy.StartIn
 		}
 		t.Package.use(p)
 		t.inJail.use(p)

@@ -76,7 +76,7 @@ changed; 2: a mistake, or the server could not start with it.`
 
 // taken returns the flags of mcp-jail run that grant takes.
 func (g *grantCmd) taken() []cmdline.Flag {
-	return slices.DeleteFunc(g.PolicyFlags.Flags(), func(f cmdline.Flag) bool { return f.Name == "name" })
+	return slices.DeleteFunc(g.PolicyFlags.Flags(), func(f cmdline.Flag) bool { return f.Name == "name" || f.Name == "id" })
 }
 
 // tries bounds how often grant begins again because the file was changed meanwhile.

@@ -1,0 +1,201 @@
+// Package identity says who a server is: from what is known of a start to the one [Key] under which mcp-jail
+// keeps its HOME, its records, its policy and its logins. Nothing else concludes that from words.
+//
+//   - A server with an id has what its file has, if the words are those of the file: see [Same].
+//   - A server of a configuration is known by the name of its table, one of a project's file by that file
+//     as well.
+//   - Any other start is known by its words, the program that they start and the directory in which they
+//     were started, all together: after another word or in another directory it is another server.
+package identity
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Start is what is known of a start before anything of its server is read.
+type Start struct {
+	ID      string   // of --id
+	Words   []string // the server's own line
+	Program string   // the real path of what the first word starts; "" if nothing
+	Dir     string   // the real path of the working directory
+	Table   string   // the server's table in a configuration
+	Project string   // the real path of the project's file that has the table; "" for the user's configuration
+	Plugin  string   // MARKETPLACE/PLUGIN/SERVER of a client; Words are as in its file then
+}
+
+// Key is the name under which everything of one server is kept. No two servers have one.
+type Key string
+
+// WordsError reports an id that was given with other words than those of its file.
+type WordsError struct {
+	ID           string
+	Saved, Given []string
+}
+
+func (e *WordsError) Error() string {
+	return fmt.Sprintf("the id %s belongs to another line\n  its file has:  %s\n  this start has:  %s\nif you have changed the line yourself, type  mcp-jail wrap", show.Name(e.ID), shown.Line(e.Saved), shown.Line(e.Given))
+}
+
+// Of returns the key of a start. saved returns the words in the file of an id.
+func Of(s Start, saved func(id string) ([]string, error)) (Key, error) {
+	switch {
+	case s.ID != "" && !IsID(s.ID):
+		return "", fmt.Errorf("--id %s is no id that mcp-jail wrap has made", policy.Abbreviate(s.ID))
+	case s.ID != "":
+		words, err := saved(s.ID)
+		if err == nil && !Same(words, s.Words) {
+			err = &WordsError{s.ID, words, s.Words}
+		}
+		if err != nil {
+			return "", err
+		}
+		return Key(s.ID), nil
+	case s.Table != "":
+		return Key(policy.KeptName(s.Table, s.Project)), nil
+	}
+	all, _ := json.Marshal(s) // of texts alone
+	return Key(Label(s.Words) + "-" + policy.ShortHash(string(all))), nil
+}
+
+// Label returns a short name for the server of a line, for people: it says nothing about who the server is.
+func Label(words []string) string {
+	label := ""
+	for _, word := range words {
+		if base := clean(path.Base(strings.TrimSuffix(word, "/"))); base != "" && !strings.HasPrefix(word, "-") {
+			if label = base; !isLauncher(base) {
+				break
+			}
+		}
+	}
+	return cut(label)
+}
+
+// launchers come before what a server is, in its line.
+var launchers = []string{"npx", "uvx", "bunx", "pnpx", "npm", "exec", "uv", "tool", "run", "node", "python", "python3", "deno", "bun", "env", "sh", "bash"}
+
+func isLauncher(word string) bool {
+	for _, l := range launchers {
+		if word == l {
+			return true
+		}
+	}
+	return false
+}
+
+// clean returns a word with small letters, digits and "-" alone. The version of a package goes.
+func clean(word string) string {
+	word, _, _ = strings.Cut(word, "@")
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, word), "-")
+}
+
+const maxLabel = 40
+
+func cut(label string) string {
+	if len(label) > maxLabel {
+		label = strings.TrimRight(label[:maxLabel], "-")
+	}
+	if label == "" {
+		return "server"
+	}
+	return label
+}
+
+// FileName returns the name for the file of a server that its client calls something, without ".toml".
+func FileName(called string) string { return cut(clean(called)) }
+
+const (
+	idDigits  = 12 // 60 bits
+	keyDigits = 16 // of policy.ShortHash
+	alphabet  = "0123456789abcdefghjkmnpqrstvwxyz"
+)
+
+// NewID returns an id that cannot be guessed, for a server that its client calls something.
+func NewID(called string) string {
+	random := make([]byte, idDigits)
+	rand.Read(random)
+	for i := range random {
+		random[i] = alphabet[random[i]%32]
+	}
+	return FileName(called) + "-" + string(random)
+}
+
+// IsID reports whether a text has the form of an id. A key of another start never has.
+func IsID(text string) bool { return hasEnd(text, idDigits) }
+
+func hasEnd(text string, digits int) bool {
+	label, end, _ := cutLast(text)
+	return label != "" && len(label) <= maxLabel && len(end) == digits && strings.Trim(end, alphabet) == "" && clean(label) == label
+}
+
+func cutLast(text string) (before, after string, found bool) {
+	i := strings.LastIndexByte(text, '-')
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// Short returns a key shortened for the name of a file: LABEL-KEY8.
+func (k Key) Short() string {
+	label, end, _ := cutLast(string(k))
+	return label + "-" + end[:min(8, len(end))]
+}
+
+// Same reports whether the words of a start are those of a file. A word of the file with "${…}", which the client
+// replaces, stands for each word with the parts before and after it.
+func Same(saved, given []string) bool {
+	if len(saved) != len(given) {
+		return false
+	}
+	for i, word := range saved {
+		if !sameWord(word, given[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameWord(saved, given string) bool {
+	before, rest, found := cutVariable(saved)
+	if !found {
+		return saved == given
+	}
+	given, ok := strings.CutPrefix(given, before)
+	for ok {
+		if before, rest, found = cutVariable(rest); !found {
+			return strings.HasSuffix(given, before)
+		}
+		// The first place leaves the most for what follows.
+		_, given, ok = strings.Cut(given, before)
+	}
+	return false
+}
+
+// cutVariable cuts a text at its first "${…}".
+func cutVariable(text string) (before, after string, found bool) {
+	start := strings.Index(text, "${")
+	if start < 0 {
+		return text, "", false
+	}
+	end := strings.IndexByte(text[start:], '}')
+	if end < 0 {
+		return text, "", false
+	}
+	return text[:start], text[start+end+1:], true
+}

@@ -1,0 +1,233 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
+)
+
+// ServersDir is the directory with the files of servers, in that of the configuration.
+const ServersDir = "servers"
+
+// A ServerFile is the file of one server, servers/NAME.toml: a configuration with one table, which
+// mcp-jail writes whole. Below it lie the defaults alone.
+type ServerFile struct {
+	Path   string
+	Server *Server // with its ID
+}
+
+// UnknownIDError reports an id that no file has.
+type UnknownIDError struct{ ID, Dir string }
+
+func (e *UnknownIDError) Error() string {
+	return fmt.Sprintf("no file in %s has the id %s: `mcp-jail wrap` writes one for an entry of yours, from the flags and the words that it has now", e.Dir, show.Name(e.ID))
+}
+
+// ServerFiles returns the files of all servers in the directory of a configuration, sorted by name. broken has an
+// error for each that cannot be used: its server does not start.
+func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
+	err := eachServerFile(configDir, func(d *private.Dir, name string) error {
+		f, err := readServerFile(d, configDir, name)
+		if err != nil {
+			broken = append(broken, err)
+			return nil
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil {
+		broken = append(broken, err)
+	}
+	return files, broken
+}
+
+// FindServerFile returns the file that has an id. Two files with one id are an error.
+func FindServerFile(configDir, id string) (found *ServerFile, err error) {
+	err = eachServerFile(configDir, func(d *private.Dir, name string) error {
+		data, err := d.ReadFile(name, reader.MaxFileSize)
+		if err == nil && !bytes.Contains(data, []byte(id)) {
+			return nil
+		}
+		f, err := readServerFile(d, configDir, name)
+		switch {
+		case err != nil && data == nil: // its id is not known
+			return nil
+		case err != nil:
+			return err
+		case f.Server.ID != id:
+			return nil
+		case found != nil:
+			return policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
+		}
+		found = f
+		return nil
+	})
+	if err == nil && found == nil {
+		err = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// eachServerFile calls do for the name of each file.
+func eachServerFile(configDir string, do func(d *private.Dir, name string) error) error {
+	d, err := private.Open(configDir, ServersDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.Names()
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if strings.HasSuffix(e.Name(), ".toml") {
+			if err := do(d, e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readServerFile reads the file of a name. It is refused as mcp-jail's own files are: a link, and a file
+// that others own or may write.
+func readServerFile(d *private.Dir, configDir, name string) (*ServerFile, error) {
+	path := filepath.Join(configDir, ServersDir, name)
+	data, err := d.ReadFile(name, reader.MaxFileSize)
+	if err != nil {
+		return nil, policy.Problems{{File: path, Message: "is refused: " + cause(err)}}
+	}
+	return decodeServerFile(data, path)
+}
+
+func decodeServerFile(data []byte, path string) (*ServerFile, error) {
+	c, problems := decodeLayer(data, path)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".toml")
+	refuse := func(format string, args ...any) error {
+		return policy.Problems{{File: path, Message: fmt.Sprintf(format, args...)}}
+	}
+	s := c.Servers[name]
+	switch {
+	case c.Defaults != nil:
+		return nil, refuse("[defaults] would hold for every server: write it into config.toml")
+	case s == nil || len(c.Servers) != 1:
+		return nil, refuse("must have the table [servers.%s], by the name of the file, and no other one", show.Key(name))
+	case s.ID == "":
+		return nil, refuse("[servers.%s] has no id: `mcp-jail wrap` writes these files; a server that you declare yourself belongs into config.toml", show.Key(name))
+	}
+	if err := s.validate().Err(); err != nil {
+		return nil, err
+	}
+	s.hasBelow = true // its preset was written into it
+	return &ServerFile{path, s}, nil
+}
+
+// Encode returns the text of the file.
+func (f *ServerFile) Encode() []byte {
+	c := Config{Version: 1, Servers: map[string]*Server{f.Server.Name: f.Server}}
+	return slices.Concat([]byte("# Written by mcp-jail, which keeps no comments here. `mcp-jail grant` changes it; you may, too.\n"), c.Encode())
+}
+
+// ChangeServers reads the files of all servers, has change change them or add some to them, and writes
+// those that have become others. Only one process does so at a time. Files that cannot be used stay as they
+// are, and are among broken: no file takes the name of one.
+func ChangeServers(configDir string, change func(files []*ServerFile, broken []error) ([]*ServerFile, error)) error {
+	d, err := private.Make(configDir, ServersDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, err := lockServers(d)
+	if err != nil {
+		return fmt.Errorf("%s cannot be locked: %w", filepath.Join(configDir, ServersDir), err)
+	}
+	defer unlock()
+	files, broken := ServerFiles(configDir)
+	was := map[string][]byte{}
+	for _, f := range files {
+		was[f.Path] = f.Encode()
+	}
+	if files, err = change(files, broken); err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, name := f.Encode(), filepath.Base(f.Path)
+		if bytes.Equal(text, was[f.Path]) {
+			continue
+		}
+		// What the next start could not read is not written.
+		if _, err := decodeServerFile(text, f.Path); err != nil {
+			return fmt.Errorf("nothing was written, because the file would not be valid: %w", err)
+		}
+		if was[f.Path] == nil {
+			if _, err := d.Lstat(name); err == nil {
+				return policy.Problems{{File: f.Path, Message: "is there already, and is not used: mend or remove it"}}
+			}
+		}
+		if err := d.Replace(name, text, private.How{Sync: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockServers waits for the lock of the files for ten seconds.
+func lockServers(d *private.Dir) (unlock func(), err error) {
+	for range 1000 {
+		if unlock, err = d.Lock(private.Exclusive); !errors.Is(err, private.ErrLocked) {
+			return unlock, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil, err
+}
+
+// loadServer is Load for the file of a server.
+func loadServer(o LoadOptions) (*Config, error) {
+	f, err := o.serverFile()
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := LoadDefaults(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Config{Version: 1, Defaults: defaults, Servers: map[string]*Server{f.Server.Name: f.Server}, Files: []string{f.Path}}, nil
+}
+
+func (o *LoadOptions) serverFile() (*ServerFile, error) {
+	if _, err := o.layers(); err != nil { // it completes o.User
+		return nil, err
+	}
+	return FindServerFile(filepath.Dir(o.User), o.ID)
+}
+
+// refuseServerKeys refuses what only the file of a server has.
+func (c *Config) refuseServerKeys() (ps policy.Problems) {
+	for _, name := range c.ServerNames() {
+		if s := c.Servers[name]; s.ID != "" || s.Directory != "" {
+			file, line := policy.SplitPosition(s.Where)
+			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + show.Key(name), Message: "id and directory are for the files that `mcp-jail wrap` writes, in " + ServersDir + "/: a server of this file is known by its name, and starts in its workspace"})
+		}
+	}
+	return ps
+}

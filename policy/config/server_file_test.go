@@ -1,0 +1,141 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const testID = "notes-4k7q2m9x3vt5"
+
+// serverFile writes the file of a server into a new directory of a configuration.
+func serverFile(t *testing.T, name, text string) (configDir string) {
+	t.Helper()
+	configDir = t.TempDir()
+	dir := filepath.Join(configDir, ServersDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return configDir
+}
+
+const notesFile = "[servers.notes]\nid = \"" + testID + "\"\ncommand = \"npx\"\n"
+
+// TestFindServerFile tests that a file is found by its id, whatever its name is, and what is refused.
+func TestFindServerFile(t *testing.T) {
+	for text, want := range map[string]string{
+		notesFile: "",
+		"[servers.notes]\nid = \"" + testID + "\"\ncommand = 7\n":                             "notes.toml:3: servers.notes.command",
+		"[servers.other]\nid = \"" + testID + "\"\ncommand = \"npx\"\n":                       "must have the table [servers.notes]",
+		notesFile + "[servers.other]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"x\"\n":         "must have the table [servers.notes]",
+		notesFile + "[defaults]\nleaks = \"off\"\n":                                           "[defaults] would hold for every server",
+		"[servers.notes]\ncommand = \"npx\"\n# " + testID + "\n":                              "has no id",
+		"[servers.notes]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"x\"\n# " + testID + "\n":   "no file in",
+		"[servers.notes]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"npx\"\n":                   "no file in",
+		"[servers.notes]\nid = \"" + testID + "\"\ncommand = \"npx\"\ndirectory = \"work\"\n": "the directory \"work\" is refused",
+	} {
+		f, err := FindServerFile(serverFile(t, "notes.toml", text), testID)
+		switch {
+		case want == "":
+			if err != nil || f.Server.Command != "npx" {
+				t.Errorf("%s: %+v, %v", text, f, err)
+			}
+		case err == nil || !strings.Contains(err.Error(), want):
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	dir := serverFile(t, "notes.toml", notesFile)
+	twin := filepath.Join(dir, ServersDir, "twin.toml")
+	if err := os.WriteFile(twin, []byte(strings.ReplaceAll(notesFile, "servers.notes", "servers.twin")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindServerFile(dir, testID); err == nil || !strings.Contains(err.Error(), "notes.toml") || !strings.Contains(err.Error(), "twin.toml") {
+		t.Errorf("two files with one id: %v", err)
+	}
+	if err := os.Remove(twin); err != nil {
+		t.Fatal(err)
+	}
+	// A broken file of another server stops nothing, and a link is no file of ours.
+	if err := os.WriteFile(twin, []byte("[servers.twin\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindServerFile(dir, testID); err != nil {
+		t.Error(err)
+	}
+	own := filepath.Join(dir, ServersDir, "notes.toml")
+	if err := errors.Join(os.Rename(own, filepath.Join(dir, "elsewhere")), os.Symlink("../elsewhere", own)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindServerFile(dir, testID); err == nil {
+		t.Error("a link was read")
+	}
+}
+
+// TestServerKeysElsewhere tests that no other configuration has the keys of such a file.
+func TestServerKeysElsewhere(t *testing.T) {
+	for _, key := range []string{`id = "` + testID + `"`, `directory = "~"`} {
+		file := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(file, []byte("[servers.s]\ncommand = \"x\"\n"+key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(LoadOptions{Files: []string{file}}); err == nil || !strings.Contains(err.Error(), "config.toml:1: servers.s: id and directory") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// TestChangeServers tests that writers at the same time lose nothing of one another, that what is written is
+// read as it was, and that a file which cannot be used is never replaced.
+func TestChangeServers(t *testing.T) {
+	dir := serverFile(t, "broken.toml", "[servers.broken\n")
+	const writers, each = 4, 10
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range each {
+				err := ChangeServers(dir, func(files []*ServerFile, broken []error) ([]*ServerFile, error) {
+					if len(broken) != 1 {
+						return nil, fmt.Errorf("broken: %v", broken)
+					}
+					if len(files) == 0 {
+						files = append(files, &ServerFile{filepath.Join(dir, ServersDir, "notes.toml"), &Server{Name: "notes", ID: testID, Command: "npx", Access: &Access{}}})
+					}
+					a := files[0].Server.Access
+					a.Fs = append(a.Fs, policy.FsRule{Path: fmt.Sprintf("/%d/%d", w, n), Read: true})
+					return files, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	f, err := FindServerFile(dir, testID)
+	if err != nil || len(f.Server.Access.Fs) != writers*each {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	path := filepath.Join(dir, ServersDir, "broken.toml")
+	err = ChangeServers(dir, func(files []*ServerFile, _ []error) ([]*ServerFile, error) {
+		return append(files, &ServerFile{path, &Server{Name: "broken", ID: "broken-4k7q2m9x3vt5", Command: "x"}}), nil
+	})
+	if text, _ := os.ReadFile(path); err == nil || string(text) != "[servers.broken\n" {
+		t.Errorf("%v: the file has %s", err, text)
+	}
+	err = ChangeServers(dir, func(files []*ServerFile, _ []error) ([]*ServerFile, error) {
+		files[0].Server.Command = ""
+		return files, nil
+	})
+	if after, _ := FindServerFile(dir, testID); err == nil || after == nil || after.Server.Command != "npx" {
+		t.Errorf("%v: %+v", err, after)
+	}
+}
