@@ -37,6 +37,7 @@ type Wrapped struct {
 	Launcher []string // what starts Program, such as "npx -y"; as a rule it is missing
 	Program  string
 	Name     string   // the value of --name, or the server of "run SERVER"
+	ID       string   // the value of --id
 	Flags    []string // what is between run and "--", as it is written
 	Argv     []string // the original; nil for "run SERVER", which names a server of mcp-jail's configuration
 }
@@ -127,16 +128,22 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 	}
 	for i := 0; i < len(w.Flags); i++ {
 		word := w.Flags[i]
-		name, inOne := strings.CutPrefix(word, "--name=")
+		name, namedInOne := strings.CutPrefix(word, "--name=")
+		id, inOne := strings.CutPrefix(word, "--id=")
 		switch {
-		case inOne:
+		case namedInOne:
 			w.Name = name
+		case inOne:
+			w.ID = id
 		case strings.HasPrefix(word, "--") && !strings.Contains(word, "="):
 			if i++; i >= len(w.Flags) {
 				return Wrapped{}, false // every flag of run has a value: this one takes the "--"
 			}
-			if word == "--name" {
+			switch word {
+			case "--name":
 				w.Name = w.Flags[i]
+			case "--id":
+				w.ID = w.Flags[i]
 			}
 		case !strings.HasPrefix(word, "-") && w.Argv == nil:
 			w.Name = word

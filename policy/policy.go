@@ -34,7 +34,7 @@ type Policy struct {
 	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
 	LeakPatterns       bool   // well-known kinds of tokens are looked for too
 	Project            string // the project's file that changes the program; "" if none does
-	CodeDir            string // where the server's code is, if the name belongs to code of another directory; see KeptName
+	Key                string // under which mcp-jail keeps the server, if it is not the name: see KeptName
 
 	// Default tells that no access table replaces the default policy. Fs then begins with the
 	// rules of the default policy. They are rules like any other, so no later stage must know

@@ -19,22 +19,16 @@ func ValidServerName(name string) bool {
 }
 
 // KeptName returns the name under which mcp-jail keeps what belongs to the server: its HOME, its
-// records and what can be undone. A server with an id has the id. A project's server may have the name of one of the user's, and gets
-// the hash of the project's file. The code of another directory under one name has the hash of that
-// directory.
-func (p *Policy) KeptName() string {
-	if p.ID != "" {
-		return p.ID
-	}
-	return KeptName(p.Server, cmp.Or(p.Project, p.CodeDir))
-}
+// records and what can be undone. It is the key of a server that is in no table, such as its id.
+func (p *Policy) KeptName() string { return cmp.Or(p.Key, KeptName(p.Server, p.Project)) }
 
-// KeptName is Policy.KeptName for a project's file or a directory; "" is the server that has the name.
-func KeptName(server, place string) string {
-	if place == "" {
+// KeptName returns the name under which the server of a table is kept. A project's server may have the
+// name of one of the user's, and gets the hash of the project's file, which is "" for the user's.
+func KeptName(server, project string) string {
+	if project == "" {
 		return server
 	}
-	return server + "-" + ShortHash(place)
+	return server + "-" + ShortHash(project)
 }
 
 // ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // newShop returns a world whose npm asks a registry of its own.
@@ -118,7 +119,7 @@ func TestMemoryInstalled(t *testing.T) {
 	const kept = "/home/.npm/_npx/0123456789abcdef/node_modules/" + memory + "/dist/"
 	argv, other := []string{"npx", "-y", memory}, []string{"npx", memory}
 	servers := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers")
-	own := filepath.Join(servers, cmdline.DefaultName(argv, w.work))
+	own := filepath.Join(servers, keyIn(t, w, argv))
 	graph := func(name string) string {
 		return `{"type":"entity","name":"` + name + `","entityType":"thing","observations":["it is old"]}`
 	}
@@ -167,4 +168,13 @@ func TestMemoryInstalled(t *testing.T) {
 	if said := holds(argv, "first", "jail"); strings.Contains(said, "copied") {
 		t.Errorf("after the update: %s", said)
 	}
+}
+
+// keyIn returns the key of a server that is started in the world's working directory.
+func keyIn(t *testing.T, w *world, argv []string) string {
+	t.Helper()
+	host, err := hostfs.LocalHost()
+	must(t, err)
+	host.Dir = w.work
+	return session.KeyOf(host, argv)
 }

@@ -138,7 +138,7 @@ func toolLabel(s *Server, tool string) string {
 var ignoredFields = map[string]string{
 	"Server": "the name", "Tool": "the name", "Where": "a place", "FromCommandLine": "of flags", "Project": "see ServerChange.Own",
 	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Lower": "what is refused is among the rules",
-	"Default": "its rule is in Fs", "ID": "no project's file has one", "StartIn": "no project's file has one",
+	"Default": "its rule is in Fs", "ID": "no project's file has one", "Key": "a name", "StartIn": "no project's file has one",
 	// These are in Settings.
 	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/naming"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
@@ -31,7 +31,8 @@ type CommandLineOptions struct {
 	Limit     []string      // --limit KEY=NUMBER
 	Home      string        // --home: "", "private" or "real"
 	GPU       string        // --gpu: "", "true" or "false"
-	Name      string        // --name; "" derives one from Command
+	Name      string        // --name, or another name for people
+	Key       string        // see policy.Policy.Key
 	Startup   string        // --startup-timeout, in seconds; "" is the default
 	Waive     []policy.Axis // --waive
 	Preset    string        // --preset
@@ -56,7 +57,7 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 		return nil, err
 	}
 	p := c.process(c.Servers[s.Name], "")
-	p.FromCommandLine = true
+	p.FromCommandLine, p.Key = true, o.Key
 	return p, p.Validate()
 }
 
@@ -110,10 +111,7 @@ func (o CommandLineOptions) server() (*Server, error) {
 		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
 	}
 	var bad flagProblems
-	s := &Server{Name: o.Name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
-	if s.Name == "" {
-		s.Name = naming.DefaultName(o.Command, o.Dir)
-	}
+	s := &Server{Name: cmp.Or(o.Name, "server"), Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
 	o.checkProgram(&bad)
 	if o.GPU != "" {
 		on := o.GPU == "true"

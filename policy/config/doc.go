@@ -28,5 +28,5 @@
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //
 // Below the package, internal/reader reads the values of a table, internal/trust keeps what the user
-// accepted, internal/stamp tells what has changed, and internal/naming names servers.
+// accepted, internal/stamp tells what has changed.
 package config

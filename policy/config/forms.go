@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/naming"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/trust"
@@ -116,17 +115,3 @@ func SuggestProgram(word string, candidates []string) string {
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
 // depend on places in a file, nor on descriptions.
 func Digest(value any) string { return stamp.Digest(value) }
-
-// DefaultName returns a name for a server that is given on the command line: the base name of the
-// program, script or package, and a short hash of the whole command. It is always a valid server name.
-// The hash includes the working directory if the program or its script is looked for there.
-func DefaultName(argv []string, dir string) string { return naming.DefaultName(argv, dir) }
-
-// PackageName returns the first part of the name that DefaultName gives to the server of a package,
-// written with or without scope and version.
-func PackageName(spec string) string { return naming.PackageName(spec) }
-
-// Identity returns a text that tells programs apart. The arguments of a program or a script do not
-// change it: a user edits them, and it stays the same server. dir is the working directory, which counts
-// where the code depends on it, or where that is not known.
-func Identity(argv []string, dir string) string { return naming.Identity(argv, dir) }

@@ -195,6 +195,7 @@ func (s *Server) policy() *policy.Policy {
 		Arguments:          slices.Clone(s.Arguments),
 		Workspace:          s.Workspace,
 		ID:                 s.ID,
+		Key:                s.ID,
 		StartIn:            s.Directory,
 		Description:        s.Description,
 		Stateful:           s.IsStateful(),

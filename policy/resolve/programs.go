@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"cmp"
+	"os/exec"
 	"slices"
 	"sort"
 	"strings"
@@ -30,14 +31,31 @@ func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
 	return &command.Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}}
 }
 
+// FindProgram returns the real path of the program that a start runs for a command, or "".
+func FindProgram(host hostfs.Host, name string) string {
+	if host.OS == "windows" {
+		path, _ := exec.LookPath(name)
+		return path
+	}
+	c := programFinder(&host)
+	path, err := c.Locate(name)
+	if err != nil {
+		return ""
+	}
+	return c.Paths.Canonical(path)
+}
+
+func programFinder(host *hostfs.Host) *command.Resolver {
+	return &command.Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(host), Shimmed: map[string]string{}}
+}
+
 // CheckProgram returns the *[CommandError] with which a start ends if the program of a command is not
 // there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
 func CheckProgram(host hostfs.Host, name string, args ...string) error {
 	if host.OS == "windows" {
 		return coarse.CheckProgram(append([]string{name}, args...), &host)
 	}
-	c := &command.Resolver{Paths: hostfs.NewLinkResolver(&host), H: &host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(&host), Shimmed: map[string]string{}}
-	_, err := c.Locate(name)
+	_, err := programFinder(&host).Locate(name)
 	return err
 }
 

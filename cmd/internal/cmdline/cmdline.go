@@ -11,16 +11,12 @@
 package cmdline
 
 import (
-	"cmp"
 	"fmt"
 	"os/exec"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -134,98 +130,4 @@ func dashesBefore(own, server []string) string {
 		return advice
 	}
 	return advice + ": type  " + line
-}
-
-// DefaultName returns a name for a server that is given on the command line. It is always a
-// valid server name, and ends with a short hash, which keeps two servers from sharing a private
-// HOME.
-//
-// If a launcher such as npx fetches the server's package, DefaultName makes the name of
-// the package, and leaves out version and arguments: see [runline.Line.Key]. They count if the package runs
-// code that they name, as tsx does. Other servers have their [config.DefaultName].
-func DefaultName(argv []string, dir string) string {
-	line, err := runline.Parse(argv)
-	if err != nil {
-		return config.DefaultName(argv, dir)
-	}
-	if code := codeOf(&line, dir); code != "" {
-		return line.Display() + "-" + policy.ShortHash(line.Key(dir)+"\x00"+code)
-	}
-	return line.Key(dir)
-}
-
-// Identity returns a text that tells programs apart. Versions of packages do not change it: a user
-// edits them, and it stays the same server. What else decides which code a package runs does. A command
-// without a launcher has its [config.Identity].
-func Identity(argv []string, dir string) string {
-	line, err := runline.Parse(argv)
-	if err != nil {
-		return config.Identity(argv, dir)
-	}
-	text := line.Key(dir)
-	count := func(name, value string) { // in another directory, a relative path is another one
-		if text += "\x00--" + name + "=" + value; !strings.HasPrefix(value, "/") {
-			text += "\x00" + dir
-		}
-	}
-	for _, o := range line.Options {
-		switch {
-		case strings.Contains(o.Value, "://"): // another registry has another package of the name
-			text += "\x00--" + o.Name + "=" + runline.WithoutUser(o.Value)
-		case slices.Contains(files, o.Name) || strings.ContainsAny(o.Value, `/\`):
-			count(o.Name, o.Value)
-		}
-	}
-	for _, file := range line.Requirements {
-		count("with-requirements", file)
-	}
-	for _, v := range line.Env {
-		if v.Name == "PATH" || policy.IsDangerousVariable(v.Name) {
-			count("env", v.Name+"="+v.Value)
-		}
-	}
-	if line.NodeOptions != "" {
-		count("node-options", line.NodeOptions)
-	}
-	if strings.ContainsAny(line.Python, `/\`) {
-		count("python", line.Python)
-	}
-	return text + codeOf(&line, dir)
-}
-
-// files are options whose value can be the name of a file or a directory.
-var files = []string{"find-links", "constraints", "overrides", "build-constraints", "config-file", "userconfig", "index", "default-index"}
-
-// codeOf returns what tells apart the code that a package runs if its arguments may name it, else "".
-func codeOf(line *runline.Line, dir string) string {
-	words := append([]string{cmp.Or(line.Program, line.Display())}, line.Args...)
-	if text := config.Identity(words, dir); text != words[0] {
-		return "\x00\x00" + text
-	}
-	return ""
-}
-
-// CodeDir returns the directory on which the code of a line depends, as IdentityIn places it: the
-// workspace or dir. It returns "" if the line is the same program in each directory.
-func CodeDir(argv []string, dir, workspace string) string {
-	switch here := IdentityIn(argv, "/a", "/a"); {
-	case here != IdentityIn(argv, "/a", "/b"):
-		return workspace
-	case here != IdentityIn(argv, "/b", "/a"):
-		return dir
-	}
-	return ""
-}
-
-// IdentityIn is Identity for a command after --: its program is looked for in dir, and its script or the
-// directory of its package in the workspace.
-func IdentityIn(argv []string, dir, workspace string) string {
-	placed := slices.Clone(argv)
-	if len(argv) > 0 && strings.Contains(argv[0], "/") && !path.IsAbs(argv[0]) {
-		placed[0] = dir + "/" + strings.TrimPrefix(argv[0], "./") // where ".." leads depends on links
-	}
-	if there := Identity(placed, workspace); there != Identity(placed, dir) {
-		return there
-	}
-	return Identity(argv, dir)
 }

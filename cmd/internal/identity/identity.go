@@ -151,6 +151,14 @@ func cutLast(text string) (before, after string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
+// Label returns what a key says for people: all of one that is no id and no key of words.
+func (k Key) Label() string {
+	if label, end, _ := cutLast(string(k)); label != "" && (len(end) == keyDigits || len(end) == idDigits) && strings.Trim(end, alphabet) == "" {
+		return label
+	}
+	return string(k)
+}
+
 // Short returns a key shortened for the name of a file: LABEL-KEY8.
 func (k Key) Short() string {
 	label, end, _ := cutLast(string(k))

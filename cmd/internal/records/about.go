@@ -14,6 +14,7 @@ type About struct {
 	Command []string `json:"command"` // as the user gave it, without values of secret variables
 	Client  Client   `json:"client"`  // of the last session that named one
 	Package *Package `json:"package,omitempty"`
+	Name    string   `json:"name,omitempty"`    // by which people call the server, if it is kept under another one
 	Project string   `json:"project,omitempty"` // the project's file whose own server it is
 	Waived  []string `json:"waived,omitempty"`  // the axes whose gaps the policy of the last session accepts
 	// Configuration says which files gave the last session its policy.

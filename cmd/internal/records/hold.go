@@ -2,9 +2,12 @@ package records
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // patience is how often a start tries to take the lock of a directory: for two seconds.
@@ -37,4 +40,17 @@ func (d Dir) wait(kind private.Kind, tries int) (unlock func(), err error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// TakeHome makes the directory of a server, and holds it until the process ends.
+func TakeHome(host hostfs.Host, name string) error {
+	d, err := makeDir(host, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, held := d.lock(private.Shared, patience); !held {
+		return fmt.Errorf("what is kept of the server %s is being removed; start it again when that has ended", show.Name(name))
+	}
+	return nil
 }

@@ -23,7 +23,9 @@ func (t *Target) About() (a records.About) {
 	}
 	a.Configuration = t.configuration()
 	if t.Policy != nil {
-		a.Project = t.Policy.Project
+		if a.Project = t.Policy.Project; t.Policy.Key != "" {
+			a.Name = t.Policy.Server
+		}
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
 			a.Waived = append(a.Waived, string(word))
 		}

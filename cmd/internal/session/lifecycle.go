@@ -46,7 +46,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
 		}),
-		Answered: t.answered,
 		Earlier:  records.Reader(t.Host, t.Policy.KeptName()),
 		Warnings: warningLines(t),
 	}

@@ -117,7 +117,6 @@ func (l Logins) Copy() (told []string, err error) {
 		return nil, err
 	}
 	defer user.Close()
-	Answered(t) // what is copied is worth keeping
 	for _, group := range l.groups {
 		// The one that makes it a login comes last: a copy that fails is not taken for one.
 		for _, name := range slices.Backward(group) {

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -34,8 +33,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 	}
-	// The records of that name may be another server's.
-	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
+	if t != nil && t.Policy != nil {
 		record := NewRecorder(t)
 		record.MarkStart()
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -58,7 +59,6 @@ type Target struct {
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
-	answered    func()                    // see Answered; nil before the HOME is claimed, or if it has no effect
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -184,8 +184,9 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			Net: flags.Net, Inbound: flags.Inbound, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, GPU: flags.GPU, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
 		if flags.Name == "" {
-			t.commandLine.Name = cmdline.DefaultName(server.Argv, host.Dir)
+			t.commandLine.Name = identity.Label(server.Argv)
 		}
+		t.commandLine.Key = KeyOf(host, server.Argv)
 		t.invocation = server.Line
 		t.source.take(config.LoadOptions{})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
@@ -204,6 +205,20 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
 	}
 	return t, err
+}
+
+// KeyOf returns the key of a server without an id, from its words, what they start on a host, and the
+// working directory of that.
+func KeyOf(host hostfs.Host, words []string) string {
+	s := identity.Start{Words: words, Dir: host.Dir}
+	if len(words) > 0 {
+		s.Program = resolve.FindProgram(host, words[0])
+	}
+	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
+		s.Dir = real
+	}
+	key, _ := identity.Of(s, nil) // it has no id
+	return string(key)
 }
 
 // loadID loads the policy of a server with a file of its own.
@@ -272,7 +287,6 @@ func (t *Target) Resolve() (err error) {
 	if t.Policy.ID != "" && t.Policy.StartIn == "" && t.Package.Entry() == nil {
 		t.Policy.StartIn = policy.StartInHome
 	}
-	t.home().place()
 	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
 	t.inJail.use(t.Policy)
@@ -294,7 +308,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 		}
 		p.Waive = append(p.Waive, axes...)
 		if t.Policy != nil {
-			p.Noted, p.CodeDir, p.StartIn = t.Policy.Noted, t.Policy.CodeDir, t.Policy.StartIn
+			p.Noted, p.StartIn = t.Policy.Noted, t.Policy.StartIn
 		}
 		t.Package.use(p)
 		t.inJail.use(p)

@@ -1,10 +1,12 @@
 package stored
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -41,12 +43,12 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q may be any of %s: type the whole name", e.Name, strings.Join(e.Names, ", "))
 }
 
-// Find returns the server of a name: the name itself, the name without its hash, the server's
+// Find returns the server of a name: the name under which it is kept, that by which people call it, its
 // package, or the beginning of the name. The error is an *UnknownError or an *AmbiguousError.
 func (a *All) Find(name string) (*Server, error) {
 	for _, matches := range []func(*Server) bool{
 		func(s *Server) bool { return s.Name == name },
-		func(s *Server) bool { return WithoutHash(s.Name) == name },
+		func(s *Server) bool { return s.Called() == name },
 		func(s *Server) bool { return s.isPackage(name) },
 		func(s *Server) bool { return strings.HasPrefix(s.Name, name) },
 	} {
@@ -102,7 +104,7 @@ func (a *All) near(name string) (near []string) {
 	candidates := map[string]string{} // the server of each
 	var words []string
 	for _, s := range a.Servers {
-		for _, word := range []string{s.Name, WithoutHash(s.Name)} {
+		for _, word := range []string{s.Name, s.Called()} {
 			if candidates[word] == "" {
 				candidates[word] = s.Name
 				words = append(words, word)
@@ -125,25 +127,16 @@ func (a *All) near(name string) (near []string) {
 	return near
 }
 
-// hashDigits is the length of the hash in the name of a server on the command line.
-const hashDigits = 16
-
-// WithoutHash returns the name of a server without the hash that a command line has given it.
-func WithoutHash(name string) string {
-	at := len(name) - hashDigits - 1
-	if at <= 0 || name[at] != '-' || strings.Trim(name[at+1:], "0123456789abcdef") != "" {
-		return name
-	}
-	return name[:at]
-}
-
-// ShortName returns a short name by which Find finds a server: without the hash, or with as much
-// of it as is necessary.
+// ShortName returns a short name by which Find finds a server: that by which people call it, or as much
+// of the other one as is necessary.
 func (a *All) ShortName(s *Server) string {
-	short := WithoutHash(s.Name)
-	for n := len(short); n < len(s.Name); n += 5 {
-		if found, err := a.Find(s.Name[:n]); err == nil && found == s {
-			return s.Name[:n]
+	names := []string{s.Called()}
+	for n := len(s.Called()) + 5; n < len(s.Name); n += 5 {
+		names = append(names, s.Name[:n])
+	}
+	for _, name := range names {
+		if found, err := a.Find(name); err == nil && found == s {
+			return name
 		}
 	}
 	return s.Name
@@ -162,7 +155,7 @@ func Here(host hostfs.Host, dir, name string) (kept, project string) {
 	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{Workspace: dir}, host)
 	if known := err == nil && ignored == nil && cfg.Servers[name] != nil; known {
 		if project = cfg.Servers[name].Project; project == "" {
-			return records.KeptIn(host, name, dir), ""
+			return name, ""
 		}
 	}
 	files := []string{filepath.Join(dir, config.ProjectFile)}
@@ -177,9 +170,40 @@ func Here(host hostfs.Host, dir, name string) (kept, project string) {
 		}
 	}
 	if project == "" {
-		return records.KeptIn(host, name, dir), ""
+		return cmp.Or(keptAs(host, dir, name), name), ""
 	}
 	return policy.KeptName(name, project), project
+}
+
+// keptAs returns the name under which a server is kept that people call by another one, or "": the one with a
+// file of that name, or else the one of that name that was started last, in a directory or anywhere.
+func keptAs(host hostfs.Host, dir, name string) (kept string) {
+	files, _ := config.ServerFiles(host.ConfigDir)
+	for _, f := range files {
+		if f.Server.Name == name {
+			return f.Server.ID
+		}
+	}
+	names, _ := Names(host)
+	var last time.Time
+	for _, n := range names {
+		d, err := records.Open(host, n)
+		if err != nil {
+			continue
+		}
+		if a := d.About(); a.Name == name {
+			here := a.Configuration != nil && a.Configuration.Workspace == dir
+			if m, _ := d.Marker(); here || kept == "" || m.Time.After(last) {
+				kept, last = n, m.Time
+			}
+			if here {
+				d.Close()
+				return n
+			}
+		}
+		d.Close()
+	}
+	return kept
 }
 
 // PlainName returns the name that a server has in its configuration. kept is the name under which

@@ -3,7 +3,7 @@ package stored
 import (
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -41,7 +41,7 @@ func (a *All) joinPins() {
 		}
 	}
 	for _, e := range a.lock.Entries() {
-		name := nameOf(e, &a.host)
+		name := nameOf(e)
 		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
 			a.use(e.Key, name)
 		}
@@ -87,13 +87,8 @@ func keyOf(argv []string, host *hostfs.Host) (key lockfile.Key, asked string) {
 	return installed.Key(&line, host), line.Packages[0].String()
 }
 
-// nameOf returns the name of a server that was started with nothing but the package of an entry.
-func nameOf(e *lockfile.Entry, host *hostfs.Host) string {
-	if argv := lineOf(e, host); argv != nil {
-		return cmdline.DefaultName(argv, host.Dir)
-	}
-	return config.PackageName(e.Name)
-}
+// nameOf returns a name for a package that no server had yet.
+func nameOf(e *lockfile.Entry) string { return identity.Label([]string{e.Name}) }
 
 // lineOf returns the shortest line that uses an entry, or nil if the key of the entry tells
 // only a part of the line that it is for.

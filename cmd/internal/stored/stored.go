@@ -45,6 +45,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -72,7 +73,6 @@ type All struct {
 type Server struct {
 	Name    string
 	About   records.About
-	CodeDir string // the directory on which its code depends; see docs/policy.md
 	Asked   string // the package that its command asks for, as it is written; "" if it is no launcher's
 	Pins    []*lockfile.Entry
 	Trees   []store.Info // those that Pins name
@@ -84,6 +84,14 @@ type Server struct {
 
 	started      bool // there was a session
 	lacksProgram bool // the session of Failure ended because there is no such program
+}
+
+// Called returns the name by which people call the server.
+func (s *Server) Called() string {
+	if s.About.Project != "" {
+		return PlainName(s.Name, s.About.Project)
+	}
+	return cmp.Or(s.About.Name, identity.Key(s.Name).Label())
 }
 
 // Failure is the last known failure of a server.
@@ -195,7 +203,7 @@ func readServer(host hostfs.Host, name string) *Server {
 		return s // what another user may have written tells nothing
 	}
 	defer d.Close()
-	s.About, s.CodeDir, s.Running = d.About(), d.CodeDir(), d.Running()
+	s.About, s.Running = d.About(), d.Running()
 	entries, _ := d.Names()
 	for _, e := range entries {
 		files, size := measure(d.Dir, e.Name())

@@ -191,9 +191,6 @@ func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edi
 	if why := f.runsCommand(s); why != "" {
 		p.Notes = append(p.Notes, "it "+string(why))
 	}
-	if what, fix := FromAnyDir(f, s, f.Started(s, s.Argv(), host)); what != "" {
-		p.Notes = append(p.Notes, what+": "+fix)
-	}
 	switch {
 	case p.refused != "":
 		return clients.Edit{}, p.refused

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -26,16 +25,6 @@ func (f *File) StartDir(e Entry, host clients.Host) string {
 		return host.Project
 	}
 	return ""
-}
-
-// FromAnyDir says of an entry of all projects that its code is looked for in the directory in which its
-// client happens to start it, and what the user can do. Else it returns "". argv is the server's command line.
-func FromAnyDir(f *File, e Entry, argv []string) (what, fix string) {
-	if f.IsProject() || e.For != "" || e.Cwd != "" || slices.ContainsFunc(argv, f.References) || cmdline.CodeDir(argv, ".", ".") == "" {
-		return "", ""
-	}
-	return "its code depends on the directory in which the client starts it, and in another one it has another HOME",
-		"write absolute paths into the entry; before `-m` of Python, write -P"
 }
 
 // startDir returns the directory in which a client starts the server of an entry, or "" if only the

@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Names chooses the names under which mcp-jail keeps servers. Two entries that start the same
@@ -59,11 +57,5 @@ func (s Entry) setsCode() bool {
 	return s.EnvFile != "" || slices.ContainsFunc(s.Env, func(v clients.Variable) bool { return loadsCode(v.Name, v.Value) })
 }
 
-// identity tells programs apart: the packages of a launcher's line, or else the command line. A line
-// that brings its own code is not its package.
-func identity(argv []string) string {
-	if _, err := runline.Parse(argv); err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {
-		return cmdline.Identity(argv, "")
-	}
-	return strings.Join(argv, "\x00")
-}
+// identity tells programs apart: by all words.
+func identity(argv []string) string { return strings.Join(argv, "\x00") }

@@ -270,14 +270,3 @@ func TestUnfit(t *testing.T) {
 		}
 	}
 }
-
-// TestBringingNames: a line that brings its own code does not get the data of its package.
-func TestBringingNames(t *testing.T) {
-	for _, c := range bringingLines {
-		argv := c.words("/p")
-		same := identity(argv) == identity([]string{"npx", "-y", github}) || identity(argv) == identity([]string{"uvx", "mcp-server-git"})
-		if c.brings != "" && same && !strings.Contains(c.brings, "PROJECT") || c.brings == "" && c.line == "env A=1 npx -y "+github && !same {
-			t.Errorf("%s: the data of the package: %v", c.line, same)
-		}
-	}
-}

@@ -89,43 +89,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNames: entries that start one program share a name. Others do not.
-func TestNames(t *testing.T) {
-	h := newHost(t)
-	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {
-		"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]},
-		"taken": {"command": "mcp-jail", "args": ["run", "--name", "other", "--", "npx", "-y", "other"]}, "other": {"command": "mine"}}}`)
-	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"memory": {"command": "npx", "args": ["@modelcontextprotocol/server-memory@1.0.0"]}}}`)
-	write(t, filepath.Join(h.Home, ".codex/config.toml"), "[mcp_servers.memory]\ncommand = \"elsewhere\"\n")
-	files, err := Find(h, Selection{})
-	must(t, err)
-	names := NewNames(files, nil)
-	got := map[string]string{}
-	for _, f := range files {
-		for _, s := range f.Wrap(Program{Path: program}, Selection{}, h, names).Changed() {
-			got[f.Client.Name+" "+s.Server] = hashed.ReplaceAllString(s.Name, "-HASH")
-		}
-	}
-	want := map[string]string{"claude-code memory": "memory", "cursor memory": "memory", "codex memory": "memory-codex", "claude-code other": "other-HASH", "claude-code taken": "other"}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestNamesOfSessions: the name of a server that had a session belongs to its program.
-func TestNamesOfSessions(t *testing.T) {
-	h := newHost(t)
-	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"same": {"command": "npx", "args": ["-y", "a@2"]}, "other": {"command": "npx", "args": ["-y", "b"]}}}`)
-	names := NewNames(nil, map[string][]string{"same": {"npx", "a@1", "--flag"}, "other": {"npx", "c"}})
-	var got []string
-	for _, s := range only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, names).Changed() {
-		got = append(got, s.Name)
-	}
-	if fmt.Sprint(got) != "[same other-cursor]" {
-		t.Error(got)
-	}
-}
-
 // TestInherited: a path in a variable of the user's environment, which a preset names, is shown
 // among the grants.
 func TestInherited(t *testing.T) {

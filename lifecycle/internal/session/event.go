@@ -15,16 +15,10 @@ import (
 type Event struct {
 	once sync.Once
 	Done chan struct{}
-	Then func() // is called before Done is closed; may be nil
 }
 
 func (e *Event) Set() {
-	e.once.Do(func() {
-		if e.Then != nil {
-			e.Then()
-		}
-		close(e.Done)
-	})
+	e.once.Do(func() { close(e.Done) })
 }
 
 func (e *Event) IsSet() bool { return IsClosed(e.Done) }

@@ -41,10 +41,6 @@ type Session struct {
 	// refused. It may be nil.
 	Earlier func() (diagnostics.Record, bool)
 
-	// Answered is called once, before the client gets the first answer of a stateful server. An error to
-	// server/discover is none. It may be nil.
-	Answered func()
-
 	// ClientNamed gets the name and the version of the client: the clientInfo of its initialize, or
 	// of its first modern request. It is called at most once, on its own goroutine after the
 	// server's first answer, or at the end. The client chooses both texts. It may be nil.

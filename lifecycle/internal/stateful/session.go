@@ -31,7 +31,7 @@ type statefulSession struct {
 
 func newStatefulSession(s session.Session) *statefulSession {
 	r := &statefulSession{refused: make(chan struct{}, 1), requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
-	r.answered = session.Event{Done: make(chan struct{}), Then: s.Answered}
+	r.answered = session.Event{Done: make(chan struct{})}
 	r.upstream.guard.init()
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}

@@ -4,7 +4,6 @@ package stateful
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ func TestDeclinedThenSilent(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
 				s.Profile.Startup = time.Second
-				s.Answered = func() { t.Error("an answer was told") }
 			})
 			p.Send(probe)
 			if got := p.Line(); !strings.Contains(got, "-32601") {
@@ -42,28 +40,6 @@ func TestDeclinedThenSilent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAnswered tests that the first answer is told once, before the client has it.
-func TestAnswered(t *testing.T) {
-	t.Parallel()
-	var told atomic.Int32
-	p := begin(t, &sessiontest.Fake{Server: "polite"}, func(s *session.Session) {
-		s.Answered = func() {
-			time.Sleep(20 * time.Millisecond) // a client that gets the answer now is found out
-			told.Add(1)
-		}
-	})
-	for range 2 {
-		p.Send(sessiontest.Initialize)
-		p.Line()
-		if n := told.Load(); n != 1 {
-			t.Errorf("told %d times", n)
-		}
-	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
 }
 
 // TestSilentWhateverComesFirst: in the modern era any request can be the first.

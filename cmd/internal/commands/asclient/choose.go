@@ -323,10 +323,11 @@ func storedName(t *Target, host hostfs.Host) string {
 	switch {
 	case err != nil: // run says so
 		return ""
-	case flags.Name != "":
-		return flags.Name
+	case flags.ID != "":
+		return flags.ID
 	case server.Given:
-		return cmdline.DefaultName(server.Argv, t.Dir)
+		host.Dir = cmp.Or(t.Dir, host.Dir)
+		return session.KeyOf(host, server.Argv)
 	}
 	name, _ := stored.Here(host, t.Dir, flags.Server)
 	return name

@@ -36,30 +36,12 @@ func Meant(host hostfs.Host, typed string) StoredName {
 func Elsewhere(host hostfs.Host, command, server string) string {
 	line := show.Typed("mcp-jail "+command, server)
 	dirs := []string{host.Home, filepath.VolumeName(host.Home) + string(filepath.Separator)}
-	if dir := CodeDir(host, server); isDir(dir) {
-		dirs = slices.Insert(dirs, 0, dir)
-	}
 	for _, dir := range dirs {
 		if kept, _ := stored.Here(host, dir, server); kept == server {
 			return show.InDir(dir, line)
 		}
 	}
 	return "(type " + line + " in another directory)"
-}
-
-// CodeDir returns the directory on which the code of a server depends, or "".
-func CodeDir(host hostfs.Host, server string) string {
-	d, err := records.Open(host, server)
-	if err != nil {
-		return ""
-	}
-	defer d.Close()
-	return d.CodeDir()
-}
-
-func isDir(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir()
 }
 
 // NotFound returns err, or what is missing of the project's server if the name means that one.

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -182,11 +181,16 @@ func Jailed(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostf
 
 // KeptName returns the name under which mcp-jail keeps the server of a wrapped entry.
 func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostfs.Host) string {
-	dir := f.StartDir(e, ClientsHost(host))
-	if line.Name != "" || line.Argv == nil {
-		return records.KeptIn(host, line.Name, dir)
+	switch {
+	case line.ID != "":
+		return line.ID
+	case line.Argv == nil:
+		return line.Name
 	}
-	return cmdline.DefaultName(line.Argv, dir)
+	if dir := f.StartDir(e, ClientsHost(host)); dir != "" {
+		host.Dir = dir
+	}
+	return session.KeyOf(host, f.Started(e, line.Argv, ClientsHost(host)))
 }
 
 // Line returns the command line of the server, with the values of the client's variables.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -160,12 +161,10 @@ func namesakes(host hostfs.Host, all []serverRecords, shown diagnostics.Record, 
 	for _, s := range all {
 		switch {
 		case s.Server == server || s.name() != shown.Server:
-		case s.Server == s.name() && s.dir == "":
+		case s.Server == s.name():
 			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+cli.Elsewhere(host, "why", s.Server)+"\n")
-		case s.Server != s.name():
-			lines = append(lines, "  that of "+show.Line(cmp.Or(s.Project, s.dir))+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		default:
-			lines = append(lines, "  that of "+show.Line(s.dir)+":  "+cli.Elsewhere(host, "why", s.Server)+"\n")
+			lines = append(lines, "  that of "+show.Line(cmp.Or(s.Project, s.dir, s.Server))+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		}
 	}
 	return lines
@@ -178,10 +177,10 @@ type serverRecords struct {
 	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
 	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
 
-	dir string // on which the server's code depends
+	called, dir string // by what people call it, and where it started
 }
 
-func (s serverRecords) name() string { return stored.PlainName(s.Server, cmp.Or(s.Project, s.dir)) }
+func (s serverRecords) name() string { return cmp.Or(s.called, stored.PlainName(s.Server, s.Project)) }
 
 func listRecords(host hostfs.Host) (all []serverRecords) {
 	names, _ := stored.Names(host)
@@ -190,7 +189,10 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if err != nil {
 			continue
 		}
-		s := serverRecords{Server: name, Project: d.About().Project, dir: d.CodeDir(), Last: d.Written()}
+		s := serverRecords{Server: name, Project: d.About().Project, called: d.About().Name, Last: d.Written()}
+		if of := d.About().Configuration; of != nil && s.called != "" {
+			s.dir = of.Workspace
+		}
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}
@@ -225,13 +227,13 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		if s.Server == name {
 			return s, nil, nil
 		}
-		names = append(names, s.Server)
+		names = append(names, s.Server, s.name())
 	}
 	// The beginning of a name, then the name of a package.
-	for _, begin := range []string{name, config.PackageName(name)} {
+	for _, begin := range []string{name, identity.Label([]string{name})} {
 		for _, s := range all {
 			switch {
-			case begin == "" || !strings.HasPrefix(s.Server, begin):
+			case begin == "" || s.name() != name && !strings.HasPrefix(s.Server, begin):
 			case found.Server == "":
 				found = s
 			default:
@@ -243,23 +245,12 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 		}
 	}
 	hint := ""
-	if near := config.Suggest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
+	if near := config.Suggest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 {
 		hint = "; `mcp-jail why --list` shows all recorded servers"
 	}
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
-}
-
-// withoutHashes returns the names that end with a hash, as those of cmdline.DefaultName do,
-// without it.
-func withoutHashes(names []string) (out []string) {
-	for _, n := range names {
-		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
-			out = append(out, n[:i])
-		}
-	}
-	return out
 }
 
 func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {

@@ -103,23 +103,14 @@ func (l *listCmd) Run(c terminal.Console) error {
 
 // placesText says to which project or directory a server belongs that shares its name with others.
 func placesText(host hostfs.Host, all *stored.All) string {
-	shares := map[string]bool{} // the names that code of another directory has, too
-	for _, s := range all.Servers {
-		if name := ownNamesake(all, s); s.CodeDir != "" && name != "" {
-			shares[name] = true
-		}
-	}
 	var b strings.Builder
 	for _, s := range all.Servers {
-		name := ownNamesake(all, s)
-		switch {
-		case s.About.Project != "":
-			b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
-		case s.CodeDir != "" && (name != "" || shares[s.Name]):
-			b.WriteString(show.Name(all.ShortName(s)) + " is the server of the code in " + show.Name(s.CodeDir) + "\n")
+		if s.About.Project == "" {
+			continue
 		}
-		if name != "" && cli.Meant(host, name).Stored == s.Name {
-			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere(host, "why", name) + "` " + map[bool]string{true: "the other", false: "yours"}[shares[name]] + "\n")
+		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		if name := ownNamesake(all, s); name != "" && cli.Meant(host, name).Stored == s.Name {
+			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere(host, "why", name) + "` yours\n")
 		}
 	}
 	return b.String()
@@ -220,22 +211,20 @@ func serverTable(all *stored.All, now time.Time, width int) string {
 	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
 }
 
-// nameCell returns the name of a server without the digits that its command line gave it, if it is
-// clear without them. Else it has all of them, or, in a narrow column, enough.
+// nameCell returns the shortest name that means a server.
 func nameCell(all *stored.All, s *stored.Server) cli.Cell {
-	switch short := all.ShortName(s); short {
-	case stored.WithoutHash(s.Name), s.Name:
+	short := all.ShortName(s)
+	if short == s.Called() || short == s.Name {
 		return cli.Words(show.Name(short))
-	default:
-		return cli.Cell{Text: show.Name(s.Name), Short: show.Name(short) + "…"}
 	}
+	return cli.Cell{Text: show.Name(s.Name), Short: show.Name(short) + "…"}
 }
 
 // namesText explains the digits in names of the table, or returns "".
 func namesText(all *stored.All) string {
 	for _, s := range all.Servers {
-		if base := stored.WithoutHash(s.Name); ownNamesake(all, s) == "" && all.ShortName(s) != base && s.Name != base {
-			return "another server is called " + show.Name(base) + ", too: the digits of " + show.Name(s.Name) + " belong to its command line; `mcp-jail run --name NAME -- COMMAND` gives it a name of your choice\n"
+		if s.About.Name != "" && all.ShortName(s) != s.Called() {
+			return "another server is called " + show.Name(s.Called()) + ", too: the digits of " + show.Name(s.Name) + " belong to its line and its directory\n"
 		}
 	}
 	return ""

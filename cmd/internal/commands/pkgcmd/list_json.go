@@ -18,7 +18,7 @@ type storedList struct {
 type storedServer struct {
 	Name         string          `json:"name"`
 	Project      string          `json:"project,omitempty"`
-	CodeDir      string          `json:"code_directory,omitempty"` // on which its code depends
+	Called       string          `json:"called"` // by people
 	Command      []string        `json:"command,omitempty"`
 	Client       *storedClient   `json:"client,omitempty"`
 	Package      *serverPackage  `json:"package,omitempty"`
@@ -78,7 +78,7 @@ func listOf(all *stored.All) storedList {
 
 func serverOf(s *stored.Server) storedServer {
 	out := storedServer{
-		Name: s.Name, Project: s.About.Project, CodeDir: s.CodeDir, Command: s.About.Command, Waived: s.About.Waived, Running: s.Running, LastUsed: s.Used,
+		Name: s.Name, Project: s.About.Project, Called: s.Called(), Command: s.About.Command, Waived: s.About.Waived, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
 		LastFailure: s.Failure, Homes: s.Homes,
 	}

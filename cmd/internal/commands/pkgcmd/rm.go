@@ -1,7 +1,6 @@
 package pkgcmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -110,7 +109,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	showRemoval(c, host, removal)
 	for _, s := range removal.Servers {
 		if name := ownNamesake(all, s); name != "" {
-			c.Printf("%s\n", show.Line(whoseText(host, name)+" stays: "+cli.Elsewhere(host, "rm", name)+" removes that one"))
+			c.Printf("%s\n", show.Line(whoseText(name)+" stays: "+cli.Elsewhere(host, "rm", name)+" removes that one"))
 		}
 	}
 	if !r.yes {
@@ -185,25 +184,17 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 }
 
 func ofPlace(s *stored.Server) string {
-	switch {
-	case s.About.Project != "":
+	if s.About.Project != "" {
 		return ", a server of the project of " + show.Line(s.About.Project)
-	case s.CodeDir != "":
-		return ", of the code in " + show.Name(s.CodeDir)
 	}
 	return ""
 }
 
 // whoseText says whose the server is that has a name itself.
-func whoseText(host hostfs.Host, name string) string {
-	if dir := cli.CodeDir(host, name); dir != "" {
-		return "the server " + show.Name(name) + " of the code in " + show.Name(dir)
-	}
-	return "your own server " + show.Name(name)
-}
+func whoseText(name string) string { return "your own server " + show.Name(name) }
 
 func ownNamesake(all *stored.All, s *stored.Server) string {
-	name := stored.PlainName(s.Name, cmp.Or(s.About.Project, s.CodeDir))
+	name := stored.PlainName(s.Name, s.About.Project)
 	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *stored.Server) bool { return o.Name == name }) {
 		return ""
 	}

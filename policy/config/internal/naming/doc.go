@@ -1,2 +1,0 @@
-// Package naming derives names of servers from command lines.
-package naming
