@@ -41,10 +41,13 @@ func (l Logins) Dirs() string {
 // own line names counts: a server gets no login of another.
 func FindLogins(t *Target) Logins {
 	l := Logins{target: t}
+	if t.byHand() {
+		return l
+	}
 	argv := t.givenCommand()
 	p, err := presets.Find(t.Preset())
 	if err != nil {
-		named, ok := presets.Named(presets.Start{Argv: argv})
+		named, ok := presets.ForLine(argv)
 		if !ok {
 			return l
 		}

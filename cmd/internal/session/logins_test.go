@@ -27,18 +27,20 @@ func plant(t *testing.T, file, text string) {
 
 // loginTarget returns the target of mcp-remote in a new HOME with logins of two servers, and the
 // private HOME.
-func loginTarget(t *testing.T, flags cmdline.PolicyFlags) (target *Target, user, own string) {
+func loginTarget(t *testing.T, more string) (target *Target, user, own string) {
 	t.Helper()
 	user = t.TempDir()
 	t.Setenv("HOME", user)
 	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("MCP_REMOTE_CONFIG_DIR", "")
 	t.Chdir(t.TempDir())
 	for _, name := range []string{ownLogin + "_tokens.json", ownLogin + "_client_info.json", ownLogin + "_lock.json", otherLogin + "_tokens.json"} {
 		plant(t, filepath.Join(user, loginDir, name), "yours")
 	}
-	flags.Name = "far"
-	target, err := Load(cmdline.ConfigFlags{}, flags, "", "", cmdline.Server{Given: true, Argv: []string{"npx", "-y", "mcp-remote", "http://127.0.0.1:9981/mcp"}})
+	const id = "far-4k7q2m9x3vt5"
+	plant(t, filepath.Join(user, ".config", "mcp-jail", "servers", "far.toml"), "[servers.far]\nid = \""+id+"\"\ncommand = \"npx\"\narguments = [\"-y\", \"mcp-remote\", \"http://127.0.0.1:9981/mcp\"]\n"+more)
+	target, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: id}, "", "", cmdline.Server{Given: true, Argv: []string{"npx", "-y", "mcp-remote", "http://127.0.0.1:9981/mcp"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 // TestLogins checks that the logins of the line's own URL are copied, that those of others are not, and
 // that the user's stay.
 func TestLogins(t *testing.T) {
-	target, user, own := loginTarget(t, cmdline.PolicyFlags{Preset: "mcp-remote"})
+	target, user, own := loginTarget(t, "preset = \"mcp-remote\"\n")
 	dirs, said := copyLogins(t, target)
 	if dirs != "~/.mcp-auth" || !strings.Contains(said, "copied: ") || !strings.Contains(said, "private HOME of far") {
 		t.Errorf("in %q; said %q", dirs, said)
@@ -84,7 +86,7 @@ func TestLogins(t *testing.T) {
 // TestLoginsKept checks that a login of the server's own stays, and that what it has of an unfinished one
 // stays beside the copy.
 func TestLoginsKept(t *testing.T) {
-	target, _, own := loginTarget(t, cmdline.PolicyFlags{})
+	target, _, own := loginTarget(t, "")
 	tokens, client := filepath.Join(own, loginDir, ownLogin+"_tokens.json"), filepath.Join(own, loginDir, ownLogin+"_client_info.json")
 	plant(t, client, "its own")
 	copyLogins(t, target)
@@ -102,7 +104,7 @@ func TestLoginsKept(t *testing.T) {
 // TestLoginsPlanted checks that links, which the server may have planted in its private HOME, lead
 // nothing out of it, and that a link of the user's is not read.
 func TestLoginsPlanted(t *testing.T) {
-	target, user, own := loginTarget(t, cmdline.PolicyFlags{Preset: "mcp-remote"})
+	target, user, own := loginTarget(t, "preset = \"mcp-remote\"\n")
 	outside := t.TempDir()
 	planted := filepath.Join(own, filepath.Clean(loginDir))
 	if err := os.MkdirAll(filepath.Dir(planted), 0o700); err != nil {

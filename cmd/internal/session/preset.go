@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -155,6 +157,9 @@ func (t *Target) layPreset(name string) error {
 	if err != nil {
 		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
+	if p, err := presets.Find(name); err == nil {
+		byHand(p, f, expand(t.commandLine.Workspace, t.Host))
+	}
 	t.commandLine.Preset, t.commandLine.Below = name, f.Server
 	t.Warnings = append(t.Warnings, f.Warnings...)
 	return nil
@@ -213,40 +218,69 @@ func EntryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 	return e
 }
 
-// checkPreset returns an error if the rights of a target's preset would go to something else than
-// what the preset is for. profile is that of the server, or of one of its tools. checkPreset
-// is called after the package was found: a file of the project may run in its place.
+// checkPreset returns an error if the preset of a command line is for something else than what starts:
+// a file of the project, or one that the server itself may write, may bear the name of its package or program.
+// profile is that of the server, or of one of its tools.
 func (t *Target) checkPreset(profile *policy.Profile) error {
-	name := t.Preset()
-	if name == "" || t.Policy.ID != "" {
-		return nil
+	if t.Config != nil || t.Preset() == "" {
+		return nil // a table, and the file of an id, are the user's own words
 	}
-	p, err := presets.Find(name)
+	p, err := presets.Find(t.Preset())
 	if err != nil {
 		return err
 	}
-	start, shadow := presetStart(t, t.given, profile)
-	err = p.Fits(start)
-	switch {
-	case err == nil:
-		return nil
-	case shadow != nil:
-		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", err, t.Asked())
+	var shadow *installed.ShadowError
+	err = p.Lists(t.given)
+	switch program := resolve.FindProgram(t.Host, t.given[0]); {
+	case err != nil:
+	case t.Package != nil && errors.As(t.Package.asGiven, &shadow):
+		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", shadow, t.Asked())
+	case t.Package == nil && (hostfs.Through(program, t.Host.Dir) || hostfs.Through(program, cmp.Or(profile.Workspace, t.Host.Dir)) || profile.RightsAt(program)&policy.Write != 0):
+		err = fmt.Errorf("%s is a file of the project, or one that the server may write", show.Line(program))
 	}
-	if t.Config == nil {
-		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+	if err != nil {
+		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(p.Name), err)
 	}
-	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
+	return nil
 }
 
-// presetStart returns what decides whether a preset fits. A program of the project may run in place of
-// the package.
-func presetStart(t *Target, argv []string, profile *policy.Profile) (start presets.Start, shadow *installed.ShadowError) {
-	start = presets.Start{Argv: argv, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
-	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
-		start.Instead = shadow.Path
+// byHand takes from the table of a preset what a line that anybody may have written does not get, and says
+// what: files outside of the workspace, and secrets.
+func byHand(p *presets.Preset, f *FittedPreset, workspace string) {
+	var left []string
+	isSecret := func(name string) bool {
+		v, known := p.Variable(name)
+		return known && v.Secret
 	}
-	return start, shadow
+	f.Server.Variables = slices.DeleteFunc(slices.Clone(f.Server.Variables), func(r policy.EnvRule) bool {
+		if isSecret(r.Name) {
+			left = append(left, r.Name)
+		}
+		return isSecret(r.Name)
+	})
+	if a := f.Server.Access; a != nil {
+		own := *a
+		own.Fs = slices.DeleteFunc(slices.Clone(a.Fs), func(r policy.FsRule) bool {
+			outside := strings.HasPrefix(r.Path, "~") || filepath.IsAbs(r.Path) && !policy.Within(filepath.Clean(r.Path), workspace)
+			if outside {
+				left = append(left, r.Path)
+			}
+			return outside
+		})
+		own.Net = slices.Clone(a.Net)
+		for i, r := range own.Net {
+			for _, s := range r.Secrets {
+				if !slices.Contains(left, s.Env) {
+					left = append(left, s.Env)
+				}
+			}
+			own.Net[i].Secrets = nil
+		}
+		f.Server.Access = &own
+	}
+	if len(left) > 0 {
+		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": not granted to a line by hand: " + show.Line(strings.Join(left, ", ")) + ". mcp-jail wrap gives an entry of yours all of it, or grant it yourself"})
+	}
 }
 
 // fittingPreset returns a function that returns the preset for the server's package, which the server
@@ -257,9 +291,8 @@ func fittingPreset(t *Target) func() (name string, hosts []string) {
 		if t.Preset() != "" || t.Profile == nil || len(argv) == 0 {
 			return "", nil
 		}
-		start, _ := presetStart(t, argv, t.Profile)
-		p, ok := presets.Named(start)
-		if !ok || p.Fits(start) != nil {
+		p, ok := presets.ForLine(argv)
+		if !ok {
 			return "", nil
 		}
 		fitted, err := FitPreset(&config.Server{Preset: p.Name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
@@ -275,16 +308,6 @@ func fittingPreset(t *Target) func() (name string, hosts []string) {
 		}
 		return p.Name, hosts
 	})
-}
-
-func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
-	env := map[string]string{}
-	for _, v := range profile.Env {
-		if p.Entry() == nil || !slices.Contains(p.program.OwnEnv, v.Name+"="+v.Value) {
-			env[v.Name] = v.Value
-		}
-	}
-	return env
 }
 
 // ServerWords returns the words of a command line that the server itself gets, and the variables
@@ -303,9 +326,10 @@ func ServerWords(argv []string) (words []string, set []runline.Assignment) {
 	program := path.Base(argv[0])
 	lang := policy.InterpreterFamily(program)
 	switch {
-	case presets.IsWrapper(program):
-		return nil, nil
 	case lang == "" && !policy.IsShell(program):
+		if _, others := runline.Behind(argv); len(others) > 0 {
+			return nil, nil
+		}
 		return argv[1:], nil
 	}
 	script := policy.ScriptArgument(lang, argv[1:])

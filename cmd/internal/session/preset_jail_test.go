@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -66,7 +67,13 @@ func TestPresetInJail(t *testing.T) {
 	}
 	line := []string{program, "--isolated"}
 	load := func(preset string, argv []string) *Target {
-		got, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: preset}, "", "", cmdline.Server{Given: true, Argv: argv})
+		text := "[servers.s]\ncommand = " + show.TOML(argv[0]) + "\narguments = " + show.List(argv[1:]) + "\n"
+		if preset != "" {
+			text += "preset = \"" + preset + "\"\n"
+		}
+		config := filepath.Join(home, "config.toml")
+		testkit.WriteFile(t, config, text)
+		got, err := Load(cmdline.ConfigFlags{Config: []string{config}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,38 @@
+package presets
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+)
+
+// ForLine returns the preset of the package, or of the program, that a command line names.
+func ForLine(argv []string) (*Preset, bool) {
+	line, err := runline.Parse(argv)
+	if err == nil {
+		name, ok := nameOf(line)
+		if !ok {
+			return nil, false
+		}
+		return ForPackage(Ecosystem(line.Ecosystem()), name)
+	}
+	if len(argv) == 0 {
+		return nil, false
+	}
+	return ForPackage(Command, strings.TrimSuffix(baseName(argv[0]), ".exe"))
+}
+
+// Lists returns an error if a preset is not for the package or program that a command line names.
+func (p *Preset) Lists(argv []string) error {
+	if line, err := runline.Parse(argv); err == nil {
+		if name, ok := nameOf(line); ok && p.isFor(Ecosystem(line.Ecosystem()), name) {
+			return nil
+		}
+		return fmt.Errorf("it is for %s, and the line runs %s", p.packages(), line.Packages[0])
+	}
+	if len(argv) > 0 && p.isFor(Command, strings.TrimSuffix(baseName(argv[0]), ".exe")) {
+		return nil
+	}
+	return fmt.Errorf("it is for %s, and the line starts another program. For a program of your own, copy the table that mcp-jail preset %s prints into your configuration", p.packages(), p.Name)
+}
