@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -69,8 +70,9 @@ func Of(s Start, saved func(id string) ([]string, error)) (Key, error) {
 func Label(words []string) string {
 	label := ""
 	for _, word := range words {
-		if base := clean(path.Base(strings.TrimSuffix(word, "/"))); base != "" && !strings.HasPrefix(word, "-") {
-			if label = base; !isLauncher(base) {
+		word, _, _ = strings.Cut(word, " ") // a whole line in one word may have secrets
+		if base := clean(path.Base(word)); base != "" && !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			if label = base; !slices.Contains(launchers, base) {
 				break
 			}
 		}
@@ -80,15 +82,6 @@ func Label(words []string) string {
 
 // launchers come before what a server is, in its line.
 var launchers = []string{"npx", "uvx", "bunx", "pnpx", "npm", "exec", "uv", "tool", "run", "node", "python", "python3", "deno", "bun", "env", "sh", "bash"}
-
-func isLauncher(word string) bool {
-	for _, l := range launchers {
-		if word == l {
-			return true
-		}
-	}
-	return false
-}
 
 // clean returns a word with small letters, digits and "-" alone. The version of a package goes.
 func clean(word string) string {

@@ -90,6 +90,7 @@ func TestNewID(t *testing.T) {
 		"npx -y @modelcontextprotocol/server-memory@2025.1.1": "server-memory",
 		"uvx mcp-server-time --local":                         "mcp-server-time",
 		"/usr/bin/python3 /home/me/My_Server.py":              "my-server-py",
+		"env A=secret npx -y @a/b --token=s":                  "b",
 		"npx":                                                 "npx",
 		"":                                                    "server",
 	} {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -35,7 +36,7 @@ func (w *writers) find() (err error) {
 	if w.policy.Noted != nil {
 		return nil
 	}
-	w.policy.Noted, err = records.Writes(*w.host, w.policy.Server, w.key, func(server string) bool {
+	w.policy.Noted, err = records.Writes(*w.host, cmp.Or(w.policy.Key, w.policy.Server), w.key, func(server string) bool {
 		return w.config != nil && w.config.Servers[server] != nil
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *writers) note(profile *policy.Profile) error {
 			rules = append(rules, of)
 		}
 	}
-	return records.NoteWrites(*w.host, w.policy.Server, w.key, w.config != nil, rules)
+	return records.NoteWrites(*w.host, cmp.Or(w.policy.Key, w.policy.Server), w.key, w.config != nil, rules)
 }
 
 // Untrusted returns which server may write a file, and by which rule, or "".

@@ -50,7 +50,7 @@ func (a *All) Find(name string) (*Server, error) {
 		func(s *Server) bool { return s.Name == name },
 		func(s *Server) bool { return s.Called() == name },
 		func(s *Server) bool { return s.isPackage(name) },
-		func(s *Server) bool { return strings.HasPrefix(s.Name, name) },
+		func(s *Server) bool { return strings.HasPrefix(s.Name, name) || strings.HasPrefix(s.Called(), name) },
 	} {
 		var found []*Server
 		for _, s := range a.Servers {

@@ -233,7 +233,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 	for _, begin := range []string{name, identity.Label([]string{name})} {
 		for _, s := range all {
 			switch {
-			case begin == "" || s.name() != name && !strings.HasPrefix(s.Server, begin):
+			case begin == "" || !strings.HasPrefix(s.name(), begin) && !strings.HasPrefix(s.Server, begin):
 			case found.Server == "":
 				found = s
 			default:
