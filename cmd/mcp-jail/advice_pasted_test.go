@@ -46,7 +46,7 @@ func TestAdviceWholeLine(t *testing.T) {
 	}
 
 	var record struct{ Diagnoses []struct{ Line []string } }
-	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "fil")), &record))
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "files")), &record))
 	line := record.Diagnoses[0].Line
 	var typed, list []string
 	for l := range strings.Lines(w.output(t, "why", "files")) {

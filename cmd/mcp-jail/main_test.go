@@ -191,6 +191,7 @@ func scriptParams(dir string) testscript.Params {
 			"noremarks":   cmdNoRemarks,
 			"maxwidth":    cmdMaxWidth,
 			"tree":        cmdTree,
+			"kept":        cmdKept,
 			"noprocesses": cmdNoProcesses,
 			"normalise":   cmdNormalise,
 			"fill":        cmdFill,
@@ -329,6 +330,23 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	if want := slices.Sorted(slices.Values(args[1:])); !slices.Equal(got, want) {
 		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
 	}
+}
+
+// kept VAR NAME: VAR is the directory with what is kept of the server that people call NAME.
+func cmdKept(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: kept var name")
+	}
+	found, _ := filepath.Glob(filepath.Join(ts.Getenv("STATE"), "servers", "*"))
+	found = slices.DeleteFunc(found, func(dir string) bool {
+		about, _ := os.ReadFile(filepath.Join(dir, "about.json"))
+		var is struct{ Name string }
+		return json.Unmarshal(about, &is) != nil || is.Name != args[1]
+	})
+	if len(found) != 1 {
+		ts.Fatalf("%s is kept in %q", args[1], found)
+	}
+	ts.Setenv(args[0], found[0])
 }
 
 // noprocesses: no process of this script is left. Its processes have WORK in their

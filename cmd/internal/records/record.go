@@ -90,6 +90,7 @@ func (k *Recorder) MarkStart() {
 		defer d.Close()
 		err = d.touch()
 		d.hold()
+		k.describe(d) // with the name by which people call it
 	}
 	var owner *hostfs.OwnerError
 	if errors.As(err, &owner) {

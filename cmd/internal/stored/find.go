@@ -106,12 +106,12 @@ func (a *All) near(name string) (near []string) {
 	for _, s := range a.Servers {
 		for _, word := range []string{s.Name, s.Called()} {
 			if candidates[word] == "" {
-				candidates[word] = s.Name
+				candidates[word] = a.ShortName(s)
 				words = append(words, word)
 			}
 		}
 		if len(name) > 2 && strings.Contains(s.Name, name) && len(near) < maxNear {
-			near = append(near, s.Name)
+			near = append(near, a.ShortName(s))
 		}
 	}
 	for len(near) < maxNear {
@@ -183,6 +183,10 @@ func keptAs(host hostfs.Host, dir, name string) (kept string) {
 		if f.Server.Name == name {
 			return f.Server.ID
 		}
+	}
+	if d, err := records.Open(host, name); err == nil {
+		d.Close()
+		return name
 	}
 	names, _ := Names(host)
 	var last time.Time

@@ -44,7 +44,7 @@ func (a *All) Removal(servers []*Server) (*Removal, error) {
 	r := &Removal{host: a.host}
 	for _, s := range servers {
 		if s.Running {
-			return nil, &RunningError{s.Name}
+			return nil, &RunningError{s.Called()}
 		}
 		// A server of a configuration that cannot be read may need the same package.
 		if len(s.Pins) > 0 && a.ConfigErr != nil {

@@ -187,7 +187,9 @@ func Completions(host hostfs.Host) []string {
 	}
 	var names []string
 	for _, s := range all.Servers {
-		names = append(names, s.Name)
+		if !slices.Contains(names, s.Called()) {
+			names = append(names, s.Called())
+		}
 	}
 	return names
 }

@@ -262,6 +262,10 @@ func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
 		c.Printf("no server was run yet\n")
 	}
 	var rows [][]cli.Cell
+	called := map[string]int{}
+	for _, s := range all {
+		called[s.name()]++
+	}
 	for _, s := range all {
 		failed := "no failure on record"
 		if s.Failed != nil {
@@ -270,7 +274,11 @@ func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
 		if s.Project != "" {
 			failed += ", of " + show.Line(s.Project)
 		}
-		rows = append(rows, []cli.Cell{cli.Words(show.Name(s.Server)), cli.Whole(s.Last.Local().Format(time.DateTime)), cli.Words(failed), {}})
+		name := s.name()
+		if called[name] > 1 {
+			name = s.Server
+		}
+		rows = append(rows, []cli.Cell{cli.Words(show.Name(name)), cli.Whole(s.Last.Local().Format(time.DateTime)), cli.Words(failed), {}})
 	}
 	if len(rows) > 0 {
 		c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.NameWidth, 2: cli.OtherWidth}, []int{2, 0}))
