@@ -1,6 +1,7 @@
 package pkgcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -134,7 +135,7 @@ func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, err
 		removal, err := all.Unused(r.unused)
 		for _, s := range all.Servers {
 			if r.all && err == nil && s.Running {
-				removal.Stays = append(removal.Stays, show.Name(s.Name)+" stays: it runs")
+				removal.Stays = append(removal.Stays, show.Name(cmp.Or(s.About.Name, s.Name))+" stays: it runs")
 			}
 		}
 		return removal, err
@@ -158,7 +159,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *stored.Removal) 
 		c.Printf("  %8s  %s\n", cli.SizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range removal.Servers {
-		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofPlace(s), cli.AgoText(time.Now(), s.Used))
+		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(cmp.Or(s.About.Name, s.Name))), ofPlace(s), cli.AgoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
 			c.Printf("  %8s  %s\n", "", cli.Clip(shown.Line(s.About.Command), 80))
 		}
