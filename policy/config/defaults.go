@@ -242,7 +242,7 @@ func (c *Config) secretFiles() (files []string) {
 }
 
 // Digest returns an identifier of a server's table and of the defaults, as the files have them:
-// without the table of a preset, and without SetWorkspace. See the function [Digest].
+// without the table of a preset. See the function [Digest].
 func (c *Config) Digest(server string) string {
 	s := c.Servers[server]
 	if s != nil && s.own != nil {
@@ -252,20 +252,4 @@ func (c *Config) Digest(server string) string {
 		return stamp.Digest([]any{s, c.Defaults.Digest(), s.lower})
 	}
 	return stamp.Digest([]any{s, c.Defaults.Digest()})
-}
-
-// SetWorkspace replaces the workspace that the files give to a server.
-func (c *Config) SetWorkspace(server, dir string) {
-	if s := c.Servers[server]; s != nil {
-		with := *s
-		if with.own == nil {
-			with.own = s
-		}
-		with.Workspace = dir
-		if with.lower != nil {
-			lower := *with.lower
-			lower.Workspace, with.lower = dir, &lower
-		}
-		c.Servers[server] = &with
-	}
 }

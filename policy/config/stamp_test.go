@@ -95,10 +95,4 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	c := decoded(t, file)
-	before := c.Digest("s")
-	c.SetWorkspace("s", "/w")
-	if c.Servers["s"].Workspace != "/w" || c.Digest("s") != before {
-		t.Errorf("a workspace of the command line: %q", c.Servers["s"].Workspace)
-	}
 }

@@ -36,11 +36,10 @@ func (f *PolicyFlags) Flags() []Flag {
 	}
 }
 
-// FirstSet returns the first flag that is set and has no meaning for a configured server, or "".
-// Only --workspace has one.
+// FirstSet returns the first flag that is set, or "": none is for a server that has its policy in a file.
 func (f *PolicyFlags) FirstSet() string {
 	for _, c := range f.Flags() {
-		if c.Name != "workspace" && (c.One != nil && *c.One != "" || c.Many != nil && *c.Many != nil) {
+		if c.One != nil && *c.One != "" || c.Many != nil && *c.Many != nil {
 			return "--" + c.Name
 		}
 	}

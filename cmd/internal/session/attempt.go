@@ -154,9 +154,6 @@ func (a *attempt) again(o config.LoadOptions, tool string) (*policy.Policy, erro
 	if err != nil {
 		return nil, err
 	}
-	if o.Workspace != "" {
-		cfg.SetWorkspace(a.policy.Server, o.Workspace)
-	}
 	p, err := cfg.Policy(a.policy.Server, tool)
 	if err == nil {
 		p.Waive = append(p.Waive, a.policy.Waive...)

@@ -202,7 +202,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if given := flags.FirstSet(); given != "" {
 			return nil, exit.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
-		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
+		t.Policy, err = t.loadConfigured(common, name, tool, axes)
 	}
 	return t, err
 }
@@ -230,8 +230,8 @@ func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, n
 		return nil, exit.UsageErrorf("--id %s belongs to a command after --", policy.Abbreviate(id))
 	case common.Config != nil:
 		return nil, exit.UsageErrorf("--id and --config exclude each other: the policy of an id is in its own file")
-	case given != "" || flags.Workspace != "" || axes != nil:
-		return nil, exit.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--workspace"))
+	case given != "" || axes != nil:
+		return nil, exit.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--waive"))
 	}
 	t.source.take(config.LoadOptions{ID: id})
 	var cfg *config.Config
@@ -248,23 +248,23 @@ func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, n
 	s := *cfg.Servers[name]
 	s.Command, s.Arguments = server.Argv[0], server.Argv[1:] // with values in place of its client's variables
 	cfg.Servers[name] = &s
-	t.setConfig(cfg, name, "", nil)
+	t.setConfig(cfg, name, nil)
 	t.invocation = server.Line
 	return t.PolicyOf(tool)
 }
 
-func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+func (t *Target) loadConfigured(common cmdline.ConfigFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
 	files, err := ExpandHome(common.Config)
 	if err != nil {
 		return nil, err
 	}
 	t.Host.Configs = AbsolutePaths(files)
-	t.source.take(config.LoadOptions{Files: files, Workspace: flags.Workspace})
+	t.source.take(config.LoadOptions{Files: files})
 	cfg, err := LoadConfig(t.source.options, t.Host)
 	if err != nil {
 		return nil, err
 	}
-	t.setConfig(cfg, name, flags.Workspace, axes)
+	t.setConfig(cfg, name, axes)
 	return t.PolicyOf(tool)
 }
 
@@ -272,7 +272,7 @@ func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.Policy
 // no policy yet: see Target.PolicyOf and Target.Resolve.
 func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy.Axis) *Target {
 	t := &Target{Host: host}
-	t.setConfig(cfg, name, "", axes)
+	t.setConfig(cfg, name, axes)
 	return t
 }
 
@@ -296,11 +296,8 @@ func (t *Target) Resolve() (err error) {
 	return t.checkPreset(t.Profile)
 }
 
-func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
+func (t *Target) setConfig(cfg *config.Config, name string, axes []policy.Axis) {
 	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.Warnings(name)...)
-	if workspace != "" {
-		cfg.SetWorkspace(name, workspace) // for all of its processes
-	}
 	t.PolicyOf = func(tool string) (*policy.Policy, error) {
 		p, err := cfg.Policy(name, tool)
 		if err != nil {
