@@ -119,8 +119,8 @@ func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	c.opens(t, s, "http://localhost:3000/", "Page of 3000")
 	c.shoots(t, s)
 	c.opens(t, s, "http://[::1]:5173/", "Page of 5173")
-	c.refuses(t, s, "http://localhost:8123/", "--net localhost:8123")
-	c.refuses(t, s, "https://shop.example.com/", "--net shop.example.com")
+	c.refuses(t, s, "http://localhost:8123/", "localhost")
+	c.refuses(t, s, "https://shop.example.com/", "shop.example.com")
 	s.close()
 	if said := s.stderr.String(); strings.Contains(said, "googleapis.com") || strings.Contains(said, "fontconfig") {
 		t.Errorf("what browsers do beside their work is told: %s", said)
@@ -130,7 +130,7 @@ func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	if c.args != nil {
 		c.opens(t, s, "https://shop.example.com/", "")
 	}
-	c.refuses(t, s, "https://other.example.com/", "--net other.example.com")
+	c.refuses(t, s, "https://other.example.com/", "other.example.com")
 	s.close()
 }
 
@@ -141,7 +141,7 @@ func (c browserServer) start(t *testing.T, w *world, flags ...string) *clientSes
 		line = presetServer{npm: c.npm}.command(t)
 	}
 	words := slices.Concat([]string{"--name", "browser", "--preset", c.preset}, flags, []string{"--"}, line, c.args)
-	return open(t, w.jail(words...), nil)
+	return open(t, w.jail(w.declared(t, words...)...), nil)
 }
 
 func (c browserServer) opens(t *testing.T, s *clientSession, url, title string) {
@@ -154,21 +154,19 @@ func (c browserServer) opens(t *testing.T, s *clientSession, url, title string) 
 	}
 }
 
-// proposed matches a flag that a text proposes.
-var proposed = regexp.MustCompile(`--(?:net|read|write|execute|env|inbound) [^\s"\\]+`)
+// proposed matches a rule that a text proposes in lines for a file.
+var proposed = regexp.MustCompile(`(?m)^\[\[[a-z.]*access\.([a-z]+)\]\]\n(?:host|path|name) = "([^"]+)"`)
 
-// refuses tests that a page does not open, and that one flag alone is proposed.
-func (c browserServer) refuses(t *testing.T, s *clientSession, url, proposal string) {
+// refuses tests that a page does not open, and that one rule alone is proposed, for its host.
+func (c browserServer) refuses(t *testing.T, s *clientSession, url, host string) {
 	t.Helper()
 	r := s.tool(c.open, map[string]any{"url": url})
-	var flags []string
-	for _, flag := range proposed.FindAllString(r.texts(), -1) {
-		if flag = strings.TrimRight(flag, "."); !slices.Contains(flags, flag) {
-			flags = append(flags, flag)
-		}
+	var rules []string
+	for _, m := range proposed.FindAllStringSubmatch(r.texts(), -1) {
+		rules = append(rules, m[1]+" "+m[2])
 	}
-	if !strings.Contains(r.texts(), "net::ERR_") || !slices.Equal(flags, []string{proposal}) {
-		t.Errorf("%s: %q is proposed, want %q: %s", url, flags, proposal, r.raw)
+	if !strings.Contains(r.texts(), "net::ERR_") || !slices.Equal(rules, []string{"net " + host}) {
+		t.Errorf("%s: %q is proposed, want %q: %s", url, rules, host, r.raw)
 	}
 }
 

@@ -3,12 +3,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // githubTable is the table of the server of server-github, with further keys.
@@ -16,8 +18,7 @@ func githubTable(keys string) string {
 	return fmt.Sprintf("[servers.github]\npreset = \"github-archived\"\ncommand = \"node\"\narguments = [%q]\n%s", server(github), keys)
 }
 
-// TestPresetGithub tests that a real server works with its preset alone, configured and after
-// --, and that the host gets the token, which the server does not hold.
+// TestPresetGithub tests that a real server works with its preset alone, and that the host gets the token, which the server does not hold.
 func TestPresetGithub(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -30,15 +31,10 @@ func TestPresetGithub(t *testing.T) {
 	}
 	got := w.attempt(t, "github", githubTable(""), used)
 	if got.IsError || !strings.Contains(got.texts(), "a commit") {
-		t.Errorf("configured: %s", got.raw)
+		t.Errorf("%s", got.raw)
 	}
-	s := open(t, w.jail("--preset", "github-archived", "--", "node", server(github)), nil)
-	if got := used(t, w, s); got.IsError || !strings.Contains(got.texts(), "a commit") {
-		t.Errorf("after --: %s", got.raw)
-	}
-	s.close()
 	line := "GET /repos/a/b/commits Bearer " + token + "\n"
-	if told := net.requests(t); told != line+line {
+	if told := net.requests(t); told != line {
 		t.Errorf("the host was told %q", told)
 	}
 	// The user's own rule takes something away.
@@ -81,7 +77,7 @@ func TestPresetStateless(t *testing.T) {
 var connect = []string{"node", "-e", `require("net").connect(443, "api.github.com", () => { console.log("reached"); process.exit(0) }).on("error", (e) => { console.error(String(e)); process.exit(1) })`}
 
 // TestPresetAdvice tests that a host that the preset does not have is refused, and that the advice
-// works as it is printed: the command line after --, and the lines for a configuration.
+// works as it is printed.
 func TestPresetAdvice(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
@@ -101,15 +97,6 @@ func TestPresetAdvice(t *testing.T) {
 		}
 		s.close()
 	}
-	refused(open(t, w.jail("--preset", "figma", "--name", "line", "--", "node", exec), nil))
-	var record struct{ Diagnoses []struct{ Line []string } }
-	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "line")), &record))
-	line := record.Diagnoses[0].Line
-	if !strings.Contains(strings.Join(line, " "), "--preset figma --name line --net api.github.com -- ") {
-		t.Errorf("the line is %q", line)
-	}
-	reached(open(t, w.mcpJail(line[1:]...), nil))
-
 	config := filepath.Join(w.base, "c.toml")
 	text := fmt.Sprintf("[servers.table]\npreset = \"figma\"\ncommand = \"node\"\narguments = [%q]\n", exec)
 	must(t, os.WriteFile(config, []byte(text), 0o644))
@@ -122,51 +109,6 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
-// TestPresetDeclaration tests the advice for a server after -- where no flag grants what is
-// missing: a request of a method that the preset does not have. The server as it is declared,
-// with the line to add, keeps the preset and its secret.
-func TestPresetDeclaration(t *testing.T) {
-	need(t, "node")
-	t.Parallel()
-	w, net, token, _ := newGithub(t)
-	w.env = append(w.env, "FIGMA_OAUTH_TOKEN="+token)
-	ask := func(s *clientSession, method string) (string, bool) {
-		return s.run("node", "-e", `fetch("https://api.figma.com/v1/me", { method: "`+method+`", headers: { Authorization: "Bearer " + process.env.FIGMA_OAUTH_TOKEN } })
-			.then((r) => { console.log("status", r.status); process.exit(r.ok ? 0 : 1) }, (e) => { console.error(String(e.cause ?? e)); process.exit(1) })`)
-	}
-	s := open(t, w.jail("--preset", "figma", "--name", "posts", "--", "node", w.fixture(t, "exec.mjs")), nil)
-	if out, ok := ask(s, "GET"); !ok || !strings.Contains(out, "status 200") {
-		t.Errorf("GET: %s", out)
-	}
-	if out, ok := ask(s, "POST"); ok {
-		t.Errorf("POST is not refused: %s", out)
-	}
-	s.close()
-	var record struct {
-		Diagnoses []struct{ Line, Declare, Grant []string }
-	}
-	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "posts")), &record))
-	d := record.Diagnoses[len(record.Diagnoses)-1]
-	declared := strings.Join(append(d.Declare, d.Grant...), "\n") + "\n"
-	if !strings.Contains(declared, "preset = \"figma\"") || !strings.Contains(declared, `methods = ["POST"]`) || strings.Contains(declared, "GET") {
-		t.Fatalf("declared as\n%s", declared)
-	}
-	config := filepath.Join(w.home, ".config", "mcp-jail", "config.toml")
-	must(t, os.MkdirAll(filepath.Dir(config), 0o755))
-	must(t, os.WriteFile(config, []byte(declared), 0o644))
-	before := net.requests(t)
-	s = open(t, w.mcpJail(d.Line[1:]...), nil)
-	for _, method := range []string{"POST", "GET"} {
-		if out, ok := ask(s, method); !ok || !strings.Contains(out, "status 200") {
-			t.Errorf("%s with\n%s\n%s", method, declared, out)
-		}
-	}
-	s.close()
-	if told := strings.TrimPrefix(net.requests(t), before); told != "POST /v1/me Bearer "+token+"\nGET /v1/me Bearer "+token+"\n" {
-		t.Errorf("the host was told %q", told)
-	}
-}
-
 // TestPresetArguments tests that the directories among a server's arguments are granted, also
 // those of a script, and no others.
 func TestPresetArguments(t *testing.T) {
@@ -175,7 +117,7 @@ func TestPresetArguments(t *testing.T) {
 	w := newWorld(t)
 	w.plant(t, w.base, map[string]string{"docs/a.txt": "in the docs", "other/b.txt": "elsewhere"})
 	docs, other := filepath.Join(w.base, "docs"), filepath.Join(w.base, "other", "b.txt")
-	s := open(t, w.jail("--preset", "filesystem", "--name", "files", "--", "node", server(oldFilesystem), docs), nil)
+	s := open(t, w.jail(w.declared(t, "--preset", "filesystem", "--name", "files", "--", "node", server(oldFilesystem), docs)...), nil)
 	if got := s.tool("read_file", map[string]any{"path": filepath.Join(docs, "a.txt")}); got.IsError || !strings.Contains(got.texts(), "in the docs") {
 		t.Errorf("%s", got.raw)
 	}
@@ -186,8 +128,8 @@ func TestPresetArguments(t *testing.T) {
 		t.Errorf("another directory: %s", got.raw)
 	}
 	s.close()
-	plan := w.output(t, "plan", "--preset", "filesystem", "--read", other, "--", "node", server(oldFilesystem), docs)
-	if !strings.Contains(plan, "preset filesystem: an argument") || !strings.Contains(plan, "--read "+other) || strings.Contains(plan, "write  "+server(oldFilesystem)) {
+	plan := w.output(t, append([]string{"plan"}, w.declared(t, "--preset", "filesystem", "--name", "files", "--read", other, "--", "node", server(oldFilesystem), docs)...)...)
+	if !strings.Contains(plan, "preset filesystem: an argument") || !strings.Contains(plan, other+"  ") || strings.Contains(plan, "write  "+server(oldFilesystem)) {
 		t.Error(plan)
 	}
 }
@@ -209,7 +151,7 @@ func TestPresetTools(t *testing.T) {
 		t.Run(c.preset+" "+c.env, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			cmd := w.jail("--preset", c.preset, "--", "node", c.program)
+			cmd := w.jail(w.declared(t, "--preset", c.preset, "--", "node", c.program)...)
 			file := filepath.Join(w.base, "kept", "graph.json")
 			if c.env != "" {
 				if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil {
@@ -232,4 +174,20 @@ func TestPresetTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// declared writes a table for a server, from the words of a command line that would start it, and returns
+// those that start the table.
+func (w *world) declared(t *testing.T, words ...string) []string {
+	t.Helper()
+	own, server := cmdline.Split("mcp-jail", words)
+	f, err := cmdline.ParseRun(append([]string{"run"}, own...))
+	must(t, err)
+	o := config.CommandLineOptions{Command: server.Argv, Name: f.Name, Preset: f.Preset, Read: f.Read, Write: f.Write, Execute: f.Execute, Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Dir: w.work}
+	if o.Name == "" {
+		o.Name = "declared"
+	}
+	file := filepath.Join(w.base, o.Name+".toml")
+	must(t, os.WriteFile(file, []byte(strings.Join(o.Declaration(), "\n")), 0o644))
+	return []string{"--config", file, o.Name}
 }

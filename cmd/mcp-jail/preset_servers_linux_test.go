@@ -160,7 +160,7 @@ func testPresetServer(t *testing.T, c presetServer) {
 	for _, a := range slices.Concat(c.grants, []string{"--"}, c.command(t), c.args) {
 		words = append(words, fill(a))
 	}
-	s := open(t, w.jail(words...), nil)
+	s := open(t, w.jail(w.declared(t, words...)...), nil)
 	defer s.close()
 	checkVersion(t, c, p)
 	compareReadOnly(t, p, s.result("tools/list", nil))
