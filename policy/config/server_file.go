@@ -201,6 +201,19 @@ func lockServers(d *private.Dir) (unlock func(), err error) {
 	return nil, err
 }
 
+// ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
+// write is not trusted, whether it has run or not. A file that cannot be used starts nothing.
+func ServerPolicies(configDir, id string) (all []*policy.Policy) {
+	files, _ := ServerFiles(configDir)
+	for _, f := range files {
+		if f.Server.ID != id {
+			c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
+			all = append(all, c.others(f.Server.Name, "\x00")...) // of no tool: each process counts
+		}
+	}
+	return all
+}
+
 // loadServer is Load for the file of a server.
 func loadServer(o LoadOptions) (*Config, error) {
 	f, err := o.serverFile()

@@ -42,6 +42,7 @@ func (w *writers) find() (err error) {
 	if err != nil {
 		return &exit.HostError{Err: err}
 	}
+	w.policy.Others = append(w.policy.Others, config.ServerPolicies(w.host.ConfigDir, w.policy.Key)...)
 	return nil
 }
 
@@ -69,7 +70,7 @@ func (w *writers) note(profile *policy.Profile) error {
 	var rules []policy.WriterRules
 	processes := []*policy.Policy{w.policy}
 	for _, p := range w.policy.Others {
-		if p.Server == w.policy.Server {
+		if p.KeptName() == w.policy.KeptName() {
 			processes = append(processes, p)
 		}
 	}
