@@ -32,7 +32,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "gpu", Value: "true", One: &f.GPU, Words: []string{"true", "false"}, Usage: "Grant the device nodes of this machine's GPUs, and the files that their drivers need. Default: false; keeps the default policy."},
 		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The id that mcp-jail wrap has given to the server: its policy is in a file of its own."},
-		{Name: "name", Value: "NAME", One: &f.Name, Usage: "The name of the server, under which its private HOME and its records are kept. Default: derived from the command."},
+		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server; it decides nothing. Default: derived from the command."},
 	}
 }
 
