@@ -38,6 +38,7 @@ type CommandLineOptions struct {
 	Preset    string        // --preset
 	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
 	Defaults  *Defaults     // the table [defaults]; nil for none
+	Added     *ServerFile   // what the user has granted to the line; nil for nothing
 	Dir       string        // the working directory
 }
 
@@ -52,6 +53,11 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	c := Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}
 	if o.Below != nil {
 		c.LayBelow(s.Name, o.Below)
+	}
+	if o.Added != nil {
+		if err := c.Servers[s.Name].add(o.Added); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.checkPresets(); err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ type Config struct {
 	Version  int // 0 if the file has none; the only version is 1
 	Defaults *Defaults
 	Servers  map[string]*Server
-	Files    []string // the files that were read, first layer first
+	Files    []string         // the files that were read, first layer first
+	broken   map[string]error // of servers to which a file that cannot be used would add
 }
 
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.

@@ -42,6 +42,8 @@ type LoadOptions struct {
 	Written map[string][]byte
 	// ID is that of a server with a file of its own: Load reads this file, and the defaults.
 	ID string
+	// Candidate is the file of a server that the user is about to write, in place of the one that is there.
+	Candidate *ServerFile
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
@@ -60,6 +62,11 @@ func Load(o LoadOptions) (*Config, error) {
 	merged := &Config{Servers: map[string]*Server{}}
 	var problems policy.Problems
 	for _, l := range layers {
+		if l.project {
+			if err := merged.addFiles(o); err != nil {
+				return nil, err
+			}
+		}
 		data, err := o.read(l)
 		if text, ok := o.Written[l.path]; ok && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 			data, err = text, nil
@@ -299,10 +306,13 @@ func (o LoadOptions) Stamp() Stamp {
 	if len(o.Files) == 0 {
 		s.Add(o.Trust) // layers has completed it
 	}
-	if o.ID != "" {
-		if f, err := o.serverFile(); err == nil {
-			s.Add(f.Path)
-		}
+	if len(o.Files) == 0 {
+		dir := filepath.Join(filepath.Dir(o.User), ServersDir)
+		eachServerFile(filepath.Dir(o.User), func(_ *private.Dir, name string) error {
+			s.Add(filepath.Join(dir, name))
+			return nil
+		})
+		s.Add(dir) // a file that is not there yet
 	}
 	return s
 }

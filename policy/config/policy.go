@@ -42,6 +42,9 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	if s == nil {
 		return nil, &UnknownServerError{server, c.ServerNames(), c.Files}
 	}
+	if err := c.broken[server]; err != nil {
+		return nil, err
+	}
 	if err := c.checkPresets(); err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 		s := c.Servers[name]
 		processes := []string{""}
 		for _, t := range slices.Sorted(maps.Keys(s.Tools)) {
-			if !s.IsStateful() && s.Tools[t].Access.isDeclared() {
+			if !s.IsStateful() && s.Tools[t].Access != nil {
 				processes = append(processes, t)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,10 +84,10 @@ func FindServerFile(configDir, id string) (found *ServerFile, err error) {
 
 // eachServerFile calls do for the name of each file.
 func eachServerFile(configDir string, do func(d *private.Dir, name string) error) error {
-	d, err := private.Open(configDir, ServersDir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(configDir, ServersDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	d, err := private.Open(configDir, ServersDir)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,11 @@ func decodeServerFile(data []byte, path string) (*ServerFile, error) {
 	case s.ID == "":
 		return nil, refuse("[servers.%s] has no id: `mcp-jail wrap` writes these files; a server that you declare yourself belongs into config.toml", show.Key(name))
 	}
-	if err := s.validate().Err(); err != nil {
+	check := s.validate()
+	if s.Command == "" { // it adds to a table
+		check = s.checkScope("servers." + show.Key(name))
+	}
+	if err := check.Err(); err != nil {
 		return nil, err
 	}
 	s.hasBelow = true // its preset was written into it
@@ -228,6 +233,9 @@ func loadServer(o LoadOptions) (*Config, error) {
 }
 
 func (o *LoadOptions) serverFile() (*ServerFile, error) {
+	if o.Candidate != nil {
+		return o.Candidate, nil
+	}
 	if _, err := o.layers(); err != nil { // it completes o.User
 		return nil, err
 	}

@@ -132,10 +132,10 @@ func TestChangeServers(t *testing.T) {
 		t.Errorf("%v: the file has %s", err, text)
 	}
 	err = ChangeServers(dir, func(files []*ServerFile, _ []error) ([]*ServerFile, error) {
-		files[0].Server.Command = ""
+		files[0].Server.Home = "none"
 		return files, nil
 	})
-	if after, _ := FindServerFile(dir, testID); err == nil || after == nil || after.Server.Command != "npx" {
+	if after, _ := FindServerFile(dir, testID); err == nil || after == nil || after.Server.Home != "" {
 		t.Errorf("%v: %+v", err, after)
 	}
 }

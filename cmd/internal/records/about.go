@@ -23,7 +23,7 @@ type About struct {
 
 // Configuration says which files gave a session its policy, and has a digest of what they said.
 type Configuration struct {
-	ID         string   `json:"id,omitempty"`        // of a server with a file of its own
+	ID         string   `json:"id,omitempty"`        // of its file: the id of a server, or the key of a command after --
 	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
 	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
 	Configured bool     `json:"configured"`          // else it has a command after --

@@ -63,14 +63,22 @@ func (t *Target) configuration() *records.Configuration {
 	if t.Policy == nil || t.source.again == nil {
 		return nil
 	}
-	c := &records.Configuration{ID: t.Policy.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
 	if len(c.Files) == 0 {
 		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
-	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil && t.commandLine.Command == nil {
+	if c.Digest = lineDigest(t.commandLine.Defaults, t.commandLine.Added); t.Config != nil && t.commandLine.Command == nil {
 		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
 	}
 	return c
+}
+
+// lineDigest returns a digest of the files that give a line after -- a part of its policy.
+func lineDigest(defaults *config.Defaults, added *config.ServerFile) string {
+	if added == nil {
+		return defaults.Digest()
+	}
+	return defaults.Digest() + config.Digest(added.Server)
 }
 
 // Outdated returns why a running session does not have the policy of its files, or "". c is the
@@ -94,9 +102,11 @@ func Outdated(host hostfs.Host, server string, c *records.Configuration) string 
 		}
 	} else {
 		var defaults *config.Defaults
+		var added *config.ServerFile
 		if defaults, err = config.LoadDefaults(o); err == nil {
-			digest = defaults.Digest()
+			added, err = o.AddedTo()
 		}
+		digest = lineDigest(defaults, added)
 	}
 	switch {
 	case err != nil:

@@ -153,6 +153,11 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 
 // Load loads the policy of a server as Resolve does, and does not resolve it.
 func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+	return LoadWith(nil, common, flags, name, tool, server)
+}
+
+// LoadWith is Load as if the user had written a file of the server. nil is the one that is there.
+func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
 	axes, err := cmdline.ParseWaivers("--waive", common.Waive)
 	if err != nil {
 		return nil, err
@@ -169,7 +174,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case flags.ID != "":
-		t.Policy, err = t.loadID(common, flags, name, tool, server, axes)
+		t.Policy, err = t.loadID(file, common, flags, name, tool, server, axes)
 	case tool != "" && server.Given:
 		return nil, exit.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
@@ -188,9 +193,12 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		}
 		t.commandLine.Key = KeyOf(host, server.Argv)
 		t.invocation = server.Line
-		t.source.take(config.LoadOptions{})
+		t.source.take(config.LoadOptions{ID: t.commandLine.Key, Candidate: file})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &exit.DefaultsError{Err: err}
+		}
+		if t.commandLine.Added, err = t.source.options.AddedTo(); err != nil {
+			return nil, err
 		}
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
@@ -202,7 +210,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if given := flags.FirstSet(); given != "" {
 			return nil, exit.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
-		t.Policy, err = t.loadConfigured(common, name, tool, axes)
+		t.Policy, err = t.loadConfigured(file, common, name, tool, axes)
 	}
 	return t, err
 }
@@ -222,7 +230,7 @@ func KeyOf(host hostfs.Host, words []string) string {
 }
 
 // loadID loads the policy of a server with a file of its own.
-func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server, axes []policy.Axis) (*policy.Policy, error) {
+func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server, axes []policy.Axis) (*policy.Policy, error) {
 	id := flags.ID
 	flags.ID = ""
 	switch given := flags.FirstSet(); {
@@ -233,7 +241,7 @@ func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, n
 	case given != "" || axes != nil:
 		return nil, exit.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--waive"))
 	}
-	t.source.take(config.LoadOptions{ID: id})
+	t.source.take(config.LoadOptions{ID: id, Candidate: file})
 	var cfg *config.Config
 	_, err := identity.Of(identity.Start{ID: id, Words: server.Argv}, func(string) (words []string, err error) {
 		if cfg, err = config.Load(t.source.options); err != nil {
@@ -253,13 +261,13 @@ func (t *Target) loadID(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, n
 	return t.PolicyOf(tool)
 }
 
-func (t *Target) loadConfigured(common cmdline.ConfigFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+func (t *Target) loadConfigured(file *config.ServerFile, common cmdline.ConfigFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
 	files, err := ExpandHome(common.Config)
 	if err != nil {
 		return nil, err
 	}
 	t.Host.Configs = AbsolutePaths(files)
-	t.source.take(config.LoadOptions{Files: files})
+	t.source.take(config.LoadOptions{Files: files, Candidate: file})
 	cfg, err := LoadConfig(t.source.options, t.Host)
 	if err != nil {
 		return nil, err

@@ -206,6 +206,12 @@ func (w *WrappedServer) WithFlags(flags []string) *WrappedServer {
 // Load loads the policy that the server gets from its client. It sets the variables of the entry
 // in the environment of this process.
 func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
+	return w.LoadWith(nil, waive, "")
+}
+
+// LoadWith is Load for one tool, or for the whole server if tool is "", as if the user had written a file of the
+// server. nil is the one that is there.
+func (w *WrappedServer) LoadWith(file *config.ServerFile, waive []string, tool string) (*session.Target, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
@@ -222,7 +228,7 @@ func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
 	if w.line.Argv == nil { // it starts a server of the configuration
 		name, server = w.line.Name, cmdline.Server{}
 	}
-	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, name, "", server)
+	t, err := session.LoadWith(file, flags.ConfigFlags, flags.PolicyFlags, name, tool, server)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Place(), err)
 	}

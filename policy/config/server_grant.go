@@ -1,0 +1,263 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Grants are rules and settings that a command adds to the file of a server, or takes out of it.
+type Grants struct {
+	Table *Server
+	Tool  string                   // whose rules they are; "" for those of the whole server
+	Only  bool                     // the file only adds to what is elsewhere
+	At    func(path string) string // where a path leads
+}
+
+// DenialError reports a grant of what a rule of the same file denies.
+type DenialError struct{ Path, Where string }
+
+func (e *DenialError) Error() string {
+	return fmt.Sprintf("%s denies %s: remove that rule first", e.Where, show.Name(e.Path))
+}
+
+// AddTo adds the grants to a table. narrower are its rules inside those that were added, with no other rights: they
+// may still grant something that is denied in what is around them.
+func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
+	a, variables := g.split()
+	s.Variables = addTo(s.Variables, variables, includesEnv)
+	if len(a.Fs)+len(a.Net)+len(a.Inbound)+len(a.Env) > 0 {
+		to := g.makeAccess(s)
+		for _, r := range a.Fs {
+			inside, err := g.addPath(to, r)
+			if err != nil {
+				return nil, err
+			}
+			narrower = append(narrower, inside...)
+		}
+		to.Net, to.Inbound, to.Env = addTo(to.Net, a.Net, includesNet), addTo(to.Inbound, a.Inbound, sameInbound), addTo(to.Env, a.Env, includesEnv)
+	}
+	s.Limits.overlay(g.Table.Limits)
+	s.overlaySingle(g.Table)
+	return narrower, nil
+}
+
+func (s *Server) overlaySingle(l *Server) {
+	s.Home, s.Workspace = cmp.Or(l.Home, s.Home), cmp.Or(l.Workspace, s.Workspace)
+	s.GPU, s.StartupTimeoutSecs = cmp.Or(l.GPU, s.GPU), cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
+}
+
+// split returns the rules for the process, and the variables of the whole server.
+func (g Grants) split() (a Access, variables []policy.EnvRule) {
+	if g.Table.Access != nil {
+		a = *g.Table.Access
+	}
+	a.Env = slices.Clone(a.Env)
+	for _, v := range g.Table.Variables {
+		if v.Where = ""; g.Tool != "" || strings.HasSuffix(v.Name, "*") {
+			a.Env = append(a.Env, v)
+		} else {
+			variables = append(variables, v)
+		}
+	}
+	return a, variables
+}
+
+// makeAccess returns the rules of the process. The first ones of its own keep what it has without them: the default
+// policy, or the rules for all tools.
+func (g Grants) makeAccess(s *Server) *Access {
+	at := &s.Access
+	if g.Tool != "" {
+		if s.Tools == nil {
+			s.Tools = map[string]*Tool{}
+		}
+		if s.Tools[g.Tool] == nil {
+			s.Tools[g.Tool] = &Tool{Name: g.Tool}
+		}
+		if at = &s.Tools[g.Tool].Access; *at == nil && !g.Only {
+			if all := s.Tools[AnyTool]; all != nil && all.Access != nil {
+				*at = newAccess()
+				(*at).overlay(all.Access)
+			}
+		}
+	}
+	isNew := !(*at).replacesDefault()
+	if *at == nil {
+		*at = &Access{}
+	}
+	if isNew && !g.Only {
+		(*at).Fs = policy.DefaultFsRules()
+	}
+	return *at
+}
+
+// addPath adds a rule for a path. Rules for one path are one.
+func (g Grants) addPath(a *Access, r policy.FsRule) (narrower []policy.FsRule, err error) {
+	r.Where = ""
+	denies := r.Rights() == 0
+	at := g.At(r.Path)
+	for i := 0; i < len(a.Fs); i++ {
+		o := a.Fs[i]
+		switch in := g.At(o.Path); {
+		case o.Rights() == 0 && policy.Within(at, in) && !denies:
+			return nil, &DenialError{r.Path, o.Where}
+		case denies && policy.Within(in, at): // a denial has no exceptions
+			a.Fs = slices.Delete(a.Fs, i, i+1)
+			i--
+		case in == at:
+			r.Read, r.Create, r.Update, r.Delete, r.Execute = r.Read || o.Read, r.Create || o.Create, r.Update || o.Update, r.Delete || o.Delete, r.Execute || o.Execute
+			a.Fs = slices.Delete(a.Fs, i, i+1)
+			i--
+		case policy.Within(in, at) && r.Rights().Has(o.Rights()) && o.Rights() != 0:
+			narrower = append(narrower, o)
+		}
+	}
+	a.Fs = append(a.Fs, r)
+	return narrower, nil
+}
+
+// Drop takes a rule for a path out of a table.
+func (g Grants) Drop(s *Server, r policy.FsRule) {
+	if a := g.accessOf(s); a != nil {
+		a.Fs = slices.DeleteFunc(a.Fs, func(o policy.FsRule) bool { return sameFs(o, r) })
+	}
+}
+
+func (g Grants) accessOf(s *Server) *Access {
+	switch {
+	case g.Tool == "":
+		return s.Access
+	case s.Tools[g.Tool] != nil:
+		return s.Tools[g.Tool].Access
+	}
+	return nil
+}
+
+// NotThereError reports a rule that cannot be taken out of a table which does not have it.
+type NotThereError struct{ Rule string }
+
+func (e *NotThereError) Error() string { return e.Rule + " is not in it" }
+
+// TakeFrom takes the grants out of a table.
+func (g Grants) TakeFrom(s *Server) (err error) {
+	wanted, variables := g.split()
+	a := g.accessOf(s)
+	if a == nil {
+		a = &Access{}
+	}
+	for _, r := range wanted.Fs {
+		if a.Fs, err = g.takePath(a.Fs, r); err != nil {
+			return err
+		}
+	}
+	if a.Net, err = takeFrom(a.Net, wanted.Net, sameNet, func(r policy.NetRule) string { return strings.Join(r.TOMLFields(), ", ") }); err != nil {
+		return err
+	}
+	if a.Inbound, err = takeFrom(a.Inbound, wanted.Inbound, sameInbound, func(r policy.InboundRule) string { return fmt.Sprint("port ", r.Port) }); err != nil {
+		return err
+	}
+	name := func(r policy.EnvRule) string { return "the variable " + show.Name(r.Name) }
+	if a.Env, err = takeFrom(a.Env, wanted.Env, sameEnv, name); err != nil {
+		return err
+	}
+	if s.Variables, err = takeFrom(s.Variables, variables, sameEnv, name); err != nil {
+		return err
+	}
+	return s.takeSettings(g.Table)
+}
+
+// takePath takes the rights of a rule away from the rule for its path. What remains is still read. An empty list stays,
+// without which the default policy might come back.
+func (g Grants) takePath(rules []policy.FsRule, r policy.FsRule) ([]policy.FsRule, error) {
+	i := slices.IndexFunc(rules, func(o policy.FsRule) bool {
+		return g.At(o.Path) == g.At(r.Path) && (o.Rights() == 0) == (r.Rights() == 0)
+	})
+	if i < 0 {
+		return nil, &NotThereError{rightsText(r.Path, r.Rights())}
+	}
+	left := rules[i]
+	if extra := left.Rights() &^ r.Rights(); extra != 0 && r.Rights() == policy.Read {
+		return nil, &NotThereError{rightsText(r.Path, r.Rights()) + " alone"}
+	}
+	left.Create, left.Update, left.Delete, left.Execute = left.Create && !r.Create, left.Update && !r.Update, left.Delete && !r.Delete, left.Execute && !r.Execute
+	if left.Rights()&^policy.Read == 0 {
+		return slices.Delete(rules, i, i+1), nil
+	}
+	rules[i] = left
+	return rules, nil
+}
+
+func takeFrom[T any](rules, gone []T, same func(a, b T) bool, text func(T) string) ([]T, error) {
+	for _, r := range gone {
+		i := slices.IndexFunc(rules, func(o T) bool { return same(o, r) })
+		if i < 0 {
+			return nil, &NotThereError{text(r)}
+		}
+		if rules = slices.Delete(rules, i, i+1); len(rules) == 0 {
+			rules = nil
+		}
+	}
+	return rules, nil
+}
+
+// takeSettings takes settings away that have the values of l.
+func (s *Server) takeSettings(l *Server) error {
+	have, want := s.Limits.list(), l.Limits.list()
+	for i, w := range want {
+		if *w.value == nil {
+			continue
+		}
+		if h := have[i]; *h.value == nil || **h.value != **w.value {
+			return &NotThereError{fmt.Sprintf("%s = %d", w.name, **w.value)}
+		}
+		*have[i].value = nil
+	}
+	for key, texts := range map[string][2]*string{"home": {&s.Home, &l.Home}, "workspace": {&s.Workspace, &l.Workspace}} {
+		if have, want := texts[0], texts[1]; *want != "" && *have != *want {
+			return &NotThereError{key + " = " + show.TOML(*want)}
+		} else if *want != "" {
+			*have = ""
+		}
+	}
+	if l.GPU != nil {
+		if s.GPU == nil || *s.GPU != *l.GPU {
+			return &NotThereError{fmt.Sprint("gpu = ", *l.GPU)}
+		}
+		s.GPU = nil
+	}
+	if l.StartupTimeoutSecs != nil {
+		if s.StartupTimeoutSecs == nil || *s.StartupTimeoutSecs != *l.StartupTimeoutSecs {
+			return &NotThereError{fmt.Sprint("startup_timeout_secs = ", *l.StartupTimeoutSecs)}
+		}
+		s.StartupTimeoutSecs = nil
+	}
+	return nil
+}
+
+// addTo adds rules to others, in the place of those that they include, unless others include them.
+func addTo[T any](rules, more []T, includes func(wide, narrow T) bool) []T {
+	for _, r := range more {
+		if !slices.ContainsFunc(rules, func(o T) bool { return includes(o, r) }) {
+			rules = append(slices.DeleteFunc(rules, func(o T) bool { return includes(r, o) }), r)
+		}
+	}
+	return rules
+}
+
+func includesNet(wide, narrow policy.NetRule) bool {
+	for _, port := range narrow.Ports() {
+		if !slices.Contains(wide.Ports(), port) {
+			return false
+		}
+	}
+	wide.Port, narrow.Port = 0, 0
+	return sameNet(wide, narrow)
+}
+
+func includesEnv(wide, narrow policy.EnvRule) bool {
+	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name)
+}
