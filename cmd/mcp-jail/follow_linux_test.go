@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/granting/table"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -206,33 +205,6 @@ func TestFollow(t *testing.T) {
 		t.Errorf("only %d proposals were tried, of %d at least", n, floor)
 	}
 	t.Logf("%d proposals, %d acts, %d without a line", count.proposals.Load(), count.acts.Load(), count.silent.Load())
-}
-
-// TestGrantForms tests that mcp-jail grant can write each kind of grant into each form, and take it back.
-func TestGrantForms(t *testing.T) {
-	w := &world{base: t.TempDir()}
-	for _, f := range forms {
-		if f.flags {
-			continue
-		}
-		tool := ""
-		if strings.Contains(f.text, "stateful = false") {
-			tool = "act"
-		}
-		if strings.Contains(f.text, `"*"`) {
-			tool = "*"
-		}
-		before := f.whole(w, []string{"/usr/bin/python3", "act.py"})
-		for _, flags := range [][]string{{"--read", "/srv/a"}, {"--write", "/srv/a"}, {"--execute", "/srv/a"}, {"--net", "a.example:81"}, {"--inbound", "3334"}, {"--env", "A"}, {"--limit", "processes=99"}} {
-			c := table.Change{File: "c.toml", Server: adviceServer, Tool: tool, Flags: flags}
-			granted, err := c.Apply([]byte(before))
-			c.Remove = true
-			back, err2 := c.Apply(granted.Text)
-			if err != nil || err2 != nil || string(granted.Text) == before || string(back.Text) != before {
-				t.Errorf("%s, %v: %v, %v\n%s\n%s", f.name, flags, err, err2, granted.Text, back.Text)
-			}
-		}
-	}
 }
 
 // trials returns the acts that are done in a form, and makes what they need. turn differs with each

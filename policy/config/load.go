@@ -37,9 +37,6 @@ type LoadOptions struct {
 	// Pasted are lines that the user is about to paste at the end of the file Into. Load reads that
 	// file as if it had them. Without Into, they are a last file of their own.
 	Pasted, Into string
-	// Written is what the user is about to write, by the path of the file. It takes the place of the
-	// file's content.
-	Written map[string][]byte
 	// ID is that of a server with a file of its own: Load reads this file, and the defaults.
 	ID string
 	// Candidate is the file of a server that the user is about to write, in place of the one that is there.
@@ -68,9 +65,6 @@ func Load(o LoadOptions) (*Config, error) {
 			}
 		}
 		data, err := o.read(l)
-		if text, ok := o.Written[l.path]; ok && (err == nil || errors.Is(err, fs.ErrNotExist)) {
-			data, err = text, nil
-		}
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !l.explicit {
 				continue
@@ -82,7 +76,7 @@ func Load(o LoadOptions) (*Config, error) {
 			problems = append(problems, ps...)
 			continue
 		}
-		if l.project && o.Project == nil && o.Written[l.path] == nil {
+		if l.project && o.Project == nil {
 			// The bytes that were hashed are the bytes that are decoded.
 			if err := (trust.TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
 				return nil, errors.Join(err, problems.Err())

@@ -283,6 +283,23 @@ func byHand(p *presets.Preset, f *FittedPreset, workspace string) {
 	}
 }
 
+// PresetTable returns what a preset grants to the server of a resolved target.
+func PresetTable(t *Target, name string) (*config.Server, error) {
+	p, err := presets.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	argv := t.givenCommand()
+	if err := p.Lists(argv); err != nil {
+		return nil, err
+	}
+	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:], Workspace: t.Policy.Workspace}, nil, t.Host)
+	if err != nil {
+		return nil, err
+	}
+	return f.Server, nil
+}
+
 // fittingPreset returns a function that returns the preset for the server's package, which the server
 // does not have, and the hosts that it grants. A diagnosis asks for it; a start does not.
 func fittingPreset(t *Target) func() (name string, hosts []string) {

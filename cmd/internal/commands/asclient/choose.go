@@ -133,7 +133,7 @@ func (k *Chooser) configured(files []string) (*Target, error) {
 		made.Root = filepath.Dir(t.Policy.Project)
 	}
 	if files == nil {
-		made.Grant = append(k.grantWords(), k.Server)
+		made.Grant = []string{programs.Main, "grant", k.Server}
 	}
 	return made, nil
 }
@@ -264,7 +264,7 @@ func (k *Chooser) unknown(host hostfs.Host, files []*wrapping.File) error {
 // prepare returns how the server of an entry is started.
 func (k *Chooser) prepare(c terminal.Console, host hostfs.Host, program entries.Program, f found) (*Target, error) {
 	t := &Target{Client: f.file.Client.Name, File: f.file.Path, Project: f.file.IsProject()}
-	t.Grant = append(k.grantWords(), k.Server)
+	t.Grant = []string{programs.Main, "grant", k.Server}
 	t.Place = f.file.Client.Title + ", " + f.place(host.Home)
 	argv := f.entry.Argv()
 	switch {
@@ -360,17 +360,6 @@ func (k *Chooser) wrap(host hostfs.Host, program entries.Program, f found, t *Ta
 	t.Notes = append(t.Notes, note)
 	t.Notes = append(t.Notes, s.Notes...)
 	return s.After, nil
-}
-
-func (k *Chooser) grantWords() []string {
-	words := []string{programs.Main, "grant"}
-	for _, c := range k.Clients {
-		words = append(words, "--client", c)
-	}
-	for _, f := range k.Files {
-		words = append(words, "--file", f)
-	}
-	return words
 }
 
 // Confirm asks before it starts what others may have written.

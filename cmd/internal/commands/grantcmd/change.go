@@ -2,195 +2,339 @@ package grantcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// plan is what becomes of the flags of a place.
+// plan is a change of a server's file.
 type plan struct {
-	place
-	was    *policy.Policy  // of a table
-	scope  *granting.Scope // of the flags that it has now
-	before []granting.Flag // as the file has them
-	after  []granting.Flag
+	*server
+	file   *config.ServerFile // as it is now; a new one has no rules
+	now    *checked           // with that file
+	grants config.Grants
+	lines  []string          // in words, what does not change
 	why    map[string]string // of a flag that a failure lacked
-	lines  []string          // what changes and what does not, in words
 	left   []string          // what is not granted, in words
-	ask    func() error      // in place of the usual question; nil for that
 }
 
 func (p *plan) say(label, format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf("  %-8s %s", label, fmt.Sprintf(format, args...)))
 }
 
-// change shows what becomes of a place, asks, and writes it.
-func (g *grantCmd) change(c terminal.Console, host hostfs.Host, at place, wanted []granting.Flag) error {
-	switch {
-	case at.table != nil:
-		return g.changeTable(c, host, at, wanted)
-	case g.tool != "":
-		return exit.UsageErrorf("%s has one policy for all its tools, in the flags of its entry (%s): --tool is for a server of the configuration with stateful = false", show.Name(g.server), at.Place())
-	}
-	p, now, err := g.read(at)
+// change shows what becomes of the file of a server, asks, and writes it.
+func (g *grantCmd) change(c terminal.Console, host hostfs.Host, s *server, wanted []flag) error {
+	p := &plan{server: s, why: map[string]string{}}
+	err := g.begin(host, p)
 	if err != nil {
 		return err
 	}
-	switch {
-	case g.remove:
-		err = g.takeBack(p, wanted)
-	case g.last:
-		if wanted, err = g.lastOf(c, host, p); err == nil {
-			g.add(p, wanted)
-		}
-	default:
-		if wanted, err = g.spelled(p, wanted); err == nil {
-			g.add(p, wanted)
-		}
+	if g.last {
+		wanted, err = g.lastOf(c, host, p)
+	} else {
+		wanted, err = g.spelled(wanted)
+	}
+	if err == nil {
+		p.grants.Table, err = p.tableOf(wanted)
 	}
 	if err != nil {
 		return err
 	}
-	return g.write(c, host, p, now)
-}
-
-// read loads the policy that a place has now.
-func (g *grantCmd) read(at place) (p *plan, now *checked, err error) {
-	p = &plan{place: at, why: map[string]string{}, before: granting.Split(at.raw), after: granting.Split(at.raw)}
-	if now, err = p.check(at.Line().Flags); err != nil {
-		return nil, nil, err
+	if g.tool == "" && !p.now.target.Policy.Stateful && p.grants.Table.Access != nil {
+		return exit.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(g.server))
 	}
-	p.scope = granting.NewScope(now.target.Policy, now.host, granting.Split(at.Line().Flags))
-	return p, now, nil
+	if !g.remove {
+		if wanted, err = g.missing(p, wanted); err == nil {
+			p.grants.Table, err = p.tableOf(wanted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	file, after, err := g.apply(p, p.file)
+	if err != nil {
+		return err
+	}
+	return g.write(c, host, p, file, after)
 }
 
-// add adds the flags that the place does not grant yet.
-func (g *grantCmd) add(p *plan, wanted []granting.Flag) {
-	var added []granting.Flag
+// begin reads the file of the server, and the policy that it has now.
+func (g *grantCmd) begin(host hostfs.Host, p *plan) (err error) {
+	if p.now, err = p.check(nil, ""); err != nil {
+		return err
+	}
+	files, _ := config.ServerFiles(host.ConfigDir)
+	p.file = p.in(host, files)
+	in := person{runtime.GOOS, g.home, p.dir} // relative paths of a file are in the workspace
+	if w := p.now.target.Policy.Workspace; w != "" {
+		in.dir = in.absolute(w)
+	}
+	p.grants = config.Grants{Only: p.adds, At: in.absolute}
+	return g.of(p)
+}
+
+// of takes the policy of the chosen tool.
+func (g *grantCmd) of(p *plan) (err error) {
+	if p.grants.Tool = g.tool; g.tool != "" {
+		p.now, err = p.check(nil, g.tool)
+	}
+	return err
+}
+
+// in returns the file of the server among others, or a new one.
+func (p *plan) in(host hostfs.Host, files []*config.ServerFile) *config.ServerFile {
+	for _, f := range files {
+		if f.Server.ID == p.id && (f.Server.Command == "") == (p.words == nil) {
+			return f
+		}
+	}
+	made := &config.Server{Name: p.name, ID: p.id}
+	if p.words != nil {
+		made.Command, made.Arguments = p.words[0], p.words[1:]
+	}
+	if stateful := p.now.target.Policy.Stateful; !stateful {
+		made.Stateful = &stateful
+	}
+	return &config.ServerFile{Path: filepath.Join(host.ConfigDir, config.ServersDir, p.name+".toml"), Server: made}
+}
+
+// tableOf returns flags as a table. A preset comes as its rules.
+func (p *plan) tableOf(flags []flag) (*config.Server, error) {
+	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == "--preset" })
+	if i < 0 {
+		return table(flags)
+	}
+	if p.now.target.Profile == nil {
+		return nil, refusal(p.now.start)
+	}
+	rules, err := session.PresetTable(p.now.target, flags[i].value)
+	if err != nil {
+		return nil, exit.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
+	}
+	rest, err := table(slices.Delete(slices.Clone(flags), i, i+1))
+	if err == nil {
+		_, err = config.Grants{Table: rest, Only: true, At: p.grants.At}.AddTo(rules)
+	}
+	return rules, err
+}
+
+// apply returns a file with the change, and the policy that the server has with it. Narrower rules go, unless they give
+// what the new ones do not.
+func (g *grantCmd) apply(p *plan, file *config.ServerFile) (changed *config.ServerFile, after *checked, err error) {
+	var keep func(policy.FsRule) bool
+	for range 2 {
+		if changed, err = file.Checked(); err != nil {
+			return nil, nil, err
+		}
+		if g.remove {
+			if err := p.grants.TakeFrom(changed.Server); err != nil {
+				return nil, nil, p.notThere(err)
+			}
+			return p.read(changed, g.tool)
+		}
+		narrower, err := p.grants.AddTo(changed.Server)
+		if err != nil {
+			return nil, nil, exit.UsageErrorf("nothing was changed: %s", err)
+		}
+		for _, r := range narrower {
+			if keep == nil || !keep(r) {
+				p.grants.Drop(changed.Server, r)
+			}
+		}
+		if changed, after, err = p.read(changed, g.tool); err != nil || !slices.ContainsFunc(narrower, p.keeps(after)) {
+			return changed, after, err
+		}
+		keep = p.keeps(after)
+	}
+	return changed, after, nil
+}
+
+// keeps returns what reports whether a rule gives something that a policy without it lacks.
+func (p *plan) keeps(without *checked) func(policy.FsRule) bool {
+	return func(r policy.FsRule) bool {
+		at := real(p.grants.At(r.Path))
+		if was, is := p.now.target.Profile, without.target.Profile; was != nil && is != nil {
+			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(p.now.target.Host.OS, path, at) })
+		}
+		return resolve.Sensitive(&p.now.target.Host, p.now.target.Policy, at) != "" || hostfs.HasProtectedName(p.now.target.Host.OS, at)
+	}
+}
+
+// read returns a file as the next start reads it, and the policy with it.
+func (p *plan) read(f *config.ServerFile, tool string) (*config.ServerFile, *checked, error) {
+	f, err := f.Checked()
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	after, err := p.check(f, tool)
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	return f, after, nil
+}
+
+// missing returns the flags that the server does not have yet.
+func (g *grantCmd) missing(p *plan, wanted []flag) (missing []flag, err error) {
 	for _, f := range wanted {
-		by := p.scope.Grants(f)
-		switch old, replaces := granting.Replaced(p.before, f); {
-		case by == f.String():
-			p.say("granted", "%s is granted already", f)
-			continue
-		case by != "":
-			p.say("granted", "%s is granted already, by %s", f, show.Line(by))
-			continue
-		case replaces:
-			p.say("grant", "%s, in place of %s%s", f, old, p.why[f.String()])
-		default:
-			p.say("grant", "%s%s", f, p.why[f.String()])
+		by, err := g.granted(p, f)
+		if err != nil {
+			return nil, err
 		}
-		if f.Name == "--execute" && p.scope.Writes(f.Value) {
-			write := granting.NewFlag("--write", f.Value)
-			p.say("keep", "%s, which a rule for execution alone would take away there", write)
-			added = append(added, write)
+		if by == "" {
+			missing = append(missing, f)
+		} else {
+			p.say("granted", "%s is granted already, by %s", f, show.Line(cli.ShortPath(by, g.home)))
 		}
-		added = append(added, f)
 	}
-	if keep, ok := p.keepsWorkspace(added); ok {
-		added = append([]granting.Flag{keep}, added...)
-	}
-	for _, f := range added {
-		p.after = granting.Add(p.after, f)
-	}
+	return missing, nil
 }
 
-// keepsWorkspace returns the flag without which the flags that are added would take the default
-// policy, and so the workspace, away.
-func (p *plan) keepsWorkspace(added []granting.Flag) (keep granting.Flag, ok bool) {
-	keep = granting.NewFlag("--write", ".")
-	isAccess := func(f granting.Flag) bool {
-		return f.Name == "--read" || f.Name == "--write" || f.Name == "--execute" || f.Name == "--net"
+// granted returns what grants a flag already, or "": the policy is the same with it, and gives it wherever the server
+// is started.
+func (g *grantCmd) granted(p *plan, f flag) (by string, err error) {
+	one := *p
+	if one.grants.Table, err = p.tableOf([]flag{f}); err != nil {
+		return "", err
 	}
-	first := slices.IndexFunc(added, isAccess)
-	switch {
-	case first < 0, !granting.IsDefault(p.before), slices.ContainsFunc(added, func(f granting.Flag) bool { return f.Name == keep.Name && f.Value == keep.Value }):
-		return keep, false
-	case p.mayHaveWorkspace():
-		p.say("keep", "%s, the workspace, which %s alone would take away", keep, added[first].Name)
-		return keep, true
+	_, after, err := g.apply(&one, p.file)
+	if err != nil || !after.isSame(p.now) {
+		return "", err
 	}
-	p.say("note", "with %s the server gets no workspace where the client starts it: add --write for a directory that it is to change", added[first].Name)
-	return keep, false
+	now := p.now.target.Policy
+	switch f.name {
+	case "--read", "--write", "--execute", "--deny":
+		r := one.grants.Table.Access.Fs[0]
+		by, denied := p.now.gives(p.grants.At(r.Path), r.Rights())
+		switch {
+		case r.Rights() == 0:
+			return denied, nil
+		case denied != "":
+			return "", exit.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: f.value, Where: denied})
+		}
+		return by, nil
+	case "--net":
+		if rule, ok := policy.MatchNet(now.Net, one.grants.Table.Access.Net[0].Host, "", one.grants.Table.Access.Net[0].Ports()[0], "", ""); ok {
+			return rule.Where, nil
+		}
+	case "--env":
+		rule, _ := policy.MatchEnv(now.Env, f.value) // it may not be set
+		return rule.Where, nil
+	}
+	return "the policy that it has", nil
 }
 
-// mayHaveWorkspace reports whether the default policy may grant a workspace where the client starts
-// the server. A rule for "." grants as little in a home directory as that policy does.
-func (p *plan) mayHaveWorkspace() bool {
-	switch {
-	case len(p.scope.Find(granting.NewFlag("--deny", "."))) > 0:
-		return false
-	case p.Entry.Cwd != "", slices.ContainsFunc(p.before, func(f granting.Flag) bool { return f.Name == "--workspace" }):
-		return p.dir == "" || p.scope.HasWorkspace()
+// notThere returns the error about a rule that the file does not have.
+func (p *plan) notThere(err error) error {
+	text := fmt.Sprintf("nothing was changed: %s: %s", show.Line(p.file.Path), err)
+	a := p.grants.Table.Access
+	if a == nil {
+		return errors.New(text)
 	}
-	return slices.ContainsFunc(append([]clients.Client{p.File.Client}, p.File.Also...), func(c clients.Client) bool { return c.Dir != clients.DirNone })
+	for _, r := range a.Fs {
+		if by, _ := p.now.gives(p.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
+			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by), p.elsewhere(by))
+		}
+	}
+	for _, r := range a.Net {
+		if by, ok := policy.MatchNet(p.now.target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
+			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by.Where), p.elsewhere(by.Where))
+		}
+	}
+	return errors.New(text)
+}
+
+// elsewhere says that a rule is in no file that grant writes.
+func (p *plan) elsewhere(by string) string {
+	if strings.HasPrefix(by, p.file.Path+":") {
+		return ""
+	}
+	return ", which you wrote yourself: take it back there"
+}
+
+// differences returns what differs between the policies of two files, in words.
+func (p *plan) differences(after *checked) (lines []string) {
+	was, is := *p.now.target.Policy, after.target.Policy
+	if was.Default && !is.Default { // the same rule, written
+		was.Fs = slices.Clone(was.Fs)
+		for i := range was.Fs {
+			if was.Fs[i].Where == policy.DefaultSource {
+				was.Fs[i].Where = ""
+			}
+		}
+	}
+	for _, ch := range config.ComparePolicies(&was, is) {
+		sign, text := "+", ch.Text
+		for _, loss := range []string{"no longer: ", "no longer "} {
+			if rest, isLoss := strings.CutPrefix(text, loss); isLoss {
+				sign, text = "-", rest
+			}
+		}
+		lines = append(lines, fmt.Sprintf("  %s %s", sign, show.Line(text)))
+	}
+	return lines
 }
 
 // write shows the difference, asks and writes the file.
-func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, now *checked) error {
-	c.PrintText(c.Paint(terminal.Bold, show.Name(g.server)) + "  " + p.title() + "\n")
+func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *config.ServerFile, after *checked) error {
+	c.PrintText(c.Paint(terminal.Bold, show.Name(p.name)) + "  " + p.place + "\n")
+	if p.adds && p.words != nil && p.dir != "" {
+		c.PrintText("  for      " + shown.Line(p.words) + "  started in " + show.Line(cli.ShortPath(p.dir, g.home)) + "\n")
+	}
 	for _, l := range p.lines {
 		c.PrintText(l + "\n")
 	}
-	words := granting.Words(p.after)
-	if slices.Equal(words, p.raw) {
-		return g.nothing(c, p)
+	if string(file.Encode()) == string(p.file.Encode()) {
+		if len(p.left) == 0 && !g.remove {
+			c.PrintText("nothing to do: " + p.takesEffect() + "\n")
+		}
+		return g.status(c, p)
 	}
-	warnings, err := p.refused(now, words)
+	warnings, err := after.since(p.now)
 	if err != nil {
 		return err
+	}
+	for _, l := range p.differences(after) {
+		c.PrintText(l + "\n")
 	}
 	for _, w := range warnings {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w)))
 	}
-	if p.File.IsProject() {
-		c.PrintText("  " + c.Paint(terminal.Yellow, "note:") + " this is a file of the project: others who use it grant the same to their server, each from the own home directory where it has ~/\n")
-	}
-	ch := wrapping.Reflag(p.File, map[string][]string{p.Entry.Key(): words})
-	if len(ch.Changed()) == 0 {
-		return fmt.Errorf("nothing was changed: %s", reason(ch, p))
-	}
-	c.Printf("\n%s\n", entries.DiffText(c, ch))
-	ask := p.ask
-	if ask == nil {
-		ask = func() error { return g.confirm(c, p) }
-	}
-	switch {
-	case g.dryRun && p.ask != nil:
-		return ask()
-	case g.dryRun:
+	if g.dryRun {
 		c.Printf("nothing was changed (--dry-run)\n")
 		return g.status(c, p)
 	}
-	if err := ask(); err != nil {
+	if err := g.confirm(c, p); err != nil {
 		return err
 	}
-	written, err := entries.Write(c, host, []*wrapping.Change{ch})
+	// Others may have changed the file meanwhile: the grants are added to what it has now.
+	err = config.ChangeServers(host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
+		changed, _, err := g.apply(p, p.in(host, files))
+		if err != nil {
+			return nil, err
+		}
+		files = slices.DeleteFunc(files, func(f *config.ServerFile) bool { return f.Path == changed.Path })
+		return append(files, changed), nil
+	})
 	if err != nil {
 		return err
 	}
-	entries.PrintReload(c, written)
+	c.PrintText(fmt.Sprintf("%s %s\n\nTo use it: %s\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(file.Path, g.home)), p.takesEffect()))
 	return g.status(c, p)
-}
-
-func reason(ch *wrapping.Change, p *plan) string {
-	for _, s := range ch.Servers {
-		if s.Key() == p.Entry.Key() {
-			return s.Left
-		}
-	}
-	return "the entry is gone"
 }
 
 func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
@@ -201,19 +345,21 @@ func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
 	if g.remove {
 		verb = "Take this away from "
 	}
-	return cli.Confirm(context.Background(), c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.path(), g.home)+"?")
+	return cli.Confirm(context.Background(), c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.file.Path, g.home)+"?")
 }
 
-// nothing ends a command that changes nothing.
-func (g *grantCmd) nothing(c terminal.Console, p *plan) error {
-	if len(p.left) == 0 && !g.remove {
-		text := "nothing to do: the next session has it"
-		if p.File.Client.Reload != "" {
-			text += ". " + p.File.Client.Title + ": " + p.File.Client.Reload
-		}
-		c.PrintText(text + "\n")
+// takesEffect says when the policy holds.
+func (p *plan) takesEffect() string {
+	if !p.now.target.Policy.Stateful {
+		return "the next call of a tool has it"
 	}
-	return g.status(c, p)
+	text := "the next session has it"
+	for i, client := range p.starters {
+		if client.Reload != "" && !slices.ContainsFunc(p.starters[:i], func(o clients.Client) bool { return o.Name == client.Name }) {
+			text += ". " + client.Title + ": " + client.Reload
+		}
+	}
+	return text
 }
 
 // status says what was left out, and returns the exit status for that.
@@ -225,4 +371,37 @@ func (g *grantCmd) status(c terminal.Console, p *plan) error {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "left out:"), text)
 	}
 	return exit.ReportedStatus(exit.Failure)
+}
+
+func (g *grantCmd) person() person { return person{runtime.GOOS, g.home, g.dir} }
+
+// spelled returns flags that the user typed with paths that mean the same wherever a client starts the server.
+func (g *grantCmd) spelled(typed []flag) (flags []flag, err error) {
+	for _, f := range typed {
+		if f.isPath() {
+			path, err := g.person().path(f.value)
+			if err != nil {
+				return nil, exit.UsageErrorf("%s", err)
+			}
+			isHome := g.home != "" && hostfs.Within(runtime.GOOS, g.home, g.person().absolute(path))
+			if isHome && !g.remove && f.name != "--deny" && !slices.Contains([]string{"/", "~", "~/", g.home, g.home + "/"}, f.value) {
+				return nil, exit.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
+			}
+			f.value = path
+		}
+		flags = append(flags, f)
+	}
+	return flags, nil
+}
+
+// real returns the path without symbolic links, as far as it exists.
+func real(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(real(dir), filepath.Base(path))
 }

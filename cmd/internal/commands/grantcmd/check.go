@@ -5,10 +5,12 @@ import (
 	"os"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -16,53 +18,53 @@ import (
 // checked is a policy as a start would have it.
 type checked struct {
 	target   *session.Target
-	host     hostfs.Host // its Dir is where the client starts the server, or ""
+	placed   []resolve.PlacedRule // which hold in each directory in which the server may be started
 	warnings []policy.Warning
 	files    error // why a start would refuse its paths
 	start    error // why a server with it would not start
 }
 
-// check loads the policy that the place has with some flags, as its client starts it. The error is
-// about the flags themselves.
-func (p *plan) check(flags []string) (now *checked, err error) {
-	if p.dir != "" { // relative paths and the workspace start there
-		was, err := os.Getwd()
-		if err == nil && os.Chdir(p.dir) == nil {
-			defer func() { err = errors.Join(err, os.Chdir(was)) }()
-		}
+// load loads the policy that the server has if its file is as given; nil is the one that is there.
+func (s *server) load(file *config.ServerFile, tool string) (*session.Target, error) {
+	switch {
+	case s.line != nil:
+		return s.line.LoadWith(file, nil, tool)
+	case s.words == nil:
+		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.id, tool, cmdline.Server{})
 	}
-	t, err := p.WithFlags(flags).Load(nil)
+	flags := cmdline.PolicyFlags{}
+	if !s.adds {
+		flags.ID = s.id
+	}
+	return session.LoadWith(file, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
+}
+
+// check is load with what a start makes of it. The error is about the file itself.
+func (s *server) check(file *config.ServerFile, tool string) (*checked, error) {
+	dir := s.dir
+	if dir == "" { // the default policy grants none of it
+		dir, _ = os.UserHomeDir()
+	}
+	was, err := os.Getwd()
+	if err == nil && os.Chdir(dir) == nil {
+		defer os.Chdir(was)
+	}
+	t, err := s.load(file, tool)
 	if err != nil {
 		return nil, err
 	}
-	return try(t, p.dir), nil
-}
-
-// try resolves a target, whose client starts it in a directory, or in "" if only the client knows.
-func try(t *session.Target, dir string) *checked {
-	now := &checked{target: t, host: t.Host}
-	now.host.Dir = dir
-	_, now.warnings, now.files = resolve.CheckFiles(t.Policy, now.host)
+	now, host := &checked{target: t}, t.Host
+	host.Dir = s.dir
+	now.placed, now.warnings, now.files = resolve.CheckFiles(t.Policy, host)
 	if now.start = t.Resolve(); now.start == nil {
 		_, now.start = t.Compile()
 	} else if t.InstallsAfter(now.start) {
 		now.start = nil // its package is not there yet, and the rest cannot be known
 	}
-	return now
+	return now, nil
 }
 
-// refused returns why the server would not start with other flags, and the warnings that its start
-// does not have now.
-func (p *plan) refused(now *checked, words []string) (warnings []string, err error) {
-	after, err := p.check(p.File.Started(p.Entry, words, p.clients))
-	if err != nil {
-		return nil, refusal(err)
-	}
-	return after.since(now)
-}
-
-// since returns why a server does not start any more, and the warnings that its start did not have
-// before.
+// since returns why a server does not start any more, and the warnings that its start did not have before.
 func (after *checked) since(now *checked) (warnings []string, err error) {
 	for _, w := range after.warnings {
 		isSame := func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }
@@ -98,4 +100,49 @@ func isNew(err, before error) bool {
 		return false
 	}
 	return err.Error() != before.Error()
+}
+
+// isSame reports whether two policies come to the same on this host.
+func (after *checked) isSame(now *checked) bool {
+	a, b := after.target.Profile, now.target.Profile
+	if a == nil || b == nil || len(lost(a, b)) > 0 || len(lost(b, a)) > 0 {
+		return false
+	}
+	return config.Digest(withoutFiles(*a)) == config.Digest(withoutFiles(*b))
+}
+
+// withoutFiles returns a policy without its files, and without the texts that follow from them.
+func withoutFiles(p policy.Profile) policy.Profile {
+	p.Entries, p.HomeLinks, p.Reach = nil, nil, nil
+	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return v.Name == policy.StatementVar })
+	for i := range p.Env {
+		p.Env[i].Rule = ""
+	}
+	return p
+}
+
+// lost returns the paths at which a policy gives less than another one.
+func lost(than, less *policy.Profile) (paths []string) {
+	for _, e := range slices.Concat(than.Entries, less.Entries) {
+		if than.RightsAt(e.Path)&^less.RightsAt(e.Path) != 0 {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
+}
+
+// gives returns the rule that gives rights at a path in each directory in which the server may be started, or the
+// one that denies them.
+func (now *checked) gives(path string, rights policy.Rights) (by, denied string) {
+	path = real(path)
+	for _, r := range now.placed {
+		switch {
+		case !hostfs.Within(now.target.Host.OS, path, r.At):
+		case r.Rights() == 0:
+			denied = r.Where
+		case r.Rights().Has(rights):
+			by = r.Where
+		}
+	}
+	return by, denied
 }

@@ -1,7 +1,6 @@
 package grantcmd
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,89 +8,77 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/granting"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // lacked is a flag that a failure lacked.
 type lacked struct {
-	flag    granting.Flag
+	flag
 	by      diagnostics.Attribution // Certain: the jail recorded it
 	cause   string
 	warning string
-
-	otherLine bool // the session had another command line than the entry
 }
 
 // lastOf returns the flags that the last failure of the server lacked, without those that the user
 // does not want or must name.
-func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags []granting.Flag, err error) {
-	r, err := lastFailure(host, p)
+func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags []flag, err error) {
+	kept := p.now.target.Policy.KeptName()
+	r, err := lastFailure(host, kept)
 	if err != nil {
 		return nil, err
 	}
-	if r, err = g.ofTool(host, p, r); err != nil {
+	if r, err = g.ofTool(p, r); err != nil {
 		return nil, err
 	}
 	items, none := lackedIn(r)
 	if len(items) == 0 && len(none) == 0 && !r.LacksHost() {
-		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", p.kept))
+		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", kept))
 	}
 	if r.LacksHost() {
-		p.left = append(p.left, "a host: the jail did not learn its name, since the server has no network. If you know it:  "+commandOf(g.server, append([]string{"--net", "HOST"}, g.files()...)))
+		p.left = append(p.left, "a host: the jail did not learn its name, since the server has no network. If you know it:  "+g.command("--net", "HOST"))
 	}
 	for _, what := range none {
-		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.kept)+" says what does")
+		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", kept)+" says what does")
 	}
 	for _, l := range items {
-		l.flag, l.otherLine = g.wholePath(host, p, l.flag), p.hadOtherLine(host)
+		l.flag = g.wholePath(host, kept, l.flag)
 		wanted, err := g.wants(c, p, l)
 		if err != nil {
 			return nil, err
 		}
 		if wanted {
 			flags = append(flags, l.flag)
+			if why := p.why[l.flag.String()]; why != "" {
+				p.say("lacked", "%s%s", l.flag, why)
+			}
 		}
 	}
 	return flags, nil
 }
 
 // lastFailure returns the record of the last session of the server that has a failure.
-func lastFailure(host hostfs.Host, p *plan) (r diagnostics.Record, err error) {
-	if r, err = records.Load(host, p.kept); err != nil {
+func lastFailure(host hostfs.Host, kept string) (r diagnostics.Record, err error) {
+	if r, err = records.Load(host, kept); err != nil {
 		return r, err
 	}
 	if r.Failed != nil {
 		r = *r.Failed
 	}
-	about := records.ReadAbout(host, p.kept)
-	switch {
-	case len(r.Diagnoses) == 0:
-		return r, fmt.Errorf("there is no failure of server %q on record", p.kept)
-	case p.isProject() && !slices.Equal(about.Command, p.Line().Argv):
-		return r, errors.New("the last session under the name " + show.Quote(p.kept) + " had another command line than the entry in " + p.Place() + ", which others may have written: name the grants yourself")
+	if len(r.Diagnoses) == 0 {
+		return r, fmt.Errorf("there is no failure of server %q on record", kept)
 	}
 	return r, nil
 }
 
-// hadOtherLine reports whether the last session under the name of an entry had another command line: an
-// entry of a project may have the name, too, and its arguments can choose what fails.
-func (p *plan) hadOtherLine(host hostfs.Host) bool {
-	if p.table != nil {
-		return false
-	}
-	had, has := records.ReadAbout(host, p.kept).Command, p.Line().Argv
-	return !slices.EqualFunc(had, has, func(had, has string) bool { return had == has || p.File.References(has) })
-}
-
 // ofTool returns a record with the failures of one process alone: each tool of a per-call server has
 // its own.
-func (g *grantCmd) ofTool(host hostfs.Host, p *plan, r diagnostics.Record) (diagnostics.Record, error) {
-	if p.table == nil || p.scope.IsStateful() {
+func (g *grantCmd) ofTool(p *plan, r diagnostics.Record) (diagnostics.Record, error) {
+	if p.now.target.Policy.Stateful {
 		return r, nil
 	}
 	var tools []string
@@ -102,14 +89,14 @@ func (g *grantCmd) ofTool(host hostfs.Host, p *plan, r diagnostics.Record) (diag
 	}
 	switch {
 	case g.tool == "" && len(tools) > 1:
-		text := "several tools of " + g.server + " failed, and each has a table: choose one"
+		text := "several tools of " + g.server + " failed, and each has its own rules: choose one"
 		for _, tool := range tools {
-			text += "\n  " + g.command("--tool", tool)
+			text += "\n  " + g.commandFor(g.server, "--tool", tool)
 		}
 		return r, exit.UsageErrorf("%s", text)
 	case g.tool == "":
 		g.tool = tools[0]
-		if err := g.scopeOf(host, p); err != nil {
+		if err := g.of(p); err != nil {
 			return r, err
 		}
 	}
@@ -125,13 +112,13 @@ func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 		if words == nil { // of an older mcp-jail
 			words = show.Unquoted(d.Flags)
 		}
-		all := granting.Split(words)
+		all := split(words)
 		for _, f := range all {
-			if len(d.Words) == 0 && len(all) > 1 && f.Name == "--write" && f.Value == "." {
+			if len(d.Words) == 0 && len(all) > 1 && f.name == "--write" && f.value == "." {
 				continue // it keeps the workspace, and grant does that itself
 			}
 			l := hintOf(d, f)
-			if at := slices.IndexFunc(items, func(o lacked) bool { return o.flag.Name == f.Name && o.flag.Value == f.Value }); at < 0 {
+			if at := slices.IndexFunc(items, func(o lacked) bool { return o.name == f.name && o.value == f.value }); at < 0 {
 				items = append(items, l)
 			} else if l.by == diagnostics.Certain && l.warning == "" {
 				items[at] = l
@@ -147,32 +134,31 @@ func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 }
 
 // hintOf returns what a failure says about a flag. A flag that no hint has alone is not certain.
-func hintOf(d diagnostics.Diagnosis, f granting.Flag) lacked {
+func hintOf(d diagnostics.Diagnosis, f flag) lacked {
 	for _, h := range d.Hints {
 		words := h.Words
 		if words == nil {
 			words = show.Unquoted(h.Flags)
 		}
-		if slices.ContainsFunc(granting.Split(words), func(o granting.Flag) bool { return o.Name == f.Name && o.Value == f.Value }) {
+		if slices.ContainsFunc(split(words), func(o flag) bool { return o.name == f.name && o.value == f.value }) {
 			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
-	if f.IsTime() {
+	if f.name == "--startup-timeout" { // it grants the server nothing
 		return lacked{flag: f, by: diagnostics.Certain, cause: d.What}
 	}
 	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
 }
 
-// wholePath returns a flag of a record as the place has it. Its relative path starts in the workspace
-// of the session, and an entry for all projects would have it in each of them.
-func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) granting.Flag {
-	of := records.ReadAbout(host, p.kept).Configuration
-	relative := f.IsPath() && f.Value != "." && !filepath.IsAbs(f.Value) && !strings.HasPrefix(f.Value, "~")
-	if !relative || of == nil || p.isProject() {
+// wholePath returns a flag of a record as a file has it. Its relative path starts in the workspace of the session.
+func (g *grantCmd) wholePath(host hostfs.Host, kept string, f flag) flag {
+	of := records.ReadAbout(host, kept).Configuration
+	relative := f.isPath() && f.value != "." && !filepath.IsAbs(f.value) && !strings.HasPrefix(f.value, "~")
+	if !relative || of == nil {
 		return f
 	}
-	if path, err := (granting.Person{System: host.OS, Home: g.home, Dir: of.Workspace}).Path(f.Value); err == nil {
-		return granting.NewFlag(f.Name, path)
+	if path, err := (person{host.OS, g.home, of.Workspace}).path(f.value); err == nil {
+		f.value = path
 	}
 	return f
 }
@@ -180,15 +166,11 @@ func (g *grantCmd) wholePath(host hostfs.Host, p *plan, f granting.Flag) grantin
 // wants reports whether a flag of a record is to be granted: what the jail recorded, and what the
 // user agrees to by name.
 func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
-	if p.scope.Grants(l.flag) != "" {
-		return true, nil // it is there: nothing is written
-	}
-	if err := p.stays(l.flag); err != nil {
-		p.left = append(p.left, err.Error())
-		return false, nil
+	if by, err := g.granted(p, l.flag); by != "" || err != nil {
+		return err == nil, err // it is there: nothing is written
 	}
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
-	why, never := p.scope.Guards(l.flag)
+	why, never := p.guards(l.flag)
 	if never {
 		p.left = append(p.left, l.flag.String()+": "+why)
 		return false, nil
@@ -196,9 +178,6 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	var doubts []string
 	if l.by != diagnostics.Certain {
 		doubts = append(doubts, "only the server's own words name it, and the jail did not record it")
-	}
-	if l.otherLine {
-		doubts = append(doubts, "the session under the name "+show.Quote(p.kept)+" had another command line than this entry, and a project may have chosen it")
 	}
 	if why == "" {
 		why = l.warning
@@ -213,7 +192,7 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 		p.say("asks", "%s: %s", l.flag, doubt)
 		return true, nil
 	case g.yes || !c.Asks():
-		p.left = append(p.left, fmt.Sprintf("%s%s: %s. To grant it:  %s", l.flag, p.why[l.flag.String()], doubt, commandOf(g.server, append(granting.Words([]granting.Flag{l.flag}), g.files()...))))
+		p.left = append(p.left, fmt.Sprintf("%s%s: %s. To grant it:  %s", l.flag, p.why[l.flag.String()], doubt, g.command(l.flag.words()...)))
 	default:
 		question := fmt.Sprintf("%s lacked  %s%s: %s. Grant it?", show.Name(g.server), l.flag, p.why[l.flag.String()], doubt)
 		yes, err := cli.AskYes(c, question, "nothing was changed")
@@ -225,19 +204,29 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	return false, nil
 }
 
-// files returns the flags that chose the file.
-func (g *grantCmd) files() (words []string) {
-	for _, name := range g.Clients {
-		words = append(words, "--client", name)
+// guards returns why no text of a server leads to a grant of a flag by itself, or "". never says that
+// it leads to none at all.
+func (p *plan) guards(f flag) (why string, never bool) {
+	if !f.isPath() {
+		return "", false
 	}
-	for _, path := range g.Files {
-		words = append(words, "--file", cli.ShortPath(path, g.home))
+	path, host, isWrite := real(p.grants.At(f.value)), p.now.target.Host, f.name == "--write"
+	if place := resolve.Guarded(&host, path, isWrite); place != "" {
+		return "it gives a hold on " + place + ", which decides what a jail grants, or what runs outside of it", true
 	}
-	if g.project != "" {
-		words = append(words, "--project", g.project)
+	if place := resolve.Sensitive(&host, p.now.target.Policy, path); place != "" {
+		return "it is a sensitive path (" + place + ")", false
 	}
+	if isWrite && hostfs.HasProtectedName(host.OS, path) {
+		return "it is a protected name: programs outside of the jail run or trust what is written there", false
+	}
+	return "", false
+}
+
+// command returns a command line that grants something else to the server, for a shell.
+func (g *grantCmd) command(words ...string) string {
 	if g.tool != "" {
 		words = append(words, "--tool", g.tool)
 	}
-	return words
+	return commandOf(g.server, words)
 }

@@ -1,4 +1,4 @@
-package granting
+package grantcmd
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Person is the user who types a path, in a directory of a system as in runtime.GOOS.
-type Person struct{ System, Home, Dir string }
+// person is the user who types a path, in a directory of a system as in runtime.GOOS.
+type person struct{ system, home, dir string }
 
-// Path returns a path that a person typed as every directory reads it alike: it begins with "/", with a
+// path returns a path that a person typed as every directory reads it alike: it begins with "/", with a
 // drive of Windows, or with "~/". A slash at its end stays: it asks mcp-jail to create the directory.
-func (p Person) Path(typed string) (string, error) {
+func (p person) path(typed string) (string, error) {
 	slash := ""
 	if ends := strings.TrimRight(typed, p.slashes()); len(ends) < len(typed) && ends != "" {
 		slash = "/"
@@ -24,7 +24,7 @@ func (p Person) Path(typed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if p.System == "windows" { // which takes ".." out of a path before it follows a link
+	if p.system == "windows" { // which takes ".." out of a path before it follows a link
 		return p.short(path, slash), nil
 	}
 	if link := hostfs.UpFromLink(path); link != "" {
@@ -34,37 +34,37 @@ func (p Person) Path(typed string) (string, error) {
 }
 
 // slashes are the characters that end a name.
-func (p Person) slashes() string {
-	if p.System == "windows" {
+func (p person) slashes() string {
+	if p.system == "windows" {
 		return `/\`
 	}
 	return "/"
 }
 
 // whole returns an absolute path. That of Windows is clean.
-func (p Person) whole(typed string) (string, error) {
-	rest, isHome := hostfs.CutHome(p.System, typed)
+func (p person) whole(typed string) (string, error) {
+	rest, isHome := hostfs.CutHome(p.system, typed)
 	switch {
 	case typed == "~":
-		typed = p.Home
+		typed = p.home
 	case isHome:
-		typed = p.Home + p.slashes()[:1] + rest
+		typed = p.home + p.slashes()[:1] + rest
 	}
-	if p.System == "windows" {
+	if p.system == "windows" {
 		if err := winpath.CheckVariable(typed); err != nil {
 			return "", err
 		}
-		return winpath.Clean(winpath.Join(p.Dir, typed))
+		return winpath.Clean(winpath.Join(p.dir, typed))
 	}
 	if !strings.HasPrefix(typed, "/") {
-		typed = p.Dir + "/" + typed
+		typed = p.dir + "/" + typed
 	}
 	return typed, nil
 }
 
-func (p Person) short(path, slash string) string {
-	if p.System == "windows" {
-		home, err := winpath.Clean(p.Home)
+func (p person) short(path, slash string) string {
+	if p.system == "windows" {
+		home, err := winpath.Clean(p.home)
 		if err != nil || !winpath.Within(path, home) || winpath.Dir(home) == home {
 			if slash != "" && !strings.HasSuffix(path, `\`) {
 				return path + `\`
@@ -77,9 +77,9 @@ func (p Person) short(path, slash string) string {
 		}
 		return "~/" + strings.Join(names, "/") + slash
 	}
-	switch rest, below := strings.CutPrefix(path, p.Home+"/"); {
-	case p.Home == "" || p.Home == "/" || path == "/":
-	case path == p.Home:
+	switch rest, below := strings.CutPrefix(path, p.home+"/"); {
+	case p.home == "" || p.home == "/" || path == "/":
+	case path == p.home:
 		return "~/"
 	case below:
 		return "~/" + rest + slash
@@ -90,19 +90,19 @@ func (p Person) short(path, slash string) string {
 	return path + slash
 }
 
-// Whole returns a path as Path returns it, as an absolute one.
-func (p Person) Whole(path string) string {
-	if p.System == "windows" {
+// absolute returns a path as path returns it, as an absolute one.
+func (p person) absolute(path string) string {
+	if p.system == "windows" {
 		if whole, err := p.whole(path); err == nil {
 			return whole
 		}
 		return path
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(p.Home, rest)
+		return filepath.Join(p.home, rest)
 	}
 	if !filepath.IsAbs(path) {
-		return filepath.Join(p.Dir, path)
+		return filepath.Join(p.dir, path)
 	}
 	return filepath.Clean(path)
 }

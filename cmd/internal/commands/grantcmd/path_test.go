@@ -1,0 +1,69 @@
+package grantcmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPath: a path that a person typed is written so that each directory reads it alike.
+func TestPath(t *testing.T) {
+	home := t.TempDir()
+	for _, dir := range []string{"proj/sub", "real/inner"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("real/inner", filepath.Join(home, "link")); err != nil {
+		t.Fatal(err)
+	}
+	p := person{home: home, dir: filepath.Join(home, "proj")}
+	for typed, want := range map[string]string{
+		"a": "~/proj/a", "./a/": "~/proj/a/", ".": "~/proj", "..": "~/", "../x": "~/x", "../../y": filepath.Join(filepath.Dir(home), "y"),
+		"~": "~/", "~/": "~/", "~/a b": "~/a b", "~/a//b/": "~/a/b/", "/": "/", "/etc/": "/etc/", "/srv/./x": "/srv/x",
+		home: "~/", home + "/n": "~/n", home + "x": home + "x", "-x": "~/proj/-x", "~bob": "~/proj/~bob",
+		"../link/f": "~/link/f",
+	} {
+		got, err := p.path(typed)
+		if err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", typed, got, err, want)
+		}
+		if whole := p.absolute(want); err == nil && !filepath.IsAbs(whole) {
+			t.Errorf("%q: %q is not absolute", typed, whole)
+		}
+	}
+	if got, err := p.path("../link/../x"); err == nil {
+		t.Errorf("a path that can be read in two ways: %q", got)
+	}
+	if path, err := (person{home: "/", dir: "/d"}).path("/a"); err != nil || path != "/a" {
+		t.Errorf("with the home /: %q, %v", path, err)
+	}
+}
+
+// TestPathOfWindows: drives, backslashes and ~\ on Windows, where names have no case.
+func TestPathOfWindows(t *testing.T) {
+	p := person{system: "windows", home: `C:\Users\U`, dir: `C:\Users\U\proj`}
+	for typed, want := range map[string]string{
+		"a": "~/proj/a", `.\a\`: "~/proj/a/", ".": "~/proj", "..": "~/", `..\x`: "~/x", `..\..\y`: `C:\Users\y`,
+		"~": "~/", `~\`: "~/", `~\a b\c`: "~/a b/c", "~/a/": "~/a/", `c:\users\u\N`: "~/N", `C:\Users\Ux`: `C:\Users\Ux`,
+		`D:\x\`: `D:\x\`, "d:/x/./y": `D:\x\y`, `C:\`: `C:\`, `\srv\x`: `C:\srv\x`, "/srv/x": `C:\srv\x`,
+		`\\server\share`: "", `C:x`: "", `D:\PROGRA~1`: "", `%USERPROFILE%\x`: "", `D:\x:s`: "", "~bob": "~/proj/~bob",
+	} {
+		got, err := p.path(typed)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", typed, got, err, want)
+		}
+		if err == nil {
+			again, err := p.path(p.absolute(got))
+			if err != nil || strings.TrimRight(again, `\/`) != strings.TrimRight(got, `\/`) {
+				t.Errorf("%q is whole as %q, and that is %q, %v", got, p.absolute(got), again, err)
+			}
+		}
+	}
+	for _, home := range []string{`C:\`, ""} {
+		if got, err := (person{system: "windows", home: home, dir: `C:\d`}).path("a"); got != `C:\d\a` || err != nil {
+			t.Errorf("the home %q: %q, %v", home, got, err)
+		}
+	}
+}
