@@ -51,7 +51,7 @@ func TestCommandLine(t *testing.T) {
 				}
 			}
 			// The answer is for a model, which should not grant itself anything.
-			if got := strings.Contains(d.Text(), "`mcp-jail grant github --last` adds these flags"); got != (len(d.Flags) > 0 && len(d.Line) > 0) || strings.Contains(string(d.ErrorFrame([]byte("1")))+string(d.ResultBlock()), "mcp-jail grant") {
+			if got := strings.Contains(d.Text(), "to grant it: `mcp-jail grant github --last`"); got != (len(d.Flags) > 0 && len(d.Line) > 0) || strings.Contains(string(d.ErrorFrame([]byte("1")))+string(d.ResultBlock()), "mcp-jail grant") {
 				t.Errorf("the command that grants it: %v\n%s%s", got, d.Text(), d.ResultBlock())
 			}
 			words := Record{Server: "github", Diagnoses: []Diagnosis{d}}.Text()

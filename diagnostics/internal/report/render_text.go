@@ -53,7 +53,7 @@ func (d Diagnosis) Text() string {
 	}
 	if len(d.Flags) > 0 {
 		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok && len(d.Line) > 0 {
-			line("  in the client's file: `", grant, " --last` adds these flags")
+			line("  to grant it: `", grant, " --last`")
 		}
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
