@@ -24,12 +24,6 @@ func Decode(data []byte, file string) (*Config, error) {
 	return c, nil
 }
 
-// DecodeLayer reads one of several files, as Decode does with a file that is the whole configuration.
-func DecodeLayer(data []byte, file string) (*Config, error) {
-	c, problems := decodeLayer(data, file)
-	return c, problems.Err()
-}
-
 // decodeLayer reads one of several files. It leaves out the checks that need the merged
 // configuration, such as that for a missing command.
 func decodeLayer(data []byte, file string) (*Config, policy.Problems) {

@@ -66,16 +66,6 @@ func Split(line string) []string {
 // Line returns a command line as Words does, as a line for a shell.
 func Line(argv []string) string { return show.Spelled(Words(argv)) }
 
-// Hide returns a text without the probable secrets of a command line.
-func Hide(text string, argv []string) string {
-	for _, word := range Secrets(argv) {
-		if len(word) >= Shortest {
-			text = strings.ReplaceAll(text, word, Hidden)
-		}
-	}
-	return text
-}
-
 // Secrets returns the parts of a command line that Words hides.
 func Secrets(argv []string) (words []string) {
 	for i, shown := range Words(argv) {

@@ -8,20 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Reflag returns the change that gives entries of a file that start in mcp-jail other flags of mcp-jail run, by
-// their keys. The words that both lines begin and end with stay as they are spelled.
-func Reflag(f *File, flags map[string][]string) *Change {
-	return f.change(Selection{}, func(s Entry, _ *ServerChange) (clients.Edit, clients.Reason) {
-		line, wrapped := clients.ParseWrapped(s.Argv())
-		if words, ok := flags[s.Key()]; ok && wrapped {
-			return s.rewritten(line, append(slices.Clone(line.Launcher), line.Program), words), ""
-		} else if ok {
-			return clients.Edit{}, NotWrapped
-		}
-		return clients.Edit{}, OtherEntry
-	})
-}
-
 // OtherEntry is the reason why a change leaves an entry that it is not about.
 const OtherEntry clients.Reason = "is another entry of that name"
 

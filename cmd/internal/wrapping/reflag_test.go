@@ -40,7 +40,7 @@ func TestWriteTwice(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	must(t, os.WriteFile(path, []byte(`{"mcpServers": {"a": {"command": "mcp-jail", "args": ["run", "--", "x"]}, "b": {"command": "mcp-jail", "args": ["run", "--", "y"]}}}`), 0o600))
 	f := only(t, clients.Host{OS: "linux", Home: home}, Selection{})
-	first, second := Reflag(f, map[string][]string{f.Entries[0].Key(): {"--read", "a"}}), Reflag(f, map[string][]string{f.Entries[1].Key(): {"--read", "b"}})
+	first, second := f.Entries[0].Rewrite([]string{"mcp-jail", "run", "--", "z"}), f.Entries[1].Rewrite([]string{"mcp-jail", "run", "--", "z"})
 	_, err := first.Write(filepath.Join(home, "state"), time.Now())
 	must(t, err)
 	if _, err := second.Write(filepath.Join(home, "state"), time.Now()); !errors.Is(err, ownfile.ErrChanged) {

@@ -121,10 +121,6 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	if again := wrap(); len(again.Changed()) != 0 || again.Diff() != "" {
 		t.Errorf("a second wrap changes it: %s", again.Diff())
 	}
-	r.reflag(t, find, save)
-	if got := testkit.ReadFile(t, path); got != wrapped {
-		t.Errorf("without the flags:\n%s\nwant\n%s", got, wrapped)
-	}
 	f := find()
 	unwrapped = save(f.Unwrap(Selection{}, func(clients.Wrapped) ([]string, error) { return []string{"npx", "-y", "configured"}, nil }))
 	words := []string{program.Path, shownProgram}
@@ -133,23 +129,4 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	}
 	shown := strings.NewReplacer(words...).Replace
 	return shown(wrapped), shown(unwrapped)
-}
-
-// reflag gives each wrapped entry of a file more flags, looks at it as its client would, and takes them away.
-func (r row) reflag(t *testing.T, find func() *File, save func(*Change) string) {
-	t.Helper()
-	more, were := map[string][]string{}, map[string][]string{}
-	for _, e := range find().Entries {
-		if w, wrapped := clients.ParseWrapped(e.Argv()); wrapped && w.Argv != nil {
-			were[e.Key()], more[e.Key()] = w.Flags, slices.Concat([]string{"--env", "A"}, w.Flags, []string{"--read", "~/a \"b\"", "--net=x.test"})
-		}
-	}
-	for _, flags := range []map[string][]string{more, were} {
-		save(Reflag(find(), flags))
-		for _, e := range find().Entries {
-			if w, _ := clients.ParseWrapped(e.Argv()); flags[e.Key()] != nil && !slices.Equal(w.Flags, flags[e.Key()]) {
-				t.Errorf("%s is %q, want the flags %q", e.Server, e.Argv(), flags[e.Key()])
-			}
-		}
-	}
 }

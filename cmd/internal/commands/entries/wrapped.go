@@ -196,13 +196,6 @@ func KeptName(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hos
 // Line returns the command line of the server, with the values of the client's variables.
 func (w *WrappedServer) Line() clients.Wrapped { return w.line }
 
-// WithFlags returns the server with other flags of mcp-jail run.
-func (w *WrappedServer) WithFlags(flags []string) *WrappedServer {
-	other := *w
-	other.line.Flags = flags
-	return &other
-}
-
 // Load loads the policy that the server gets from its client. It sets the variables of the entry
 // in the environment of this process.
 func (w *WrappedServer) Load(waive []string) (*session.Target, error) {
