@@ -25,6 +25,7 @@ import (
 // plan is a change of a server's file.
 type plan struct {
 	*server
+	saved  *config.ServerFile // of a line without an id: its file, if it is there
 	file   *config.ServerFile // as it is now; a new one has no rules
 	now    *checked           // with that file
 	grants config.Grants
@@ -75,10 +76,13 @@ func (g *grantCmd) change(c terminal.Console, host hostfs.Host, s *server, wante
 
 // begin reads the file of the server, and the policy that it has now.
 func (g *grantCmd) begin(host hostfs.Host, p *plan) (err error) {
-	if p.now, err = p.check(nil, ""); err != nil {
+	files, _ := config.ServerFiles(host.ConfigDir)
+	if p.adds && p.words != nil { // the words of a record may lack secrets, and so not lead to the file
+		p.saved = p.among(files)
+	}
+	if p.now, err = p.check(p.saved, ""); err != nil {
 		return err
 	}
-	files, _ := config.ServerFiles(host.ConfigDir)
 	p.file = p.in(host, files)
 	in := person{runtime.GOOS, g.home, p.dir} // relative paths of a file are in the workspace
 	if w := p.now.target.Policy.Workspace; w != "" {
@@ -91,17 +95,25 @@ func (g *grantCmd) begin(host hostfs.Host, p *plan) (err error) {
 // of takes the policy of the chosen tool.
 func (g *grantCmd) of(p *plan) (err error) {
 	if p.grants.Tool = g.tool; g.tool != "" {
-		p.now, err = p.check(nil, g.tool)
+		p.now, err = p.check(p.saved, g.tool)
 	}
 	return err
 }
 
-// in returns the file of the server among others, or a new one.
-func (p *plan) in(host hostfs.Host, files []*config.ServerFile) *config.ServerFile {
+// among returns the file of the server among others, or nil.
+func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 	for _, f := range files {
-		if f.Server.ID == p.id && (f.Server.Command == "") == (p.words == nil) {
+		if f.Server.ID == s.id && (f.Server.Command == "") == (s.words == nil) {
 			return f
 		}
+	}
+	return nil
+}
+
+// in returns the file of the server among others, or a new one.
+func (p *plan) in(host hostfs.Host, files []*config.ServerFile) *config.ServerFile {
+	if f := p.among(files); f != nil {
+		return f
 	}
 	made := &config.Server{Name: p.name, ID: p.id}
 	if p.words != nil {
