@@ -78,7 +78,6 @@ var variableByName = map[string]string{
 	"clients/place.go":                                  "files of clients, which the other files of that package name",
 	"cmd/internal/session/package_data.go":              "the variable of a package's data, for its jail",
 	"cmd/internal/session/preset.go":                    "what a preset names, for its server",
-	"cmd/internal/wrapping/hosts.go":                    "what a preset names",
 	"cmd/internal/wrapping/grant.go":                    "what a preset names, for its server",
 	"cmd/internal/commands/entries/selection.go":        "the function for package clients",
 	"cmd/internal/commands/entries/wrapped.go":          "what environ.MaySet lets an entry set",

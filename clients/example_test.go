@@ -24,7 +24,7 @@ func Example() {
 		Line:  3,
 		Value: map[string]any{"command": "npx", "args": []any{"-y", "@modelcontextprotocol/server-memory"}},
 	})
-	edit, err := entry.Wrap(clients.Wrapping{Program: "/usr/bin/mcp-jail", Flags: []string{"--workspace", cursor.Workspace()}})
+	edit, err := entry.Wrap(clients.Wrapping{Program: "/usr/bin/mcp-jail", ID: "memory-4k7q2m9x3vt5"})
 	if err != nil {
 		panic(err)
 	}
@@ -32,5 +32,5 @@ func Example() {
 
 	// Output:
 	// /home/me/.cursor/mcp.json jsonc [mcpServers]
-	// /usr/bin/mcp-jail run --name memory --workspace ${workspaceFolder} -- npx -y @modelcontextprotocol/server-memory
+	// /usr/bin/mcp-jail run --id memory-4k7q2m9x3vt5 -- npx -y @modelcontextprotocol/server-memory
 }

@@ -136,7 +136,7 @@ func TestAfter(t *testing.T) {
 				want = was.Argv
 			}
 			w, ok := ParseWrapped(after.Argv())
-			if !ok || w.Program != "/usr/local/bin/mcp-jail" || after.Left != Jailed || !slices.Equal(w.Argv, want) {
+			if !ok || w.Program != "/usr/local/bin/mcp-jail" && w.Program != "mcp-jail" || after.Left != Jailed || !slices.Equal(w.Argv, want) {
 				t.Errorf("%s: %s becomes %q", f.name, e.Server, after.Argv())
 			}
 			after.Line, after.Command, after.Args, after.Left = e.Line, e.Command, e.Args, e.Left

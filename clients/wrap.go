@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Edit is a change of one entry, for an editor of its file: it removes Drop words of the command
-// line, from the word At on, and then puts Words there. Every other word keeps its place, and
-// is moved as it is spelt in the file, with its quotes and escapes. Nothing else changes.
+// Edit is a change of one entry, for an editor of its file: it removes the first Drop words of the
+// command line, and puts Words there. Every other word is moved as it is spelt in the file, with
+// its quotes and escapes. Nothing else changes.
 //
 // The command line is the value at Shape.Command followed by the list at Shape.Args, or the
 // list at Shape.Command alone. If an editor adds or empties the list at Shape.Args, a later Drop
@@ -19,7 +19,6 @@ import (
 type Edit struct {
 	Path  []string // of the entry
 	Shape Shape    // the keys of the entry
-	At    int
 	Drop  int
 	Words []string
 }
@@ -27,9 +26,18 @@ type Edit struct {
 // Wrapping is how an entry is put into the jail.
 type Wrapping struct {
 	Before  []string // words before Program that start it, such as those of WSLWords
-	Program string   // the absolute path of mcp-jail
-	Name    string   // of the server, for mcp-jail; "" for one made of what the client calls it
-	Flags   []string // more flags of run
+	Program string   // mcp-jail
+	ID      string   // of the server; "" for one without a file of its own
+	Flags   []string // more flags of run, which the entry has already
+}
+
+// words returns the words in front of a server's command line.
+func (w Wrapping) words() []string {
+	words := slices.Concat(w.Before, []string{w.Program, "run"})
+	if w.ID != "" {
+		words = append(words, "--id", w.ID)
+	}
+	return append(append(words, w.Flags...), "--")
 }
 
 // Wrapped is a command line that starts mcp-jail.
@@ -46,33 +54,31 @@ type Wrapped struct {
 var (
 	ErrLeft       = errors.New("it has to stay as it is")
 	ErrNotWrapped = errors.New("its command line is not that of wrap")
-	ErrFlags      = errors.New("a flag for mcp-jail run cannot be written there")
 )
 
-// Wrap returns the edit that puts an entry into the jail.
+// Wrap returns the edit that puts an entry into the jail. In the place of words that start mcp-jail
+// already it puts those of w. An entry for a server of the configuration gets the program alone.
 func (e Entry) Wrap(w Wrapping) (Edit, error) {
 	if e.Left == "" && e.Command == "" {
 		e.Left = NoCommand
 	}
-	if e.Left != "" {
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w, because it %s", e.Server, e.Client, ErrLeft, e.Left)
-	}
-	name := w.Name
-	if name == "" {
-		name = JailName(e.Server)
-	}
+	edit, argv := Edit{Path: e.Path, Shape: e.Shape}, e.Argv()
+	was, wrapped := ParseWrapped(argv)
 	switch {
+	case e.Left != "" && !wrapped:
+		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w, because it %s", e.Server, e.Client, ErrLeft, e.Left)
 	case !isOurs(w.Program):
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: unwrap would not recognise %q; its base name has to be mcp-jail", e.Server, e.Client, w.Program)
-	case !policy.ValidServerName(name) || name[0] == '-':
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %q is no name for a server; use letters, digits, '.', '_' and '-'", e.Server, e.Client, name)
-	case slices.Contains(w.Flags, "--"):
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: \"--\" ends the flags; write it after \"=\"", e.Server, e.Client, ErrFlags)
-	case slices.ContainsFunc(w.Flags, func(f string) bool { return f == "--name" || strings.HasPrefix(f, "--name=") }):
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w: --name is given by Name", e.Server, e.Client, ErrFlags)
+	case wrapped && was.Argv == nil:
+		edit.Drop, edit.Words = len(was.Launcher)+1, append(slices.Clone(w.Before), w.Program)
+		return edit, nil
+	case wrapped:
+		edit.Drop = len(argv) - len(was.Argv)
 	}
-	words := slices.Concat(w.Before, []string{w.Program, "run", "--name", name}, w.Flags, []string{"--"})
-	return Edit{Path: e.Path, Shape: e.Shape, Words: words}, nil
+	if edit.Words = w.words(); slices.Equal(edit.Words, argv[:edit.Drop]) {
+		edit.Drop, edit.Words = 0, nil
+	}
+	return edit, nil
 }
 
 // Unwrap returns the edit that takes an entry out of the jail.
@@ -88,26 +94,9 @@ func (e Entry) Unwrap() (Edit, error) {
 	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(argv) - len(wrapped.Argv)}, nil
 }
 
-// Repair returns the edit that puts another mcp-jail in the place of the one that an entry starts.
-// The flags and the command line stay as they are spelt.
-func (e Entry) Repair(program string) (Edit, error) {
-	wrapped, ok := ParseWrapped(e.Argv())
-	switch {
-	case !ok:
-		return Edit{}, fmt.Errorf("server %s of %s is not repaired: %w", e.Server, e.Client, ErrNotWrapped)
-	case !isOurs(program):
-		return Edit{}, fmt.Errorf("server %s of %s is not repaired: unwrap would not recognise %q; its base name must be mcp-jail", e.Server, e.Client, program)
-	}
-	if _, _, is := wrapped.WSL(); is { // it leads to the same program from Windows
-		return Edit{Path: e.Path, Shape: e.Shape, At: len(wrapped.Launcher), Drop: 1, Words: []string{program}}, nil
-	}
-	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(wrapped.Launcher) + 1, Words: []string{program}}, nil
-}
-
 // Apply returns the command line that an edit makes of another one.
 func (d Edit) Apply(argv []string) []string {
-	at := min(d.At, len(argv))
-	return slices.Concat(argv[:at], d.Words, argv[min(at+d.Drop, len(argv)):])
+	return append(slices.Clone(d.Words), argv[min(d.Drop, len(argv)):]...)
 }
 
 // ParseWrapped takes apart a command line that starts mcp-jail. It reports false for every other
@@ -127,26 +116,20 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 		w.Flags, w.Argv = argv[2:i], argv[i+1:]
 	}
 	for i := 0; i < len(w.Flags); i++ {
-		word := w.Flags[i]
-		name, namedInOne := strings.CutPrefix(word, "--name=")
-		id, inOne := strings.CutPrefix(word, "--id=")
-		switch {
-		case namedInOne:
-			w.Name = name
-		case inOne:
-			w.ID = id
-		case strings.HasPrefix(word, "--") && !strings.Contains(word, "="):
+		word, value, joined := strings.Cut(w.Flags[i], "=")
+		if strings.HasPrefix(word, "--") && !joined {
 			if i++; i >= len(w.Flags) {
 				return Wrapped{}, false // every flag of run has a value: this one takes the "--"
 			}
-			switch word {
-			case "--name":
-				w.Name = w.Flags[i]
-			case "--id":
-				w.ID = w.Flags[i]
-			}
+			value = w.Flags[i]
+		}
+		switch {
+		case word == "--name":
+			w.Name = value
+		case word == "--id":
+			w.ID = value
 		case !strings.HasPrefix(word, "-") && w.Argv == nil:
-			w.Name = word
+			w.Name = w.Flags[i]
 		}
 	}
 	return w, true

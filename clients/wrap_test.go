@@ -17,6 +17,8 @@ func TestParseWrapped(t *testing.T) {
 		`C:\Tools\MCP-JAIL.EXE run -- x`:                    "||x",
 		"mcp-jail run --env A --name n --net h -- x -- y":   "n|--env A --name n --net h|x -- y",
 		"mcp-jail run --read --name --name n -- x":          "n|--read --name --name n|x",
+		"mcp-jail run --id a-1 -- x":                        "|--id a-1|x",
+		"mcp-jail run --id=a-1 -- x":                        "|--id=a-1|x",
 		"mcp-jail run notes":                                "notes|notes|",
 		"mcp-jail run --config /a.toml notes":               "notes|--config /a.toml notes|",
 		"mcp-jail run -- mcp-jail run -- x":                 "||mcp-jail run -- x",
@@ -56,7 +58,7 @@ func TestParseWrapped(t *testing.T) {
 	} {
 		w, ok := ParseWrapped(strings.Fields(line))
 		got := strings.Join([]string{w.Name, strings.Join(w.Flags, " "), strings.Join(w.Argv, " ")}, "|")
-		if ok != (want != "") || ok && got != want {
+		if ok != (want != "") || ok && got != want || (w.ID == "a-1") != strings.Contains(line, "a-1") {
 			t.Errorf("%s: %v %q, want %q", line, ok, got, want)
 		}
 	}
@@ -76,14 +78,9 @@ func TestWrapErrors(t *testing.T) {
 		want  string
 	}{
 		{plain, Wrapping{Program: "/bin/mcp-jail"}, nil, ""},
-		{plain, Wrapping{Program: "/bin/mcp-jail", Flags: []string{"--read=--"}}, nil, ""},
-		{stdio("x", "mcp-jail", "run", "--", "y"), Wrapping{Program: "/bin/mcp-jail"}, ErrLeft, "starts in mcp-jail already"},
+		{stdio("x", "mcp-jail", "run", "--", "y"), Wrapping{Program: "/bin/mcp-jail", ID: "x-0"}, nil, ""},
 		{plain, Wrapping{Program: "/bin/jail"}, nil, "base name has to be mcp-jail"},
 		{plain, Wrapping{}, nil, "base name has to be mcp-jail"},
-		{plain, Wrapping{Program: "mcp-jail", Name: "a b"}, nil, `"a b" is no name`},
-		{plain, Wrapping{Program: "mcp-jail", Name: "-a"}, nil, `"-a" is no name`},
-		{plain, Wrapping{Program: "mcp-jail", Flags: []string{"--read", "--"}}, ErrFlags, "ends the flags"},
-		{plain, Wrapping{Program: "mcp-jail", Flags: []string{"--name=z"}}, ErrFlags, "given by Name"},
 		{Entry{}, Wrapping{Program: "mcp-jail"}, ErrLeft, ""},
 	} {
 		edit, err := c.entry.Wrap(c.w)

@@ -80,21 +80,46 @@ func (o CommandLineOptions) Table() (*Server, error) {
 // Declaration returns the lines of a configuration that declare the same server, with the
 // same name and policy.
 func (o CommandLineOptions) Declaration() []string {
-	s, err := o.server()
+	s, err := o.declared()
 	if err != nil {
 		return nil
 	}
-	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
-		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
-	}
-	if s.Access != nil && s.Access.keepsDefault && (o.Below == nil || !o.Below.Access.replacesDefault()) {
-		s.Access.Fs = append(policy.DefaultFsRules(), s.Access.Fs...) // a table in a file replaces the default policy
-	}
-	if s.Access != nil || o.Below != nil && o.Below.Access.replacesDefault() {
-		s.movePrefixes()
-	}
 	c := Config{Servers: map[string]*Server{s.Name: s}}
 	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
+}
+
+// Declared returns the table of a file that declares the same server, with the same name and policy. It
+// has what its preset gives.
+func (o CommandLineOptions) Declared() (*Server, error) {
+	s, err := o.declared()
+	if err != nil || o.Below == nil {
+		return s, err
+	}
+	c := Config{Servers: map[string]*Server{s.Name: s}}
+	c.LayBelow(s.Name, o.Below)
+	return c.Servers[s.Name], nil
+}
+
+func (o CommandLineOptions) declared() (*Server, error) {
+	s, err := o.server()
+	if err != nil {
+		return nil, err
+	}
+	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") && o.Dir != "" {
+		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
+	}
+	isPrefix := func(r policy.EnvRule) bool { return strings.HasSuffix(r.Name, "*") }
+	replaces := o.Below != nil && o.Below.Access.replacesDefault()
+	if s.Access == nil && !replaces && slices.ContainsFunc(s.Variables, isPrefix) {
+		s.Access = &Access{keepsDefault: true}
+	}
+	if s.Access != nil && s.Access.keepsDefault && !replaces {
+		s.Access.Fs = append(policy.DefaultFsRules(), s.Access.Fs...) // a table in a file replaces the default policy
+	}
+	if s.Access != nil || replaces {
+		s.movePrefixes()
+	}
+	return s, nil
 }
 
 // movePrefixes moves variables that end with "*" to the access table: a file may have them only

@@ -152,6 +152,17 @@ func (f *ServerFile) Encode() []byte {
 	return slices.Concat([]byte("# Written by mcp-jail, which keeps no comments here. `mcp-jail grant` changes it; you may, too.\n"), c.Encode())
 }
 
+// Check returns why a start could not read the file as it would be written, or nil.
+func (f *ServerFile) Check() error {
+	_, err := decodeServerFile(f.Encode(), f.Path)
+	return err
+}
+
+// Words returns the command line of the server.
+func (f *ServerFile) Words() []string {
+	return append([]string{f.Server.Command}, f.Server.Arguments...)
+}
+
 // ChangeServers reads the files of all servers, has change change them or add some to them, and writes
 // those that have become others. Only one process does so at a time. Files that cannot be used stay as they
 // are, and are among broken: no file takes the name of one.

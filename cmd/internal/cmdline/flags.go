@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // PolicyFlags are the policy of a server whose command is given after "--".
@@ -59,6 +60,14 @@ func (f *PolicyFlags) Words() (words []string) {
 		}
 	}
 	return words
+}
+
+// Options returns the flags as the policy of a command line.
+func (f *PolicyFlags) Options(argv []string) config.CommandLineOptions {
+	return config.CommandLineOptions{
+		Command: argv, Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny,
+		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, GPU: f.GPU, Name: f.Name, Startup: f.Startup,
+	}
 }
 
 // ConfigFlags choose the configuration files and waive gaps.

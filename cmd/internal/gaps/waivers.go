@@ -5,8 +5,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // Waived returns the axes, and the words of systems, that flags of mcp-jail run accept.
@@ -20,6 +22,18 @@ func Waived(flags []string) []policy.Axis {
 	return policy.OrderWaivers(waivers)
 }
 
+// Has returns what a server accepts that an entry starts: by its flags, or by its file.
+func Has(configDir string, line clients.Wrapped) []policy.Axis {
+	if line.ID == "" {
+		return Waived(line.Flags)
+	}
+	f, err := config.FindServerFile(configDir, line.ID)
+	if err != nil {
+		return nil
+	}
+	return policy.OrderWaivers(f.Server.Waive)
+}
+
 // Named returns the axes, and the words of systems, that the values of --accept-gaps name. Each may have
 // several, separated by commas or blanks. The error is about a word that is none.
 func Named(words []string) ([]policy.Axis, error) {
@@ -28,33 +42,8 @@ func Named(words []string) ([]policy.Axis, error) {
 	return policy.OrderWaivers(waivers), err
 }
 
-// Waive returns flags of mcp-jail run that accept axes besides.
-func Waive(flags []string, axes []policy.Axis) []string {
-	var more []string
-	for _, a := range axes {
-		more = append(more, "--waive", string(a))
-	}
-	return append(slices.Clone(flags), more...)
-}
-
-// Unwaive returns flags of mcp-jail run without those that accept some axes.
-func Unwaive(flags []string, axes []policy.Axis) (kept []string) {
-	for i := 0; i < len(flags); i++ {
-		words := flags[i : i+1]
-		name, value, joined := strings.Cut(flags[i], "=")
-		if !joined && strings.HasPrefix(name, "--") && i+1 < len(flags) {
-			words, value = flags[i:i+2], flags[i+1]
-			i++
-		}
-		if name != "--waive" || !slices.Contains(axes, policy.Axis(value)) {
-			kept = append(kept, words...)
-		}
-	}
-	return kept
-}
-
-// NotNeeded returns those waivers of an entry that this host does not need. The word of an operating system
-// is never among them: a file of a project is for the systems of all who work on it.
+// NotNeeded returns those waivers of a server that this host does not need. The word of an operating system
+// is never among them.
 func NotNeeded(has, needs []policy.Axis) []policy.Axis {
 	return slices.DeleteFunc(Without(has, needs), policy.Axis.IsPlatform)
 }

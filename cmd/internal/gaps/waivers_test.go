@@ -9,35 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestUnwaive: only the waivers of these axes go. A word that looks like one and is the value of
-// another flag stays.
-func TestUnwaive(t *testing.T) {
-	for _, c := range []struct{ flags, axes, kept, waived string }{
-		{"--waive fs", "fs", "", "fs"},
-		{"--waive=fs", "fs", "", "fs"},
-		{"--waive fs --waive net", "fs", "--waive net", "fs net"},
-		{"--waive fs --waive=fs --name n", "fs", "--name n", "fs"},
-		{"--name n --waive limits --read fs", "fs limits", "--name n --read fs", "limits"},
-		{"--name --waive --read fs", "fs", "--name --waive --read fs", ""},
-		{"--name=--waive --waive fs", "fs", "--name=--waive", "fs"},
-		{"--waive fs", "net", "--waive fs", "fs"},
-		{"--waive process --waive fs", "", "--waive process --waive fs", "fs process"},
-		{"--waive macos --waive fs", "fs", "--waive macos", "fs macos"},
-		{"", "fs", "", ""},
-	} {
-		flags := strings.Fields(c.flags)
-		if got := Unwaive(flags, axesOf(c.axes)); strings.Join(got, " ") != c.kept {
-			t.Errorf("%q without %q is %q, want %q", c.flags, c.axes, got, c.kept)
-		}
-		if got := Waived(flags); !slices.Equal(got, policy.OrderWaivers(axesOf(c.waived))) {
-			t.Errorf("%q waives %q, want %q", c.flags, got, c.waived)
-		}
-		if strings.Join(flags, " ") != c.flags {
-			t.Errorf("%q was changed to %q", c.flags, flags)
-		}
-	}
-}
-
 // TestNamed: each axis must be named, and a word that names none is an error.
 func TestNamed(t *testing.T) {
 	for words, want := range map[string]string{

@@ -184,10 +184,8 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	case server.Given && common.Config != nil:
 		return nil, exit.Advise(false, fmt.Errorf("--config %s would have no effect: a command after -- gets its policy from flags", common.Config[0]), "declare it as a server in that file, and name the server")
 	case server.Given:
-		t.commandLine = config.CommandLineOptions{
-			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
-			Net: flags.Net, Inbound: flags.Inbound, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, GPU: flags.GPU, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
-		}
+		t.commandLine = flags.Options(server.Argv)
+		t.commandLine.Waive, t.commandLine.Dir = axes, host.Dir
 		if flags.Name == "" {
 			t.commandLine.Name = identity.Label(server.Argv)
 		}

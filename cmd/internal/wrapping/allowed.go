@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // An entry of a project's file that starts in mcp-jail may have what a closed list has: flags that
@@ -22,7 +21,7 @@ var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "exe
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{
 	"config":   "names a configuration of its own with --config: the project decides what its server may do",
-	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not (mcp-jail wrap asks)",
+	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not",
 	"id":       "has an id with --id, which belongs to a server of your own",
 	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
@@ -34,20 +33,14 @@ const (
 )
 
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
-	flags, why := j.flags(e, line)
-	if why != "" {
+	if _, why := j.flags(e, line); why != "" {
 		return why
 	}
-	if why = j.file.runsCommand(e); why != "" {
+	if why := j.file.runsCommand(e); why != "" || line.Argv != nil {
 		return why
 	}
 	fromFile, _, _ := e.fileNames(e.by.client, j.host)
-	if p, err := presets.Find(flags.Preset); err == nil {
-		if why := e.choosesHost(p, line.Argv, fromFile, j.host); why != "" {
-			return why
-		}
-	}
-	return j.judgeNames(e, line, flags, fromFile)
+	return judgeNames(e, fromFile)
 }
 
 // runsCommand returns why a client that reads a project's entry runs a command of the project, outside
@@ -89,51 +82,25 @@ func (j judge) flags(e Entry, line clients.Wrapped) (*cmdline.RunFlags, clients.
 		return nil, RefusedFlags
 	}
 	for _, flag := range flags.Flags() {
-		if (flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil) && !slices.Contains(allowedFlags, flag.Name) && !(flag.Name == "waive" && j.file.Accepted[e.Key()]) {
+		if (flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil) && !slices.Contains(allowedFlags, flag.Name) {
 			return nil, forbiddenFlags[flag.Name]
 		}
 	}
 	return flags, ""
 }
 
-// judgeNames returns why the variables that a project's entry sets leave it unclear what it does, or
-// "". Its own server gets them, by its flags. A server of the user's configuration gets none from a
-// project: the variables of a preset choose hosts for the user's secrets, and files.
-func (j judge) judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags, fromFile []string) clients.Reason {
-	values := map[string]string{}
+// judgeNames returns why the variables that a project's entry sets leave it unclear what a server of the user's
+// configuration does, or "". It gets none from a project: the variables of a preset choose hosts for the
+// user's secrets, and files.
+func judgeNames(e Entry, fromFile []string) clients.Reason {
 	names := slices.Clone(fromFile)
-	for _, name := range fromFile {
-		values[name] = "of " + e.EnvFile
-	}
 	for _, v := range e.Env {
-		if values[v.Name] = v.Value; line.Argv == nil || !v.Unset && !j.isUnchanged(v) {
-			names = append(names, v.Name)
-		}
+		names = append(names, v.Name)
 	}
 	for _, name := range names {
-		row, known := environ.Find(name)
-		shown := policy.Abbreviate(name)
-		switch {
-		case line.Argv == nil && (!known || environ.Steers(name)):
-			return clients.Reason("sets " + shown + " for a server of your configuration: the project would choose what that server does")
-		case line.Argv != nil && loadsCode(name, values[name]) && grants(flags, name) && !strings.Contains(line.Name, e.ownHash()):
-			return clients.Reason("sets " + shown + ", which loads code, for a server whose name and private HOME another file may share: unwrap it, and wrap it again")
-		case known && row.May == environ.Project && !environ.Loads(name), line.Argv == nil, slices.Contains(fromFile, name), grants(flags, name):
-		default:
-			return clients.Reason("sets " + shown + ", which its server does not get: it needs --env " + shown)
+		if _, known := environ.Find(name); !known || environ.Steers(name) {
+			return clients.Reason("sets " + policy.Abbreviate(name) + " for a server of your configuration: the project would choose what that server does")
 		}
 	}
 	return ""
-}
-
-func grants(flags *cmdline.RunFlags, name string) bool {
-	if p, err := presets.Find(flags.Preset); err == nil {
-		if _, known := p.Variable(name); known {
-			return true
-		}
-	}
-	return slices.ContainsFunc(flags.Env, func(rule string) bool {
-		begin, isPrefix := strings.CutSuffix(rule, "*")
-		return rule == name || isPrefix && strings.HasPrefix(name, begin)
-	})
 }

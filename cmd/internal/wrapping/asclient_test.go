@@ -142,9 +142,9 @@ func TestSwitchOn(t *testing.T) {
 		"remote": {"url": "https://a.example", "disabled": true},
 		"on": {"command": "x", "disabled": false}}}`)
 	f := only(t, h, Selection{Files: []string{path}})
-	before := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, NewNames(nil, nil)).Servers
+	before := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, newIDs(h)).Servers
 	SwitchOn(f)
-	after := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, NewNames(nil, nil)).Servers
+	after := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, newIDs(h)).Servers
 	for i, want := range []struct {
 		wraps, off bool
 		left       string

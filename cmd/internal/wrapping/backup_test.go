@@ -72,7 +72,7 @@ func TestForeignState(t *testing.T) {
 			before, err := os.ReadFile(path)
 			must(t, err)
 			f := only(t, host, Selection{Files: []string{path}})
-			_, err = f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
+			_, err = f.Wrap(Program{Path: program}, Selection{}, host, newIDs(host)).Write(state, time.Now())
 			after, _ := os.ReadFile(path)
 			if name == "control" {
 				if r, recorded := f.Backup(state); err != nil || string(after) == string(before) || recorded != nil || r == nil {
@@ -96,7 +96,7 @@ func TestForeignRecord(t *testing.T) {
 	host, path := codexFile(t)
 	state := filepath.Join(host.Home, "state")
 	f := only(t, host, Selection{Files: []string{path}})
-	_, err := f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
+	_, err := f.Wrap(Program{Path: program}, Selection{}, host, newIDs(host)).Write(state, time.Now())
 	must(t, err)
 	r, err := f.Backup(state)
 	if err != nil || f.Original(state, r) == "" {

@@ -18,18 +18,32 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
-	"github.com/mcp-jail/mcp-jail/presets"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // ServerChange says what becomes of one server.
 type ServerChange struct {
 	Entry
 	Grant
-	Name   string  // under which mcp-jail keeps it
-	Repair *Repair // if the entry is wrapped already, and wrap puts it in order
-	Left   string  // why the entry stays as it is; "" if it changes
-	Open   bool    // it stays, and may start without a jail
-	After  []string
+	Own            *config.ServerFile // of a server of the user's own: its file
+	Writes         bool               // Own is not in force yet
+	Accepts, Drops []policy.Axis      // what Own accepts, and accepts no longer
+	Former         string             // the name under which mcp-jail has kept what now belongs to the id; "" for none
+	Repair         *Repair            // if the entry is wrapped already, and wrap puts it in order
+	Left           string             // why the entry stays as it is; "" if it changes
+	Open           bool               // it stays, and may start without a jail
+	After          []string
+}
+
+// Try returns the arguments of mcp-jail that start the server as wrap would have it started, before wrap has
+// written anything.
+func (s ServerChange) Try() []string {
+	line, wrapped := clients.ParseWrapped(s.Argv())
+	if !wrapped {
+		line.Argv = s.Argv()
+	}
+	return slices.Concat([]string{"run"}, s.Flags, []string{"--"}, line.Argv)
 }
 
 // Change says what becomes of one file.
@@ -42,8 +56,8 @@ type Change struct {
 	edits []edit.Change // that make it
 }
 
-// IsIn reports whether the file, read later with success, is as the change leaves it.
-func (c *Change) IsIn(f *File) bool { return bytes.Equal(f.own.Data, c.After) }
+// Rewrites reports whether the file of the client changes: a server's own file may change alone.
+func (c *Change) Rewrites() bool { return !bytes.Equal(c.made, c.After) }
 
 // Changed returns the servers that change.
 func (c *Change) Changed() (all []ServerChange) {
@@ -119,97 +133,106 @@ func (e Entry) ShowsSecret() bool {
 }
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
-func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
+func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs) *Change {
 	j := judge{f, program, host}
 	c := f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
-		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
-			v, flags := f.Judge(s, program, host), f.reflags[s.Key()]
-			start := append(slices.Clone(v.Line.Launcher), v.Line.Program)
-			if p.Name, p.Repair = v.Line.Name, v.Repair; v.Repair != nil {
-				start = []string{program.Path}
-				if OnWindows(f) {
-					start = append(slices.Clone(v.Line.Launcher), program.Path)
-				}
-			}
-			switch {
-			case flags != nil:
-				return s.rewritten(v.Line, start, flags(v.Line.Flags)), ""
-			case v.Repair != nil:
-				edit, err := s.Repair(program.Path)
-				return edit, reasonNot("repaired", err)
-			case v.Unclear:
-				return clients.Edit{}, v.Why
-			}
+		if why := j.fixed(s); why != "" {
+			return clients.Edit{}, why
 		}
-		return j.change(s, p, func() string { return names.nameFor(f, s) })
+		if f.IsProject() {
+			return j.ofOthers(s, p)
+		}
+		edit, why := j.own(s, p, ids)
+		if why == "" && edit.Words == nil && !p.Writes {
+			why = clients.Jailed
+		}
+		return edit, why
 	})
 	for i, s := range c.Servers {
-		c.Servers[i].Open = s.Left != "" && s.Left != string(clients.Jailed) && !f.startsNothing(s.Entry)
+		_, wrapped := clients.ParseWrapped(s.Argv())
+		c.Servers[i].Open = s.Left != "" && !(wrapped && strings.HasPrefix(s.Left, string(clients.Jailed))) && !f.startsNothing(s.Entry)
 	}
 	return c
 }
 
-// change decides what wrap writes for an entry and what its server gets, or why wrap leaves it.
-func (j judge) change(s Entry, p *ServerChange, name func() string) (clients.Edit, clients.Reason) {
+// fixed returns why an entry is one that nobody can change.
+func (j judge) fixed(s Entry) clients.Reason {
+	_, wrapped := clients.ParseWrapped(s.Argv())
 	switch {
-	case s.mixed != "":
-		return clients.Edit{}, s.mixed
-	case s.Left != "":
-		return clients.Edit{}, s.Left
+	case s.mixed != "" && !wrapped:
+		return s.mixed
+	case s.Left != "" && !(wrapped && slices.Contains([]clients.Reason{clients.Jailed, clients.Ambiguous, clients.Beside}, s.Left)):
+		return s.Left
 	case s.words.Refused != nil:
-		return clients.Edit{}, clients.Reason("cannot be changed: " + s.words.Refused.Reason)
+		return clients.Reason("cannot be changed: " + s.words.Refused.Reason)
 	}
-	f := j.file
-	host := f.within(j.host)
+	return ""
+}
+
+// ofOthers decides about an entry of a project's or a plugin's file. It gets the words in front alone: what
+// the server may do is the user's to say, on this machine.
+func (j judge) ofOthers(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
+	if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
+		if v := j.file.Judge(s, j.program, j.host); v.Unclear {
+			return clients.Edit{}, v.Why
+		}
+		return clients.Edit{}, clients.Jailed
+	}
+	start := clients.Wrapping{Program: j.program.Path}
+	if j.file.Plugin() == nil { // others use the file, too
+		start.Program = bareName
+		if why, _ := j.start(s, clients.Wrapped{Program: bareName}); why != "" {
+			return clients.Edit{}, "would be started by the name " + bareName + ", as for all who use the file, and then it " + why
+		}
+	}
+	if why := j.check(s, p); why != "" {
+		return clients.Edit{}, why
+	}
+	return j.edit(s, start)
+}
+
+// bareName is how the file of a project names mcp-jail.
+const bareName = "mcp-jail"
+
+// check finds out what wrap has to say of an entry that is not wrapped, and what its server gets, or why wrap
+// leaves it.
+func (j judge) check(s Entry, p *ServerChange) clients.Reason {
+	f, host := j.file, j.file.within(j.host)
+	if s.For != "" {
+		host.Project = s.For
+	}
 	if OnWindows(f) {
 		if why := windows.Left(s.by.client, s.Entry); why != "" {
-			return clients.Edit{}, why
+			return why
 		}
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v clients.Variable) bool { return v.Name == "WSLENV" }) // for wsl.exe
 	}
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
-	_, named := presets.Named(s.start(host, nil))
-	if why := j.sharedVariable(s.Argv(), named); why != "" {
-		return clients.Edit{}, why
+	if why := j.sharedVariable(s.Argv(), false); why != "" {
+		return why
 	}
-	may := j.setter(s.Argv(), named)
+	may := j.setter(s.Argv(), false)
 	for _, s := range s.asRead() {
 		names, err := j.steering(s, may)
 		switch {
 		case names != nil:
 			why, detail := forbidden(names, f.IsProject())
-			return clients.Edit{}, why + " (" + clients.Reason(detail) + ")"
+			return why + " (" + clients.Reason(detail) + ")"
 		case err != nil && f.IsProject():
-			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+			return clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
 		}
 	}
 	fromFile, note, _ := s.fileNames(s.by.client, host)
 	if note != "" {
 		fromFile = nil
 	}
-	p.Grant = grantOf(s.by.client, s, host, fromFile, note)
+	if p.Grant = grantOf(s.by.client, s, host, fromFile, note); p.refused != "" {
+		return p.refused
+	}
 	if why := f.runsCommand(s); why != "" {
 		p.Notes = append(p.Notes, "it "+string(why))
 	}
-	switch {
-	case p.refused != "":
-		return clients.Edit{}, p.refused
-	case p.Withheld != "" && f.IsProject():
-		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings its own code that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
-	}
-	if flags := f.reflags[s.Key()]; flags != nil {
-		p.Flags = flags(p.Flags)
-	}
-	p.Name = name()
-	edit, err := s.Wrap(clients.Wrapping{Before: windows.Before(f.host), Program: j.program.Path, Name: p.Name, Flags: p.Flags})
-	return edit, reasonNot("wrapped", err)
-}
-
-func reasonNot(done string, err error) clients.Reason {
-	if err == nil {
-		return ""
-	}
-	return clients.Reason("cannot be " + done + ": " + err.Error())
+	return ""
 }
 
 // NotWrapped is the reason why unwrap leaves an entry.
@@ -256,7 +279,9 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 			p.Left = "cannot be changed: " + s.words.Refused.Reason
 		default:
 			p.After = d.Apply(s.Argv())
-			edits, index = append(edits, edit.Change{Server: s.words, At: d.At, Drop: d.Drop, Words: d.Words}), append(index, len(c.Servers))
+			if d.Drop > 0 || len(d.Words) > 0 { // else only the server's file changes
+				edits, index = append(edits, edit.Change{Server: s.words, Drop: d.Drop, Words: d.Words}), append(index, len(c.Servers))
+			}
 		}
 		c.Servers = append(c.Servers, p)
 	}

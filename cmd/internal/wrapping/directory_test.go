@@ -41,16 +41,16 @@ func TestDirectory(t *testing.T) {
 		{"unknown cwd", mine("${input:where}"), "${input:where}, where it is started, (read write)", none, ""},
 		{"no cwd", mine(""), "the directory that it is started in (read write)", none, ""},
 
-		{"preset", files(".", ""), h.Project + " (read write)", none, ""},
+		{"preset", files(".", ""), "the directory that it is started in (read write)", none, ""},
 		{"preset with cwd", files(".", h.Home+"/Documents"), h.Home + "/Documents (read write)", none, ""},
 		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), h.Home + "/Documents (read write)", "which leads to", ""},
 		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "no preset grants that", ""},
 		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read write)`, none, ""},
 		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that it is started in (read write)", none, ""},
-		{"preset, ..", files("..", ""), "", none, "leaves the workspace"},
-		{"preset, a link", files("home", ""), "", none, "leaves the workspace"},
+		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},
+		{"preset, a link", files("home", h.Project), "", none, "leaves the workspace"},
 		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
-		{"preset, relative in two ways", files("x/../..", ""), "", none, "goes up from there"},
+		{"preset, relative in two ways", files("x/../..", h.Project), "", none, "goes up from there"},
 		{"preset, /proc", files("/proc/self/cwd/../..", ""), "", none, "goes up from there"},
 		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), h.Home + "/.local/state/mcp-jail (read write)", "is mcp-jail's own", ""},
 		{"preset, programs", files("${userHome}/.local/bin", ""), h.Home + "/.local/bin (read write)", "lets the server write ~/.local/bin", ""},
@@ -63,11 +63,15 @@ func TestDirectory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(h.Project, ".vscode/mcp.json")
+			if strings.HasPrefix(c.name, "preset") || strings.HasPrefix(c.name, "argument") { // only the user's own gets those
+				file = filepath.Join(h.Home, ".config/Code/User/mcp.json")
+				c.entry = strings.ReplaceAll(c.entry, "${workspaceFolder}", h.Project)
+			}
 			write(t, file, strings.Replace(`{"servers": {"s": `+c.entry+`}}`, `, "cwd": ""`, "", 1))
 			if !json.Valid([]byte(c.entry)) {
 				t.Fatal(c.entry)
 			}
-			change := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+			change := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 			p := change.Servers[0]
 			if got := strings.Join(p.Gets, ", "); c.left == "" && got != c.gets {
 				t.Errorf("gets %q, want %q", got, c.gets)

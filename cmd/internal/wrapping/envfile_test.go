@@ -62,13 +62,12 @@ func TestEnvFile(t *testing.T) {
 func TestEnvFileJudged(t *testing.T) {
 	for _, c := range []struct{ place, table string }{{".vscode/mcp.json", "servers"}, {".mcp.json", "mcpServers"}} { // the second is Claude Code's, which reads no such file, and VS Code's
 		h := newHost(t)
-		ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
-		write(t, ours.Path, "")
+		ours := Program{Path: program}
 		write(t, filepath.Join(h.Project, c.place), `{"`+c.table+`": {"a": {"command": "`+ours.Path+`", "args": ["run", "--", "x"], "envFile": "${workspaceFolder}/v.env"}, "b": {"command": "x", "envFile": "${workspaceFolder}/v.env"}}}`)
 		for text, want := range map[string]string{"A=1\n": "", "A=1\n\ufeffHTTPS_PROXY=x\n": "v.env, line 2: U+FEFF", "A=1\nHTTPS_PROXY=x\n": "HTTPS_PROXY"} {
 			write(t, filepath.Join(h.Project, "v.env"), text)
 			f := only(t, h, Selection{})
-			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, NewNames(nil, nil)).Servers
+			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, newIDs(h)).Servers
 			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
 				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
 			}
@@ -83,8 +82,7 @@ func TestEnvFileJudged(t *testing.T) {
 }
 
 // TestEnvFileOfWhom: files such as .env.local are read for an entry of the user, and for one of a
-// project if they are in its repository, without a link out of it. Other sensitive files are not. The
-// entry of a project gets no variable from any other file outside of its repository.
+// project if they are in its repository, without a link out of it. Other sensitive files are not.
 func TestEnvFileOfWhom(t *testing.T) {
 	h := newHost(t)
 	for _, path := range []string{"project/.env", "project/.env.local", "project/dev/.env.production", "home/other/.env", "home/other/.env.local", "home/.aws/credentials", "home/.ssh/.env.local", "home/plain.txt"} {
@@ -102,10 +100,10 @@ func TestEnvFileOfWhom(t *testing.T) {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
 			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
-			p, v := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
+			p, v := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
 			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
 			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
-			if gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
+			if i == 1 && gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
 				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -42,15 +43,11 @@ type File struct {
 	Entries []Entry
 	Err     error // why it cannot be read or edited; it has no servers then
 
-	// Accepted has the keys of the entries of a project's file whose waivers the user has accepted.
-	// Judge calls others with a waiver unclear.
-	Accepted map[string]bool
-
-	host    clients.Host                       // as its clients are thought to see it
-	reflags map[string]func([]string) []string // see Reflags
-	at      map[string]int                     // the indexes of Entries by Key
-	own     *ownfile.File
-	parsed  *edit.File
+	host   clients.Host             // as its clients are thought to see it
+	waive  map[string][]policy.Axis // see Waive
+	at     map[string]int           // the indexes of Entries by Key
+	own    *ownfile.File
+	parsed *edit.File
 }
 
 // Entry is a server as a file declares it.
@@ -243,7 +240,7 @@ func checkServers(files []*File, names []string) error {
 // read reads a file and its servers. host is what its clients are thought to see.
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
-	f := &File{readers: readers{Client: c, readings: []reading{r}}, Place: p, Path: path, host: host, reflags: map[string]func([]string) []string{}}
+	f := &File{readers: readers{Client: c, readings: []reading{r}}, Place: p, Path: path, host: host, waive: map[string][]policy.Axis{}}
 	f.own, f.Err = locate.Read(path, p)
 	at, _ := filepath.EvalSymlinks(path)
 	if info, err := os.Stat(at); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
@@ -297,6 +294,15 @@ func editFormat(f clients.Format) edit.Format {
 	}
 	return edit.JSON
 }
+
+// InGit reports whether the file lies in a git work tree, and may so be had by others.
+func (f *File) InGit() bool {
+	_, repo := locate.Above(filepath.Dir(f.Real()))
+	return repo >= 0
+}
+
+// Waive has Wrap write into the file of an entry's server what it accepts.
+func (f *File) Waive(key string, axes []policy.Axis) { f.waive[key] = axes }
 
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e Entry) clients.Reason {

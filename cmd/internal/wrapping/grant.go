@@ -21,7 +21,7 @@ import (
 
 // Grant is what an entry gets in the jail.
 type Grant struct {
-	Flags  []string // of mcp-jail run
+	Flags  []string // of mcp-jail run, which grant the same
 	Preset string   // "" if there is none
 	Gets   []string // in words, beyond what every server gets
 	Loses  []string // in words
@@ -32,13 +32,18 @@ type Grant struct {
 	Withheld string
 	Brings   []string
 
+	// Withholds says that the entry shows what its server would need, and does not get, because others
+	// may have written it.
+	Withholds bool
+
 	wide    bool           // a rule reaches the whole home directory
 	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
 
 // grantOf returns what an entry gets, from what the entry itself shows. fromFile are the
-// variables of its file of variables, and note says why they are not granted.
+// variables of its file of variables, and note says why they are not granted. An entry that others may have
+// written gets the default policy.
 func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string) (g Grant) {
 	line, err := runline.Parse(s.Argv())
 	args := s.Args
@@ -50,53 +55,76 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.script = path
 		}
 	}
-	e := presets.Entry{Env: s.values(c, host), Args: meaning.ReplacedAll(c, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
-	names := s.EnvNames()
-	if note != "" {
-		g.Notes = append(g.Notes, note)
-	}
 	g.noteStart(c, s, host)
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "HOME" }) // a server's is its own
-	for _, name := range fromFile {
-		if e.Env[name] = ""; !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
-	start := s.start(host, fromFile)
-	// A line that brings its own code has the name of a package, and not its code.
-	p, ok := presets.Named(start)
-	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
-		server, names = g.usePreset(p, e, host)
-		if why := s.choosesHost(p, s.Argv(), fromFile, host); why != "" && g.refused == "" {
-			g.refused = why
-		}
+	if s.isProject() {
+		g.withholdAll(s, fromFile)
 	} else {
-		if ok {
-			names = g.withhold(p, names)
+		if note != "" {
+			g.Notes = append(g.Notes, note)
 		}
-		g.addPaths(server, g.addPlugin(server, s, meaning.PathsIn(c, args, host)))
+		g.addShown(server, c, s, host, args, fromFile)
+		dir = g.keepWorkspace(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, s.EnvNames(), host), dir, host)
 	}
-	dir = g.addVariablePaths(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, names, host), c, dir, host)
-	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
-	}
-	// The client starts it in no known directory, so the flag names the workspace.
-	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
-		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
-		dir = host.Project
 	}
 	g.describe(server, s, g.checkFiles(server, dir, host), dir != "")
 	return g
 }
 
-func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host) (server *config.Server, unknown []string) {
+// withholdAll notes what an entry of others would need.
+func (g *Grant) withholdAll(s Entry, fromFile []string) {
+	names := append(s.EnvNames(), fromFile...)
+	if len(names) > 0 {
+		g.Notes = append(g.Notes, "not granted: the variables that it sets ("+listed(names)+")")
+	}
+	g.Withholds = len(names) > 0
+}
+
+// addShown adds what the user's own entry shows: the preset of its package, its variables, and paths.
+func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host clients.Host, args, fromFile []string) {
+	names := slices.DeleteFunc(s.EnvNames(), func(name string) bool { return name == "HOME" }) // a server's is its own
+	for _, name := range fromFile {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	start := s.start(host, fromFile)
+	// A line that brings its own code has the name of a package, and not its code.
+	p, ok := presets.Named(start)
+	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
+		e := s.asPreset(p, host)
+		for _, name := range fromFile {
+			e.Env[name] = ""
+		}
+		names = g.usePreset(server, p, e)
+	} else {
+		if ok {
+			names = g.withhold(p, names)
+		}
+		g.addPaths(server, meaning.PathsIn(c, args, host))
+	}
+	g.addNames(server, names)
+}
+
+// asPreset returns an entry as a preset needs it.
+func (s Entry) asPreset(p *presets.Preset, host clients.Host) presets.Entry {
+	args := s.Args
+	if line, err := runline.Parse(s.Argv()); err == nil {
+		args = line.Args
+	}
+	e := presets.Entry{Env: s.values(s.by.client, host), Args: meaning.ReplacedAll(s.by.client, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
 	addInherited(e.Env, p, host)
+	return e
+}
+
+func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.Entry) (unknown []string) {
 	applied := p.For(e)
-	server = applied.Server
-	server.Command = "x"
+	name := server.Name
+	*server = *applied.Server
+	server.Name, server.Command = name, "x"
 	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
 	for _, o := range applied.Open {
 		g.Notes = append(g.Notes, o.String())
@@ -104,7 +132,7 @@ func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host)
 	g.Notes = append(g.Notes, p.Ways(&applied)...)
 	g.addSecrets(p, e)
 	if server.Access == nil {
-		return server, applied.Unknown
+		return applied.Unknown
 	}
 	for _, r := range server.Access.Fs {
 		if !filepath.IsAbs(r.Path) {
@@ -114,7 +142,7 @@ func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host)
 			g.Notes = append(g.Notes, r.Path+" is a link: it gets "+real)
 		}
 	}
-	return server, applied.Unknown
+	return applied.Unknown
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their
@@ -174,26 +202,20 @@ func (g *Grant) addPaths(server *config.Server, found []meaning.Path) {
 			g.Notes = append(g.Notes, p.Why)
 			continue
 		}
-		g.Flags = append(g.Flags, "--read", p.Word)
+		g.Flags = append(g.Flags, "--read", p.Path)
 		if server.Access == nil {
 			server.Access = &config.Access{}
 		}
-		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.Path, Read: true, Where: show.Flag("--read", p.Word)})
+		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.Path, Read: true, Where: show.Flag("--read", p.Path)})
 	}
 }
 
-// addVariablePaths adds the paths that variables name. The first rule would take the workspace away,
+// keepWorkspace adds the paths that variables name. The first rule would take the workspace away,
 // on which the rest of the entry may rely, so it stays where the client starts the server in one. It
 // returns the directory that the server is started in, as far as it is known.
-func (g *Grant) addVariablePaths(server *config.Server, found []meaning.Path, c clients.Client, dir string, host clients.Host) string {
+func (g *Grant) keepWorkspace(server *config.Server, found []meaning.Path, dir string, host clients.Host) string {
 	granted := slices.ContainsFunc(found, func(p meaning.Path) bool { return p.Why == "" })
-	named := host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone)
-	inProject := dir != "" && !hostfs.Within(host.OS, host.Home, dir)
-	if granted && server.Access == nil && (named || inProject) {
-		if named {
-			g.Flags = append(g.Flags, "--workspace", c.Workspace())
-			dir = host.Project
-		}
+	if granted && server.Access == nil && dir != "" && !hostfs.Within(host.OS, host.Home, dir) {
 		g.Flags = append(g.Flags, "--write", ".")
 		server.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}}
 	}
@@ -206,11 +228,15 @@ func (g *Grant) addVariablePaths(server *config.Server, found []meaning.Path, c 
 	return dir
 }
 
+const (
+	startedThere = "the directory that it is started in"
+	secretWords  = "the secret, which the server does not see,"
+)
+
 // describe writes in words what a server gets, and what it loses. placed are the rules for files that
 // grant something, and dirKnown says whether that holds for relative ones.
 func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.PlacedRule, dirKnown bool) {
-	const started = "the directory that it is started in"
-	shown, workspace := *server, started
+	shown, workspace := *server, startedThere
 	shown.Name = "server"
 	if server.Access != nil {
 		access := *server.Access
@@ -225,9 +251,9 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 				r.Path = placed[at].At
 			} else if relative {
 				if r.Path = filepath.Clean(r.Path); r.Path == "." {
-					r.Path = started
+					r.Path = startedThere
 				} else {
-					r.Path += " in " + started
+					r.Path += " in " + startedThere
 				}
 			}
 			access.Fs = append(access.Fs, r)
@@ -240,7 +266,7 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 	} else if s.Cwd != "" {
 		workspace = s.Cwd + ", where it is started,"
 	}
-	for _, text := range shown.Grants(config.Words{Workspace: workspace, Secret: "the secret, which the server does not see,", AnyHost: "any host"}) {
+	for _, text := range shown.Grants(config.Words{Workspace: workspace, Secret: secretWords, AnyHost: "any host"}) {
 		if !slices.Contains(g.Gets, text) {
 			g.Gets = append(g.Gets, text)
 		}

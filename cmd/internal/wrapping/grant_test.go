@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 )
 
-// TestGrants: what an entry shows becomes flags.
+// TestGrants: what the user's own entry shows becomes a policy.
 func TestGrants(t *testing.T) {
 	h := newHost(t)
 	docs, data := filepath.Join(h.Home, "docs"), filepath.Join(h.Home, "data.json")
@@ -22,28 +22,27 @@ func TestGrants(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(h.Home, ".ssh"), filepath.Join(h.Home, "link")))
 	script := filepath.Join(h.Home, "server.js")
 	write(t, script, "")
-	write(t, filepath.Join(h.Project, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
+	write(t, filepath.Join(h.Home, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
 	for name, c := range map[string]struct {
 		client, entry string
 		flags, gets   string
 		note          string
 	}{
 		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", ""},
-		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B --workspace ${workspaceFolder}", "variable A, variable B, the directory that it is started in (read write)", ""},
+		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "variable A, variable B, the directory that it is started in (read write)", ""},
 		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read execute)", ""},
-		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read ${NO_SUCH_DIR:-" + docs + "}", docs + " (read)", ""},
-		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--write . --read " + data + " --env EDITOR --env THING_PATH", "variable EDITOR, variable THING_PATH, " + h.Project + " (read write), " + data + " (read)", ""},
-		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --read " + data + " --env AGAIN --env CERT", "variable AGAIN, variable CERT, " + docs + " (read), " + data + " (read)", ""},
-		"in a variable, workspace": {"cursor", `{"command": "mine", "env": {"THING_PATH": "${userHome}/data.json"}}`, "--workspace ${workspaceFolder} --write . --read ${userHome}/data.json --env THING_PATH", "variable THING_PATH, " + h.Project + " (read write), " + data + " (read)", ""},
+		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, docs + " (read)", ""},
+		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "variable EDITOR, variable THING_PATH, " + data + " (read)", ""},
+		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "variable AGAIN, variable CERT, " + docs + " (read), " + data + " (read)", ""},
 		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "variable KEY, the directory that it is started in (read write)", "the path in the variable KEY is not granted, because it belongs to ~/.ssh"},
 		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "variable KEY, variable U, the directory that it is started in (read write)", ""},
 		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "variable ROOT, the directory that it is started in (read write)", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
-		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --read " + data + " --env DATA_FILE", "variable DATA_FILE, " + data + " (read), api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
+		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "variable DATA_FILE, " + data + " (read), api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
 		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
-		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
+		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, docs + " (read)", ""},
 		"other variable":           {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
-		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
+		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
 		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that it is started in (read write)", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
 		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that it is started in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
 		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "names a sensitive path (~/.ssh): the server will be able to read"},
@@ -59,17 +58,17 @@ func TestGrants(t *testing.T) {
 			text := `{"mcpServers": {"s": ` + c.entry + `}}`
 			switch c.client {
 			case "claude-code":
-				file = ".mcp.json"
+				file = ".claude.json"
 			case "roo":
-				file = ".roo/mcp.json"
+				file = ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
 			case "vscode":
-				file, text = ".vscode/mcp.json", `{"servers": {"s": `+c.entry+`}}`
+				file, text = ".config/Code/User/mcp.json", `{"servers": {"s": `+c.entry+`}}`
 			case "codex":
 				file, text = ".codex/config.toml", "[mcp_servers.s]\n"+tomlOf(t, c.entry)
 			}
-			write(t, filepath.Join(h.Project, file), text)
-			f := only(t, h, Selection{Clients: []string{c.client}, Files: []string{filepath.Join(h.Project, file)}})
-			p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+			write(t, filepath.Join(h.Home, file), text)
+			f := only(t, h, Selection{Clients: []string{c.client}, Files: []string{filepath.Join(h.Home, file)}})
+			p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 			if got := strings.Join(p.Flags, " "); got != c.flags || p.Left != "" {
 				t.Errorf("flags %q, want %q; left %s", got, c.flags, p.Left)
 			}
@@ -110,7 +109,7 @@ func TestSharedDirectory(t *testing.T) {
 	} {
 		file := filepath.Join(h.Home, ".cursor/mcp.json")
 		write(t, file, `{"mcpServers": {"s": `+entry+`}}`)
-		change := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		change := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 		p, got := change.Servers[0], neither
 		switch {
 		case strings.Contains(p.Left, "would not start in the jail: preset "):
@@ -143,9 +142,9 @@ func tomlOf(t *testing.T, entry string) (text string) {
 // TestDiffHidesValues: the diff does not show the values of variables.
 func TestDiffHidesValues(t *testing.T) {
 	h := newHost(t)
-	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
-	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
-	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--env", "TOKEN"`) {
+	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Diff()
+	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--id"`) {
 		t.Error(diff)
 	}
 }
@@ -173,7 +172,7 @@ secret = { env = "T", file = "~/token" }
 		filepath.Join(h.Home, ".config/mcp-jail"): "belongs to ~/.config/mcp-jail", filepath.Join(h.Home, "notes/a.txt"): "",
 	} {
 		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+file+`"]}}}`)
-		p := only(t, h, Selection{Clients: []string{"cursor"}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := only(t, h, Selection{Clients: []string{"cursor"}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		if got := slices.Contains(p.Flags, file); got != (why == "") || !strings.Contains(strings.Join(p.Notes, "\n"), why) {
 			t.Errorf("%s: %q, %q", file, p.Flags, p.Notes)
 		}
@@ -211,7 +210,7 @@ func TestMissingProgram(t *testing.T) {
 	} {
 		write(t, filepath.Join(h.Home, ".cursor", "mcp.json"), `{"mcpServers": {"s": `+entry+`}}`)
 		f := only(t, h, Selection{})
-		ch := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		ch := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 		notes := strings.Join(ch.Servers[0].Notes, "\n")
 		if strings.Contains(notes, missing) != (want == missing) || strings.Contains(notes, oneWord) != (want == oneWord) {
 			t.Errorf("%s: %q, want %q", entry, notes, want)
@@ -232,7 +231,7 @@ func TestWholeLineWritten(t *testing.T) {
 		h := newHost(t)
 		path := filepath.Join(h.Home, file)
 		write(t, path, c.text)
-		ch := only(t, h, Selection{Files: []string{path}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		ch := only(t, h, Selection{Files: []string{path}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 		notes := strings.Join(ch.Servers[0].Notes, "\n")
 		if !strings.Contains(notes, c.want) {
 			t.Errorf("%s: %q, want %q", file, notes, c.want)

@@ -48,7 +48,14 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
 		// It would be wrapped, unless the decision finds a reason against it.
-		_, why := j.change(e, &ServerChange{Entry: e}, func() string { return "any" })
+		why := j.fixed(e)
+		switch p := (&ServerChange{Entry: e}); {
+		case why != "":
+		case f.IsProject():
+			_, why = j.ofOthers(e, p)
+		default:
+			why = j.check(e, p)
+		}
 		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
@@ -73,6 +80,9 @@ type judge struct {
 // wrapped returns why it is unclear how a wrapped entry starts, or "", and what wrap puts in order there.
 func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 	why, repair := j.start(e, line)
+	if j.file.IsProject() {
+		repair = nil
+	}
 	if why != "" && repair == nil {
 		return why, nil
 	}
@@ -89,9 +99,6 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 	}
 	if rest == "" && j.file.IsProject() {
 		rest = j.project(e, line)
-	}
-	if rest == "" && repair != nil && j.file.IsProject() {
-		rest = j.ownGrants(e, line)
 	}
 	switch {
 	case rest == "":

@@ -32,7 +32,7 @@ var judgedEntries = map[string]judged{
 	"a server's variable":    {`"command": "OURS", "args": ["run", "--env", "TOKEN", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
 	"variables of a prefix":  {`"command": "OURS", "args": ["run", "--env", "TO*", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
 	"variables of a preset":  {`"command": "OURS", "args": ["run", "--preset", "memory", "--", "x"], "env": {"MEMORY_FILE_PATH": "t"}`, "yes", "yes"},
-	"not the server's":       {`"command": "OURS", "args": ["run", "--env", "T", "--preset", "memory", "--", "x"], "env": {"TOKEN": "t"}`, acts + "TOKEN, which its server does not get", "yes"},
+	"not the server's":       {`"command": "OURS", "args": ["run", "--env", "T", "--preset", "memory", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
 	"removed":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": null}`, "yes", "yes"},
 	"a name with =":          {`"command": "OURS", "args": ["run", "--", "x"], "env": {"HTTPS_PROXY=http://e:1/": ""}`, odd + `"HTTPS_PROXY=http://e:1/"`, odd},
 	"a granted one with =":   {`"command": "OURS", "args": ["run", "--env", "A*", "--", "x"], "env": {"A=\u0000SSL_CERT_DIR=x": "/e"}`, odd, odd},
@@ -47,15 +47,15 @@ var judgedEntries = map[string]judged{
 	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, byWay, byWay},
 	"a variable before it":   {`"command": "env", "args": ["A=B", "OURS", "run", "--", "x"]`, "", ""},
 	"npx before it":          {`"command": "npx", "args": ["-y", "mcp-jail@latest", "run", "--", "x"]`, byWay + " (npx -y mcp-jail@latest)", byWay},
-	"npx, and a waiver":      {`"command": "npx", "args": ["mcp-jail", "run", "--waive", "fs", "--", "x"]`, byWay + " (npx mcp-jail); wrap does not put this program there, because the entry has --waive", byWay},
+	"npx, and a waiver":      {`"command": "npx", "args": ["mcp-jail", "run", "--waive", "fs", "--", "x"]`, byWay + " (npx mcp-jail)", byWay},
 	"PATH":                   {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "REPO/bin:/usr/bin"}`, others, others},
 	"PATH without it":        {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "/nonexistent"}`, acts + "PATH", "yes"},
 	"PATH to it":             {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "BIN"}`, acts + "PATH", "yes"},
 	"no PATH":                {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": null}`, acts + "PATH", "yes"},
 	"another's path":         {`"command": "REPO/bin/mcp-jail", "args": ["run", "--", "x"]`, others, others},
 	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, gone, gone},
-	"gone, and a waiver":     {`"command": "/gone/mcp-jail", "args": ["run", "--waive", "fs", "--", "x"]`, gone + "; wrap does not put this program there, because the entry has --waive", gone},
-	"gone, and code":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, gone + "; wrap does not", gone + "; wrap does not"},
+	"gone, and a waiver":     {`"command": "/gone/mcp-jail", "args": ["run", "--waive", "fs", "--", "x"]`, gone, gone},
+	"gone, and code":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, gone, gone + "; wrap does not"},
 	"gone, configured":       {`"command": "/gone/mcp-jail", "args": ["run", "a"]`, gone, gone},
 	"a path in the project":  {`"command": "REPO/link/mcp-jail", "args": ["run", "--", "x"]`, "starts a program in the project", "yes"},
 	"relative":               {`"command": "./link/mcp-jail", "args": ["run", "--", "x"]`, "", "yes"}, // of the project: see below
@@ -158,13 +158,23 @@ func TestJudge(t *testing.T) {
 				if v.Jailed && v.Unclear || !strings.HasPrefix(got, want) || (want == "") != (got == "") {
 					t.Errorf("%s, %s, %s's entry: %q, want %q", client, name, f.Place.Scope, got, want)
 				}
-				c := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
-				if v.Repair != nil { // wrap puts the program into the entry and changes no other word
-					if rest := c.Argv()[len(v.Line.Launcher)+1:]; c.Left != "" || c.Repair == nil || c.Open || !slices.Equal(c.After, append([]string{ours}, rest...)) {
+				c := f.Wrap(program, Selection{}, h, newIDs(h)).Servers[0]
+				switch {
+				case i == 1 && v.Line.Argv != nil && (v.Jailed || v.Repair != nil) && c.Left == "": // wrap writes the words of an id in front
+					line, _ := clients.ParseWrapped(c.After)
+					if line.ID == "" || !slices.Equal(line.Flags, []string{"--id", line.ID}) || !slices.Equal(line.Argv, v.Line.Argv) || v.Repair != nil && line.Program != ours || (c.Repair != nil) != (v.Repair != nil) {
+						t.Errorf("%s, %s: %q becomes %q", client, name, c.Argv(), c.After)
+					}
+				case v.Repair != nil:
+					if rest := c.Argv()[len(v.Line.Launcher)+1:]; i == 0 || c.Left != "" || c.Repair == nil || c.Open || !slices.Equal(c.After, append([]string{ours}, rest...)) {
 						t.Errorf("%s, %s: %q becomes %q: left %q", client, name, c.Argv(), c.After, c.Left)
 					}
-				} else if wrapSays := map[bool]string{true: string(clients.Jailed), false: string(v.Why)}[v.Jailed]; got != "" && c.Left != wrapSays {
-					t.Errorf("%s, %s: wrap says %q, want %q", client, name, c.Left, wrapSays)
+				case v.Jailed:
+					if !strings.HasPrefix(c.Left, string(clients.Jailed)) && !(i == 1 && strings.HasPrefix(c.Left, "cannot be wrapped: ")) {
+						t.Errorf("%s, %s: wrap says %q", client, name, c.Left)
+					}
+				case got != "" && c.Left != string(v.Why):
+					t.Errorf("%s, %s: wrap says %q, want %q", client, name, c.Left, v.Why)
 				}
 				must(t, os.Remove(path))
 			}
@@ -224,7 +234,7 @@ func TestJudgeOpen(t *testing.T) {
 			continue
 		}
 		v := f.Judge(f.Entries[0], Program{Path: program}, h)
-		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		if v.Open != open || p.Open != open || v.Why == "" || v.Jailed {
 			t.Errorf("%s: %+v, and wrap says %v, want %v", entry, v, p.Open, open)
 		}

@@ -37,7 +37,7 @@ func TestLargeFiles(t *testing.T) {
 			continue
 		}
 		state := filepath.Join(h.Home, "state")
-		change := f.Wrap(ours, Selection{}, h, NewNames(nil, nil))
+		change := f.Wrap(ours, Selection{}, h, newIDs(h))
 		if diff := change.Diff(); len(diff) > 1000 || !strings.Contains(diff, ours.Path) {
 			t.Errorf("%s: %d bytes of difference", path, len(diff))
 		}

@@ -22,7 +22,7 @@ func TestVariablesFromFile(t *testing.T) {
 	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
 		f := only(t, h, Selection{})
-		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		if !strings.HasPrefix(p.Left, left) || (p.Left == "") != (left == "") {
 			t.Errorf("%q: left %q, want %q", text, p.Left, left)
 		}
@@ -34,7 +34,7 @@ func TestVariablesFromFile(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".env"), "LD_PRELOAD=y\nTOKEN=x\nXDG_CONFIG_HOME=y\n")
 	for _, entry := range []string{`"envFile": "${workspaceFolder}/.env"`, `"env": {"LD_PRELOAD": "y", "TOKEN": "x", "XDG_CONFIG_HOME": "y"}`} {
 		write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", `+entry+`}}}`)
-		if p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; !strings.Contains(p.Left, all) {
+		if p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]; !strings.Contains(p.Left, all) {
 			t.Errorf("%s: left %q", entry, p.Left)
 		}
 	}
@@ -52,7 +52,7 @@ func TestStatusAsWrap(t *testing.T) {
 		file := filepath.Join(h.Home, ".cursor/mcp.json")
 		write(t, file, `{"mcpServers": {"s": {`+entry+`}}}`)
 		f := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}})
-		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		v := f.Judge(f.Entries[0], Program{Path: program}, h)
 		if (p.Left == "") != (v.Why == "") || !strings.Contains(p.Left, left) || (p.Left == "") != (left == "") {
 			t.Errorf("%s: left %q, judged %q; want %q", entry, p.Left, v.Why, left)
@@ -91,16 +91,19 @@ func TestCarried(t *testing.T) {
 		command, args, _ := strings.Cut(line, ", ")
 		write(t, file, `{"mcpServers": {"s": {"command": `+command+`, "args": [`+args+`]}, "by hand": {"command": "`+ours.Path+`", "args": ["run", "--name", "s", "--", `+line+`]}}}`)
 		f := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}})
-		c := f.Wrap(ours, Selection{}, h, NewNames(nil, nil))
+		c := f.Wrap(ours, Selection{}, h, newIDs(h))
 		for i, e := range f.Entries {
 			v, said := f.Judge(e, ours, h), c.Servers[i].Left
-			if e.Server == "by hand" && left == "" {
-				left = string(clients.Jailed)
+			if e.Server == "by hand" && left == "" { // it gets an id
+				if !v.Jailed || said != "" {
+					t.Errorf("%s, %s: left %q, and judged %+v", line, e.Server, said, v)
+				}
+				continue
 			}
 			if !strings.HasPrefix(said, left) || (said == "") != (left == "") {
 				t.Errorf("%s, %s: left %q, want %q", line, e.Server, said, left)
 			}
-			if v.Jailed != (left == string(clients.Jailed)) || !v.Jailed && (string(v.Why) != said || v.Unclear != (e.Server == "by hand")) {
+			if v.Jailed || left != "" && (string(v.Why) != said || v.Unclear != (e.Server == "by hand")) {
 				t.Errorf("%s, %s: left %q, and judged %+v", line, e.Server, said, v)
 			}
 		}
@@ -153,7 +156,7 @@ func TestStartNotes(t *testing.T) {
 			text += `, "env": {"PATH": "` + fetches + `"}`
 		}
 		write(t, file, text+`}}}`)
-		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		said := strings.Join(p.Notes, "\n")
 		for _, text := range append(want, gone, hides, keeps, "cannot start") {
 			if wanted := slices.ContainsFunc(want, func(w string) bool {
@@ -185,7 +188,7 @@ func TestWideGrant(t *testing.T) {
 			words = `"some-fs", ` + words
 		}
 		write(t, file, `{"mcpServers": {"s": {"command": "npx", "args": ["-y", `+words+`]}}}`)
-		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		said := strings.Join(p.Notes, "\n")
 		wide := slices.Contains(want, whole)
 		if p.Left != "" || strings.Contains(said, whole) != wide || strings.Contains(said, secrets) != (want != nil) || slices.Contains(p.Loses, "all other files of yours") == wide {
@@ -206,7 +209,7 @@ func TestUnreadVariables(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
 	left := func() string {
 		t.Helper()
-		return only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0].Left
+		return only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0].Left
 	}
 	if got := left(); got != "" {
 		t.Errorf("missing: %q", got)
@@ -240,7 +243,7 @@ func TestClientRuns(t *testing.T) {
 	for path, note := range map[string]string{"project/crush.json": "it has a command in a text, which Crush runs itself", "home/.config/crush/crush.json": ""} {
 		h := newHost(t)
 		write(t, filepath.Join(filepath.Dir(h.Home), path), `{"mcp": {"a": {"command": "x", "args": ["$(./e)"]}, "b": {"command": "x", "args": ["$E"]}}}`)
-		servers := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers
+		servers := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers
 		for i, want := range []string{note, ""} {
 			notes := strings.Join(servers[i].Notes, "; ")
 			if servers[i].Left != "" || !strings.Contains(notes, want) || want == "" && strings.Contains(notes, "has a command") {
@@ -293,7 +296,7 @@ func TestBesides(t *testing.T) {
 			case v.Unclear:
 				got = "?"
 			}
-			p := f.Wrap(Program{Path: ours}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+			p := f.Wrap(Program{Path: ours}, Selection{}, h, newIDs(h)).Servers[0]
 			if got != want || p.Left == "" {
 				t.Errorf("%s: JAIL %s (%s), want %s; left %q", entry, got, v.Why, want, p.Left)
 			}
@@ -318,7 +321,7 @@ func TestServerLine(t *testing.T) {
 				continue
 			}
 			f := files[0]
-			change := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+			change := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 			v, p := f.Judge(f.Entries[0], Program{Path: program}, h), change.Servers[0]
 			if !open || !v.Open || v.Jailed || p.Server != "mcp" || !strings.Contains(p.Left, "write it as an entry of mcpServers") {
 				t.Errorf("%s: %s: %+v, server %s, left %q", path, value, v, p.Server, p.Left)

@@ -118,7 +118,7 @@ func TestMixed(t *testing.T) {
 			files, err := Find(h, Selection{})
 			must(t, err)
 			for _, f := range files {
-				for _, p := range f.Wrap(Program{Path: ours(h)}, Selection{}, h, NewNames(nil, nil)).Changed() {
+				for _, p := range f.Wrap(Program{Path: ours(h)}, Selection{}, h, newIDs(h)).Changed() {
 					if p.mixed != "" {
 						t.Errorf("%s of %s is wrapped", p.Server, f.Path)
 					}

@@ -7,9 +7,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
@@ -29,38 +26,6 @@ func pluginReading(path string, host clients.Host, sel Selection) (found *readin
 					found = &r
 				}
 			})
-		}
-	}
-	return found
-}
-
-// addPlugin grants the server of a plugin the variables of its folders, and the folder to which the
-// plugin may write. It returns the other paths.
-func (g *Grant) addPlugin(server *config.Server, s Entry, found []meaning.Path) []meaning.Path {
-	p, c := s.by.plugin, s.by.client
-	if p == nil {
-		return found
-	}
-	words := s.Argv()
-	for _, v := range s.Env {
-		words = append(words, v.Value)
-	}
-	root, data := p.Variables(c, words)
-	isData := func(word string) bool { return data != "" && c.Names(word, data) }
-	if slices.ContainsFunc(words, isData) {
-		g.Flags = append(g.Flags, "--write", "${"+data+"}")
-		server.Access = &config.Access{Fs: []policy.FsRule{{Path: c.Known[data], Read: true, Create: true, Update: true, Delete: true}}}
-	}
-	found = slices.DeleteFunc(found, func(f meaning.Path) bool { return isData(f.Word) })
-	granted := func(f meaning.Path) bool { return f.Why == "" }
-	isRoot := func(f meaning.Path) bool { return f.Path == p.Root && granted(f) }
-	if root != "" && (server.Access != nil || slices.ContainsFunc(found, granted)) && !slices.ContainsFunc(found, isRoot) {
-		// The default policy grants its code as well, and rules for files replace that.
-		found = append(found, meaning.Path{Word: "${" + root + "}", Path: p.Root})
-	}
-	for _, name := range []string{root, data} {
-		if name != "" && p.Sets() {
-			g.addNames(server, []string{name})
 		}
 	}
 	return found

@@ -43,7 +43,7 @@ func (f *File) add(r reading, path string) {
 }
 
 func (f *File) again() *File {
-	after := &File{readers: readers{Client: f.Client, readings: f.readings[:1:1]}, Place: f.Place, Path: f.Path, host: f.host, own: f.own, reflags: map[string]func([]string) []string{}}
+	after := &File{readers: readers{Client: f.Client, readings: f.readings[:1:1]}, Place: f.Place, Path: f.Path, host: f.host, own: f.own, waive: map[string][]policy.Axis{}}
 	after.parse()
 	for _, r := range f.readings {
 		after.add(r, f.Path)

@@ -152,7 +152,7 @@ func TestReadingsAreWrapped(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".mcp.json"), text)
 	must(t, os.MkdirAll(filepath.Join(h.Project, ".vscode"), 0o700))
 	must(t, os.Symlink("../.mcp.json", filepath.Join(h.Project, ".vscode/mcp.json")))
-	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 	if len(change.Changed()) != 2 {
 		t.Fatalf("%d change\n%s", len(change.Changed()), change.After)
 	}

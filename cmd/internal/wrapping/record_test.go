@@ -28,7 +28,7 @@ func TestOriginal(t *testing.T) {
 		w.last = c
 	}
 	wrap := func(w *world) {
-		save(w, file(w).Wrap(Program{Path: program}, Selection{}, w.host, NewNames(nil, nil)))
+		save(w, file(w).Wrap(Program{Path: program}, Selection{}, w.host, newIDs(w.host)))
 	}
 	unwrap := func(w *world, servers ...string) { save(w, file(w).Unwrap(Selection{Servers: servers}, nil)) }
 	text := func(name string) string {

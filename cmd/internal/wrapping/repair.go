@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A Repair is what wrap does to an entry that starts a mcp-jail that is gone, or another one: it puts
-// this program there. The flags and the server's command line stay as they are.
+// A Repair is what wrap does to an entry of the user's own that starts a mcp-jail that is gone, or another
+// one: it puts this program there.
 type Repair struct {
 	Why  clients.Reason
 	Gone bool // that program does not exist
@@ -70,53 +70,6 @@ func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 }
 
 func repair(why clients.Reason) (clients.Reason, *Repair) { return why, &Repair{Why: why} }
-
-// ownGrants returns why wrap does not have a project's entry start with the flags that it brings, or "":
-// to a program that starts nothing, or is not this one, they granted nothing yet.
-func (j judge) ownGrants(e Entry, line clients.Wrapped) clients.Reason {
-	flags, why := j.flags(e, line)
-	if why != "" {
-		return why
-	}
-	for _, name := range flags.Env {
-		if strings.Trim(name, "*") == "" {
-			return "grants itself all your variables with --env " + clients.Reason(name) + ": write that entry yourself"
-		}
-	}
-	dir, _ := j.directory(e)
-	if flags.Workspace != "" {
-		dir = j.placed(flags.Workspace, dir)
-	}
-	for i, paths := range [][]string{flags.Read, flags.Write, flags.Execute} {
-		name := [...]string{"--read", "--write", "--execute"}[i]
-		for _, path := range paths {
-			at := j.placed(path, dir)
-			if real, err := filepath.EvalSymlinks(at); err == nil {
-				at = real
-			}
-			home, err := filepath.EvalSymlinks(j.host.Home)
-			if hostfs.Within(j.host.OS, j.host.Home, at) || err == nil && hostfs.Within(j.host.OS, home, at) {
-				return "grants itself your whole home directory with " + clients.Reason(name+" "+path) + ": write that entry yourself"
-			}
-		}
-	}
-	return ""
-}
-
-// placed returns a path of a flag as an absolute one.
-func (j judge) placed(path, dir string) string {
-	path, _ = j.file.replaced(path, j.host)
-	if path == "~" {
-		return j.host.Home
-	}
-	if rest, isHome := hostfs.CutHome(j.host.OS, path); isHome {
-		return filepath.Join(j.host.Home, rest)
-	}
-	if !filepath.IsAbs(path) {
-		return filepath.Join(dir, path)
-	}
-	return filepath.Clean(path)
-}
 
 // directory returns where a client starts an entry, and whether that is known.
 func (j judge) directory(e Entry) (dir string, known bool) {

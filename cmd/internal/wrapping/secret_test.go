@@ -10,7 +10,7 @@ import (
 func TestDiffHidesArguments(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "args": ["postgresql://u:hunter22@h/db", "--api-key=sesame", "--token", "open"]}}}`)
-	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Diff()
 	for _, secret := range []string{"hunter22", "sesame", `"open"`} {
 		if strings.Contains(diff, secret) || !strings.Contains(diff, "***") {
 			t.Errorf("%s stands in\n%s", secret, diff)
@@ -22,7 +22,7 @@ func TestDiffHidesArguments(t *testing.T) {
 func TestDiffHidesLongSecrets(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "args": ["--token=sesame", "--key=sesame-B", "--secret=sesame-B-C", "--password=sesame-B-C-D", "--api-key=sesame-B-C-D-E"]}}}`)
-	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Diff()
 	if strings.Contains(diff, "sesame") || strings.Contains(diff, "***-") || !strings.Contains(diff, "--api-key=***\"") {
 		t.Error(diff)
 	}

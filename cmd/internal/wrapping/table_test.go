@@ -16,11 +16,11 @@ import (
 // fixtures has the rows of TestWrapAndUnwrap: CLIENT/FILE is a file of a client before wrap, FILE.after the
 // one that wrap makes of it, and FILE.unwrapped what unwrap makes of that, where it is not the first.
 // SCOPE, or SCOPE-NAME, and the ending of a file select its place. Two words stand for what no file can
-// know: the path of mcp-jail, and the hash of the project's directory.
+// know: the path of mcp-jail, and the end of an id.
 const (
 	fixtures     = "../../../clients/testdata"
 	shownProgram = "/usr/local/bin/mcp-jail"
-	shownHash    = "0123456789abcdef"
+	shownID      = "0123456789ab"
 )
 
 // A row is a file of a client.
@@ -84,7 +84,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 }
 
 // wrapAndUnwrap returns the texts that a file becomes. Between them, each wrapped entry starts in the jail,
-// nothing is left to wrap, and other flags come and go without a trace.
+// and nothing is left to wrap.
 func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped string) {
 	t.Helper()
 	h := newHost(t)
@@ -97,9 +97,12 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	path := cmp.Or(at.File, filepath.Join(at.Dir, strings.NewReplacer("**/", "", "*", "x").Replace(at.Pattern)))
 	write(t, path, strings.ReplaceAll(before, shownProgram, program.Path))
 	must(t, os.Chmod(path, 0o640))
+	t.Setenv("PATH", filepath.Dir(program.Path)+":"+os.Getenv("PATH"))
+	must(t, os.Chmod(program.Path, 0o755))
 	find := func() *File { return only(t, h, Selection{Clients: []string{r.client.Name}, Files: []string{path}}) }
 	save := func(c *Change) string {
 		was := c.File.own.Data
+		must(t, WriteFiles(configDir(h), []*Change{c}))
 		backup, err := c.Write(state, now)
 		must(t, err)
 		info, err := os.Stat(path)
@@ -109,7 +112,10 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 		}
 		return testkit.ReadFile(t, path)
 	}
-	wrap := func() *Change { return find().Wrap(program, Selection{}, h, NewNames(nil, nil)) }
+	wrap := func() *Change {
+		f := find()
+		return f.Wrap(program, Selection{}, h, newIDs(h, f))
+	}
 
 	first := wrap()
 	wrapped = save(first)
@@ -125,7 +131,9 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	unwrapped = save(f.Unwrap(Selection{}, func(clients.Wrapped) ([]string, error) { return []string{"npx", "-y", "configured"}, nil }))
 	words := []string{program.Path, shownProgram}
 	for _, e := range f.Entries {
-		words = append(words, e.ownHash(), shownHash)
+		if w, _ := clients.ParseWrapped(e.Argv()); w.ID != "" {
+			words = append(words, w.ID[len(w.ID)-len(shownID):], shownID)
+		}
 	}
 	shown := strings.NewReplacer(words...).Replace
 	return shown(wrapped), shown(unwrapped)

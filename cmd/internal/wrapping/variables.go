@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Environment is the reason why an entry is left whose variables would act on mcp-jail: the
@@ -145,21 +144,6 @@ func userSettings(home string) string {
 		return ""
 	}
 	return string(file.Data)
-}
-
-// loadsCode reports whether a variable of a server makes it load other code than its command line
-// names.
-func loadsCode(name, value string) bool {
-	return presets.Loads(name, value) || value != "" && (policy.IsDangerousVariable(name) || policy.IsDangerousVariable(strings.ToUpper(name))) && !environ.Loads(name)
-}
-
-// ownHash is in the name of a server whose code only the file of its entry names: the private HOME of
-// such a name is that of no other project.
-func (s Entry) ownHash() string {
-	if p := s.by.plugin; p != nil { // each of its versions has another folder
-		return policy.ShortHash(p.Client + " " + p.ID)
-	}
-	return policy.ShortHash(s.file.Path + " " + s.For)
 }
 
 // ServerEnv returns the variables that an entry of the file sets for its server. It leaves out

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,9 +35,9 @@ var entryLines = map[string]string{
 }
 
 // fetched are the lines for which mcp-jail finds, fetches or pins a package outside of the jail, or
-// could, and those with a preset.
+// could.
 var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by its script", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
-	"a script of node, asked", "a text for a shell", "not taken apart", "a package of Python", "a preset's program"}
+	"a script of node, asked", "a text for a shell", "not taken apart", "a package of Python"}
 
 // variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
 // not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
@@ -66,6 +67,8 @@ func TestVariablesByLine(t *testing.T) {
 	h := newHost(t)
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
 	write(t, ours.Path, "")
+	must(t, os.Chmod(ours.Path, 0o755))
+	t.Setenv("PATH", filepath.Dir(ours.Path)+":"+os.Getenv("PATH"))
 	write(t, filepath.Join(h.Home, ".npmrc"), "registry=${OUR_REGISTRY}\n")
 	fill := strings.NewReplacer("REPO", h.Project, "HOME_DIR", h.Home)
 	files := map[string]string{"project": filepath.Join(h.Project, ".vscode/mcp.json"), "user": filepath.Join(h.Home, ".config/Code/User/mcp.json")}
@@ -88,15 +91,12 @@ func TestVariablesByLine(t *testing.T) {
 			write(t, path, fill.Replace(`{"servers": {`+strings.Join(entries, ", ")+`}}`))
 			sel := Selection{Files: []string{path}, Clients: []string{"vscode"}}
 			f := only(t, h, sel)
-			change := f.Wrap(ours, Selection{}, h, NewNames(nil, nil))
+			change := f.Wrap(ours, Selection{}, h, newIDs(h))
 			left := map[string]string{}
 			for i, e := range f.Entries {
 				variable, kind := e.Server, kinds[e.Server]
 				left[variable] = change.Servers[i].Left
 				want := kind == "never" || scope == "project" && (kind == "project" || kind == "launcher" && starts)
-				if line == "a preset's program" && scope == "project" && (strings.HasPrefix(variable, "NODE_OPTIONS=--require") || strings.HasPrefix(variable, "PYTHONPATH") || strings.HasPrefix(variable, "LD_")) {
-					want = true // code in a server with the preset's secrets
-				}
 				if (left[variable] != "") != want {
 					t.Errorf("%s, %s, %s's file: left %q, want %v", line, variable, scope, left[variable], want)
 				}
@@ -105,43 +105,19 @@ func TestVariablesByLine(t *testing.T) {
 				}
 				rows++
 			}
-			must(t, os.WriteFile(path, change.After, 0o600))
+			must(t, errors.Join(WriteFiles(configDir(h), []*Change{change}), os.WriteFile(path, change.After, 0o600)))
 			after := only(t, h, sel)
 			for _, e := range after.Entries {
 				if v := after.Judge(e, ours, h); v.Jailed != (left[e.Server] == "") {
 					t.Errorf("%s, %s, %s's file: left %q, and judged after wrap: %q", line, e.Server, scope, left[e.Server], v.Why)
 				}
 			}
-			if again := after.Wrap(ours, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
+			if again := after.Wrap(ours, Selection{}, h, newIDs(h)); len(again.Changed()) != 0 {
 				t.Errorf("%s, %s's file: a second wrap changes it", line, scope)
 			}
 		}
 	}
 	if rows != (len(entryLines)+3)*len(variables) {
 		t.Errorf("control: %d rows", rows)
-	}
-}
-
-// TestSharedHome: if a project's entry loads code into a package's server, that server gets another
-// private HOME than the user's server of the same package, also if the project names it alike.
-func TestSharedHome(t *testing.T) {
-	h := newHost(t)
-	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
-	write(t, ours.Path, "")
-	path := filepath.Join(h.Project, ".vscode/mcp.json")
-	for env, apart := range map[string]bool{"NODE_OPTIONS=--require ./e.js": true, "NODE_OPTIONS=--max-old-space-size=4096": false, "PYTHONPATH=e": true, "PYTHONWARNINGS=e::a.b": true, "PYTHONWARNINGS=ignore": false, "BROWSER=./e": true, "TOKEN=t": false} {
-		name, value, _ := strings.Cut(env, "=")
-		set := `"env": {"` + name + `": "` + value + `"}`
-		write(t, path, `{"servers": {"remote": {"command": "npx", "args": ["-y", "some-remote"], `+set+`}}}`)
-		f := only(t, h, Selection{})
-		p := f.Wrap(ours, Selection{}, h, NewNames(nil, nil)).Servers[0]
-		if p.Left != "" || (p.Name != "remote") != apart {
-			t.Errorf("%s: left %q, and is called %s", env, p.Left, p.Name)
-		}
-		write(t, path, `{"servers": {"remote": {"command": "`+ours.Path+`", "args": ["run", "--name", "remote", "--env", "`+name+`", "--", "npx", "-y", "some-remote"], `+set+`}}}`)
-		f = only(t, h, Selection{})
-		if v := f.Judge(f.Entries[0], ours, h); v.Jailed == apart || apart && !strings.Contains(string(v.Why), "which loads code") {
-			t.Errorf("%s: under the name of another's server: %+v", env, v)
-		}
 	}
 }

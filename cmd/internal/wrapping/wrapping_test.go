@@ -2,10 +2,10 @@ package wrapping
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +15,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-const program = "/usr/local/bin/mcp-jail"
+// program is mcp-jail, in a directory of PATH.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "wrapping")
+	if err == nil {
+		program = filepath.Join(dir, "mcp-jail")
+		err = errors.Join(os.WriteFile(program, nil, 0o755), os.Setenv("PATH", dir+":"+os.Getenv("PATH")))
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
 
 // newHost returns a host with a home directory and a project.
 func newHost(t *testing.T) clients.Host {
@@ -29,6 +44,10 @@ func newHost(t *testing.T) clients.Host {
 }
 
 var must = testkit.Must
+
+func configDir(h clients.Host) string { return filepath.Join(h.Home, ".config", "mcp-jail") }
+
+func newIDs(h clients.Host, files ...*File) *IDs { return NewIDs(configDir(h), files, nil) }
 
 // write writes a file and makes its directory.
 func write(t *testing.T, path, text string) {
@@ -96,14 +115,11 @@ func TestInherited(t *testing.T) {
 	h.Env = func(name string) string { return map[string]string{"MEMORY_FILE_PATH": h.Home + "/notes/m.json"}[name] }
 	must(t, os.Mkdir(filepath.Join(h.Home, "notes"), 0o700))
 	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"m": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
-	p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+	p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 	if text := strings.Join(p.Gets, ", "); !strings.Contains(text, h.Home+"/notes (") {
 		t.Error(text)
 	}
 }
-
-// hashed matches the hash of a project in a name.
-var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
 // TestCompare tests which changes of a client since wrap are found.
 func TestCompare(t *testing.T) {
@@ -115,7 +131,7 @@ func TestCompare(t *testing.T) {
 	if r, err := f.Backup(state); r != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
 	}
-	_, err := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Write(state, time.Now())
+	_, err := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Write(state, time.Now())
 	must(t, err)
 	text, err := os.ReadFile(path)
 	must(t, err)
@@ -136,7 +152,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	path := filepath.Join(h.Project, ".mcp.json")
 	write(t, path, `{"mcpServers": {"a": {"command": "x"}}}`)
-	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 	const clients = `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`
 	write(t, path, clients)
 	if _, err := change.Write(filepath.Join(h.Home, "state"), time.Now()); err == nil {

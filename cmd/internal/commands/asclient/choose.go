@@ -145,6 +145,7 @@ func (k *Chooser) named(host hostfs.Host, files []*wrapping.File, program entrie
 	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
 		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
 	})
+	own := entries.OwnNames(host)
 	for _, f := range files {
 		if f.Err != nil {
 			continue
@@ -152,7 +153,7 @@ func (k *Chooser) named(host hostfs.Host, files []*wrapping.File, program entrie
 		wrapping.SwitchOn(f)
 		for _, e := range f.Entries {
 			w, jailed := clients.ParseWrapped(e.Argv())
-			if e.Server != k.Server && !(jailed && w.Name == k.Server) {
+			if e.Server != k.Server && !(jailed && cmp.Or(own[w.ID], w.Name) == k.Server) {
 				continue
 			}
 			one := found{f, e, f.Judge(e, program.Program, entries.ClientsHost(host))}
@@ -335,15 +336,11 @@ func storedName(t *Target, host hostfs.Host) string {
 
 // wrap returns the command line that wrap would write for an entry.
 func (k *Chooser) wrap(host hostfs.Host, program entries.Program, f found, t *Target) ([]string, error) {
-	kept, err := stored.Commands(host)
-	if err != nil {
-		return nil, err
-	}
 	all, err := wrapping.Find(entries.ClientsHost(host), wrapping.Selection{})
 	if err != nil {
 		return nil, err
 	}
-	change := f.file.Wrap(program.Program, wrapping.Selection{Servers: []string{f.entry.Server}}, entries.ClientsHost(host), wrapping.NewNames(all, kept))
+	change := f.file.Wrap(program.Program, wrapping.Selection{Servers: []string{f.entry.Server}}, entries.ClientsHost(host), wrapping.NewIDs(host.ConfigDir, all, nil))
 	at := slices.IndexFunc(change.Servers, func(s wrapping.ServerChange) bool { return s.Key() == f.entry.Key() })
 	if at < 0 {
 		return nil, fmt.Errorf("%s: the entry was not found again", t.Place)
@@ -359,7 +356,7 @@ func (k *Chooser) wrap(host hostfs.Host, program entries.Program, f found, t *Ta
 	}
 	t.Notes = append(t.Notes, note)
 	t.Notes = append(t.Notes, s.Notes...)
-	return s.After, nil
+	return append([]string{program.Path}, s.Try()...), nil
 }
 
 // Confirm asks before it starts what others may have written.

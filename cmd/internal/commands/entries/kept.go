@@ -18,6 +18,12 @@ func Meant(host hostfs.Host, typed string) cli.StoredName {
 	if err != nil || typed == "" || n.Project != "" || slices.Contains(names, n.Stored) {
 		return n
 	}
+	for id, name := range OwnNames(host) {
+		if name == typed && slices.Contains(names, id) {
+			n.Stored = id
+			return n
+		}
+	}
 	if kept := keptNames(host, typed); len(kept) == 1 && slices.Contains(names, kept[0]) {
 		n.Stored = kept[0]
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
@@ -59,9 +58,6 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 	// The flags are wrong, not a file.
 	if errors.As(err, &unknown) || errors.As(err, &missing) {
 		err = exit.UsageErrorf("%s", err)
-	}
-	if err == nil {
-		gaps.UseAccepted(host.StateDir, files)
 	}
 	return host, files, err
 }

@@ -25,6 +25,7 @@ import (
 type WrappedServer struct {
 	File  *wrapping.File
 	Entry wrapping.Entry
+	Own   string // the name of the server's file; "" if it has none
 	line  clients.Wrapped
 	home  string
 }
@@ -46,11 +47,12 @@ func (s *Choice) Wrapped() (servers []WrappedServer, err error) {
 	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
 		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
 	})
+	own := OwnNames(host)
 	for _, f := range files {
 		for _, e := range f.Entries {
 			if v := f.Judge(e, program.Program, ClientsHost(host)); v.Jailed && v.Line.Argv != nil && (s.Servers == nil || slices.Contains(s.Servers, e.Server)) {
 				v.Line.Flags, v.Line.Argv = f.Started(e, v.Line.Flags, ClientsHost(host)), f.Started(e, v.Line.Argv, ClientsHost(host))
-				servers = append(servers, WrappedServer{f, e, v.Line, host.Home})
+				servers = append(servers, WrappedServer{f, e, own[v.Line.ID], v.Line, host.Home})
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func namedWrapped(servers []WrappedServer, name string) (found []WrappedServer) 
 		same := func(o WrappedServer) bool {
 			return slices.Equal(o.line.Flags, w.line.Flags) && slices.Equal(o.line.Argv, w.line.Argv)
 		}
-		if (w.Entry.Server == name || w.line.Name == name) && !slices.ContainsFunc(found, same) {
+		if (w.Entry.Server == name || w.line.Name == name || w.Own == name || w.line.ID == name) && !slices.ContainsFunc(found, same) {
 			found = append(found, w)
 		}
 	}
@@ -176,7 +178,17 @@ func (w *WrappedServer) Place() string {
 // Jailed returns the server of an entry that [wrapping.File.Judge] calls jailed.
 func Jailed(f *wrapping.File, e wrapping.Entry, line clients.Wrapped, host hostfs.Host) *WrappedServer {
 	line.Flags, line.Argv = f.Started(e, line.Flags, ClientsHost(host)), f.Started(e, line.Argv, ClientsHost(host))
-	return &WrappedServer{f, e, line, host.Home}
+	return &WrappedServer{f, e, OwnNames(host)[line.ID], line, host.Home}
+}
+
+// OwnNames returns the names of the files of servers, by the ids.
+func OwnNames(host hostfs.Host) map[string]string {
+	names := map[string]string{}
+	files, _ := config.ServerFiles(host.ConfigDir) // a broken one's server does not start
+	for _, f := range files {
+		names[f.Server.ID] = f.Server.Name
+	}
+	return names
 }
 
 // KeptName returns the name under which mcp-jail keeps the server of a wrapped entry.
@@ -281,7 +293,7 @@ func UseClientEnv(name string) (restore func(), place string) {
 			if set == nil {
 				return func() {}, ""
 			}
-			w := WrappedServer{f, e, v.Line, host.Home}
+			w := WrappedServer{f, e, "", v.Line, host.Home}
 			return func() {
 				for _, name := range set {
 					os.Unsetenv(name)

@@ -24,6 +24,10 @@ func Write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) (wr
 	written = []*wrapping.Change{}
 	var failed []error
 	for _, ch := range changes {
+		if !ch.Rewrites() {
+			written = append(written, ch)
+			continue
+		}
 		backup, err := ch.Write(host.StateDir, time.Now())
 		var notRecorded *wrapping.BackupError
 		switch {
@@ -99,7 +103,7 @@ func PrintReload(c terminal.Console, written []*wrapping.Change) {
 	var said []string
 	for _, ch := range written {
 		for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
-			if client.Reload == "" || slices.Contains(said, client.Name) {
+			if !ch.Rewrites() || client.Reload == "" || slices.Contains(said, client.Name) {
 				continue
 			}
 			if said == nil {

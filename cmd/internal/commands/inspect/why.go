@@ -322,7 +322,7 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 			}
 			for _, e := range f.Entries {
 				w, jailed := clients.ParseWrapped(e.Argv())
-				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || w.Name != server && (w.Name != "" || !isSame) {
+				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || cmp.Or(w.ID, w.Name) != server && (cmp.Or(w.ID, w.Name) != "" || !isSame) {
 					continue
 				}
 				client, place := e.Reader()

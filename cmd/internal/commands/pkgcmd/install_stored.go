@@ -87,8 +87,8 @@ func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
 	return own.typed(argv)
 }
 
-// entryWaivers returns what an entry with the package of a line waives: the longest list of those that
-// the user has accepted.
+// entryWaivers returns what an entry with the package of a line waives: the longest list of those of
+// the user's own.
 func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 	line, err := runline.Parse(argv)
 	if err != nil {
@@ -100,12 +100,15 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 	}
 	for _, w := range servers {
 		of, err := runline.Parse(w.Line().Argv)
-		if err != nil || !gaps.AreAccepted(w.File, w.Entry) || installed.Key(&of, &host) != installed.Key(&line, &host) {
+		if err != nil || w.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
 			continue
 		}
-		flags, err := cmdline.ParseRun(append([]string{"run"}, w.Line().Flags...))
-		if err == nil && len(flags.Waive) > len(longest) {
-			longest = flags.Waive
+		var has []string
+		for _, a := range gaps.Has(host.ConfigDir, w.Line()) {
+			has = append(has, string(a))
+		}
+		if len(has) > len(longest) {
+			longest = has
 		}
 	}
 	return longest

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -70,8 +71,8 @@ func Missing(host hostfs.Host, clientsHost clients.Host, changes []*wrapping.Cha
 // packageOf returns the package of a server, or nil if none is fetched for it.
 func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s wrapping.ServerChange) (*Package, lockfile.Key) {
 	argv := s.Argv()
-	if s.After != nil {
-		argv = s.After
+	if s.Left == "" {
+		argv = append([]string{programs.Main}, s.Try()...)
 	}
 	if w, ok := clients.ParseWrapped(argv); !ok || w.Argv == nil || s.Disabled || host.OS == "windows" {
 		return nil, lockfile.Key{}
@@ -95,7 +96,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if strings.Contains(key.Spec, unknown) {
 		return nil, lockfile.Key{} // only the client knows where the package comes from
 	}
-	p.asked = session.AskedLine(gaps.Waived(w.Flags), w.Argv, &line)
+	p.asked = session.AskedLine(gaps.Has(host.ConfigDir, w), w.Argv, &line)
 	p.again = "mcp-jail install " + p.asked
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)

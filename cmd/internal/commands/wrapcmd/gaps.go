@@ -2,7 +2,6 @@ package wrapcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +25,6 @@ import (
 type openGaps struct {
 	servers []serverGaps
 	axes    []policy.Axis // that must be accepted
-
-	ofProjects []projectEntry // with waivers
 }
 
 type serverGaps struct {
@@ -35,8 +32,6 @@ type serverGaps struct {
 	need  gaps.Need
 	axes  []policy.Axis
 }
-
-type projectEntry struct{ file, key string }
 
 // lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
@@ -51,88 +46,47 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			if line, foreign, starts := startedBy(program, host, ch.File, s); starts {
-				need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
-				open.add(ch.File, s, line, foreign, need, certain)
+			line, wrapped := clients.ParseWrapped(s.Argv())
+			switch {
+			case !wrapped && s.Left == "":
+				line = clients.Wrapped{Flags: s.Flags, Argv: s.Argv()}
+			case !wrapped || line.Argv == nil || s.Own == nil:
+				continue
 			}
+			need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
+			open.add(ch.File, s, need, certain)
 		}
 	}
 	open.axes = policy.OrderWaivers(open.axes)
 	return open, nil
 }
 
-// startedBy returns what mcp-jail starts for a server, now or after the change. foreign says that the entry
-// of a project has waivers that the user has not accepted.
-func startedBy(program wrapping.Program, host clients.Host, file *wrapping.File, s wrapping.ServerChange) (line clients.Wrapped, foreign, starts bool) {
-	line, wrapped := clients.ParseWrapped(s.Argv())
-	if !wrapped {
-		return clients.Wrapped{Flags: s.Flags, Argv: s.Argv()}, false, s.Left == ""
-	}
-	v := file.Judge(s.Entry, program, host)
-	if foreign = file.IsProject() && !file.Accepted[s.Key()] && len(gaps.Waived(line.Flags)) > 0; foreign {
-		// If they are the only reason that it is unclear, they can be asked about.
-		file.Accepted[s.Key()] = true
-		v = file.Judge(s.Entry, program, host)
-		file.Accepted[s.Key()] = v.Jailed || v.Repair != nil
-	}
-	return line, foreign, (v.Jailed || v.Repair != nil) && line.Argv != nil
-}
-
-// add adds what a server needs. Its entry then accepts that, and no longer what it does not need, if that
+// add adds what a server needs. Its file then accepts that, and no longer what it does not need, if that
 // is certain.
-func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, line clients.Wrapped, foreign bool, need gaps.Need, certain bool) {
+func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need gaps.Need, certain bool) {
 	if fatal := need.Fatal(); fatal != nil {
 		file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
 		return
 	}
-	has := gaps.Waived(line.Flags)
+	if s.Own == nil {
+		if needs := need.Waivers(nil); len(needs) > 0 {
+			file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce all of "+gaps.Names(needs, ", ")+". To accept that, name it at waive in [defaults] of your configuration"))
+		}
+		return
+	}
+	has := s.Own.Server.Waive
 	needs := need.Waivers(has)
 	more, less := gaps.Without(needs, has), gaps.NotNeeded(has, needs)
 	if !certain {
 		less = nil
 	}
 	if len(more)+len(less) > 0 {
-		file.Reflags(s.Key(), func(flags []string) []string { return gaps.Unwaive(gaps.Waive(flags, more), less) })
-	}
-	stay := gaps.Without(has, less)
-	if file.IsProject() && len(more)+len(stay) > 0 {
-		g.ofProjects = append(g.ofProjects, projectEntry{file.Real(), s.Key()})
-	}
-	if foreign {
-		more = policy.OrderWaivers(append(more, stay...))
+		file.Waive(s.Key(), policy.OrderWaivers(append(gaps.Without(has, less), more...)))
 	}
 	if len(more) > 0 {
 		g.servers = append(g.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
 		g.axes = append(g.axes, gaps.Without(more, g.axes)...)
 	}
-}
-
-// record keeps what the user has accepted in files of projects. A file that is not as the changes left it
-// is another one than the user was asked about.
-func (g openGaps) record(w *wrapCmd, changes []*wrapping.Change) error {
-	if g.ofProjects == nil {
-		return nil
-	}
-	host, files, err := w.Find()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		var accepted []wrapping.Entry
-		for _, e := range f.Entries {
-			if slices.Contains(g.ofProjects, projectEntry{f.Real(), e.Key()}) {
-				accepted = append(accepted, e)
-			}
-		}
-		switch {
-		case accepted == nil:
-		case !slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return ch.File.Real() == f.Real() && ch.IsIn(f) }):
-			err = errors.Join(err, fmt.Errorf("%s changed while mcp-jail asked: what its entries waive is not accepted. Type `mcp-jail wrap` again", show.Name(f.Path)))
-		default:
-			err = errors.Join(err, gaps.RecordAccepted(host.StateDir, f, accepted))
-		}
-	}
-	return err
 }
 
 // check returns why the gaps are not accepted and cannot be asked about, or nil.
@@ -252,24 +206,13 @@ func closing(gap confine.Gap) string {
 	return fix
 }
 
-// waivedText returns what an entry accepts after a change, and what it accepts no longer. Without a jail it
-// accepts nothing, and that says nothing about the host.
-func waivedText(s wrapping.ServerChange) (accepts, no string) {
-	before, _ := clients.ParseWrapped(s.Argv())
-	after, stays := clients.ParseWrapped(s.After)
-	if !stays {
-		return "", ""
-	}
-	was, is := gaps.Waived(before.Flags), gaps.Waived(after.Flags)
-	return gaps.Phrase(gaps.Without(is, was)), gaps.Names(gaps.Without(was, is), ", ")
-}
-
-func printWaived(c terminal.Console, indent, accepts, no string) {
-	if accepts != "" {
+// printWaived prints what a server accepts after a change, and what it accepts no longer.
+func printWaived(c terminal.Console, indent string, s wrapping.ServerChange) {
+	if accepts := gaps.Phrase(s.Accepts); accepts != "" {
 		printList(c, indent, terminal.Yellow, "accepts", []string{accepts + ": see below"}, "")
 	}
-	if no != "" {
-		printList(c, indent, terminal.Green, "drops", []string{"--waive " + no + ": this host can enforce it"}, "")
+	if len(s.Drops) > 0 {
+		printList(c, indent, terminal.Green, "drops", []string{gaps.Names(s.Drops, ", ") + ": this host can enforce it"}, "")
 	}
 }
 

@@ -1,18 +1,19 @@
 package wrapcmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 func TestClosing(t *testing.T) {
@@ -29,42 +30,6 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// TestRecordShown: the user accepts the text that wrap showed, and not one that was written meanwhile.
-func TestRecordShown(t *testing.T) {
-	const shown = `{"mcpServers": {"one": {"command": "mcp-jail", "args": ["run", "--waive", "fs", "--", "cat"]}}}`
-	for name, now := range map[string]string{"as it was shown": shown, "another program": strings.Replace(shown, "cat", "sh", 1)} {
-		home := t.TempDir()
-		t.Setenv("HOME", home)
-		t.Setenv("XDG_STATE_HOME", "")
-		w := &wrapCmd{}
-		w.Files = []string{filepath.Join(home, "project", ".mcp.json")}
-		if err := os.MkdirAll(filepath.Dir(w.Files[0]), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write := func(text string) {
-			if err := os.WriteFile(w.Files[0], []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write(shown)
-		_, files, err := w.Find()
-		if err != nil || len(files) != 1 || !files[0].IsProject() {
-			t.Fatal(files, err)
-		}
-		open := openGaps{ofProjects: []projectEntry{{files[0].Real(), files[0].Entries[0].Key()}}}
-		write(now)
-		err = open.record(w, []*wrapping.Change{{File: files[0], After: []byte(shown)}})
-		if (err == nil) != (now == shown) {
-			t.Errorf("%s: %v", name, err)
-		}
-		host, files, _ := w.Find()
-		gaps.UseAccepted(host.StateDir, files)
-		if got := files[0].Accepted[files[0].Entries[0].Key()]; got != (now == shown) {
-			t.Errorf("%s: accepted %t", name, got)
-		}
-	}
-}
-
 // macGaps are gaps of a policy on a Mac: two of the system, and one of the policy.
 var macGaps = []confine.Gap{
 	{Axis: policy.AxisFs, What: "what is not granted is hidden", Why: "names can be guessed", Fix: "accept it", Platform: policy.WaiveMacOS},
@@ -72,8 +37,8 @@ var macGaps = []confine.Gap{
 	{Axis: policy.AxisNet, What: "only the inbound ports 3000", Why: "all ports or none", Fix: "remove the inbound rules, or accept it"},
 }
 
-// TestGapsOfMacOS: wrap lists what macOS cannot enforce once, asks for one word, and writes that word into each
-// entry. An entry that has the word is not asked about again, on any system.
+// TestGapsOfMacOS: wrap lists what macOS cannot enforce once, asks for one word, and writes that word into the
+// file of each server. One that has the word is not asked about again, on any system.
 func TestGapsOfMacOS(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	file := filepath.Join(os.Getenv("HOME"), ".cursor", "mcp.json")
@@ -93,7 +58,7 @@ func TestGapsOfMacOS(t *testing.T) {
 	var open openGaps
 	for i, e := range files[0].Entries {
 		need := gaps.Need{Gaps: macGaps[:2+i]} // the second has a gap of its policy too
-		open.add(files[0], wrapping.ServerChange{Entry: e}, clients.Wrapped{Argv: []string{"cat"}}, false, need, true)
+		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, need, true)
 	}
 	open.axes = policy.OrderWaivers(open.axes)
 	if got := gaps.Names(open.axes, " "); got != "net macos" {
@@ -115,17 +80,16 @@ func TestGapsOfMacOS(t *testing.T) {
 	if strings.Contains(out, "namespaces") || strings.Contains(out, "to close it: accept") {
 		t.Error(out)
 	}
-	names, err := w.names(host, files)
-	if err != nil {
-		t.Fatal(err)
+	var waived [][]policy.Axis
+	for _, c := range files[0].Wrap(wrapping.Program{Path: "/opt/mcp-jail"}, w.Selection, entries.ClientsHost(host), w.ids(host, files)).Servers {
+		waived = append(waived, c.Own.Server.Waive)
 	}
-	written := string(files[0].Wrap(wrapping.Program{Path: "/opt/mcp-jail"}, w.Selection, entries.ClientsHost(host), names).After)
-	if strings.Count(written, `"--waive", "macos"`) != 2 || strings.Count(written, `"--waive", "net"`) != 1 || strings.Contains(written, `"fs"`) {
-		t.Errorf("%s", written)
+	if fmt.Sprint(waived) != "[[macos] [net macos]]" {
+		t.Errorf("%s", waived)
 	}
 	var none openGaps
 	for _, system := range []gaps.Need{{Gaps: macGaps[:2]}, {}} { // macOS, and Linux
-		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0]}, clients.Wrapped{Flags: []string{"--waive", "macos"}, Argv: []string{"cat"}}, false, system, true)
+		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0], Own: &config.ServerFile{Server: &config.Server{Waive: []policy.Axis{policy.WaiveMacOS}}}}, system, true)
 	}
 	if len(none.servers) > 0 {
 		t.Errorf("asked again: %+v", none.servers)

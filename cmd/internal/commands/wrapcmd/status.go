@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
@@ -22,6 +23,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -308,7 +310,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 			v := f.Judge(e, program, entries.ClientsHost(host))
 			one := entryStatus(host, f, e, v, all)
 			one.Since = string(since[e.Key()])
-			one.addGaps(s.finder, s.namespaces, f, e, v)
+			one.addGaps(host.ConfigDir, s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}
 	}
@@ -325,7 +327,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	}
 	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
-	out.Policy, out.Kept, out.Command = policyText(w), entries.KeptName(f, e, w, host), shown.Words(w.Argv)
+	out.Policy, out.Kept, out.Command = policyText(host, w), entries.KeptName(f, e, w, host), shown.Words(w.Argv)
 	if err := checkFlags(host, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}
@@ -364,6 +366,13 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
 	if w.Argv == nil {
 		return nil
+	}
+	if w.ID != "" {
+		own, err := config.FindServerFile(host.ConfigDir, w.ID)
+		if given := f.Started(e, w.Argv, entries.ClientsHost(host)); err == nil && !identity.Same(own.Words(), given) {
+			err = &identity.WordsError{ID: w.ID, Saved: own.Words(), Given: given}
+		}
+		return err
 	}
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
 	if err == nil && flags.Preset != "" {

@@ -20,8 +20,8 @@ type waivedAxis struct {
 // addGaps adds what an entry that starts in mcp-jail accepts, and what this host cannot enforce besides.
 // For an entry without a waiver, the host is asked only where each may need one: on macOS, and where user
 // namespaces are refused.
-func (s *serverStatus) addGaps(finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
-	has := gaps.Waived(v.Line.Flags)
+func (s *serverStatus) addGaps(configDir string, finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
+	has := gaps.Has(configDir, v.Line)
 	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No && finder.System() != "darwin" {
 		return
 	}

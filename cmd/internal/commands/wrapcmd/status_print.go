@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -8,11 +9,13 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
@@ -94,9 +97,12 @@ func shownName(name string) string {
 	return show.Name(name)
 }
 
-func policyText(w clients.Wrapped) string {
+func policyText(host hostfs.Host, w clients.Wrapped) string {
 	if w.Argv == nil {
 		return "the configuration's " + w.Name
+	}
+	if w.ID != "" {
+		return cmp.Or(entries.OwnNames(host)[w.ID], "no file of the id")
 	}
 	flags := map[string]int{}
 	preset := ""

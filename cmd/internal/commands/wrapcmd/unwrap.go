@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,8 +30,8 @@ needs no memory of them: the wrapped entry contains the original command line. A
 entry that starts a server of the configuration gets the command of its table. The
 rest of the file stays as it is, whatever has changed it since.
 
-What mcp-jail keeps of the servers stays, their own files among it: see
-` + "`mcp-jail list`" + ` and ` + "`mcp-jail rm`" + `.`
+What mcp-jail keeps of the servers stays, their policy and their own files among it: see
+` + "`mcp-jail list`" + ` and ` + "`mcp-jail rm`" + `. The same command line gets it again.`
 	cmd.Example = `    mcp-jail unwrap --dry-run
     mcp-jail unwrap
     mcp-jail unwrap --client cursor --server github`
@@ -70,8 +71,8 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 func forgetWrites(host hostfs.Host, written []*wrapping.Change) (err error) {
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
-			if w, is := clients.ParseWrapped(s.Argv()); is && w.Name != "" {
-				err = errors.Join(err, records.ForgetWrites(host, w.Name))
+			if w, is := clients.ParseWrapped(s.Argv()); is && cmp.Or(w.ID, w.Name) != "" {
+				err = errors.Join(err, records.ForgetWrites(host, cmp.Or(w.ID, w.Name)))
 			}
 		}
 	}
@@ -119,12 +120,13 @@ func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Cha
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
 			w, _ := clients.ParseWrapped(s.Argv())
-			at := slices.IndexFunc(all.Servers, func(k *stored.Server) bool { return k.Name == w.Name })
-			if at < 0 || said[w.Name] {
+			kept := cmp.Or(w.ID, w.Name)
+			at := slices.IndexFunc(all.Servers, func(k *stored.Server) bool { return k.Name == kept })
+			if at < 0 || said[kept] {
 				continue
 			}
 			for _, home := range all.Servers[at].Homes {
-				said[w.Name] = true
+				said[kept] = true
 				c.Printf("%s without the jail, %s no longer sees the %s that it wrote there: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, host.Home))
 			}
 		}

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // printed returns what a function prints, with one blank in place of each row of them.
@@ -47,7 +47,7 @@ func TestGapsOfWindows(t *testing.T) {
 	}
 	var open openGaps
 	for _, e := range files[0].Entries {
-		open.add(files[0], wrapping.ServerChange{Entry: e}, clients.Wrapped{Argv: []string{"cat"}}, false, gaps.Need{Gaps: windows}, true)
+		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, gaps.Need{Gaps: windows}, true)
 	}
 	if got := gaps.Names(policy.OrderWaivers(open.axes), " "); got != "windows" {
 		t.Errorf("asked for %s", got)
@@ -66,15 +66,15 @@ func TestGapsOfWindows(t *testing.T) {
 // TestReachOnWindows: a server that gets a jail of Windows is not said to lose files or hosts. One on
 // another system is.
 func TestReachOnWindows(t *testing.T) {
-	reach := func(flags ...string) string {
-		s := wrapping.ServerChange{After: append(append([]string{"mcp-jail", "run"}, flags...), "--", "cat")}
+	reach := func(waived ...policy.Axis) string {
+		s := wrapping.ServerChange{Own: &config.ServerFile{Server: &config.Server{Waive: waived}}}
 		s.Gets, s.Loses = []string{"/src (read)"}, []string{"all other files of yours", "the network", "all other variables"}
 		return printed(t, func(c terminal.Console) { printReach(c, "", s) })
 	}
-	if got := reach("--waive", "windows"); got != "may reach every file of yours to read, and every host: no jail on Windows holds more rules /src (read) loses all other variables" {
+	if got := reach(policy.WaiveWindows); got != "may reach every file of yours to read, and every host: no jail on Windows holds more rules /src (read) loses all other variables" {
 		t.Error(got)
 	}
-	if got := reach("--read", "/src"); got != "may reach /src (read) loses all other files of yours, the network, all other variables" {
+	if got := reach(); got != "may reach /src (read) loses all other files of yours, the network, all other variables" {
 		t.Error(got)
 	}
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -49,9 +50,11 @@ plugins and extensions bring are among them; an update of a plugin takes its ser
 again, and status and the next start say so.
 
 wrap shows what each server starts, what it may reach in its jail, and what it
-loses. Then it shows the difference, and asks. It changes the command line of a
-server and no other byte of the file, keeps a copy of the file, and writes nothing
-if a client has changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes it back.
+loses. Then it shows the difference, and asks. It puts ` + "`mcp-jail run --id ID --`" + ` before
+the command line of a server of yours, and changes no other byte of the client's file. What
+the server may do is in a file of its own, servers/NAME.toml in the directory of mcp-jail's
+configuration. wrap keeps a copy of the client's file, and writes nothing if a client has
+changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes the words out again.
 
 Then it fetches and pins the packages of the wrapped servers that are not there yet, as
 ` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
@@ -59,20 +62,21 @@ servers stay wrapped. Typed again, wrap goes on, and so does the first start of 
 
 Where this host cannot enforce all of a policy, as where it refuses user namespaces,
 wrap first says what would change that. Then it names each gap, and what the server
-could do. With the answer yes it writes --waive AXIS into the entries that need it;
---yes accepts no gap, and --accept-gaps does. When the host can enforce it again, wrap
-takes these flags out.
+could do. With the answer yes the servers' files accept it; --yes accepts no gap, and
+--accept-gaps does. When the host can enforce it again, wrap takes that out.
 
 On WSL, wrap names the servers of clients on Windows and leaves them. With --windows it
 has them start in this Linux, by wsl.exe, where the entry is one that can.
 
-An entry that starts a mcp-jail that does not exist any more, or another copy of it,
-is repaired: it gets the path of this program, and keeps its flags.
+An entry that starts a mcp-jail that does not exist any more, or another copy of it, gets
+the path of this program. If you have changed the command line of a wrapped server, its file
+gets the new one. Flags of an older entry are read into a file once.
 
 A server gets what its entry shows: its variables, and the files and directories
 among its arguments and in its variables, to read. If there is a preset for its
-package, it gets what the preset says instead (` + "`mcp-jail preset`" + ` lists them). Servers
-that are reached by a URL, switched off, confined by the client itself, or started
+package, it gets what the preset says instead (` + "`mcp-jail preset`" + ` lists them). A server
+in a project's or a plugin's file gets ` + "`mcp-jail run --`" + ` and the default policy: others may
+have written the entry. Servers that are reached by a URL, switched off, confined by the client itself, or started
 elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Example = `    mcp-jail wrap --dry-run
     mcp-jail wrap
@@ -84,7 +88,7 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
 	cmd.Flags().BoolVar(&w.install, "install", false, "")
 	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
-	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written as --waive into the entries that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
+	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written into the files of the servers that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
@@ -109,12 +113,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	names, err := w.names(host, files)
-	if err != nil {
-		return err
-	}
+	ids := w.ids(host, files)
 	wrap := func(f *wrapping.File) *wrapping.Change {
-		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
+		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), ids)
 	}
 	changes := changesOf(files, wrap)
 	open, refused := lookForGaps(c, program.Program, entries.ClientsHost(host), changes)
@@ -141,10 +142,11 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		program.Announce(c, host.Home)
 	}
 	w.first = open.question(w)
-	written, err := w.write(c, host, changes, "wrap", program.Keep)
-	if err == nil && !w.dryRun {
-		err = w.keep(c, host.Home, open, program, changes, len(written) > 0)
+	written, err := w.write(c, host, changes, "wrap", func() error { return errors.Join(program.Keep(), wrapping.WriteFiles(host.ConfigDir, changes)) })
+	if len(written) == 0 && err == nil && !w.dryRun {
+		err = program.Refresh(c, host.Home) // the copy that the clients start may be older than this program
 	}
+	err = errors.Join(err, renameHomes(host, written))
 	if len(written) > 0 {
 		entries.PrintReload(c, written)
 		c.Printf("\nBack again: `mcp-jail unwrap`. How it goes: `mcp-jail status`\n")
@@ -168,25 +170,39 @@ func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrap
 	return errors.Join(err, prefetch.Fetch(c, w.fetches))
 }
 
-// keep keeps what the user has accepted. Where no entry changes, the copy that the clients start may be
-// older than this program.
-func (w *wrapCmd) keep(c terminal.Console, home string, open openGaps, program entries.Program, changes []*wrapping.Change, changed bool) error {
-	err := open.record(w, changes)
-	if !changed {
-		err = errors.Join(err, program.Refresh(c, home))
-	}
-	return err
-}
-
-// names returns the names that are taken. They differ from those in files that are not selected, too.
-func (w *wrapCmd) names(host hostfs.Host, files []*wrapping.File) (*wrapping.Names, error) {
+// ids returns the ids that are taken. Those in files that are not selected are among them.
+func (w *wrapCmd) ids(host hostfs.Host, files []*wrapping.File) *wrapping.IDs {
 	all := files
 	if !w.Everything() {
 		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
 	}
 	leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
-	taken, err := stored.Commands(host)
-	return wrapping.NewNames(all, taken), err
+	var tables []string
+	if cfg, _, err := session.LoadTrusted(config.LoadOptions{}, host); err == nil { // else check says what is wrong
+		for _, name := range cfg.ServerNames() {
+			if s := cfg.Servers[name]; s.Command != "" && s.Project == "" {
+				tables = append(tables, name)
+			}
+		}
+	}
+	return wrapping.NewIDs(host.ConfigDir, all, tables)
+}
+
+// renameHomes gives what is kept of servers under former names to their ids.
+func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
+	done := map[string]bool{}
+	for _, ch := range written {
+		for _, s := range ch.Changed() {
+			if s.Former == "" || done[s.Former] {
+				continue
+			}
+			done[s.Former] = true
+			as := entries.ClientsHost(host)
+			line, _ := clients.ParseWrapped(s.Argv())
+			err = errors.Join(err, session.RenameHome(host, s.Former, s.Own.Server.ID, ch.File.Started(s.Entry, line.Argv, as)))
+		}
+	}
+	return err
 }
 
 // askWithheld asks about each server that would be wrapped without the preset of its package, because
@@ -236,8 +252,9 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	var todo []*wrapping.Change
 	for _, ch := range changes {
 		if len(ch.Changed()) > 0 {
-			todo = append(todo, ch)
-			c.Printf("\n%s", entries.DiffText(c, ch))
+			if todo = append(todo, ch); ch.Rewrites() {
+				c.Printf("\n%s", entries.DiffText(c, ch))
+			}
 		}
 	}
 	agrees := todo != nil || w.first != ""
@@ -268,13 +285,13 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 // question asks for all changes of some files at once, for what comes first, and for what is fetched
 // after them.
 func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.Package) string {
-	repaired, waived := 0, 0
+	repaired, updated := 0, 0
 	for _, ch := range todo {
 		for _, s := range ch.Changed() {
 			if _, was := clients.ParseWrapped(s.Argv()); s.Repair != nil {
 				repaired++
 			} else if _, is := clients.ParseWrapped(s.After); was && is {
-				waived++
+				updated++
 			}
 		}
 	}
@@ -282,14 +299,14 @@ func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.P
 	if first != "" {
 		parts = append(parts, first)
 	}
-	if n := countChanged(todo) - repaired - waived; n > 0 {
+	if n := countChanged(todo) - repaired - updated; n > 0 {
 		parts = append(parts, verb+" "+cli.Plural(n, "server"))
 	}
 	if repaired > 0 {
 		parts = append(parts, "repair "+cli.Plural(repaired, "server"))
 	}
-	if waived > 0 {
-		parts = append(parts, "change the waivers of "+cli.Plural(waived, "server"))
+	if updated > 0 {
+		parts = append(parts, "write the policy of "+cli.Plural(updated, "server"))
 	}
 	text := strings.Join(parts, " and ")
 	if len(todo) > 0 {

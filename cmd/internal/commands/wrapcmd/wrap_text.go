@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -33,15 +32,31 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 			continue
 		}
 		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
+		if ids := slices.ContainsFunc(changes[at].Changed(), func(s wrapping.ServerChange) bool { return s.Own != nil }); ids && f.InGit() {
+			c.PrintText(fmt.Sprintf("  %s it lies in a git work tree: who has a copy of it has the ids of its servers\n", c.Paint(terminal.Yellow, "note:")))
+		}
 		printPlanned(c, changes[at], home)
 	}
 	printOpen(c, changes)
 	printPresets(c, changes)
+	printWithheld(c, changes)
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
 		return slices.ContainsFunc(ch.Changed(), func(s wrapping.ServerChange) bool { return s.Loses != nil && s.Preset == "" && !isCoarse(s) })
 	}) {
 		c.Printf("\n")
-		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
+		c.PrintText("Servers without a preset get what their entries show: directories to read, variables, no network. If one needs more, its first failure names the grant.\n")
+	}
+}
+
+// printWithheld says once how the servers of others' files get more than the default policy.
+func printWithheld(c terminal.Console, changes []*wrapping.Change) {
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			if s.Withholds {
+				c.PrintText("\nServers in files of projects and plugins get the default policy: others may have written their entries. For more, type `mcp-jail grant NAME`, or write a table into a .mcp-jail.toml, which you then trust.\n")
+				return
+			}
+		}
 	}
 }
 
@@ -136,9 +151,10 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Repair != nil {
 			printRepair(c, indent, s, home)
 		}
-		accepts, no := waivedText(s)
 		if s.Loses == nil { // it is unwrapped, repaired, or changes what it accepts
-			printWaived(c, indent, accepts, no)
+			printFile(c, indent, s, home)
+			printWaived(c, indent, s)
+			printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 			continue
 		}
 		if s.For != "" {
@@ -148,15 +164,15 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			c.Printf("%spreset     %s\n", indent, s.Preset)
 		}
 		printReach(c, indent, s)
-		printWaived(c, indent, accepts, no)
+		printFile(c, indent, s, home)
+		printWaived(c, indent, s)
 		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
 	}
 }
 
 // isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
 func isCoarse(s wrapping.ServerChange) bool {
-	after, _ := clients.ParseWrapped(s.After)
-	return runtime.GOOS == "windows" || slices.Contains(gaps.Waived(after.Flags), policy.WaiveWindows)
+	return runtime.GOOS == "windows" || s.Own != nil && slices.Contains(s.Own.Server.Waive, policy.WaiveWindows)
 }
 
 // printReach prints what a server may reach, and what it loses.
@@ -171,15 +187,21 @@ func printReach(c terminal.Console, indent string, s wrapping.ServerChange) {
 	printList(c, indent, "", "loses", s.Loses[len(s.Loses)-1:], "") // variables
 }
 
+// printFile names the file that has the policy of a server.
+func printFile(c terminal.Console, indent string, s wrapping.ServerChange, home string) {
+	switch {
+	case s.Own == nil:
+	case s.Writes:
+		printList(c, indent, "", "policy", []string{cli.ShortPath(s.Own.Path, home)}, "")
+	default:
+		printList(c, indent, "", "policy", []string{cli.ShortPath(s.Own.Path, home) + ", as it is"}, "")
+	}
+}
+
 // printRepair prints what wrap puts in order in an entry that is wrapped already.
 func printRepair(c terminal.Console, indent string, s wrapping.ServerChange, home string) {
-	w, _ := clients.ParseWrapped(s.Argv())
 	printList(c, indent, terminal.Yellow, "repair", []string{"it " + terminal.ShortHome(string(s.Repair.Why), home)}, "")
 	printList(c, indent, "", "now", []string{cli.ShortPath(s.After[0], home)}, "")
-	after, _ := clients.ParseWrapped(s.After)
-	if kept := gaps.Unwaive(w.Flags, gaps.Without(gaps.Waived(w.Flags), gaps.Waived(after.Flags))); len(kept) > 0 {
-		printList(c, indent, "", "keeps", []string{shown.Line(kept)}, "")
-	}
 }
 
 // printList prints a label in a colour before the first of some lines. If there is no line, it prints the

@@ -1,0 +1,37 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Rename gives what is kept of a server another name, unless something is kept under that.
+func Rename(host hostfs.Host, former, name string) error {
+	d, err := Open(host, former)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, ok := d.Lock()
+	if !ok {
+		return fmt.Errorf("a session has the private HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))
+	}
+	defer unlock()
+	servers, err := private.Open(host.StateDir, ServersDir)
+	if err != nil {
+		return err
+	}
+	defer servers.Close()
+	if _, err := servers.Lstat(name); err == nil {
+		return fmt.Errorf("something is kept of %s already, so what is kept of %s stays: %s", show.Name(name), show.Name(former), Path(host, former))
+	}
+	return servers.Rename(former, name)
+}

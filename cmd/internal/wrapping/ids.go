@@ -1,0 +1,373 @@
+package wrapping
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// IDs chooses the ids of servers, and the names of their files. What it has chosen once, it chooses again for
+// an entry with the same name, words, names of variables, directory and policy.
+type IDs struct {
+	dir     string // with the files of servers
+	files   []*config.ServerFile
+	taken   map[string]bool     // names of files and of tables with a command
+	uses    map[string][]string // the names of variables of each entry of the user's own that has an id
+	foreign map[string]string   // ids in files of others, and where
+	made    map[string]*config.ServerFile
+}
+
+// NewIDs returns the ids that are there: in the files of servers, and in the entries of some files. tables are
+// the names that the user's configuration has given to servers.
+func NewIDs(configDir string, files []*File, tables []string) *IDs {
+	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]string{}, map[string]*config.ServerFile{}}
+	var broken []error
+	n.files, broken = config.ServerFiles(configDir)
+	for _, f := range n.files {
+		n.taken[f.Server.Name] = true
+	}
+	for _, err := range broken {
+		var problems policy.Problems
+		if errors.As(err, &problems) {
+			n.taken[strings.TrimSuffix(filepath.Base(problems[0].File), ".toml")] = true
+		}
+	}
+	for _, name := range tables {
+		n.taken[name] = true
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			line, _ := clients.ParseWrapped(e.Argv())
+			switch {
+			case line.ID == "":
+			case f.IsProject():
+				n.foreign[line.ID] = fmt.Sprintf("%s, line %d", f.Path, e.Line)
+			default:
+				n.uses[line.ID] = append(n.uses[line.ID], e.variables())
+			}
+		}
+	}
+	return n
+}
+
+// variables returns the names of the variables that an entry sets, as one text.
+func (s Entry) variables() string {
+	names := s.EnvNames()
+	slices.Sort(names)
+	return strings.Join(names, " ") + " " + s.EnvFile
+}
+
+// byID returns the file that has an id, or nil.
+func (n *IDs) byID(id string) *config.ServerFile {
+	at := slices.IndexFunc(n.files, func(f *config.ServerFile) bool { return f.Server.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return n.files[at]
+}
+
+// choose returns the file of an entry's server, which is to have a table. isNew says that there is none yet.
+// id is the one that the entry has already, or "".
+func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.ServerFile, isNew bool) {
+	base := identity.FileName(s.Entry.Server)
+	if id == "" {
+		for _, f := range n.files {
+			if isNamed(f.Server.Name, base) && n.fits(f, s, table) {
+				return f, false
+			}
+		}
+	}
+	plain := *table
+	plain.Waive = nil // it is asked for later
+	key := strings.Join([]string{base, id, s.variables(), string((&config.ServerFile{Server: &plain}).Encode())}, "\x00")
+	if f = n.made[key]; f == nil {
+		name := base
+		for i := 2; n.taken[name]; i++ {
+			name = base + "-" + strconv.Itoa(i)
+		}
+		if id == "" {
+			id = identity.NewID(s.Entry.Server)
+		}
+		f = &config.ServerFile{Path: filepath.Join(n.dir, name+".toml"), Server: &config.Server{ID: id}}
+		n.made[key], n.taken[name] = f, true
+	}
+	made := *table
+	made.ID, made.Name = f.Server.ID, strings.TrimSuffix(filepath.Base(f.Path), ".toml")
+	return &config.ServerFile{Path: f.Path, Server: &made}, true
+}
+
+// replace returns a new id for one that others have in their files, too.
+func (n *IDs) replace(s Entry, f *config.ServerFile) *config.ServerFile {
+	made := n.made[f.Server.ID]
+	if made == nil {
+		made = &config.ServerFile{Server: &config.Server{ID: identity.NewID(s.Entry.Server)}}
+		n.made[f.Server.ID] = made
+	}
+	server := *f.Server
+	server.ID = made.Server.ID
+	return &config.ServerFile{Path: f.Path, Server: &server}
+}
+
+// isNamed reports whether a file has a name, with a number or without.
+func isNamed(name, base string) bool {
+	rest, ok := strings.CutPrefix(name, base)
+	number, numbered := strings.CutPrefix(rest, "-")
+	return ok && (rest == "" || numbered && strings.Trim(number, "0123456789") == "")
+}
+
+// fits reports whether a file is that of an entry: it has its words and its directory, and the variables of
+// the entry are those of the others that have its id. Without others, the file has what the entry sets.
+func (n *IDs) fits(f *config.ServerFile, s Entry, table *config.Server) bool {
+	if f.Server.Command != table.Command || !slices.Equal(f.Server.Arguments, table.Arguments) || f.Server.Directory != table.Directory || n.foreign[f.Server.ID] != "" {
+		return false
+	}
+	if uses := n.uses[f.Server.ID]; uses != nil {
+		return !slices.ContainsFunc(uses, func(names string) bool { return names != s.variables() })
+	}
+	has := granted(f.Server)
+	return !slices.ContainsFunc(granted(table), func(name string) bool { return !slices.Contains(has, name) })
+}
+
+// granted returns the names of the variables that a table grants, those of secrets among them.
+func granted(s *config.Server) (names []string) {
+	for _, v := range s.Variables {
+		names = append(names, v.Name)
+	}
+	if s.Access == nil {
+		return names
+	}
+	for _, v := range s.Access.Env {
+		names = append(names, v.Name)
+	}
+	for _, r := range s.Access.Net {
+		for _, secret := range r.Secrets {
+			names = append(names, secret.Env)
+		}
+	}
+	return names
+}
+
+// saved returns the command line of an entry as a server's file has it: what its client replaces is "${…}", or
+// replaced if it is the same at each start.
+func (s Entry) saved(home string) []string {
+	c, words := s.by.client, s.Argv()
+	for i, word := range words {
+		if rest, is := strings.CutPrefix(word, "~/"); is && c.Tilde {
+			words[i] = filepath.Join(home, rest)
+		}
+		if c.OnlyCmd && i > 0 {
+			continue
+		}
+		for _, r := range c.References(word) {
+			name := strings.TrimSpace(strings.Trim(cmp.Or(r.Name, string(r.Kind)), "{} "))
+			words[i] = strings.Replace(words[i], r.Text, "${"+name+"}", 1)
+		}
+	}
+	return words
+}
+
+// table returns the table for an entry's server that grants what some flags of mcp-jail run do.
+func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, error) {
+	given, err := cmdline.ParseRun(append([]string{"run"}, p.Flags...))
+	if err != nil {
+		return nil, err
+	}
+	o := given.Options(words)
+	o.Name, o.Preset = "server", given.Preset
+	if o.Waive, err = cmdline.ParseWaivers("--waive", given.Waive); err != nil {
+		return nil, err
+	}
+	host := j.file.within(j.host)
+	if o.Preset != "" {
+		preset, err := presets.Find(o.Preset)
+		if err != nil {
+			return nil, err
+		}
+		o.Below = preset.For(s.asPreset(preset, host)).Server
+	}
+	table, err := o.Declared()
+	if err != nil {
+		return nil, err
+	}
+	if host.Project = s.For; s.Cwd != "" || s.For != "" {
+		table.Directory = j.startsIn(s, *table, host)
+	}
+	return table, nil
+}
+
+// startsIn returns the directory in which a server is to start, or "" if it may not read it.
+func (j judge) startsIn(s Entry, table config.Server, host clients.Host) string {
+	client := s.by.client
+	if s.For != "" {
+		client.Dir = clients.DirProject
+	}
+	g := &Grant{}
+	dir := g.startDir(client, s, host)
+	if dir == "" {
+		return ""
+	}
+	for _, r := range g.checkFiles(&table, dir, host) {
+		if r.Read && policy.Within(dir, r.At) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// own decides about an entry of the user's own: its id, what its file is to have, and the words in front.
+func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Reason) {
+	line, wrapped := clients.ParseWrapped(s.Argv())
+	start := clients.Wrapping{Before: windows.Before(j.file.host), Program: j.program.Path}
+	if wrapped {
+		v := j.file.Judge(s, j.program, j.host)
+		switch p.Repair = v.Repair; {
+		case v.Unclear && v.Repair == nil:
+			return clients.Edit{}, v.Why
+		case v.Repair == nil:
+			start.Before, start.Program = line.Launcher, line.Program
+		}
+		switch {
+		case line.Argv == nil && v.Repair == nil:
+			return clients.Edit{}, clients.Jailed
+		case line.Argv == nil:
+			return j.edit(s, start)
+		case line.ID == "" && slices.ContainsFunc(line.Flags, func(word string) bool { return strings.HasPrefix(word, "--config") }):
+			return clients.Edit{}, clients.Jailed + ", with a configuration that its line names"
+		}
+	}
+	plain := s
+	if wrapped {
+		plain.Command, plain.Args, plain.Left, plain.Detail = line.Argv[0], line.Argv[1:], "", ""
+	}
+	words := plain.saved(j.host.Home)
+	if line.ID != "" {
+		if f := ids.byID(line.ID); f != nil {
+			j.known(s, p, f, words, ids)
+			start.ID = p.Own.Server.ID
+			return j.edit(s, start)
+		}
+	}
+	switch {
+	case !wrapped || line.ID != "":
+		if why := j.check(plain, p); why != "" {
+			return clients.Edit{}, why
+		}
+	default:
+		p.Flags = j.file.Started(s, line.Flags, j.host)
+		if slices.ContainsFunc(p.Flags, j.file.References) {
+			return clients.Edit{}, clients.Jailed + ", and only the client knows what its flags say"
+		}
+	}
+	table, err := j.table(plain, words, p)
+	if err != nil {
+		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+	}
+	p.Own, p.Writes = ids.choose(plain, table, line.ID)
+	if !p.Writes {
+		p.offer()
+	} else if wrapped && line.ID == "" {
+		p.Former = line.Name
+	}
+	if err := p.Own.Check(); err != nil {
+		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+	}
+	p.waive(j.file.waive, s.Key())
+	if place := ids.foreign[p.Own.Server.ID]; place != "" {
+		j.stolen(s, p, place, ids)
+	}
+	start.ID = p.Own.Server.ID
+	return j.edit(s, start)
+}
+
+// known decides about an entry with an id that has a file.
+func (j judge) known(s Entry, p *ServerChange, f *config.ServerFile, words []string, ids *IDs) {
+	p.Own = f
+	if !identity.Same(f.Words(), words) && !slices.Equal(f.Words(), words) {
+		server := *f.Server
+		server.Command, server.Arguments = words[0], words[1:]
+		p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
+		p.Notes = append(p.Notes, "its line is another one than its file has: "+shown.Line(f.Words())+". The new one gets what the old one had")
+	}
+	p.waive(j.file.waive, s.Key())
+	if place := ids.foreign[f.Server.ID]; place != "" {
+		j.stolen(s, p, place, ids)
+	}
+}
+
+// stolen gives an entry another id than one that others have in their files.
+func (j judge) stolen(s Entry, p *ServerChange, place string, ids *IDs) {
+	p.Former = p.Own.Server.ID
+	p.Own, p.Writes = ids.replace(s, p.Own), true
+	p.Notes = append(p.Notes, fmt.Sprintf("its id also stands in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
+}
+
+// waive has the file of a server accept other gaps than it does.
+func (p *ServerChange) waive(given map[string][]policy.Axis, key string) {
+	if axes, ok := given[key]; ok && !slices.Equal(axes, p.Own.Server.Waive) {
+		server := *p.Own.Server
+		p.Accepts, p.Drops = without(axes, server.Waive), without(server.Waive, axes)
+		server.Waive = axes
+		p.Own, p.Writes = &config.ServerFile{Path: p.Own.Path, Server: &server}, true
+	}
+}
+
+func without(axes, others []policy.Axis) []policy.Axis {
+	return slices.DeleteFunc(slices.Clone(axes), func(a policy.Axis) bool { return slices.Contains(others, a) })
+}
+
+// offer says that a server gets the file that it had before.
+func (p *ServerChange) offer() {
+	p.Grant = Grant{Preset: p.Own.Server.Preset, Flags: []string{"--id", p.Own.Server.ID}, Loses: p.Loses}
+	server := *p.Own.Server
+	server.Preset = ""
+	p.Gets = server.Grants(config.Words{Workspace: startedThere, Secret: secretWords, AnyHost: "any host"})
+}
+
+func (j judge) edit(s Entry, w clients.Wrapping) (clients.Edit, clients.Reason) {
+	edit, err := s.Wrap(w)
+	if err != nil {
+		return edit, clients.Reason("cannot be wrapped: " + err.Error())
+	}
+	return edit, ""
+}
+
+// WriteFiles writes the files of the servers that changes give an id.
+func WriteFiles(configDir string, changes []*Change) error {
+	var own []*config.ServerFile
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			if s.Writes {
+				own = append(own, s.Own)
+			}
+		}
+	}
+	if own == nil {
+		return nil
+	}
+	return config.ChangeServers(configDir, func(files []*config.ServerFile, _ []error) ([]*config.ServerFile, error) {
+		for _, o := range own {
+			at := slices.IndexFunc(files, func(f *config.ServerFile) bool { return f.Path == o.Path })
+			if at < 0 {
+				files = append(files, o)
+				continue
+			}
+			// What was granted meanwhile stays.
+			s := files[at].Server
+			s.ID, s.Command, s.Arguments, s.Waive = o.Server.ID, o.Server.Command, o.Server.Arguments, o.Server.Waive
+		}
+		return files, nil
+	})
+}
