@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -194,6 +195,11 @@ func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, 
 	if o.Preset != "" {
 		preset, err := presets.Find(o.Preset)
 		if err != nil {
+			return nil, err
+		}
+		start := s.start(host, nil)
+		maps.DeleteFunc(start.Env, func(name, _ string) bool { return !slices.Contains(given.Env, name) })
+		if err := preset.Fits(start); err != nil {
 			return nil, err
 		}
 		o.Below = preset.For(s.asPreset(preset, host)).Server

@@ -271,3 +271,6 @@ func (f *File) Real() string {
 	}
 	return f.own.Real
 }
+
+// File returns the file that has the entry.
+func (s Entry) File() *File { return s.file }

@@ -1,0 +1,199 @@
+package wrapping
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// anyID matches the end of an id.
+var anyID = regexp.MustCompile(`-[0-9a-hjkmnp-tv-z]{12}\b`)
+
+// wrapAll wraps what a selection finds, and writes it.
+func wrapAll(t *testing.T, h clients.Host, tables ...string) (all []ServerChange) {
+	t.Helper()
+	files, err := Find(h, Selection{})
+	must(t, err)
+	ids := NewIDs(configDir(h), files, tables)
+	for _, f := range files {
+		c := f.Wrap(Program{Path: program}, Selection{}, h, ids)
+		must(t, WriteFiles(configDir(h), []*Change{c}))
+		if c.Rewrites() {
+			_, err := c.Write(filepath.Join(h.Home, "state"), time.Now())
+			must(t, err)
+		}
+		all = append(all, c.Servers...)
+	}
+	return all
+}
+
+// fileOf returns the file of a server, without its first lines and the end of its id.
+func fileOf(t *testing.T, h clients.Host, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(configDir(h), config.ServersDir, name+".toml"))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(text), "]\n")
+	return anyID.ReplaceAllString(strings.Join(strings.Fields(strings.ReplaceAll(rest, h.Home, "HOME")), " "), "-ID")
+}
+
+// TestOldEntries: the flags of an older entry of the user's own are read into a file once, and the words in
+// front become those of an id.
+func TestOldEntries(t *testing.T) {
+	for args, want := range map[string]string{
+		`"run", "--"`: `id = "s-ID" command = "x" arguments = ["a"]`,
+		`"run", "--name", "s", "--read", "/usr/share", "--write", "~/w", "--"`:                                                      `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "/usr/share" read = true [[servers.s.access.fs]] path = "~/w" read = true write = true`,
+		`"run", "--name=s", "--net", "a.test:8080", "--env", "TOKEN", "--"`:                                                         `id = "s-ID" command = "x" arguments = ["a"] variables = ["TOKEN"] [servers.s.access] [[servers.s.access.net]] host = "a.test" port = 8080 allow = true`,
+		`"run", "--workspace", "/usr", "--home", "real", "--waive", "fs", "--limit", "processes=9", "--startup-timeout", "5", "--"`: `id = "s-ID" command = "x" arguments = ["a"] workspace = "/usr" home = "real" startup_timeout_secs = 5 waive = ["fs"] [servers.s.limits] processes = 9`,
+		`"run", "--config", "/etc/c.toml", "--"`:                                                                                    "",
+		`"run", "--read", "${HOME}/n", "--"`:                                                                                        `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "HOME/n" read = true`,
+		`"run", "--read", "${NOTES}", "--"`:                                                                                         "", // only the client knows
+	} {
+		h := newHost(t)
+		path := filepath.Join(h.Home, ".claude.json")
+		before := `{"mcpServers": {"s": {"command": "` + program + `", "args": [` + args + `, "x", "\u0061"]}}}`
+		write(t, path, before)
+		got := wrapAll(t, h)[0]
+		file := fileOf(t, h, "s")
+		if want == "" {
+			if got.Left == "" || file != "" {
+				t.Errorf("%s: left %q, %s", args, got.Left, file)
+			}
+			continue
+		}
+		if file != want {
+			t.Errorf("%s becomes\n%s, want\n%s; left %q", args, file, want, got.Left)
+		}
+		text, err := os.ReadFile(path)
+		must(t, err)
+		if after := anyID.ReplaceAllString(string(text), "-ID"); after != `{"mcpServers": {"s": {"command": "`+program+`", "args": ["run", "--id", "s-ID", "--", "x", "\u0061"]}}}` {
+			t.Errorf("%s: %s", args, after)
+		}
+		if wantFormer := map[bool]string{true: "s"}[strings.Contains(args, "--name")]; got.Former != wantFormer {
+			t.Errorf("%s: the former name is %q", args, got.Former)
+		}
+		if again := wrapAll(t, h)[0]; again.Left != string(clients.Jailed) {
+			t.Errorf("%s, again: %+v", args, again)
+		}
+	}
+}
+
+// TestIDs: entries with the same name, words, names of variables and directory have one id. Any difference
+// gives another name, and so does a table of that name.
+func TestIDs(t *testing.T) {
+	h := newHost(t)
+	h.Project = ""
+	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "B c": {"command": "x"}, "taken": {"command": "x"}}}`)
+	write(t, filepath.Join(h.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers": {"a": {"command": "x"}, "b c": {"command": "x", "env": {"T": "1"}}}}`)
+	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"a": {"command": "x", "args": ["y"]}}, "projects": {"HOME/p": {"mcpServers": {"a": {"command": "x"}}}}}`)
+	text, _ := os.ReadFile(filepath.Join(h.Home, ".claude.json"))
+	write(t, filepath.Join(h.Home, ".claude.json"), strings.ReplaceAll(string(text), "HOME", h.Home))
+	write(t, filepath.Join(h.Home, "p", "x"), "")
+	ids := map[string][]string{}
+	for _, s := range wrapAll(t, h, "taken") {
+		ids[s.Own.Server.Name] = append(ids[s.Own.Server.Name], s.Own.Server.ID)
+	}
+	var got []string
+	for name, all := range ids {
+		got = append(got, fmt.Sprint(name, " ", len(all), " ", len(slices.Compact(all))))
+	}
+	slices.Sort(got)
+	if want := "a 1 1, a-2 1 1, a-3 2 1, b-c 1 1, b-c-2 1 1, taken-2 1 1"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if file := fileOf(t, h, "a-2"); !strings.Contains(file, `directory = "HOME/p"`) {
+		t.Errorf("%s", file)
+	}
+}
+
+// TestKnownIDs: what becomes of an entry that has an id.
+func TestKnownIDs(t *testing.T) {
+	const id, other = "s-4k7q2m9x3vt5", "s-aaaaaaaaaaaa"
+	entry := func(id, words string) string {
+		return `{"mcpServers": {"s": {"command": "` + program + `", "args": ["run", "--id", "` + id + `", "--", ` + words + `]}}}`
+	}
+	for name, c := range map[string]struct {
+		file, entry, project string
+		want                 string // the command line of the file; "" if wrap changes nothing
+		keeps                bool   // the client's file stays as it is
+	}{
+		"as it is":                       {`"x"`, entry(id, `"x"`), "", "", true},
+		"other words":                    {`"x"`, entry(id, `"y"`), "", "y", true},
+		"a value in place of a variable": {`"${A}b"`, entry(id, `"/c/b"`), "", "", true},
+		"no file":                        {"", entry(id, `"x"`), "", "x", true},
+		"no file of that id":             {`"x"`, entry(other, `"x"`), "", "x", true},
+		"also in a project":              {`"x"`, entry(id, `"x"`), entry(id, `"evil"`), "x", false},
+	} {
+		h := newHost(t)
+		servers := filepath.Join(configDir(h), config.ServersDir)
+		if c.file != "" {
+			write(t, filepath.Join(servers, "s.toml"), "[servers.s]\nid = \""+id+"\"\ncommand = "+c.file+"\n")
+		}
+		path := filepath.Join(h.Home, ".claude.json")
+		write(t, path, c.entry)
+		if c.project != "" {
+			write(t, filepath.Join(h.Project, ".mcp.json"), c.project)
+		}
+		all := wrapAll(t, h)
+		s := all[slices.IndexFunc(all, func(s ServerChange) bool { return !s.File().IsProject() })]
+		after, err := os.ReadFile(path)
+		must(t, err)
+		if (s.Left == "") != (c.want != "") || (string(after) == c.entry) != c.keeps {
+			t.Errorf("%s: left %q, %s", name, s.Left, after)
+		}
+		if c.want != "" && (s.Own.Server.Command != c.want || !strings.Contains(string(after), s.Own.Server.ID)) {
+			t.Errorf("%s: %+v", name, s.Own.Server)
+		}
+		if c.project != "" {
+			if s.Own.Server.ID == id || s.Former != id || !strings.Contains(strings.Join(s.Notes, ""), filepath.Join(h.Project, ".mcp.json")+", line 1") {
+				t.Errorf("%s: %s, %q", name, s.Own.Server.ID, s.Notes)
+			}
+		}
+		files, broken := config.ServerFiles(configDir(h))
+		if at := slices.IndexFunc(files, func(f *config.ServerFile) bool { return f.Server.ID == s.Own.Server.ID }); at < 0 || len(broken) > 0 {
+			t.Errorf("%s: no file has the id: %v", name, broken)
+		}
+	}
+}
+
+// TestOffered: after unwrap the file stays, and is that of the same words alone.
+func TestOffered(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".claude.json")
+	plain := `{"mcpServers": {"s": {"command": "x", "args": ["a"]}}}`
+	write(t, path, plain)
+	first := wrapAll(t, h)[0].Own.Server.ID
+	for text, same := range map[string]bool{plain: true, strings.Replace(plain, `"a"`, `"b"`, 1): false} {
+		write(t, path, text)
+		if got := wrapAll(t, h)[0].Own.Server.ID == first; got != same {
+			t.Errorf("%s: the same id: %t", text, got)
+		}
+	}
+}
+
+// TestSaved: a word of which the client makes another one at each start has "${…}" in the file.
+func TestSaved(t *testing.T) {
+	for client, c := range map[string]struct{ file, entry, want string }{
+		"claude-code": {".claude.json", `{"mcpServers": {"s": {"command": "x", "args": ["${A:-b}/c", "$D"]}}}`, `["${A}/c", "$D"]`},
+		"vscode":      {".config/Code/User/mcp.json", `{"servers": {"s": {"command": "x", "args": ["${input:k}", "~/n"]}}}`, `["${k}", "HOME/n"]`},
+		"opencode":    {".config/opencode/opencode.json", `{"mcp": {"s": {"type": "local", "command": ["x", "{env:A}-b"]}}}`, `["${A}-b"]`},
+		"gemini":      {".gemini/settings.json", `{"mcpServers": {"s": {"command": "x", "args": ["$A", "${B}"]}}}`, `["${A}", "${B}"]`},
+		"codex":       {".codex/config.toml", "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"~/n\"]\n", `["~/n"]`},
+	} {
+		h := newHost(t)
+		write(t, filepath.Join(h.Home, c.file), c.entry)
+		wrapAll(t, h)
+		if file := fileOf(t, h, "s"); !strings.Contains(file, "arguments = "+c.want) {
+			t.Errorf("%s: %s", client, file)
+		}
+	}
+}
