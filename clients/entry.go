@@ -61,6 +61,7 @@ const (
 	Disabled  Reason = "is switched off"
 	Sandboxed Reason = "is confined by the client already, and one sandbox cannot be set up inside the other everywhere"
 	Checked   Reason = "has a checksum of its program, which mcp-jail would not match"
+	Debugged  Reason = "is started with a debugger by its client, which changes its command line"
 	Elsewhere Reason = "is started on another machine or in a container"
 	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
@@ -259,6 +260,8 @@ func (e *Entry) judge(c Client, table map[string]any) {
 		e.leave(Disabled, "")
 	case e.Sandboxed:
 		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
+	case debugs(table[e.Shape.Debug]):
+		e.leave(Debugged, "take out "+e.Shape.Debug+".debug")
 	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:
 		e.leave(Checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
 	case e.Elsewhere != "":
@@ -268,6 +271,11 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	case e.Server == "":
 		e.leave(Malformed, "it has no name")
 	}
+}
+
+func debugs(value any) bool {
+	table, _ := value.(map[string]any)
+	return table["debug"] != nil
 }
 
 func (e *Entry) leave(why Reason, detail string) { e.Left, e.Detail = why, detail }

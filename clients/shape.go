@@ -22,6 +22,7 @@ type Shape struct {
 	Off       string // true: the client does not start the server
 	On        string // false: the client does not start the server
 	Sandbox   string // true: the client confines the server itself
+	Debug     string // a table; with a key "debug" in it, the client starts another line
 	Checksum  string // the client compares the program with this
 	Elsewhere string // names an environment, other than "local", in which the server is started
 

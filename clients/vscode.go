@@ -22,7 +22,7 @@ func vscode() Client {
 	shared.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}
 	shared.Label, shared.Note = "portable", "Read by newer versions."
 	shape := standard()
-	shape.Cwd, shape.EnvFile, shape.Sandbox = "cwd", "envFile", "sandboxEnabled"
+	shape.Cwd, shape.EnvFile, shape.Sandbox, shape.Debug = "cwd", "envFile", "sandboxEnabled", "dev"
 	// mcpResourceScannerService.ts, sanitizeServer: only what is in `config` counts, if that is there.
 	older := shape
 	older.Within, older.Wins = "config", true
@@ -46,6 +46,7 @@ func vscode() Client {
 		Quirks: []string{
 			"The table is called `servers`. `inputs` beside it lists what `${input:ID}` asks for; that stays as it is.",
 			"A server with `sandboxEnabled` is confined by VS Code on macOS and Linux. Remove that key to use mcp-jail instead.",
+			"An entry with `dev.debug` is left: VS Code puts a debugger into its command line.",
 			"A folder has to be trusted before its servers start, and a changed server can be asked about again.",
 			"Servers that the code of extensions brings are in no file.",
 		},

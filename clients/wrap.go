@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Edit is a change of one entry, for an editor of its file: it removes the first Drop words of the
@@ -171,26 +169,4 @@ func launcherWords(argv []string) int {
 		}
 	}
 	return 0
-}
-
-// JailName returns the name under which mcp-jail keeps a server. Clients allow names with blanks
-// and other characters that mcp-jail does not allow. JailName changes such a name, and appends a
-// hash that tells it from similar names.
-func JailName(server string) string {
-	if policy.ValidServerName(server) && server[0] != '-' {
-		return server
-	}
-	name := strings.Trim(strings.Map(func(r rune) rune {
-		if r < 128 && policy.ValidServerName("x"+string(r)) {
-			return r
-		}
-		return '-'
-	}, server), "-.")
-	if len(name) > 40 {
-		name = strings.TrimRight(name[:40], "-.")
-	}
-	if name == "" {
-		name = "server"
-	}
-	return name + "-" + policy.ShortHash(server)
 }

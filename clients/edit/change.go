@@ -11,12 +11,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/diff"
 )
 
-// A Change replaces Drop words of a server's command line with Words, from the word At on. At least
-// one word must be left. If At is not 0, it is the index of an argument that is not the first, and a
-// word must be left after those that go.
+// A Change replaces the first Drop words of a server's command line with Words. At least one word must
+// be left.
 type Change struct {
 	Server Server // from [File.Servers] of the same file
-	At     int
 	Drop   int
 	Words  []string
 }
@@ -25,13 +23,13 @@ type Change struct {
 // is, and the error is a [*RefusedError] for the first such server. The file f itself does
 // not change.
 func (f *File) Apply(changes ...Change) ([]byte, error) {
-	all, want, inverse, err := f.splicesOf(changes)
+	all, inverse, err := f.splicesOf(changes)
 	if err != nil {
 		return nil, err
 	}
 	if len(changes) > 0 {
 		result := splices(f.src, all)
-		if err := f.verify(result, want, changes); err != nil {
+		if err := f.verify(result, changes); err != nil {
 			return nil, err
 		}
 		if inverse && len(all) > 0 {
@@ -43,52 +41,60 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	return f.spliceWhole(all)
 }
 
-// splicesOf returns the splices of some changes, the values that the file has then, and whether the
-// changes only add words.
-func (f *File) splicesOf(changes []Change) (all []splice, want any, inverse bool, err error) {
-	if want, err = f.format.decode(f.src); err != nil {
-		return nil, nil, false, f.syntax(lineOf(err), "%s", err)
-	}
+// splicesOf returns the splices of some changes, and whether the changes only add words.
+func (f *File) splicesOf(changes []Change) (all []splice, inverse bool, err error) {
 	inverse = true
-	// want follows each change in the values of the second parser, the measure for the text.
 	for i := range changes {
 		c := &changes[i]
 		p := splicer{file: f, server: &c.Server}
 		if err := p.splice(c); err != nil {
-			return nil, nil, false, err
+			return nil, false, err
 		}
 		for _, s := range p.splices {
 			if slices.ContainsFunc(all, s.overlaps) {
-				return nil, nil, false, c.refuse(0, "two changes name it", "")
+				return nil, false, c.refuse(0, "two changes name it", "")
 			}
 		}
 		all = append(all, p.splices...)
-		if want, err = expect(want, c, p.removed); err != nil {
-			return nil, nil, false, c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently: "+err.Error(), "change it by hand, and please report the file's form")
-		}
 		// What only adds words must be undone to the byte by removing them.
 		inverse = inverse && c.Drop == 0
 	}
-	return all, want, inverse, nil
+	return all, inverse, nil
 }
 
 // Diff returns the unified diff of the changes, or "" if they cannot be made; see the function
 // [Diff]. What a large file has outside of its tables of servers is shown as empty values.
 func (f *File) Diff(name string, context int, changes ...Change) string {
-	all, _, _, err := f.splicesOf(changes)
+	all, _, err := f.splicesOf(changes)
 	if err != nil {
 		return ""
 	}
 	return diff.Format{Context: context, Skipped: f.cutLines}.Unified(name, f.src, splices(f.src, all))
 }
 
-func (f *File) verify(result []byte, want any, changes []Change) error {
-	got, err := f.format.decode(result)
+// verify returns why the second parser does not find in a result what it should: the words of each change, and
+// else the values of before.
+func (f *File) verify(result []byte, changes []Change) error {
+	was, err := f.format.decode(f.src)
+	if err != nil {
+		return f.syntax(lineOf(err), "%s", err)
+	}
 	c := &changes[0]
-	switch {
-	case err != nil:
+	got, err := f.format.decode(result)
+	if err != nil {
 		return c.refuse(lineOf(err), "the file would not be valid "+f.format.String()+" any more ("+err.Error()+")", "put the program between double quotes in one line")
-	case !sameValue(got, want):
+	}
+	for i := range changes {
+		c := &changes[i]
+		var before, after []any
+		if was, before, err = c.Server.cut(was); err != nil || !c.Server.finds(before) {
+			return c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently", "change it by hand, and please report the file's form")
+		}
+		if got, after, err = c.Server.cut(got); err != nil || !c.isMade(before, after) {
+			return c.refuse(0, "the changed file would not say what it should", "change it by hand, and please report the file's form")
+		}
+	}
+	if !sameValue(got, was) {
 		return c.refuse(0, "the changed file would not say what it should", "change it by hand, and please report the file's form")
 	}
 	return nil
@@ -106,7 +112,7 @@ func (f *File) verifyInverse(result []byte, changes []Change) error {
 		if err != nil {
 			return changes[i].refuse(0, err.Error(), "")
 		}
-		back[i] = Change{Server: s, At: changes[i].At, Drop: len(changes[i].Words)}
+		back[i] = Change{Server: s, Drop: len(changes[i].Words)}
 	}
 	original, err := g.Apply(back...)
 	if err != nil {
@@ -144,11 +150,9 @@ func (c *Change) check(f *File) *RefusedError {
 		return s.Refused
 	case s.Ambiguous != nil && len(c.Words) > 0:
 		return c.refuse(s.Ambiguous.Line, s.Ambiguous.Reason, s.Ambiguous.Fix)
-	case c.At < 0 || c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
+	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
 		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
-	case c.At != 0 && (c.At < 2 || c.At+c.Drop >= len(s.Words)):
-		return c.refuse(s.Line, fmt.Sprintf("%d words from word %d of its command line on cannot be replaced", c.Drop, c.At+1), "")
-	case c.At == 0 && len(c.Words) > 0 && c.Words[0] == "":
+	case len(c.Words) > 0 && c.Words[0] == "":
 		return c.refuse(s.Line, "the new program has no name", "")
 	}
 	for _, word := range c.Words {

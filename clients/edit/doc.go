@@ -12,8 +12,7 @@
 // A server's command line is a list of words: the program and its arguments. A file holds
 // it as a string and a list (command, args), or as one list (OpenCode). A [Change] replaces
 // the first Drop words with Words. To put a wrapper in front of a server, Drop is 0; to take
-// it away, Words is empty and Drop is the number of its words. To change the words of a wrapper
-// that is there, At is the index of the first of them that changes.
+// it away, Words is empty and Drop is the number of its words.
 //
 // The words that stay keep their bytes. The program's spelling moves from command into the
 // list and back, and new words are directly before it:

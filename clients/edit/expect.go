@@ -2,35 +2,62 @@ package edit
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 )
 
-// expect makes a change in the values that the second parser has read. It needs no places,
-// so it is the measure for the change in the text. removed reports that the list of
-// arguments goes away.
-func expect(file any, c *Change, removed bool) (any, error) {
-	path := c.Server.Path
-	if c.Server.nested != "" {
-		path = append(slices.Clone(path), c.Server.nested)
+// cut takes the command line of a server out of the values that the second parser has read. It needs no
+// places, so it is the measure for the change in the text.
+func (s *Server) cut(file any) (rest any, words []any, err error) {
+	path := s.Path
+	if s.nested != "" {
+		path = append(slices.Clone(path), s.nested)
 	}
-	return descend(file, path, func(entry any) (any, error) { return expectEntry(entry, c, removed) })
+	if rest, words = cutAt(file, path, s.table.Command, s.table.Args, s.List); words == nil {
+		err = errors.New("one of them finds another command line")
+	}
+	return rest, words, err
 }
 
-func descend(v any, path []string, change func(any) (any, error)) (any, error) {
-	if len(path) == 0 {
-		return change(v)
+func cutAt(v any, path []string, command, args string, whole bool) (rest any, words []any) {
+	if len(path) > 0 {
+		inner, _ := lookup(v, path[0])
+		inner, words = cutAt(inner, path[1:], command, args, whole)
+		return with(v, path[0], inner), words
 	}
-	inner, found := lookup(v, path[0])
-	if !found {
-		return nil, fmt.Errorf("one of them does not find %q", path[0])
+	program, _ := lookup(v, command)
+	if list, isList := program.([]any); whole && isList {
+		return without(v, command), list
 	}
-	inner, err := descend(inner, path[1:], change)
-	if err != nil {
-		return nil, err
+	if program == nil || whole {
+		return v, nil
 	}
-	return with(v, path[0], inner, ""), nil
+	list, _ := lookup(v, args)
+	arguments, _ := list.([]any)
+	return without(without(v, command), args), append([]any{program}, arguments...)
+}
+
+// finds reports whether both parsers have found the same words, or a change would hit others.
+func (s *Server) finds(words []any) bool {
+	for i, word := range words {
+		if text, isText := word.(string); isText && (i >= len(s.Words) || text != s.Words[i]) || i == 0 && !isText && !s.List {
+			return false
+		}
+	}
+	return len(words) == len(s.Words)
+}
+
+// isMade reports whether some words are those that a change makes of others.
+func (c *Change) isMade(of, words []any) bool {
+	if len(words) != len(of)-c.Drop+len(c.Words) {
+		return false
+	}
+	for i, word := range c.Words {
+		if words[i] != any(word) {
+			return false
+		}
+	}
+	return sameList(words[len(c.Words):], of[c.Drop:])
 }
 
 func lookup(v any, name string) (any, bool) {
@@ -60,32 +87,27 @@ func lookup(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// with returns v with a member or element set. A new member of an object comes after the
-// one named after.
-func with(v any, name string, value any, after string) any {
+// with returns v with another value of a member or element.
+func with(v any, name string, value any) any {
 	switch v := v.(type) {
 	case object:
-		at := 0
-		for i, f := range v {
-			if f.name == name {
+		for i := range v {
+			if v[i].name == name {
 				v[i].value = value
-				return v
-			}
-			if f.name == after {
-				at = i + 1
 			}
 		}
-		return slices.Insert(v, at, field{name, value})
 	case map[string]any:
 		v[name] = value
 	case map[any]any:
 		v[name] = value
 	case []any:
-		i, _ := strconv.Atoi(name)
-		v[i] = value
+		if i, err := strconv.Atoi(name); err == nil && i < len(v) {
+			v[i] = value
+		}
 	case []map[string]any:
-		i, _ := strconv.Atoi(name)
-		v[i], _ = value.(map[string]any)
+		if i, err := strconv.Atoi(name); err == nil && i < len(v) {
+			v[i], _ = value.(map[string]any)
+		}
 	}
 	return v
 }
@@ -100,38 +122,4 @@ func without(v any, name string) any {
 		delete(v, name)
 	}
 	return v
-}
-
-func expectEntry(entry any, c *Change, removed bool) (any, error) {
-	s := &c.Server
-	program, _ := lookup(entry, s.table.Command)
-	list, hasList := lookup(entry, s.table.Args)
-	arguments, _ := list.([]any)
-	words := arguments
-	// Both parsers must have found the same words, or the change would hit others.
-	if whole, isList := program.([]any); isList && s.List {
-		words = whole
-	} else if !s.List {
-		words = append([]any{program}, arguments...)
-	}
-	if len(words) != len(s.Words) || c.At+c.Drop > len(words) {
-		return nil, errors.New("one of them finds another command line")
-	}
-	if first, isText := words[0].(string); !isText && !s.List || isText && first != s.Words[0] {
-		return nil, errors.New("one of them finds another program")
-	}
-	changed := slices.Clone(words[:c.At])
-	for _, word := range c.Words {
-		changed = append(changed, word)
-	}
-	changed = append(changed, words[c.At+c.Drop:]...)
-	switch {
-	case s.List:
-		return with(entry, s.table.Command, changed, ""), nil
-	case removed:
-		entry = without(entry, s.table.Args)
-	case hasList || len(changed) > 1:
-		entry = with(entry, s.table.Args, append([]any{}, changed[1:]...), s.table.Command)
-	}
-	return with(entry, s.table.Command, changed[0], ""), nil
 }

@@ -116,6 +116,5 @@ func (p *splicer) removeArgs() *RefusedError {
 	}
 	from, _ := p.gap()
 	p.add(from, end+1, "")
-	p.removed = true
 	return nil
 }

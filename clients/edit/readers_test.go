@@ -193,12 +193,14 @@ func differs(inside map[string]Server, s started) string {
 	if want := append(slices.Clone(wrapper), ours.Words...); !slices.Equal(s.Words, want) {
 		return fmt.Sprintf("starts %q, and not %q", s.Words, want)
 	}
+	found, _, _ := ours.file.Lookup(append(slices.Clone(ours.Path), "env")...)
+	env, _ := found.(map[string]any)
 	for name, value := range s.Env {
-		at := slices.IndexFunc(ours.Env, func(v Variable) bool { return v.Name == name })
-		if at < 0 {
+		there, seen := env[name]
+		if !seen {
 			return fmt.Sprintf("sets %s, which mcp-jail does not see", name)
 		}
-		if text, isText := ours.Env[at].Value.(string); isText && text != value {
+		if text, isText := there.(string); isText && text != value {
 			return fmt.Sprintf("sets %s to %q, and not to %q", name, value, text)
 		}
 	}

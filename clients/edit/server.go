@@ -20,9 +20,6 @@ type Table struct {
 	Single bool
 }
 
-// urls are the names under which clients keep the address of a remote server.
-var urls = []string{"url", "serverUrl", "httpUrl", "uri"}
-
 // A Server is an entry of a table.
 type Server struct {
 	Name string   // "" in a list whose entry has none
@@ -31,12 +28,6 @@ type Server struct {
 
 	Words []string // its command line; empty if it has none; a number as it is spelled
 	List  bool     // the command line is one list
-	Env   []Variable
-	URL   string
-	// Disabled reports that disabled is true or enabled is false.
-	Disabled bool
-	// Other holds every other field, in the order of the file, those of Nested too.
-	Other []Field
 	// Refused is why the command line cannot be changed, or nil. Apply may refuse a
 	// change for more reasons.
 	Refused *RefusedError
@@ -50,22 +41,6 @@ type Server struct {
 	nested        string
 	entry         *node
 	command, args *member
-}
-
-// A Variable is one of the environment of a server.
-type Variable struct {
-	Name  string
-	Value any // usually a string; see Field
-	Line  int
-}
-
-// A Field is a key of an entry that this package does not know. The value is a string, a
-// json.Number (numbers and dates as they are spelled), a bool, nil, []any, or
-// map[string]any.
-type Field struct {
-	Name  string
-	Value any
-	Line  int
 }
 
 // A RefusedError reports a change that is not made, and why.
@@ -129,7 +104,8 @@ func (f *File) Servers(t Table) (servers []Server) {
 	return servers
 }
 
-// Lookup returns the value at a path, as in [Field], and the line of its key. An element of a
+// Lookup returns the value at a path, and the line of its key: a string, a json.Number (numbers and dates as
+// they are spelled), a bool, nil, []any, or map[string]any. An element of a
 // path is a key, or the number of an element of a list, from 0.
 func (f *File) Lookup(path ...string) (value any, line int, found bool) {
 	f.visit(path, func(_ []string, n *node, _ *fault) { value, line, found = n.value(), n.line, true })
@@ -137,7 +113,7 @@ func (f *File) Lookup(path ...string) (value any, line int, found bool) {
 }
 
 func (t Table) keys() []string {
-	return append([]string{t.Command, t.Args, t.Env, t.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled"}, urls...)
+	return []string{t.Command, t.Args, t.Env, t.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled", "url", "serverUrl", "httpUrl", "uri"}
 }
 
 func (t Table) withDefaults() Table {
@@ -199,11 +175,9 @@ func newServer(t Table, name string, path []string, line int, entry *node, found
 		// What decides is in the inner table; the outer one may switch the entry off.
 		if m, twice := entry.find(t.Nested); m != nil && m.value.kind == isMap {
 			found = firstFault(found, twice, m.value.fault, m.value.mergeFault())
-			s.read(t, entry, t.Nested)
 			s.entry, s.nested = m.value, t.Nested
 		}
 	}
-	s.read(t, s.entry, "")
 	if s.doubt = firstFault(entry.doubts(t.keys()...), s.entry.ownDoubt(t.keys()...)); found != nil && found.ambiguous {
 		s.doubt = found
 	}
@@ -221,35 +195,11 @@ func (n *node) mergeFault() *fault {
 	return &fault{line: n.merge, reason: "the merge key << adds fields here, and clients differ in whether they read it", fix: "write the fields out", ambiguous: true, offset: n.mergeAt}
 }
 
-func (s *Server) read(t Table, entry *node, skip string) {
-	for i := range entry.members {
-		m := &entry.members[i]
-		switch {
-		case m.key == skip && skip != "", m.key == t.Command, m.key == t.Args:
-		case m.key == t.Env && m.value.kind == isMap:
-			for _, v := range m.value.members {
-				s.Env = append(s.Env, Variable{v.key, v.value.value(), v.line})
-			}
-		case slices.Contains(urls, m.key) && m.value.kind == isText:
-			s.URL = m.value.text
-		case m.key == "disabled" && m.value.kind == isBool:
-			s.Disabled = s.Disabled || m.value.text == "true"
-		case m.key == "enabled" && m.value.kind == isBool:
-			s.Disabled = s.Disabled || m.value.text == "false"
-		default:
-			s.Other = append(s.Other, Field{m.key, m.value.value(), m.line})
-		}
-	}
-}
-
 func (s *Server) commandLine(t Table) *fault {
 	var twice, twiceArgs *fault
 	s.command, twice = s.entry.find(t.Command)
 	s.args, twiceArgs = s.entry.find(t.Args)
-	switch {
-	case s.command == nil && s.URL != "":
-		return &fault{line: s.Line, reason: "it is a remote server, and has no " + t.Command}
-	case s.command == nil:
+	if s.command == nil {
 		return &fault{line: s.Line, reason: "it has no " + t.Command}
 	}
 	program := s.command.value

@@ -13,7 +13,6 @@ type splicer struct {
 	server  *Server
 	change  *Change
 	splices []splice
-	removed bool // the list of arguments goes away
 }
 
 func (p *splicer) src() []byte { return p.file.src }
@@ -50,12 +49,7 @@ func (p *splicer) words() *RefusedError {
 			texts = append(texts, p.file.quote(word))
 		}
 	}
-	switch {
-	case c.At > 0 && s.List:
-		return p.replaceWithin(program, c.At, texts)
-	case c.At > 0:
-		return p.replaceWithin(s.args.value, c.At-1, texts)
-	case s.List:
+	if s.List {
 		return p.replaceHead(program, c.Drop, texts)
 	}
 	drop := c.Drop

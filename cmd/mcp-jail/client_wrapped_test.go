@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
@@ -97,7 +98,7 @@ func (c realClient) connects(t *testing.T, w *world, when string, jailed bool) {
 		t.Fatalf("%s: the client's servers are not connected, want %q\n%s", when, c.servers(), out)
 	}
 	for name, line := range got {
-		if through := strings.Contains(line, "/mcp-jail run --name "); line != "" && through != jailed {
+		if through := strings.Contains(line, "/mcp-jail run --id "); line != "" && through != jailed {
 			t.Errorf("%s: the client starts %s with %s", when, name, line)
 		}
 	}
@@ -181,13 +182,14 @@ func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 	}
 	var want []string
 	for _, name := range c.servers() {
-		want = append(want, clients.JailName(name))
+		want = append(want, identity.FileName(name))
 	}
-	for i, name := range names { // a program of a project has the hash of the project after its name
-		if at := len(name) - len("-0123456789abcdef"); at > 0 && slices.Contains(want, name[:at]) {
+	for i, name := range names {
+		if at := strings.LastIndexByte(name, '-'); identity.IsID(name) || at > 0 && slices.Contains(want, name[:at]) {
 			names[i] = name[:at]
 		}
 	}
+	slices.Sort(want)
 	if slices.Sort(names); !slices.Equal(names, want) {
 		t.Errorf("mcp-jail list has %q, want %q", names, want)
 	}
