@@ -40,7 +40,7 @@ func newWrapUser(t *testing.T) *wrapUser {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	u.done = u.read()
-	if bytes.Count(u.done, []byte(`"--name"`)) != 40 {
+	if bytes.Count(u.done, []byte(`"--id"`)) != 40 {
 		t.Fatalf("wrapped:\n%s", u.done)
 	}
 	return u
