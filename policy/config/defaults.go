@@ -201,11 +201,7 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			var ps policy.Problems
-			if !errors.As(err, &ps) {
-				ps = policy.Problems{{File: l.path, Message: fmt.Sprintf("cannot be read: %s", cause(err))}}
-			}
-			problems = append(problems, ps...)
+			problems = append(problems, unreadable(l, err)...)
 			continue
 		case !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
 			continue

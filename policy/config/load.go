@@ -65,15 +65,11 @@ func Load(o LoadOptions) (*Config, error) {
 			}
 		}
 		data, err := o.read(l)
+		if errors.Is(err, fs.ErrNotExist) && !l.explicit {
+			continue
+		}
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) && !l.explicit {
-				continue
-			}
-			var ps policy.Problems
-			if !errors.As(err, &ps) {
-				ps = policy.Problems{{File: l.path, Message: "cannot be read: " + cause(err)}}
-			}
-			problems = append(problems, ps...)
+			problems = append(problems, unreadable(l, err)...)
 			continue
 		}
 		if l.project && o.Project == nil {
@@ -110,6 +106,14 @@ func Load(o LoadOptions) (*Config, error) {
 		return nil, err
 	}
 	return merged, nil
+}
+
+func unreadable(l layer, err error) policy.Problems {
+	var ps policy.Problems
+	if errors.As(err, &ps) {
+		return ps
+	}
+	return policy.Problems{{File: l.path, Message: "cannot be read: " + cause(err)}}
 }
 
 // UserConfigFile returns the path of the user's own configuration.

@@ -131,8 +131,12 @@ func (p *plan) tableOf(flags []flag) (*config.Server, error) {
 	if i < 0 {
 		return table(flags)
 	}
-	if p.now.target.Profile == nil {
+	switch {
+	case p.now.target.Profile != nil:
+	case p.now.start != nil:
 		return nil, refusal(p.now.start)
+	default:
+		return nil, exit.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
 	}
 	rules, err := session.PresetTable(p.now.target, flags[i].value)
 	if err != nil {
