@@ -372,7 +372,7 @@ func (p *plan) takesEffect() string {
 	text := "the next session has it"
 	for i, client := range p.starters {
 		if client.Reload != "" && !slices.ContainsFunc(p.starters[:i], func(o clients.Client) bool { return o.Name == client.Name }) {
-			text += ". " + client.Title + ": " + client.Reload
+			text = strings.TrimSuffix(text, ".") + ". " + client.Title + ": " + client.Reload
 		}
 	}
 	return text

@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -173,32 +172,42 @@ func (a *found) entry(f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, wo
 		}
 	default:
 		kept := entries.KeptName(f, e, w.Line(), a.host)
-		known := a.key(s, kept)
+		known := a.key(s)
 		switch {
 		case known && (called || kept == word || identity.Key(s.id).Short() == word):
 			a.add(s)
 		case !known:
-			other("has no id, and where it starts is not known: give it one, with  %s", show.Typed("mcp-jail wrap --server", e.Server))
+			other("has no id, and its line and directory are not known: start it once, or give it an id, with  %s", show.Typed("mcp-jail wrap --server", e.Server))
 		}
 	}
 }
 
-// key finds the key of an entry without an id, by where it starts or by its last session.
-func (a *found) key(s *server, kept string) bool {
-	s.adds, s.words = true, s.line.Line().Argv
-	about := records.ReadAbout(a.host, kept)
-	of := about.Configuration
-	switch {
-	case of != nil && of.ID != "" && !of.Configured && (s.dir == "" || s.dir == of.Workspace) && slices.Equal(about.Command, s.words):
-		s.id, s.dir = of.ID, of.Workspace
-	case s.dir != "":
+// key finds the key of an entry without an id: by where it starts, or by the one line that was started and can be its.
+func (a *found) key(s *server) bool {
+	raw, _ := clients.ParseWrapped(s.line.Entry.Argv())
+	s.adds, s.words = true, raw.Argv // with the client's variables, which may hold secrets
+	argv := s.line.Line().Argv
+	if s.dir != "" && !slices.ContainsFunc(argv, s.line.File.References) {
 		host := a.host
 		host.Dir = s.dir
-		s.id = session.KeyOf(host, s.words)
-	default:
+		s.id = session.KeyOf(host, argv)
+		return true
+	}
+	known, err := stored.Known(a.host)
+	if err != nil {
 		return false
 	}
-	return true
+	for _, o := range known.Servers {
+		c := o.About.Configuration
+		if c == nil || c.ID == "" || c.Configured || s.dir != "" && s.dir != c.Workspace || !identity.Same(argv, o.About.Command) {
+			continue
+		}
+		if s.id != "" {
+			return false
+		}
+		s.id, s.dir = c.ID, c.Workspace
+	}
+	return s.id != ""
 }
 
 // table adds a server of the configuration that holds in a directory. by is the entry that starts it; nil for none.
