@@ -115,7 +115,16 @@ func (s Entry) asPreset(p *presets.Preset, host clients.Host) presets.Entry {
 	if line, err := runline.Parse(s.Argv()); err == nil {
 		args = line.Args
 	}
-	e := presets.Entry{Env: s.values(s.by.client, host), Args: meaning.ReplacedAll(s.by.client, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
+	c := s.by.client
+	args = slices.Clone(args)
+	for i := range args {
+		for _, r := range c.References(args[i]) {
+			if r.Kind == clients.Workspace && host.Project == "" && (c.Dir == clients.DirProject || c.Dir == clients.DirOpen) {
+				args[i] = strings.Replace(args[i], r.Text, ".", 1) // where the client starts the server
+			}
+		}
+	}
+	e := presets.Entry{Env: s.values(c, host), Args: meaning.ReplacedAll(c, args, host), Glob: hostfs.Glob(host.Home), Home: host.Home}
 	addInherited(e.Env, p, host)
 	return e
 }

@@ -27,6 +27,7 @@ type IDs struct {
 	files   []*config.ServerFile
 	taken   map[string]bool     // names of files and of tables with a command
 	uses    map[string][]string // the names of variables of each entry of the user's own that has an id
+	held    map[string]bool     // ids of which an entry of the user's own has the words
 	foreign map[string]string   // ids in files of others, and where
 	made    map[string]*config.ServerFile
 }
@@ -34,7 +35,7 @@ type IDs struct {
 // NewIDs returns the ids that are there: in the files of servers, and in the entries of some files. tables are
 // the names that the user's configuration has given to servers.
 func NewIDs(configDir string, files []*File, tables []string) *IDs {
-	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]string{}, map[string]*config.ServerFile{}}
+	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}}
 	var broken []error
 	n.files, broken = config.ServerFiles(configDir)
 	for _, f := range n.files {
@@ -58,6 +59,9 @@ func NewIDs(configDir string, files []*File, tables []string) *IDs {
 				n.foreign[line.ID] = fmt.Sprintf("%s, line %d", f.Path, e.Line)
 			default:
 				n.uses[line.ID] = append(n.uses[line.ID], e.variables())
+				if own := n.byID(line.ID); own != nil && line.Argv != nil {
+					n.held[line.ID] = n.held[line.ID] || isLine(own, e.behind(line).saved(f.host.Home))
+				}
 			}
 		}
 	}
@@ -71,8 +75,22 @@ func (s Entry) variables() string {
 	return strings.Join(names, " ") + " " + s.EnvFile
 }
 
+// behind returns an entry as it would be without the words that start mcp-jail.
+func (s Entry) behind(line clients.Wrapped) Entry {
+	s.Command, s.Args, s.Left, s.Detail = line.Argv[0], line.Argv[1:], "", ""
+	return s
+}
+
+// isLine reports whether a file has the words of an entry, as it is saved.
+func isLine(f *config.ServerFile, words []string) bool {
+	return identity.Same(f.Words(), words) || slices.Equal(f.Words(), words)
+}
+
 // byID returns the file that has an id, or nil.
 func (n *IDs) byID(id string) *config.ServerFile {
+	if id == "" {
+		return nil
+	}
 	at := slices.IndexFunc(n.files, func(f *config.ServerFile) bool { return f.Server.ID == id })
 	if at < 0 {
 		return nil
@@ -95,6 +113,11 @@ func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.Server
 	plain.Waive = nil // it is asked for later
 	key := strings.Join([]string{base, id, s.variables(), string((&config.ServerFile{Server: &plain}).Encode())}, "\x00")
 	if f = n.made[key]; f == nil {
+		for _, other := range n.made { // an entry with other words has the id already
+			if other.Server.ID == id {
+				id = ""
+			}
+		}
 		name := base
 		for i := 2; n.taken[name]; i++ {
 			name = base + "-" + strconv.Itoa(i)
@@ -237,6 +260,7 @@ func (j judge) startsIn(s Entry, table config.Server, host clients.Host) string 
 func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Reason) {
 	line, wrapped := clients.ParseWrapped(s.Argv())
 	start := clients.Wrapping{Before: windows.Before(j.file.host), Program: j.program.Path}
+	plain := s
 	if wrapped {
 		v := j.file.Judge(s, j.program, j.host)
 		switch p.Repair = v.Repair; {
@@ -250,45 +274,18 @@ func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Re
 			return clients.Edit{}, clients.Jailed
 		case line.Argv == nil:
 			return j.edit(s, start)
-		case line.ID == "" && slices.ContainsFunc(line.Flags, func(word string) bool { return strings.HasPrefix(word, "--config") }):
-			return clients.Edit{}, clients.Jailed + ", with a configuration that its line names"
 		}
-	}
-	plain := s
-	if wrapped {
-		plain.Command, plain.Args, plain.Left, plain.Detail = line.Argv[0], line.Argv[1:], "", ""
+		plain = s.behind(line)
 	}
 	words := plain.saved(j.host.Home)
-	if line.ID != "" {
-		if f := ids.byID(line.ID); f != nil {
-			j.known(s, p, f, words, ids)
-			start.ID = p.Own.Server.ID
-			return j.edit(s, start)
-		}
+	f, id := ids.byID(line.ID), line.ID
+	if f != nil && ids.held[id] && !isLine(f, words) { // another entry has the id, and the words
+		f, id = nil, ""
 	}
-	switch {
-	case !wrapped || line.ID != "":
-		if why := j.check(plain, p); why != "" {
-			return clients.Edit{}, why
-		}
-	default:
-		p.Flags = j.file.Started(s, line.Flags, j.host)
-		if slices.ContainsFunc(p.Flags, j.file.References) {
-			return clients.Edit{}, clients.Jailed + ", and only the client knows what its flags say"
-		}
-	}
-	table, err := j.table(plain, words, p)
-	if err != nil {
-		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
-	}
-	p.Own, p.Writes = ids.choose(plain, table, line.ID)
-	if !p.Writes {
-		p.offer()
-	} else if wrapped && line.ID == "" {
-		p.Former = line.Name
-	}
-	if err := p.Own.Check(); err != nil {
-		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+	if f != nil {
+		j.known(p, f, words)
+	} else if why := j.planned(s, plain, words, line, id, p, ids); why != "" {
+		return clients.Edit{}, why
 	}
 	p.waive(j.file.waive, s.Key())
 	if place := ids.foreign[p.Own.Server.ID]; place != "" {
@@ -298,19 +295,46 @@ func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Re
 	return j.edit(s, start)
 }
 
+// planned decides what is to be in the file of an entry that has none. line is how the entry starts mcp-jail
+// already, if it does, and plain is the entry without that.
+func (j judge) planned(s, plain Entry, words []string, line clients.Wrapped, id string, p *ServerChange, ids *IDs) clients.Reason {
+	older := line.Program != "" && line.ID == "" // its flags are the policy
+	if older {
+		p.Flags = j.file.Started(s, line.Flags, j.host)
+		switch {
+		case slices.ContainsFunc(line.Flags, func(word string) bool { return strings.HasPrefix(word, "--config") }):
+			return clients.Jailed + ", with a configuration that its line names"
+		case slices.ContainsFunc(p.Flags, j.file.References):
+			return clients.Jailed + ", and only the client knows what its flags say"
+		}
+	} else if why := j.check(plain, p); why != "" {
+		return why
+	}
+	table, err := j.table(plain, words, p)
+	if err == nil {
+		p.Own, p.Writes = ids.choose(plain, table, id)
+		err = p.Own.Check()
+	}
+	switch {
+	case err != nil:
+		return clients.Reason("cannot be wrapped: " + err.Error())
+	case !p.Writes:
+		p.offer()
+	case older:
+		p.Former = line.Name
+	}
+	return ""
+}
+
 // known decides about an entry with an id that has a file.
-func (j judge) known(s Entry, p *ServerChange, f *config.ServerFile, words []string, ids *IDs) {
-	p.Own = f
-	if !identity.Same(f.Words(), words) && !slices.Equal(f.Words(), words) {
-		server := *f.Server
-		server.Command, server.Arguments = words[0], words[1:]
-		p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
-		p.Notes = append(p.Notes, "its line is another one than its file has: "+shown.Line(f.Words())+". The new one gets what the old one had")
+func (j judge) known(p *ServerChange, f *config.ServerFile, words []string) {
+	if p.Own = f; isLine(f, words) {
+		return
 	}
-	p.waive(j.file.waive, s.Key())
-	if place := ids.foreign[f.Server.ID]; place != "" {
-		j.stolen(s, p, place, ids)
-	}
+	server := *f.Server
+	server.Command, server.Arguments = words[0], words[1:]
+	p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
+	p.Notes = append(p.Notes, "its line is another one than its file has: "+shown.Line(f.Words())+". The new one gets what the old one had")
 }
 
 // stolen gives an entry another id than one that others have in their files.

@@ -165,6 +165,20 @@ func TestKnownIDs(t *testing.T) {
 	}
 }
 
+// TestOneIDTwice: of two entries with one id, the one with the words of the file keeps it.
+func TestOneIDTwice(t *testing.T) {
+	h := newHost(t)
+	path := filepath.Join(h.Home, ".claude.json")
+	entry := `{"command": "` + program + `", "args": ["run", "--id", "s-4k7q2m9x3vt5", "--", "x"]}`
+	for range 2 { // without a file, and with one
+		write(t, path, `{"mcpServers": {"a": `+entry+`, "b": `+strings.Replace(entry, `"x"`, `"y"`, 1)+`}}`)
+		all := wrapAll(t, h)
+		if a, b := all[0].Own.Server, all[1].Own.Server; a.ID != "s-4k7q2m9x3vt5" || a.Command != "x" || b.ID == a.ID || b.Command != "y" {
+			t.Errorf("%+v, %+v", a, b)
+		}
+	}
+}
+
 // TestOffered: after unwrap the file stays, and is that of the same words alone.
 func TestOffered(t *testing.T) {
 	h := newHost(t)

@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"cmp"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -21,7 +24,7 @@ func grantLine(host hostfs.Host, r diagnostics.Record, s serverRecords) string {
 	default:
 		return ""
 	}
-	line, ok := show.TypedOK("mcp-jail grant", s.name())
+	line, ok := show.TypedOK("mcp-jail grant", cmp.Or(entries.OwnNames(host)[s.Server], s.name()))
 	if !ok {
 		return ""
 	}
