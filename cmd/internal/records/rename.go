@@ -4,14 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Rename gives what is kept of a server another name, unless something is kept under that.
-func Rename(host hostfs.Host, former, name string) error {
+// Rename gives what is kept of a server another name, unless something is kept under that. words are the
+// command line that had the former name, or nil if the name tells: what was kept of another one stays.
+func Rename(host hostfs.Host, former, name string, words []string) error {
 	d, err := Open(host, former)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -20,6 +22,9 @@ func Rename(host hostfs.Host, former, name string) error {
 		return err
 	}
 	defer d.Close()
+	if about := d.About(); words != nil && (!slices.Equal(about.Command, words) || about.Configuration != nil && about.Configuration.Configured) {
+		return nil
+	}
 	unlock, ok := d.Lock()
 	if !ok {
 		return fmt.Errorf("a session has the private HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))

@@ -10,30 +10,29 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestRename: what is kept under a name goes to the id of the command line that owns it, unless a session has
-// it or the id has something already. What another one owns stays.
+// TestRename: what is kept under a name goes to the id of its command line, unless a session has
+// it or the id has something already. What is kept of another one stays.
 func TestRename(t *testing.T) {
 	const id = "s-4k7q2m9x3vt5"
-	of := func(dir string) string { return "p" + dir }
+	words := []string{"npx", "notes"}
 	for name, c := range map[string]struct {
-		owner   string
-		before  func(host hostfs.Host) error
-		program func(string) string
-		moved   bool
-		err     string
+		about  string
+		before func(host hostfs.Host) error
+		words  []string
+		moved  bool
+		err    string
 	}{
-		"its own":            {`{"program": "p"}`, nil, of, true, ""},
-		"of its directory":   {`{"program": "p/d", "dir": "/d"}`, nil, of, true, ""},
-		"another's":          {`{"program": "q"}`, nil, of, false, ""},
-		"of a configuration": {`{"program": "p", "configured": true}`, nil, of, false, ""},
-		"of nobody":          {"", nil, of, false, ""},
+		"its own":            {`{"command": ["npx", "notes"]}`, nil, words, true, ""},
+		"another's":          {`{"command": ["npx", "other"]}`, nil, words, false, ""},
+		"of a configuration": {`{"command": ["npx", "notes"], "configuration": {"configured": true}}`, nil, words, false, ""},
+		"of nobody":          {"", nil, words, false, ""},
 		"a former id":        {"", nil, nil, true, ""},
-		"the id has a HOME":  {`{"program": "p"}`, func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, of, false, "something is kept"},
+		"the id has a HOME":  {`{"command": ["npx", "notes"]}`, func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, words, false, "something is kept"},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}
 		d, err := private.Make(host.StateDir, filepath.Join(ServersDir, "s"))
-		if err == nil && c.owner != "" {
-			err = d.Replace(ownerFile, []byte(c.owner), private.How{})
+		if err == nil && c.about != "" {
+			err = d.Replace(aboutFile, []byte(c.about), private.How{})
 		}
 		if err == nil && c.before != nil {
 			err = c.before(host)
@@ -42,7 +41,7 @@ func TestRename(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Close()
-		err = Rename(host, "s", id, c.program)
+		err = Rename(host, "s", id, c.words)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -50,7 +49,7 @@ func TestRename(t *testing.T) {
 			t.Errorf("%s: moved: %t", name, err != nil)
 		}
 	}
-	if err := Rename(hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}, "none", id, of); err != nil {
+	if err := Rename(hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}, "none", id, words); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/homelinks"
@@ -78,14 +77,3 @@ func (t *Target) byHand() bool { return t.Config == nil }
 
 // ClaimHome makes the directory of the server, and holds it until this process ends.
 func (t *Target) ClaimHome() error { return t.home().claim() }
-
-// RenameHome gives the private HOME and the records of a server to its id, where they were made for its command
-// line under a former name, or for a former id.
-func RenameHome(host hostfs.Host, former, id string, argv []string) error {
-	about := records.ReadAbout(host, former)
-	own := about.Configuration != nil && !about.Configuration.Configured && slices.Equal(about.Command, argv)
-	if identity.IsID(former) || own {
-		return records.Rename(host, former, id)
-	}
-	return nil
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -197,9 +198,12 @@ func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 				continue
 			}
 			done[s.Former] = true
-			as := entries.ClientsHost(host)
 			line, _ := clients.ParseWrapped(s.Argv())
-			err = errors.Join(err, session.RenameHome(host, s.Former, s.Own.Server.ID, ch.File.Started(s.Entry, line.Argv, as)))
+			words := ch.File.Started(s.Entry, line.Argv, entries.ClientsHost(host))
+			if line.ID != "" {
+				words = nil
+			}
+			err = errors.Join(err, records.Rename(host, s.Former, s.Own.Server.ID, words))
 		}
 	}
 	return err
