@@ -44,7 +44,6 @@ var zeroValues = map[string]zeroValue{
 	"policy.FileID":        {value: new(policy.FileID)},
 	"policy.FoldedName":    {value: new(policy.FoldedName)},
 	"policy.FsRule":        {new(policy.FsRule), func(t *testing.T) { is(t, policy.FsRule{}.Rights() == 0) }},
-	"policy.Grant":         {value: new(policy.Grant)},
 	"policy.HostFailure":   {value: new(policy.HostFailure)},
 	"policy.InboundRule":   {value: new(policy.InboundRule)},
 	"policy.Kind":          {value: new(policy.Kind)},

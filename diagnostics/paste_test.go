@@ -54,7 +54,7 @@ func TestPaste(t *testing.T) {
 			d := Diagnose(ev)
 			base := tt.base
 			if base == "" {
-				base = "[servers.github]\ncommand = \"node\"\n\n[[servers.github.access.fs]]\npath = \".\"\nread = true\nwrite = true\n\n[[servers.github.access.fs]]\npath = \"src\"\nread = true\n"
+				base = "[servers.github]\ncommand = \"node\"\n\n[[servers.github.access.fs]]\npath = \".\"\nread = true\nwrite = true\n\n[[servers.github.access.fs]]\npath = \"src\"\ndeny = \"write\"\n"
 			}
 			p := pasted(t, base, d.Grant, ev.Profile)
 			if tt.path != "" {

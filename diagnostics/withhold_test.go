@@ -287,7 +287,7 @@ func TestWriteForbidden(t *testing.T) {
 		return "\n[[servers.s.access.fs]]\npath = \"" + path + "\"\n" + rights + "\n"
 	}
 	bases := []string{
-		plain, plain + rule(".", "read = true"), plain + rule(".", "read = true\nexecute = true"), plain + rule(".", "read = true\nwrite = true") + rule("src", "read = true"),
+		plain, plain + rule(".", "read = true"), plain + rule(".", "read = true\nexecute = true"), plain + rule(".", "read = true\nwrite = true") + rule("src", "deny = \"write\""),
 		plain + rule("~/docs/m.json", "read = true"), plain + "[servers.s.access]\n",
 	}
 	resolving := func(file string) (*policy.Profile, error) {

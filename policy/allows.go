@@ -65,8 +65,8 @@ func (p *Profile) removable(name string) bool {
 	return name != "/" && p.RightsAt(path.Dir(name)).Has(Delete) && !p.containsEntry(name)
 }
 
-// MinimalEntries returns the entries without those of files whose rule grants the same
-// FileRights as the rule around it, and of the same copy; enforcement does not need these. Such a file is like its
+// MinimalEntries returns the entries without those of files for which the same FileRights hold as
+// around them, and which lack none of the other rights; enforcement does not need these. Such a file is like its
 // neighbours and may be replaced: programs save files that way, and `git config` replaces
 // .git/config.
 func (p *Profile) MinimalEntries() []Entry {
@@ -82,7 +82,7 @@ func (p *Profile) isRedundant(e Entry) bool {
 		return false
 	}
 	around, ok := p.Find(path.Dir(e.Path))
-	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights
+	return ok && around.Origin == OriginRule && around.Rights&FileRights == e.Rights&FileRights && e.Rights.Has(around.Rights)
 }
 
 // containsEntry reports whether a minimal entry is at or below path. Such a name is pinned:

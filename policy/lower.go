@@ -21,7 +21,7 @@ type SensitivePath struct{ Path, Where string }
 // Has reports whether a rule for files is one of those below.
 func (l *Lower) Has(r FsRule) bool {
 	for _, own := range l.Fs {
-		if own.Where == r.Where && own.Path == r.Path && own.Rights() == r.Rights() {
+		if own.Where == r.Where && own.Path == r.Path && own.Rights() == r.Rights() && own.Deny == r.Deny {
 			return true
 		}
 	}

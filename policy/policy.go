@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Policy is what one server, or one tool of a stateless server, may do: merged, validated,
@@ -160,8 +162,8 @@ func SortAxes(axes []Axis) []Axis {
 	return slices.Compact(out)
 }
 
-// Validate refuses rules that contradict each other, as far as this is visible without the
-// disk. Resolve checks again when symbolic links are known.
+// Validate refuses rules that say nothing, and rules for ports that contradict each other. Resolve refuses
+// rules for files that contradict each other.
 func (p *Policy) Validate() error {
 	_, ps := p.AllSecrets()
 	ps = append(ps, p.inboundConflicts()...)
@@ -169,10 +171,12 @@ func (p *Policy) Validate() error {
 		file, line := SplitPosition(p.Where)
 		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
 	}
-	if err := ps.Err(); err != nil {
-		return err
+	for _, r := range p.Fs {
+		if file, line := SplitPosition(r.Where); r.Rights() == 0 && r.Deny == 0 {
+			ps = append(ps, Problem{file, line, "", fmt.Sprintf("path = %s says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.", show.TOML(r.Path))})
+		}
 	}
-	return findLexicalConflict(p.Fs)
+	return ps.Err()
 }
 
 // maxInbound bounds the ports of one jail that can be reached from outside.

@@ -20,15 +20,16 @@ type Reach struct {
 	Protected []string
 }
 
-// WriterRules are the paths of one policy's rules; the longest matching path decides.
+// WriterRules are the paths of one policy's rules, which add up.
 type WriterRules struct {
 	Name  string
 	Rules map[string]WriteGrant
 }
 
-// A WriteGrant is what one rule grants at its path.
+// A WriteGrant is what the rules for one path grant and deny there.
 type WriteGrant struct {
 	Rights Rights
+	Deny   Rights `json:",omitempty"`
 	Rule   string
 	// InHome reports that the path is a private HOME, in which nothing is hidden or
 	// protected.
@@ -44,25 +45,31 @@ type Writer struct {
 // Writer returns a policy that has one of the rights at a canonical path.
 func (r *Reach) Writer(path string, rights Rights) (Writer, bool) {
 	for _, w := range r.Writers {
-		at, place := w.Find(path)
-		// A protected path stays protected unless a rule is at it or below it. In a HOME nothing is.
-		kept := func(k string) bool { return !place.InHome && Within(path, k) && !Within(at, k) }
-		if place.Rights&rights != 0 && !slices.ContainsFunc(r.Protected, kept) {
+		if place := w.Sum(path, r.Protected); place.Rights&rights != 0 {
 			return Writer{w.Name, place.Rule}, true
 		}
 	}
 	return Writer{}, false
 }
 
-// Find returns the rule that decides about p, and its path.
-func (w WriterRules) Find(p string) (at string, place WriteGrant) {
+// Sum returns what the rules together grant at p, and the innermost rule that lets the server write there. Rights
+// from above stop at a protected path. In a HOME nothing is protected, and nothing comes from above.
+func (w WriterRules) Sum(p string, protected []string) (sum WriteGrant) {
+	stopped := false
 	for {
-		if place, ok := w.Rules[p]; ok {
-			return p, place
+		place := w.Rules[p]
+		if !stopped || place.InHome {
+			if sum.Rule == "" || sum.Rights&Write == 0 && place.Rights&Write != 0 {
+				sum.Rule = place.Rule
+			}
+			sum.Rights |= place.Rights
 		}
+		sum.Deny |= place.Deny
+		stopped = stopped || slices.Contains(protected, p)
 		parent := path.Dir(p)
-		if parent == p || parent == "." { // a path of Windows has no slash
-			return p, WriteGrant{}
+		if place.InHome || parent == p || parent == "." { // a path of Windows has no slash
+			sum.Rights &^= sum.Deny
+			return sum
 		}
 		p = parent
 	}

@@ -16,13 +16,19 @@ type FsRule struct {
 	Update  bool
 	Delete  bool
 	Execute bool
-	Where   string // file and line, for messages
+	// Deny are the rights that nothing gives at the path and below, whatever other rules say: 0, Write or
+	// AllRights.
+	Deny  Rights
+	Where string // file and line, for messages
 	// Preset says that a preset made the rule. Unlike a rule of the user, it never grants a place
 	// that the default policy does not grant, such as a workspace that is the home directory.
 	Preset bool
 	// Optional says that the path may be missing without a warning: a preset names it for those who
 	// have it.
 	Optional bool
+	// Made says that mcp-jail made the rule from an argument or a variable of the server. It names no
+	// sensitive path and no protected name.
+	Made bool
 	// Beside is the file that the user named, if a preset made the rule for the directory around
 	// it. Such a rule is refused where the directory is not the server's alone.
 	Beside string
@@ -147,12 +153,19 @@ func (r FsRule) Rights() (out Rights) {
 }
 
 // Label returns the name of the rule in messages: `mcp-jail.toml:14: path = "src"`, or the
-// flag that it came from.
+// flag that it came from. That of a denial says so.
 func (r FsRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + show.TOML(r.Path)
+	label := strings.TrimPrefix(r.Where+": ", ": ") + "path = " + show.TOML(r.Path)
+	switch r.Deny {
+	case AllRights:
+		return label + ", deny = true"
+	case Write:
+		return label + `, deny = "write"`
+	}
+	return label
 }
 
 // Rights is the set of things that may be done below a path. The five are

@@ -24,6 +24,10 @@ func (r FsRule) TOMLFields() []string {
 		flag("delete", r.Delete)
 	}
 	flag("execute", r.Execute)
+	flag("deny", r.Deny == AllRights)
+	if r.Deny == Write {
+		out = append(out, `deny = "write"`)
+	}
 	return out
 }
 

@@ -23,8 +23,7 @@ const (
 )
 
 var (
-	denied = map[string]string{"sub-": "(?i)leave out --(deny|read) sub|unable to open"}
-	hidden = map[string]string{"sub-rmdir": "stays in its place", "sub-sqlite": "unable to open"}
+	denied = map[string]string{"sub-": "(?i)leave out .*sub|unable to open"}
 )
 
 var forms = []form{
@@ -38,12 +37,12 @@ var forms = []form{
 	{name: "table", text: writable},
 	{name: "table-read", text: here},
 	{name: "table-write-only", text: "[[it.access.fs]]\npath = \".\"\nwrite = true\n"},
-	{name: "table-narrower", text: writable + "[[it.access.fs]]\npath = \"sub\"\nread = true\n"},
-	{name: "table-nothing", text: writable + "[[it.access.fs]]\npath = \"sub\"\n", ends: hidden},
+	{name: "table-narrower", text: writable + "[[it.access.fs]]\npath = \"sub\"\ndeny = \"write\"\n", ends: denied},
+	{name: "table-nothing", text: writable + "[[it.access.fs]]\npath = \"sub\"\ndeny = true\n", ends: denied},
 	{name: "table-create", text: here + "create = true\n"},
 	{name: "list", text: "[it.access]\nfs = [" + inline + "]\n"},
 	{name: "list-empty", text: "[it.access]\nfs = []\n"},
-	{name: "list-nothing", text: "[it.access]\nfs = [{ path = \".\", read = true, write = true }, { path = \"sub\" }]\n", ends: hidden},
+	{name: "list-nothing", text: "[it.access]\nfs = [{ path = \".\", read = true, write = true }, { path = \"sub\", deny = true }]\n", ends: denied},
 	{name: "access", text: "access = { fs = [" + inline + "] }\n"},
 	{name: "commands", text: writable + "[it.access.commands.python3]\n[it.access.commands.sh]\n"},
 	{name: "commands-read", text: here + "[it.access.commands.python3]\n[it.access.commands.sh]\n"},

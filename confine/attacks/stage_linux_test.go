@@ -54,18 +54,18 @@ var stageTree = []string{
 
 const stagePolicy = `
 [servers.attacker]
-command = %q
-workspace = %q
+command = %[1]q
+workspace = %[2]q
 [servers.attacker.access]
 fs = [
 	{ path = "~/", read = true, write = true },
-	{ path = "src", read = true },
-	{ path = "src/generated", read = true, write = true },
-	{ path = "src/generated/hidden" },
+	{ path = "src", deny = "write" },
+	{ path = "src/generated/hidden", deny = true },
 	{ path = "tools", read = true, execute = true },
-	{ path = %q, read = true, execute = true },
-	{ path = %q, read = true, execute = true },
-	{ path = %q, read = true, execute = true },
+	{ path = "tools", deny = "write" },
+	{ path = %[3]q, read = true, execute = true },
+	{ path = %[4]q, read = true, execute = true },
+	{ path = %[5]q, read = true, execute = true },
 ]
 `
 

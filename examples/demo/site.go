@@ -166,6 +166,7 @@ read = true
 
 [[servers.notes.tools.search.access.fs]]
 path = "notes/private"
+deny = true
 
 # read sees all of them.
 [[servers.notes.tools.read.access.fs]]

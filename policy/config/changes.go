@@ -217,8 +217,11 @@ func grantTexts(p *policy.Policy) (out []string) {
 
 func refusalTexts(p *policy.Policy) (out []string) {
 	for _, r := range p.Fs {
-		if r.Rights() == 0 {
+		switch r.Deny {
+		case policy.AllRights:
 			out = append(out, r.Path)
+		case policy.Write:
+			out = append(out, "writing "+r.Path)
 		}
 	}
 	for _, r := range p.Net {

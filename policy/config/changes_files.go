@@ -24,19 +24,15 @@ func AsWritten(p *policy.Policy) Placed {
 	return out
 }
 
-// RightsAt returns the rights that the rules give at a path: the nearest rule decides, the last one
-// of one path.
-func (p Placed) RightsAt(at string) policy.Rights {
-	for ; ; at = path.Dir(at) {
-		for i := len(p.Paths) - 1; i >= 0; i-- {
-			if p.Paths[i] == at {
-				return p.Policy.Fs[i].Rights()
-			}
-		}
-		if at == path.Dir(at) {
-			return 0
+// RightsAt returns the rights that the rules together give at a path.
+func (p Placed) RightsAt(at string) (rights policy.Rights) {
+	var denied policy.Rights
+	for i, r := range p.Policy.Fs {
+		if policy.Within(at, p.Paths[i]) || p.Paths[i] == "." && !path.IsAbs(at) {
+			rights, denied = rights|r.Rights(), denied|r.Deny
 		}
 	}
+	return rights &^ denied
 }
 
 // filesChanged corrects the changes that compare rules by their text: what a rule gives depends on

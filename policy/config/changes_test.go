@@ -50,7 +50,7 @@ pin_tools = "enforce"
 [servers.s]
 command = "x"
 limits.memory_mb = 100
-access.fs = [{ path = ".", read = true }, { path = "private" }]
+access.fs = [{ path = ".", read = true }, { path = "private", deny = true }]
 access.commands.git.args = [["status"]]
 access.sensitive_paths = ["keys"]
 `
@@ -61,7 +61,7 @@ roots = "narrow"
 limits.memory_mb = 200
 pin_tools = "off"
 install_scripts = true
-access.fs = [{ path = "pub", read = true, write = true }, { path = "gone" }]
+access.fs = [{ path = "pub", read = true, write = true }, { path = "gone", deny = true }]
 access.net = [{ host = "h.example", allow = true }]
 access.commands.perl = {}
 `
@@ -135,6 +135,9 @@ func TestEveryKeyChanges(t *testing.T) {
 			check("access."+key, stateful, head+key+" = ["+ruleOf(key, rule, "")+"]\n")
 			for field := range rule.Keys {
 				without, with := ruleOf(key, rule, ""), ruleOf(key, rule, field)
+				if field == "path" || field == "deny" {
+					with = strings.Replace(with, "true", `"write"`, 1)
+				}
 				seen++
 				if a, b := changesOf(t, "[servers.s]\ncommand = 'x'\nstateful = "+stateful+"\n", head+key+" = ["+without+"]\n"),
 					changesOf(t, "[servers.s]\ncommand = 'x'\nstateful = "+stateful+"\n", head+key+" = ["+with+"]\n"); without != with && reflect.DeepEqual(a, b) {
@@ -166,8 +169,14 @@ func ruleShape(s *Shape) *Shape {
 // ruleOf writes a rule with its required fields and one more.
 func ruleOf(key string, rule *Shape, field string) string {
 	fields := slices.Clone(rule.Required)
+	if key == "fs" && field == "path" {
+		field = "deny"
+	}
 	if field != "" && !slices.Contains(fields, field) {
 		fields = append(fields, field)
+	}
+	if key == "fs" && field == "" {
+		fields = append(fields, "deny")
 	}
 	if key == "net" && field != "allow" {
 		fields = append(fields, "allow")

@@ -247,7 +247,7 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 		}
 		switch i := slices.IndexFunc(rules, func(e policy.FsRule) bool { return e.Path == p }); {
 		case i < 0:
-			rules = append(rules, policy.FsRule{Path: p, Where: show.Flag("--deny", p)})
+			rules = append(rules, policy.FsRule{Path: p, Deny: policy.AllRights, Where: show.Flag("--deny", p)})
 		case rules[i].Rights() != 0:
 			bad.add("--deny", p, "%s grants the same path: leave one of them out", rules[i].Where)
 		default:

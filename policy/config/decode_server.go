@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
@@ -208,6 +209,7 @@ func (d *decoder) sensitivePaths(n *node, key string) (paths []string, at map[st
 func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 	r := policy.FsRule{Where: policy.Position(d.in.File, n.Line)}
 	var write bool
+	var deny *node
 	var create, update, remove *bool
 	pointer := func(to **bool) func(*node, string) {
 		return func(n *node, key string) {
@@ -223,6 +225,10 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 		"create":  pointer(&create),
 		"update":  pointer(&update),
 		"delete":  pointer(&remove),
+		"deny": func(n *node, key string) {
+			deny = n
+			r.Deny = d.denied(n, key)
+		},
 	})
 	d.in.RequireKey(n, key, "path")
 	// docs/policy.md "Filesystem rules": what `write` stands in for.
@@ -233,7 +239,30 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 		return write
 	}
 	r.Create, r.Update, r.Delete = either(create), either(update), either(remove)
+	if r.Deny != 0 && len(n.Keys) > 2 {
+		d.in.Add(deny, key, "path = %s has deny and other keys: a rule grants rights or takes them away. Write a second rule for the path", show.TOML(r.Path))
+	}
 	return r
+}
+
+// denied reads true, or "write".
+func (d *decoder) denied(n *node, key string) (rights policy.Rights) {
+	own := 0
+	if n.Kind == toml.String {
+		own = 1
+	}
+	d.in.Either(n, own,
+		func(n *node) {
+			if d.in.Flag(n, key) {
+				rights = policy.AllRights
+			}
+		},
+		func(n *node) {
+			if d.in.Choice(n, key, "write") != "" {
+				rights = policy.Write
+			}
+		})
+	return rights
 }
 
 func (d *decoder) envRule(n *node, key string) policy.EnvRule {

@@ -88,7 +88,7 @@ func (h *holder) files() {
 			}
 			return r
 		}
-		refusals := live(t.Fs, func(r policy.FsRule) bool { return r.Rights() == 0 }, func(a, b policy.FsRule) bool { return path.Clean(a.Path) == path.Clean(b.Path) })
+		refusals := slices.DeleteFunc(slices.Clone(t.Fs), func(r policy.FsRule) bool { return r.Deny == 0 })
 		if !h.below.Own {
 			for _, r := range t.Fs {
 				h.below.Fs = append(h.below.Fs, fix(r))

@@ -18,11 +18,12 @@ warm = 2
 warm = 5
 [[servers.s.tools.a.access.fs]]
 path = "."
+read = true
 [servers.s.tools.b]
 warm = 0
 `
 	c := decoded(t, first)
-	later, problems := decodeLayer([]byte("[servers.s.tools.a]\nwarm = 7\n[[servers.s.tools.c.access.fs]]\npath = \".\"\n"), "later")
+	later, problems := decodeLayer([]byte("[servers.s.tools.a]\nwarm = 7\n[[servers.s.tools.c.access.fs]]\npath = \".\"\nread = true\n"), "later")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -35,7 +36,7 @@ warm = 0
 		}
 	}
 	for _, value := range []string{"-1", "65", "true"} {
-		if _, err := Decode([]byte(first+"[servers.s.tools.d]\nwarm = "+value+"\n"), "f"); err == nil || !strings.HasPrefix(err.Error(), "f:12: servers.s.tools.d.warm") {
+		if _, err := Decode([]byte(first+"[servers.s.tools.d]\nwarm = "+value+"\n"), "f"); err == nil || !strings.HasPrefix(err.Error(), "f:13: servers.s.tools.d.warm") {
 			t.Errorf("warm = %s: %v", value, err)
 		}
 	}

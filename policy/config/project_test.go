@@ -24,7 +24,7 @@ call_timeout_secs = 7
 limits = { memory_mb = 9000, processes = 20 }
 [servers.s.access]
 sensitive_paths = ["~/diary"]
-fs = [{ path = "~/notes", read = true }, { path = "~/notes/private" }]
+fs = [{ path = "~/notes", read = true }, { path = "~/notes/private", deny = true }]
 net = [{ host = "api.github.com", allow = true, secret = { env = "KEY" } }, { host = "gist.github.com" }]
 inbound = [{ port = 3334 }]
 env = [{ name = "GH_*", read = true }, { name = "GH_DEBUG" }]

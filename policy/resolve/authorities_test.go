@@ -44,8 +44,8 @@ func TestAuthorities(t *testing.T) {
 		{"a rule that refuses all such variables", net + strings.Replace(deny, "NODE_EXTRA_CA_CERTS", "NODE_*", 1), "/home/u/ca/corp.pem", false, "", ""},
 		{"a rule that forwards it", net + deny + "read = true\n", "/home/u/ca/corp.pem", true, "/home/u/ca/corp.pem", ""},
 		{"a rule that forwards it, without a host", deny + "read = true\n", "/home/u/ca/corp.pem", true, "", ""},
-		{"a rule that hides the file", net + "[[servers.s.access.fs]]\npath = \"~/ca\"\n", "/home/u/ca/corp.pem", false, "", "hidden"},
-		{"a rule that hides the file itself", net + work + "[[servers.s.access.fs]]\npath = \"~/ca/corp.pem\"\n", "/home/u/ca/corp.pem", false, "", "hidden"},
+		{"a rule that hides the file", net + "[[servers.s.access.fs]]\npath = \"~/ca\"\ndeny = true\n", "/home/u/ca/corp.pem", false, "", "hidden"},
+		{"a rule that hides the file itself", net + work + "[[servers.s.access.fs]]\npath = \"~/ca/corp.pem\"\ndeny = true\n", "/home/u/ca/corp.pem", false, "", "hidden"},
 		{"a sensitive path", net, "/home/u/.ssh/ca.pem", false, "", "sensitive"},
 		{"another sensitive path", net, "/home/u/.config/gcloud/ca.pem", false, "", "sensitive"},
 		{"a sensitive name", net, "/home/u/.env", false, "", "sensitive"},
@@ -110,7 +110,7 @@ func TestAuthorityDirectories(t *testing.T) {
 			t.Errorf("%q: passed %v", value, got)
 		}
 	}
-	for rule, want := range map[string]bool{"": true, "[[servers.s.access.fs]]\npath = \"/etc/ssl/certs\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
+	for rule, want := range map[string]bool{"": true, "[[servers.s.access.fs]]\npath = \"/etc/ssl/certs\"\ndeny = true\n": false, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
 		p, _ := mustResolve(t, newFake(aSystem), aServer+"[[servers.s.access.net]]\nhost = \"*\"\nallow = true\n"+rule, func(h *hostfs.Host) {
 			h.Environ = append(h.Environ, "SSL_CERT_DIR=/etc/ssl/certs")
 		})

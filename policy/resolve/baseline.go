@@ -98,10 +98,8 @@ func (b *resolver) addBaseline(c *command.Resolver) {
 		b.links = append(b.links, at.Links...)
 		all = append(all, resolved{at.Path, at.Info, &needs[i]})
 	}
-	// A rule for a directory above does not change the rights of the installed package.
-	tree := ""
 	if b.p.Packages.Tree != "" {
-		tree = b.paths.Canonical(b.p.Packages.Tree)
+		b.sums.tree = b.paths.Canonical(b.p.Packages.Tree)
 	}
 	// Wider ones come first, so that paths inside them are not repeated.
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
@@ -112,25 +110,12 @@ func (b *resolver) addBaseline(c *command.Resolver) {
 		if r.need.Data {
 			rights = policy.Read
 		}
-		switch {
-		case !ok:
-		case p == tree: // a rule around the installed package does not change its rights
-		case near.Origin == policy.OriginBaseline && near.Rights.Has(rights):
+		if ok && near.Origin == policy.OriginBaseline && near.Rights.Has(rights) && p != b.sums.tree {
 			b.searched[near.Path] = b.searched[near.Path] || r.need.Search && near.Path == p
 			continue // covered already, with at least these rights
-		case near.Rights.Has(rights):
-			continue
-		default:
-			// The baseline takes no rights from a rule. A rule at p or above takes none
-			// from the baseline. So the entry has the rights of both.
-			rights |= near.Rights
 		}
+		b.sums.base[p] |= rights
 		if ok && near.Path == p {
-			if near.Origin != policy.OriginBaseline {
-				near.Added = rights &^ near.Rights
-			}
-			near.Rights = rights
-			b.entries[p] = near
 			continue
 		}
 		b.entries[p] = policy.Entry{Path: p, Kind: hostfs.KindOf(r.info.Mode), Rights: rights, Origin: policy.OriginBaseline, Named: r.need.Path, Rule: r.need.Rule, ID: r.info.ID}

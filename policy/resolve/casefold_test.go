@@ -35,7 +35,7 @@ func TestFolded(t *testing.T) {
 		f /home/u/proj/config
 		f /home/u/proj/sub/config
 		d /home/u/proj/empty`
-	rules := fsTables(".:rw", "keys/4711:", "config:r", "empty/later/x:r")
+	rules := fsTables(".:rw", "keys/4711:", "config:-w", "empty/later/x:-w")
 	show := func(edit ...func(*hostfs.Host)) string {
 		h := newFake(aSystem, "d /home/u/proj", files)
 		p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"/usr/bin/node\"\n"+rules, edit...)

@@ -24,7 +24,7 @@ func TestGitIdentity(t *testing.T) {
 		{"below the repository", aServer + "workspace = \"/home/u/proj/sub\"\n", ""},
 		{"a repository in a grant", fsRules("/home/u:rw"), "Me"},
 		{"read only", fsRules(".:r"), ""},
-		{"one that cannot be written in a grant", fsRules(".:rw", ".git:r"), ""},
+		{"one that cannot be written in a grant", fsRules(".:rw", ".git:-w"), ""},
 		{"a worktree without its repository", fsRules("/home/u/tree:rw"), ""},
 		{"a worktree", fsRules("/home/u/tree:rw", "/home/u/proj/.git:rw"), "Me"},
 		{"the user's own file as well", fsRules(".:rw", "~/.gitconfig:r"), "Me"},

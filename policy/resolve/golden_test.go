@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 )
 
 // scenarios are hosts and configurations whose whole profiles testdata/*.golden holds, as
@@ -35,7 +34,7 @@ var scenarios = []struct {
 		f /home/u/proj/.env
 		d /data/notes
 		l /home/u/notes /data/notes`,
-		toml: aServer + fsTables(".:rw", "src:r", "src/generated:rw", ".env:", "~/notes:r", "out/:rw", "missing:r") + `[[servers.s.access.net]]
+		toml: aServer + fsTables(".:rw", "src:-w", "src/generated:x", ".env:", "~/notes:r", "out/:rw", "missing:r") + `[[servers.s.access.net]]
 host = "API.github.com."
 scheme = "https"
 allow = true
@@ -171,7 +170,7 @@ func checkProfile(t *testing.T, p *policy.Profile) {
 			t.Errorf("entry %+v: the ID is zero exactly where Make is set", e)
 		}
 	}
-	if err := policy.FindConflict(entries.Grants(p.Entries)); err != nil {
+	if err := policy.FindConflict(p.Entries); err != nil {
 		t.Error(err)
 	}
 	for _, l := range p.Links {

@@ -84,7 +84,7 @@ func TestGPU(t *testing.T) {
 		{"NixOS", on, "c /dev/kfd\nl /run/opengl-driver /nix/store/abc-graphics-drivers\nl /nix/store/abc-graphics-drivers/lib ../def-mesa/lib\nd /nix/store/def-mesa/lib", "/dev/kfd", "/nix/store/abc-graphics-drivers read execute|/nix/store read execute", ""},
 		{"none", on, "", "", "", "gpu"},
 		{"a file by the name of a node", on, "f /dev/nvidia0\nf /dev/kfd\np /dev/dxg", "", "", "gpu"},
-		{"a rule that refuses one", on + "[[servers.s.access.fs]]\npath = \"/dev\"\nread = true\n[[servers.s.access.fs]]\npath = \"/dev/nvidia0\"\n", "c /dev/nvidia0\nc /dev/nvidiactl", "/dev/nvidiactl", "", "gpu"},
+		{"a rule that refuses one", on + "[[servers.s.access.fs]]\npath = \"/dev\"\nread = true\n[[servers.s.access.fs]]\npath = \"/dev/nvidia0\"\ndeny = true\n", "c /dev/nvidia0\nc /dev/nvidiactl", "/dev/nvidiactl", "", "gpu"},
 		{"a sensitive path", on + "[servers.s.access]\nsensitive_paths = [\"/dev/nvidia0\"]\n", "c /dev/nvidia0\nc /dev/nvidiactl", "/dev/nvidiactl", "", "gpu"},
 		{"a rule that grants it to read", on + "[[servers.s.access.fs]]\npath = \"/dev/kfd\"\nread = true\n", "c /dev/kfd", "/dev/kfd", "", ""},
 	} {

@@ -65,10 +65,12 @@ func (b *lowerLayers) refusedBelow(p string) (refusal, where string, ok bool) {
 	if b.p.Lower == nil {
 		return "", "", false
 	}
-	decides, found := b.lowerRuleAt(p)
-	if found && decides.rule.Rights() == 0 {
-		return "path = " + show.TOML(decides.rule.Path), decides.rule.Where, true
+	for _, l := range b.rules {
+		if l.rule.Deny == policy.AllRights && policy.Within(p, l.at.Path) {
+			return "path = " + show.TOML(l.rule.Path), l.rule.Where, true
+		}
 	}
+	decides, found := b.lowerRuleAt(p)
 	// A sensitive path holds unless a rule of these layers names it, or something in it.
 	for at := p; at != path.Dir(at); at = path.Dir(at) {
 		if found && policy.Within(decides.at.Path, at) {

@@ -92,7 +92,7 @@ func TestMacRefusedRules(t *testing.T) {
 		}
 	}
 	for _, written := range []string{"/", "/System/Volumes/Data"} { // taking everything away is no grant
-		if _, _, err := onMac(t, h, "[servers.s]\ncommand = \"/usr/bin/true\"\n[[servers.s.access.fs]]\npath = \""+written+"\"\n"); err != nil {
+		if _, _, err := onMac(t, h, "[servers.s]\ncommand = \"/usr/bin/true\"\n[[servers.s.access.fs]]\npath = \""+written+"\"\ndeny = true\n"); err != nil {
 			t.Errorf("%s without rights: %v", written, err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestMacBun(t *testing.T) {
 	if p, _ := mustOnMac(t, h, strings.Replace(toml, "/Users/u/.bun/bin/bun", "/usr/bin/true", 1)); p.ListOnly != nil {
 		t.Errorf("another program lists %q", p.ListOnly)
 	}
-	p, _ = mustOnMac(t, h, toml+"[[servers.s.access.fs]]\npath = \".\"\nread = true\n[[servers.s.access.fs]]\npath = \"/Users/u/code\"\n")
+	p, _ = mustOnMac(t, h, toml+"[[servers.s.access.fs]]\npath = \"/Users/u/code\"\ndeny = true\n")
 	if slices.Contains(p.ListOnly, "/Users/u/code") || slices.Contains(p.ListOnly, "/Users/u/code/a") {
 		t.Errorf("bun lists what a rule hides: %q", p.ListOnly)
 	}

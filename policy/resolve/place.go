@@ -23,8 +23,7 @@ func (b *resolver) placeFiles() error {
 	return b.placeRules(workspace)
 }
 
-// placeRules adds the entries of the fs rules. If two rules lead to the same object, the
-// last one decides in full.
+// placeRules adds the entries of the fs rules. Rules that lead to the same object share one.
 func (b *resolver) placeRules(workspace string) error {
 	if err := b.lower.collectLower(); err != nil {
 		return err
@@ -37,11 +36,15 @@ func (b *resolver) placeRules(workspace string) error {
 		if at.Path == "" || b.lower.isHeld(r, at.Path) {
 			continue
 		}
-		if err := b.checkBeside(r, at.Path); err != nil && !b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
+		if err := b.checkBeside(r, at.Path); err != nil {
+			if b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
+				continue // the user's rule takes its place
+			}
 			return err
 		}
 		rights := r.Rights()
 		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
+		target := entries.Target{Rule: r, Lexical: abs, Canonical: at.Path, Links: at.Links}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -52,33 +55,48 @@ func (b *resolver) placeRules(workspace string) error {
 		case slash && r.Create && at.Reason == "":
 			e.Kind, e.Make = policy.KindDir, true
 		default:
-			why := "does not exist"
-			if at.Reason != "" {
-				why = "cannot be reached (" + at.Reason + ")"
+			b.warnMissing(r, at)
+			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, r})
+			if r.Deny != 0 {
+				b.sums.addRule(target)
 			}
-			tail := "it grants nothing"
-			switch {
-			case rights == 0 && at.Unsearchable == "":
-				tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, only a jail without namespaces hides it before the next start"
-			case strings.ContainsAny(r.Path, "*?["):
-				tail += "; a path is literal, there are no globs"
-			}
-			if !r.Optional || at.Reason != "" {
-				b.warnings.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
-			}
-			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
-			delete(b.entries, at.Path)
 			continue
 		}
 		b.links = append(b.links, at.Links...)
-		b.entries[e.Path] = e
-		b.targets = append(b.targets, entries.Target{Rule: r, Lexical: abs, Canonical: at.Path, Links: at.Links})
+		if old, ok := b.entries[e.Path]; !ok || r.Deny != 0 || rights&^old.Rights != 0 {
+			b.entries[e.Path] = e
+		}
+		b.sums.addRule(target)
+		b.targets = append(b.targets, target)
 		if wide := wideGrant(r, e.Path, b.paths.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
 			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
-	b.masks = masks.New(masks.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn})
+	b.masks = masks.New(masks.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn, Names: b.sums.names})
+	b.sums.masks, b.sums.targets = b.masks, b.targets
+	b.sums.denyNarrowFlags()
+	b.sums.sum()
+	if err := b.sums.checkRules(); err != nil {
+		return err
+	}
 	return b.checkWritableLinks()
+}
+
+func (b *facts) warnMissing(r policy.FsRule, at hostfs.ResolvedPath) {
+	why := "does not exist"
+	if at.Reason != "" {
+		why = "cannot be reached (" + at.Reason + ")"
+	}
+	tail := "it grants nothing"
+	switch {
+	case r.Deny != 0 && at.Unsearchable == "":
+		tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, only a jail without namespaces hides it before the next start"
+	case strings.ContainsAny(r.Path, "*?["):
+		tail += "; a path is literal, there are no globs"
+	}
+	if !r.Optional || at.Reason != "" {
+		b.warnings.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
+	}
 }
 
 // locate follows the path of a rule. abs is the path before symbolic links are followed. Without an
@@ -138,17 +156,21 @@ func (b *resolver) checkWritableLinks() error {
 	return nil
 }
 
-// denyMissing handles rules for missing paths that would take rights away from a path once
-// it exists. No mount can do that, so the path must not be created.
+// denyMissing handles denials of missing paths. No mount can take rights away from a path once it
+// exists, so the path must not be created.
 func (b *resolver) denyMissing() {
 	for _, m := range b.missing {
 		e, ok := b.entries.Find(m.path)
-		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
-			if m.unsearchable != "" {
-				b.masks.HideUnreadable(m.unsearchable)
-				continue
-			}
-			b.masks.DenyCreate(m.entry, e)
+		deny := m.rule.Deny
+		if isFlag(m.rule) && m.rule.Rights()&policy.Write == 0 {
+			deny |= policy.Write // see denyNarrowFlags
+		}
+		switch {
+		case !ok || e.Path == m.path || e.Rights&deny == 0:
+		case m.unsearchable != "":
+			b.masks.HideUnreadable(m.unsearchable)
+		default:
+			b.masks.DenyCreate(policy.Entry{Path: m.path, Rights: e.Rights &^ deny, Origin: policy.OriginRule, Named: m.rule.Path, Rule: m.rule.Label()}, e)
 		}
 	}
 }

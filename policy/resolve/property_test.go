@@ -79,10 +79,19 @@ func (g *generator) rule(rights policy.Rights) policy.FsRule {
 	return r
 }
 
+func (g *generator) denial() policy.FsRule {
+	r := g.rule(0)
+	r.Deny = []policy.Rights{policy.AllRights, policy.Write}[g.Intn(2)]
+	return r
+}
+
 func (g *generator) rules() (out []policy.FsRule) {
 	for range 1 + g.Intn(6) {
-		// Most of these can be enforced together.
-		rights := []policy.Rights{0, policy.Read, policy.Read | policy.Execute, policy.Read | policy.Write, policy.AllRights, policy.Rights(g.Intn(32))}[g.Intn(6)]
+		if g.Intn(4) == 0 {
+			out = append(out, g.denial())
+			continue
+		}
+		rights := []policy.Rights{policy.Read, policy.Read | policy.Execute, policy.Read | policy.Write, policy.AllRights, policy.Rights(1 + g.Intn(31))}[g.Intn(5)]
 		out = append(out, g.rule(rights))
 	}
 	return out
@@ -135,8 +144,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 			if !policy.Within(probe, "/home/u/proj") {
 				continue
 			}
-			var want policy.Rights
-			best := -1
+			var want, denied policy.Rights
 			for _, r := range rules {
 				abs := path.Join("/home/u/proj", r.Path)
 				if strings.HasPrefix(r.Path, "~/") {
@@ -145,11 +153,11 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 				if _, exists := h[abs]; !exists {
 					continue
 				}
-				if n := strings.Count(abs, "/"); policy.Within(probe, abs) && n >= best {
-					best, want = n, r.Rights()
+				if policy.Within(probe, abs) {
+					want, denied = want|r.Rights(), denied|r.Deny
 				}
 			}
-			if got := p.RightsAt(probe); got != want {
+			if got := p.RightsAt(probe); got != want&^denied {
 				t.Fatalf("seed %d: %s: %s, want %s\nrules %+v\n%s", seed, probe, got, want, rules, printProfile(p))
 			}
 		}
@@ -160,7 +168,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 }
 
 // TestNeverWider checks docs/policy.md "Properties": removing a rule that grants makes
-// nothing reachable, and neither does adding a rule without rights.
+// nothing reachable, and neither does a denial more.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
 	seeds := testkit.Rounds(150, 1000)
@@ -172,32 +180,30 @@ func TestNeverWider(t *testing.T) {
 			continue
 		}
 		probes := g.probes(h)
-		if after, err := resolveRules(h, append(rules[:len(rules):len(rules)], g.rule(0))); err == nil {
+		if after, err := resolveRules(h, append(rules[:len(rules):len(rules)], g.denial())); err == nil {
 			added++
 			for _, p := range probes {
 				if wider := after.RightsAt(p) &^ before.RightsAt(p); wider != 0 {
-					t.Fatalf("seed %d: adding a rule without rights gives %s at %s\n%+v\n%s\n%s", seed, wider, p, rules, printProfile(before), printProfile(after))
+					t.Fatalf("seed %d: a denial more gives %s at %s\n%+v\n%s\n%s", seed, wider, p, rules, printProfile(before), printProfile(after))
 				}
 				for op := policy.OpRead; op <= policy.OpRemove; op++ {
 					// An added rule may pin another name. It never unpins one.
 					if after.Allows(op, p) && !before.Allows(op, p) {
-						t.Fatalf("seed %d: adding a rule without rights allows %s of %s\n%+v\n%s\n%s", seed, op, p, rules, printProfile(before), printProfile(after))
+						t.Fatalf("seed %d: a denial more allows %s of %s\n%+v\n%s\n%s", seed, op, p, rules, printProfile(before), printProfile(after))
 					}
 				}
 			}
 		}
 		i := g.Intn(len(rules))
-		if !rules[i].Read {
-			// A rule that only writes takes rights away: a protected name below it is
-			// out of reach, and below a wider rule that reads it is not.
+		if rules[i].Deny != 0 {
 			continue
 		}
 		fewer := append(append([]policy.FsRule{}, rules[:i]...), rules[i+1:]...)
 		if after, err := resolveRules(h, fewer); err == nil {
 			removed++
 			for _, p := range probes {
-				if before.RightsAt(p) == 0 && after.RightsAt(p) != 0 {
-					t.Fatalf("seed %d: removing %+v makes %s reachable\n%+v", seed, rules[i], p, rules)
+				if wider := after.RightsAt(p) &^ before.RightsAt(p); wider != 0 {
+					t.Fatalf("seed %d: removing %+v gives %[5]s at %[3]s\n%+v", seed, rules[i], p, rules, wider)
 				}
 			}
 		}

@@ -52,8 +52,8 @@ var ErrPlatform = errors.New("paths of this operating system are not supported")
 // that a profile has from the host comes from here. Resolve changes nothing on the host.
 //
 // Invariants of the profile: Entries is sorted by Path without duplicates. Each Path is
-// canonical. No two entries contradict each other in a way that a mount cannot express
-// (else the error is a *[policy.ConflictError]). The profile depends only on the policy and
+// canonical. No rule is in vain, and no two entries contradict each other in a way that a mount cannot
+// express (else the error is a *[policy.ConflictError]). The profile depends only on the policy and
 // the host, not on the order of maps or the locale.
 //
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
@@ -96,7 +96,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
 	b.addPrivateHome(out)
-	b.masks.Apply()
+	b.sums.mask()
 	if failed := b.masks.Git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
@@ -104,8 +104,8 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
 	b.masks.WarnDeciding()
-	out.Entries = b.entries.Sorted()
-	if err := policy.FindConflict(entries.Grants(out.Entries)); err != nil { // links may join rules that were apart
+	out.Entries = b.sums.changing().Sorted()
+	if err := policy.FindConflict(out.Entries); err != nil {
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.HiddenLater))), b.masks.Git.Dirs(out)
@@ -132,7 +132,7 @@ func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
 	h = h.Slashed()
 	paths := hostfs.NewLinkResolver(h)
 	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entries.Set, 56), warnings: &warningList{}}
-	return &resolver{facts: f, writers: &writers{facts: f}, lower: &lowerLayers{facts: f}, searched: map[string]bool{}}
+	return &resolver{facts: f, writers: &writers{facts: f}, lower: &lowerLayers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]entries.Target{}, base: map[string]policy.Rights{}}}
 }
 
 func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
@@ -201,6 +201,7 @@ type resolver struct {
 	writers *writers
 	lower   *lowerLayers
 	masks   *masks.Masks // made when the rules are placed
+	sums    *sums
 
 	searched       map[string]bool  // baseline entries to search for .env files
 	targets        []entries.Target // the rules whose path exists or is made
@@ -213,5 +214,5 @@ type resolver struct {
 type missingRule struct {
 	path         string
 	unsearchable string // the directory on the way that cannot be looked into
-	entry        policy.Entry
+	rule         policy.FsRule
 }

@@ -18,7 +18,7 @@ import (
 const aServer = "[servers.s]\ncommand = \"server\"\n"
 
 // fsRules returns the configuration with rules written as "PATH:RIGHTS", with the letters
-// r, c, u, d, x, and w for write.
+// r, c, u, d, x, and w for write. "PATH:" denies all, and "PATH:-w" denies writing.
 func fsRules(specs ...string) string { return aServer + "[servers.s.access]\n" + fsTables(specs...) }
 
 // fsTables returns the tables of fsRules alone.
@@ -27,6 +27,14 @@ func fsTables(specs ...string) string {
 	for _, s := range specs {
 		i := strings.LastIndexByte(s, ':')
 		b.WriteString("[[servers.s.access.fs]]\npath = " + show.TOML(s[:i]) + "\n")
+		switch s[i+1:] {
+		case "":
+			b.WriteString("deny = true\n")
+			continue
+		case "-w":
+			b.WriteString("deny = \"write\"\n")
+			continue
+		}
 		for _, c := range s[i+1:] {
 			b.WriteString(map[rune]string{'r': "read", 'c': "create", 'u': "update", 'd': "delete", 'x': "execute", 'w': "write"}[c] + " = true\n")
 		}
@@ -42,6 +50,8 @@ func TestRulesFail(t *testing.T) {
 		l /home/u/proj/loop loop2
 		l /home/u/proj/loop2 loop
 		d /home/u/other
+		f /home/u/proj/tasks/.vscode/x
+		f /home/u/proj/tasks/.env
 		f /home/u/proj/file`)
 	tests := []struct{ name, toml, want string }{
 		{"dots", fsRules("../x:r"), `c.toml:4: path = "../x": leaves the workspace /home/u/proj (it is /home/u/x)`},
@@ -50,13 +60,17 @@ func TestRulesFail(t *testing.T) {
 		{"below a link", fsRules("out/x:r"), `leaves the workspace /home/u/proj through a symbolic link`},
 		{"a link that the server could turn elsewhere", fsRules(".:rw", "/home/u/proj/out:r"), `c.toml:8: path = "/home/u/proj/out": leads through the symbolic link /home/u/proj/out (-> /home/u/other), which the server could replace (c.toml:4: path = "."): if that link is yours, write the path that is meant, /home/u/other; if not, remove it`},
 		{"a workspace that the server could turn elsewhere", strings.Replace(fsRules(".:r", "/home/u/proj:rw"), "\n", "\nworkspace = \"out\"\n", 1), `path = ".": leads through the symbolic link /home/u/proj/out (-> /home/u/other)`},
-		{"a link that the server could remove", fsRules(".:rd", "secret:"), `path = "secret": leads through the symbolic link /home/u/proj/secret (-> data/keys), which the server could replace`},
+		{"a link that the server could remove", fsRules(".:rd", "secret:"), `path = "secret", deny = true: leads through the symbolic link /home/u/proj/secret (-> data/keys), which the server could replace`},
 		{"loop", fsRules("loop:r"), `path = "loop": too many symbolic links`},
 		{"workspace missing", aServer + "workspace = \"nowhere\"", `c.toml:1: the workspace "nowhere" does not exist (/home/u/proj/nowhere)`},
 		{"workspace is a file", aServer + "workspace = \"file\"", `the workspace "file" is not a directory`},
-		{"conflict", fsRules(".:rw", "src:rcu"), `c.toml:8: path = "src" (read create update) cannot be enforced below c.toml:4: path = "." (read write)`},
-		{"conflict by link", fsRules(".:rw", "/home/u/proj/../proj/src/:rcu"), `cannot be enforced`},
-		{"write only", fsRules(".:rw", "src:w"), `it would have to take away read and keep write`},
+		{"some of the write rights inside a protected name", fsRules(".:rw", "tasks/.vscode:rcu"), `c.toml:8: path = "tasks/.vscode" (read create update) cannot be enforced inside c.toml:4: path = "." (read write): no rule from above gives rights at such a name, and there a mount can only hide a path, make it read-only or leave it as it is. Grant delete there too, or nothing of create, update and delete.`},
+		{"writing alone inside a sensitive path", fsRules(".:rw", "tasks/.env:w"), `Grant read there too, or nothing of create, update and delete.`},
+		{"nothing", aServer + "[[servers.s.access.fs]]\npath = \"src\"\n", `c.toml:3: path = "src" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
+		{"fewer rights", fsRules("~/proj:rw", "~/proj/data:r"), `c.toml:8: path = "~/proj/data" (read) takes nothing away from c.toml:4: path = "~/proj" (read write), because rights add up. To keep the server from changing it, write deny = "write" in place of read = true; to hide it, deny = true; otherwise remove the rule.`},
+		{"inside a denial", fsRules("~/proj/data:", "~/proj/data/keys:r"), `c.toml:7: path = "~/proj/data/keys" (read) grants nothing: c.toml:4: path = "~/proj/data" denies it. Remove one of the two.`},
+		{"the path of a denial", fsRules("data:", "data:r"), `c.toml:7: path = "data" (read) grants nothing: c.toml:4: path = "data" denies it.`},
+		{"writing inside a denial of that", fsRules(".:r", "data:-w", "data/keys:w"), `c.toml:10: path = "data/keys" (write) does not grant write: c.toml:7: path = "data" denies it.`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,24 +80,26 @@ func TestRulesFail(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := resolveFake(t, files, fsRules(".:rw", "src:rcu"))
-	var ce *policy.ConflictError
-	if !errors.As(err, &ce) || ce.Lost != policy.Delete || ce.Keep != policy.Read|policy.Create|policy.Update {
-		t.Errorf("ConflictError: %+v", ce)
-	}
-	if !strings.Contains(err.Error(), "give the narrower rule delete too, take all of create, update and delete from it (then it is read-only), or take delete from the wider one") {
-		t.Errorf("no way out: %v", err)
+	for _, warned := range []string{
+		fsRules("~/proj:rw", "/data/in:r"), // through a link
+		fsRules("data:rw", "data/keys:rw"), // the same rights
+	} {
+		if _, ws := mustResolve(t, newFake(aSystem, "d /home/u/proj/data/keys\nl /data/in /home/u/proj/data"), warned); codes(ws) != "useless-rule" {
+			t.Errorf("%s: %v", warned, ws)
+		}
 	}
 }
 
-func TestLastOfEqualRulesWins(t *testing.T) {
+func TestEqualRulesAddUp(t *testing.T) {
 	h := newFake(aSystem, "d /home/u/proj/src\nl /home/u/proj/same src")
 	for toml, want := range map[string]policy.Rights{
 		fsRules("src:r", "src:rw"):                  policy.Read | policy.Write,
-		fsRules("src:rw", "src:r"):                  policy.Read,
-		fsRules("src:rw", "./src/.:"):               0,
-		fsRules("src:rw", "same:r"):                 policy.Read,
-		fsRules("src:rw", "~/proj/src:r"):           policy.Read,
+		fsRules("src:rw", "src:r"):                  policy.Read | policy.Write,
+		fsRules("src:rx", "src:rw"):                 policy.AllRights,
+		fsRules("src:w", "same:r"):                  policy.Read | policy.Write,
+		fsRules("src:w", "~/proj/src:r"):            policy.Read | policy.Write,
+		fsRules(".:rw", "./src/.:"):                 0,
+		fsRules(".:rw", "./src/.:-w"):               policy.Read,
 		fsRules("/home/u/proj/src:r", "src:rw"):     policy.Read | policy.Write,
 		fsRules("/home/u/proj//src/../src:", "a:r"): 0,
 	} {
@@ -109,13 +125,12 @@ func TestMissingPaths(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, e, ok)
 		}
 	}
-	// The last of two rules decides, also for a directory that would be made.
-	if p, _ := mustResolve(t, h, fsRules("out/:rw", "out:r")); p.RightsAt("/home/u/proj/out") != 0 {
+	// Two rules for a directory that would be made.
+	if p, _ := mustResolve(t, h, fsRules("out/:rw", "out:r")); p.RightsAt("/home/u/proj/out") != policy.Read|policy.Write {
 		t.Errorf("out: %s", p.RightsAt("/home/u/proj/out"))
 	}
-	// A narrower rule for a path that does not exist yet must hold when the path is
-	// created.
-	p, _ = mustResolve(t, h, fsRules(".:rw", "secret:", "ro:r"))
+	// A denial of a path that does not exist yet must hold when the path is created.
+	p, _ = mustResolve(t, h, fsRules(".:rw", "secret:", "ro:-w"))
 	for _, path := range []string{"/home/u/proj/secret", "/home/u/proj/ro"} {
 		if p.Allows(policy.OpCreate, path) || p.Allows(policy.OpMkdir, path) || policytest.AllowsRename(p, "/home/u/proj/file", path) {
 			t.Errorf("%s can be created", path)
@@ -132,9 +147,9 @@ func TestBaselineUnion(t *testing.T) {
 	if got := p.RightsAt("/usr/bin/x"); got != policy.AllRights {
 		t.Errorf("a wider rule and the baseline: %s", got)
 	}
-	p, _ = mustResolve(t, h, fsRules("/usr:"))
+	p, _ = mustResolve(t, h, fsRules("/:rw", "/usr:"))
 	if got := p.RightsAt("/usr/bin/x"); got != policy.Read|policy.Execute {
-		t.Errorf("an equal rule and the baseline: %s", got)
+		t.Errorf("a denial of the baseline: %s", got)
 	}
 	p, _ = mustResolve(t, h, fsRules("/usr:r"))
 	if e, _ := p.Find("/usr/bin"); e.Origin != policy.OriginRule || e.Rights != policy.Read|policy.Execute || e.Added != policy.Execute {
@@ -142,7 +157,7 @@ func TestBaselineUnion(t *testing.T) {
 	}
 	p, _ = mustResolve(t, h, fsRules("/usr/share:"))
 	if p.RightsAt("/usr/share/doc") != 0 || p.RightsAt("/usr/bin") != policy.Read|policy.Execute {
-		t.Errorf("a narrower rule stands alone: %s", p.RightsAt("/usr/share/doc"))
+		t.Errorf("a denial inside the baseline: %s", p.RightsAt("/usr/share/doc"))
 	}
 	for _, path := range []string{"/etc/hosts", "/etc/shadow", "/etc", "/", "/home", "/tmp"} {
 		if p.RightsAt(path) != 0 {
@@ -169,20 +184,6 @@ func TestResolveChecksPolicy(t *testing.T) {
 	if _, _, err := Resolve(&policy.Policy{Server: "s", Command: "server"}, h); !errors.Is(err, ErrPlatform) {
 		t.Errorf("plan9: %v", err)
 	}
-}
-
-// TestConflictBelowMask checks that a grant below a mask includes the rights that are
-// granted above the mask.
-func TestConflictBelowMask(t *testing.T) {
-	// Landlock adds up the rights of all directories above, also across a mask.
-	if _, _, err := resolveFake(t, newFake(aSystem, "d /home/u/proj/a/b"), fsRules(".:rw", "a:", "a/b:rc")); err == nil {
-		t.Error("a grant below a mask forgot the grant above it")
-	}
-	if _, _, err := resolveFake(t, newFake(aSystem, "d /home/u/proj/a/b/c"), fsRules(".:r", "a:rd", "a/b:", "a/b/c:rc")); err == nil {
-		t.Error("only the widest grant was asked")
-	}
-	// A grant below a read-only directory may add rights again.
-	mustResolve(t, newFake(aSystem, "d /home/u/proj/a/b/c"), fsRules(".:rw", "a:r", "a/b:rw", "a/b/c:"))
 }
 
 func TestNetRuleProblems(t *testing.T) {

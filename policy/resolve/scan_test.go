@@ -33,18 +33,20 @@ func TestHostSockets(t *testing.T) {
 	}
 }
 
-// TestFifosInReadOnlyParts checks that a fifo is hidden in a part that only a mount makes
-// read-only: such a mount does not prevent writes to a fifo.
+// TestFifosInReadOnlyParts checks that a fifo or a device is hidden in a part that only a mount makes
+// read-only: such a mount does not prevent writes to it.
 func TestFifosInReadOnlyParts(t *testing.T) {
-	h := newFake(aSystem, "p /home/u/proj/run/ctl\np /home/u/proj/free")
+	h := newFake(aSystem, "p /home/u/proj/run/ctl\nc /home/u/proj/run/device\nd /home/u/proj/run/sub\np /home/u/proj/free")
 	for _, tt := range []struct {
 		toml, path string
 		want       policy.Rights
 	}{
-		{fsRules(".:rw", "run:r"), "/home/u/proj/run/ctl", 0},
-		{fsRules(".:r", "run:r"), "/home/u/proj/run/ctl", policy.Read},
-		{fsRules(".:rw", "run:r"), "/home/u/proj/free", policy.Read | policy.Write},
-		{fsRules(".:rw", "run:r", "run/ctl:rw"), "/home/u/proj/run/ctl", policy.Read | policy.Write},
+		{fsRules(".:rw", "run:-w"), "/home/u/proj/run/ctl", 0},
+		{fsRules(".:r", "run:-w"), "/home/u/proj/run/ctl", policy.Read},
+		{fsRules(".:rw", "run:-w"), "/home/u/proj/free", policy.Read | policy.Write},
+		{fsRules(".:rw", "run:-w"), "/home/u/proj/run/device", 0},
+		{fsRules(".:rw", "run/ctl:-w"), "/home/u/proj/run/ctl", 0},
+		{fsRules(".:rw", "run/sub:-w"), "/home/u/proj/run/device", policy.Read | policy.Write},
 	} {
 		p, _ := mustResolve(t, h, tt.toml)
 		if got := p.RightsAt(tt.path); got != tt.want {

@@ -44,7 +44,7 @@ func TestStatement(t *testing.T) {
 		d /home/u/proj/src
 		d /data/notes`), aServer+`variables = ["GH_TOKEN"]
 advertise = true
-`+fsTables(".:rw", "src:r", "/data/notes:")+`[[servers.s.access.net]]
+`+fsTables(".:rw", "src:-w", "/data/notes:")+`[[servers.s.access.net]]
 host = "api.github.com"
 scheme = "https"
 path_prefix = "/repos"

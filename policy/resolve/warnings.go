@@ -11,29 +11,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// warnUseless warns of rules that grant nothing and take nothing away. Most of them lack
-// the key that grants. A rule that refuses a part of another rule's grant is not useless, nor is a
+// warnUseless warns of rules that take nothing away, and of those for hosts that lack the key that
+// grants. A rule that refuses a part of another rule's grant is not useless, nor is a
 // refusal in the layers below a project's file, which holds for that file.
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
-		if denied := strings.HasPrefix(n.Rule.Where, "--deny "); denied && n.Rule.Rights() == 0 {
-			if !takesAway(b.entries.Find, n.Canonical) {
-				b.warnings.warn("useless-rule", n.Rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
-			}
-			continue
-		}
-		if l := b.p.Lower; l != nil && l.Has(n.Rule) {
-			continue
-		}
-		if n.Rule.Rights() != 0 || policy.Within(n.Canonical, "/tmp") || policy.Within(n.Canonical, "/dev/shm") { // the jail has its own
-			continue
-		}
-		if e, ok := b.entries.Find(path.Dir(n.Canonical)); !ok || e.Rights == 0 {
-			b.warnings.warn("useless-rule", n.Rule.Where, granted, "path = "+show.TOML(n.Rule.Path), "read = true, or write = true as well")
+		below := b.p.Lower != nil && b.p.Lower.Has(n.Rule)
+		if n.Rule.Rights() == 0 && !below && !takesAway(b.entries.Find, n) {
+			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
 		}
 	}
 	for _, r := range b.p.Net {
@@ -49,7 +39,8 @@ func (b *resolver) warnUseless() {
 
 // takesAway reports whether the refusal of a path is more than every jail refuses. A jail keeps the
 // paths of its baseline, and has a /tmp of its own.
-func takesAway(find func(path string) (policy.Entry, bool), denied string) bool {
+func takesAway(find func(path string) (policy.Entry, bool), n entries.Target) bool {
+	denied := n.Canonical
 	switch denied {
 	case "/etc/hosts", "/etc/resolv.conf": // which the jail makes, unless a rule names them
 		return true
@@ -59,7 +50,7 @@ func takesAway(find func(path string) (policy.Entry, bool), denied string) bool 
 	}
 	around, ok := find(path.Dir(denied))
 	own, _ := find(denied)
-	return ok && around.Rights != 0 && !(own.Path == denied && own.Rights != 0 && own.Origin == policy.OriginBaseline)
+	return ok && around.Rights&n.Rule.Deny != 0 && !(own.Path == denied && own.Rights != 0 && own.Origin == policy.OriginBaseline)
 }
 
 func isAddress(host string) bool {

@@ -15,7 +15,7 @@ import (
 // TestUseless checks that rules that grant nothing lead to warnings. A rule that takes
 // rights away is not one of them.
 func TestUseless(t *testing.T) {
-	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git")
+	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git\nx /usr/bin/curl")
 	for _, tt := range []struct{ name, access, warns string }{
 		{"a host without allow", "[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing, and there is no wider rule that it could take something away from: write allow = true"},
 		{"a wildcard without allow", "[[servers.s.access.net]]\nhost = \"*.a.test\"\n", "allow = true"},
@@ -23,9 +23,9 @@ func TestUseless(t *testing.T) {
 		{"taken from a wildcard", "[[servers.s.access.net]]\nhost = \"*.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", ""},
 		{"a wildcard taken from one host", "[[servers.s.access.net]]\nhost = \"a.b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"*.b.test\"\n", ""},
 		{"a port of a granted host", "[[servers.s.access.net]]\nhost = \"a.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nport = 80\n", ""},
-		{"a path without rights", "[[servers.s.access.fs]]\npath = \"~/other\"\n", "path = \"~/other\" grants nothing, and there is no wider rule that it could take something away from: write read = true"},
-		{"taken from a grant", "[[servers.s.access.fs]]\npath = \".\"\nread = true\n[[servers.s.access.fs]]\npath = \"a\"\n", ""},
-		{"taken from the baseline", "[[servers.s.access.fs]]\npath = \"/usr/bin/git\"\n", ""},
+		{"a path without rights", "[[servers.s.access.fs]]\npath = \"~/other\"\ndeny = true\n", "path = \"~/other\" takes nothing away: the server has no more there than every jail has"},
+		{"taken from a grant", "[[servers.s.access.fs]]\npath = \".\"\nread = true\n[[servers.s.access.fs]]\npath = \"a\"\ndeny = true\n", ""},
+		{"taken from the baseline", "[[servers.s.access.fs]]\npath = \"/usr/bin/curl\"\ndeny = true\n", ""},
 		{"a glob", "[[servers.s.access.fs]]\npath = \"*.md\"\nread = true\n", "it grants nothing; a path is literal, there are no globs"},
 		{"a program with its arguments", "[servers.s.access.commands.\"git log\"]\n", `no program has that name; call it git, with args = ["log", "**"]`},
 	} {
@@ -90,7 +90,7 @@ func TestUselessBelow(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git")
 	dir := t.TempDir()
 	user, none := filepath.Join(dir, "user.toml"), filepath.Join(dir, "none.toml")
-	own := "[servers.s]\ncommand = \"/usr/bin/git\"\n[servers.s.access]\nfs = [{ path = \"~/other\" }]\nnet = [{ host = \"a.test\" }]\n"
+	own := "[servers.s]\ncommand = \"/usr/bin/git\"\n[servers.s.access]\nfs = [{ path = \"~/other\", deny = true }]\nnet = [{ host = \"a.test\" }]\n"
 	if err := os.WriteFile(user, []byte("version = 1\n"+own), 0o600); err != nil {
 		t.Fatal(err)
 	}

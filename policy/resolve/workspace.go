@@ -82,6 +82,21 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	b.entries[out.Home] = e
 }
 
+// isApart reports whether a path, which an entry around it covers too, is one of the jail's own places
+// unless its own rule grants that of the host.
+func isApart(p, entry string) bool {
+	switch p {
+	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gitconfig":
+		return true
+	}
+	for _, own := range [...]string{"/tmp", "/dev", "/dev/shm", "/proc"} {
+		if policy.Within(p, own) && !policy.Within(entry, own) {
+			return true
+		}
+	}
+	return false
+}
+
 // hiddenByTmpfs reports whether a path, which entry covers, is hidden because /tmp or /dev/shm is
 // private to the jail. Only entries inside these are visible there.
 func hiddenByTmpfs(p, entry string) bool {

@@ -51,7 +51,7 @@ func (b *writers) collectWriters(out *policy.Profile) {
 				continue // its start grants nothing for it
 			}
 			if err == nil && len(at.Links) == 0 || is.Rights != 0 {
-				w.Rules[abs] = is
+				w.Rules[abs] = joined(w.Rules[abs], is)
 			}
 			if err == nil && len(at.Links) > 0 && (!relative || policy.Within(at.Path, space)) {
 				later = append(later, linked{len(b.reach.Writers), at, is})
@@ -69,34 +69,24 @@ func (b *writers) collectWriters(out *policy.Profile) {
 	for _, l := range later {
 		if _, _, loose := b.writableLink(l.at.Links); !loose {
 			rules := b.reach.Writers[l.writer].Rules
-			l.Rights |= rules[l.at.Path].Rights
-			rules[l.at.Path] = l.WriteGrant
+			rules[l.at.Path] = joined(rules[l.at.Path], l.WriteGrant)
 		}
-	}
-	for _, w := range b.reach.Writers {
-		b.widenReplaceable(w)
 	}
 	b.reach.Writers = append(b.reach.Writers, b.p.Noted...) // their own starts have widened them
 }
 
 // writeGrant returns what a rule grants on the host.
 func writeGrant(r policy.FsRule) policy.WriteGrant {
-	return policy.WriteGrant{Rights: r.Rights(), Rule: r.Label()}
+	return policy.WriteGrant{Rights: r.Rights(), Deny: r.Deny, Rule: r.Label()}
 }
 
-// widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the
-// rights of its directory.
-func (b *writers) widenReplaceable(w policy.WriterRules) {
-	for p, place := range w.Rules {
-		at, err := b.paths.Resolve(p)
-		if err != nil || p == "/" || at.Path != p || !at.Info.Mode.IsRegular() {
-			continue
-		}
-		if _, around := w.Find(path.Dir(p)); place.Rights&policy.FileRights != 0 && place.Rights&policy.FileRights == around.Rights&policy.FileRights {
-			place.Rights, place.Rule = place.Rights|around.Rights, around.Rule
-			w.Rules[p] = place
-		}
+// joined returns what two rules for one path grant.
+func joined(a, b policy.WriteGrant) policy.WriteGrant {
+	if a.Rights&policy.Write == 0 || a.Rule == "" {
+		a.Rule = b.Rule
 	}
+	a.Rights, a.Deny = a.Rights|b.Rights, a.Deny|b.Deny
+	return a
 }
 
 func (b *writers) workspaceOf(p *policy.Policy) string {

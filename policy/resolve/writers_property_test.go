@@ -84,16 +84,20 @@ func newAdversary(t *testing.T, seed int64) *adversary {
 	}
 	a.touched = map[string]bool{}
 	rules := func(table string, rights []policy.Rights) (out string) {
-		for range 1 + a.Intn(3) {
+		for range 1 + a.Intn(2) {
 			p := a.place()
 			if a.Intn(3) > 0 {
 				p = path.Dir(p)
 			}
 			r := rights[a.Intn(len(rights))]
+			deny := policy.Rights(0)
+			if r == 0 {
+				deny = policy.AllRights
+			}
 			if rel, ok := strings.CutPrefix(p, "/home/u/proj/"); ok && a.Intn(2) == 0 {
 				p = rel
 			}
-			out += fmt.Sprintf("[[%s.access.fs]]\n%s\n", table, strings.Join(policy.FsRule{Path: p, Read: r.Has(policy.Read), Create: r.Has(policy.Create), Update: r.Has(policy.Update), Delete: r.Has(policy.Delete), Execute: r.Has(policy.Execute)}.TOMLFields(), "\n"))
+			out += fmt.Sprintf("[[%s.access.fs]]\n%s\n", table, strings.Join(policy.FsRule{Path: p, Read: r.Has(policy.Read), Create: r.Has(policy.Create), Update: r.Has(policy.Update), Delete: r.Has(policy.Delete), Execute: r.Has(policy.Execute), Deny: deny}.TOMLFields(), "\n"))
 		}
 		return out
 	}

@@ -26,7 +26,7 @@ var tables = map[string]string{
 	"tool":     "One tool of a server with stateful = false. The name \"*\" stands for every tool without a table of its own.",
 	"access":   "What the server may touch. The table replaces the default policy, which grants the workspace, unless it has sensitive_paths alone.",
 	"limits":   "What the server may use: all its processes together, but open_files counts for each process, file_size_mb for each file and message_mb for each message.",
-	"fs":       "A rule for one path and everything below it. The rule with the longest path decides alone. Rights that it does not name are refused.",
+	"fs":       "A rule for one path and everything below it. Rights of all rules add up, and deny takes away.",
 	"net":      "A rule for one host. Hosts that no rule allows cannot be reached.",
 	"inbound":  "A port on which the host reaches the server.",
 	"env":      "A rule for environment variables. Variables that no rule forwards are not set, except for a minimal set such as PATH.",
@@ -102,6 +102,7 @@ func fsEntries() map[string]entry {
 		"update":  {"Open existing files for writing. Without it, the value of write counts.", nil},
 		"delete":  {"Remove files and empty directories. Without it, the value of write counts.", nil},
 		"execute": {"Start files as programs. This needs read too.", false},
+		"deny":    {"Take rights away, whatever other rules say. true hides the path. \"write\" keeps it from being changed. No other key but path is beside it.", nil},
 	}
 }
 

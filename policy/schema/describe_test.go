@@ -108,6 +108,8 @@ func policyOf(t *testing.T, p place, v any) string {
 		table["stateful"] = false
 	case strings.HasPrefix(key, "undo_"):
 		table["undo"] = "session"
+	case strings.Contains(p.name, ".fs[]."):
+		table["access"].(map[string]any)["fs"].([]any)[0].(map[string]any)["delete"] = true
 	}
 	prune(doc, missing)
 	b, err := toml.Marshal(doc)

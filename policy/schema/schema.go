@@ -121,7 +121,7 @@ func (g *generator) table(s *config.Shape, name string) object {
 // one schema, because each keyword applies to one type only. An editor can then tell which part
 // is wrong.
 func (g *generator) either(all []*config.Shape, key string) object {
-	if all[0].Type == all[1].Type {
+	if all[0].Type == all[1].Type || all[1].Words != nil { // enum is for every type
 		return object{"anyOf": []object{g.of(all[0], key), g.of(all[1], key)}}
 	}
 	out := object{}

@@ -90,6 +90,7 @@ func addWritten(to, rules map[string]policy.WriteGrant) {
 		if grant.Rights &= policy.Write; grant.Rights == 0 {
 			continue
 		}
+		grant.Deny = 0
 		if have, ok := to[p]; ok {
 			grant.Rights |= have.Rights
 		}
@@ -104,7 +105,7 @@ func coverPaths(rules map[string]policy.WriteGrant, limit int) map[string]policy
 		sorted := slices.SortedFunc(maps.Keys(rules), func(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) })
 		for _, p := range sorted { // a directory is before its content
 			grant := rules[p]
-			_, around := policy.WriterRules{Rules: rules}.Find(path.Dir(p))
+			around := policy.WriterRules{Rules: rules}.Sum(path.Dir(p), nil)
 			if p == "/" {
 				around = policy.WriteGrant{}
 			}

@@ -94,8 +94,10 @@ func (w Writer) words(grants []Grant) (flags []string, ok bool) {
 	return flags, true
 }
 
-// IsDenial reports whether an entry is that of a flag --deny.
-func IsDenial(e policy.Entry) bool { return e.Rights == 0 && strings.HasPrefix(e.Rule, "--deny ") }
+// IsDenial reports whether an entry is that of a rule with deny, or of a flag --deny.
+func IsDenial(e policy.Entry) bool {
+	return e.Origin == policy.OriginRule && (strings.HasPrefix(e.Rule, "--deny ") || strings.Contains(e.Rule, ", deny = "))
+}
 
 func (g Grant) pathFlags(path string) (flags []string) {
 	if g.Rights&policy.Write != 0 {

@@ -16,29 +16,32 @@ func NameDenial(c *facts.Case, f facts.Finding) facts.Finding {
 	if f.Grant.Path == "" {
 		return f
 	}
-	e, ok := refusingRule(c, f.Grant.Path)
+	e, ok := refusingRule(c, f.Grant.Path, f.Grant.Rights)
 	if target, absolute := c.Absolute(f.Hint.Target); !ok && absolute {
-		e, ok = refusingRule(c, target)
+		e, ok = refusingRule(c, target, f.Grant.Rights)
 	}
 	if !ok {
 		return f
 	}
 	rule := show.Line(c.Evidence.Redactor.Redact(e.Rule))
+	what := " refuses everything there"
+	if e.Rights != 0 {
+		what = " keeps it from being changed"
+	}
 	if f.Hint.Cause != "" {
-		f.Hint.Cause += "; " + rule + " refuses everything there"
+		f.Hint.Cause += "; " + rule + what
 	}
-	switch {
-	case grants.IsDenial(e) && policy.Within(e.Path, f.Grant.Path):
-		return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
-	case f.Grant.Path != e.Path && policy.Within(e.Path, f.Grant.Path):
-		return f.Unfixable("give that rule the rights that the server may have")
-	}
-	return f
+	return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
 }
 
-func refusingRule(c *facts.Case, path string) (e policy.Entry, ok bool) {
-	e, ok = c.Profile.Find(path)
-	return e, ok && e.Rights == 0 && e.Origin == policy.OriginRule
+// refusingRule returns the denial that holds at a path. One of writing refuses the other rights to nothing.
+func refusingRule(c *facts.Case, path string, rights policy.Rights) (e policy.Entry, ok bool) {
+	for _, e := range c.Profile.Entries {
+		if grants.IsDenial(e) && policy.Within(path, e.Path) && (e.Rights == 0 || rights&policy.Write != 0) {
+			return e, true
+		}
+	}
+	return e, false
 }
 
 // cannotRemove returns the finding about a removal that no further rule makes possible: the host has

@@ -185,6 +185,10 @@ func Enforceable(c *facts.Case, n grants.Grant) grants.Grant {
 	return n
 }
 
+// around returns the entries around a path. Nothing from them is inside a denial.
 func around(c *facts.Case, path string) []policy.Entry {
+	if _, denied := refusingRule(c, path, policy.Write); denied {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(c.Profile.Entries), func(e policy.Entry) bool { return e.Path == path || !policy.Within(path, e.Path) })
 }

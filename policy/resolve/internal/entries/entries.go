@@ -74,15 +74,6 @@ func (b Set) Empty(p, written string) {
 	}
 }
 
-// Grants returns what entries grant, for the search for conflicts.
-func Grants(entries []policy.Entry) []policy.Grant {
-	out := make([]policy.Grant, len(entries))
-	for i, e := range entries {
-		out[i] = policy.Grant{Path: e.Path, Rights: e.Rights, Rule: e.Rule, Shared: e.Origin != policy.OriginRule}
-	}
-	return out
-}
-
 // A Target is a rule with the path that it leads to.
 type Target struct {
 	Rule      policy.FsRule

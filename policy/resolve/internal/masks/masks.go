@@ -3,6 +3,10 @@
 package masks
 
 import (
+	"io/fs"
+	"path"
+	"slices"
+
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
@@ -20,6 +24,15 @@ type Given struct {
 	Targets  []entries.Target // the rules whose path exists or is made
 	Searched map[string]bool  // baseline entries to search for .env files
 	Warn     func(code, where, format string, args ...any)
+	// Names reports whether a rule names the denial at a canonical path, which is also written otherwise.
+	Names func(n entries.Target, denial string, written []string) bool
+}
+
+// A Stop is a built-in denial: rights from above stop there.
+type Stop struct {
+	Takes   policy.Rights // AllRights of a sensitive path, Write of a protected name
+	Written string        // for messages
+	Abs     []string      // its paths before links are followed
 }
 
 // Masks are those of one profile.
@@ -32,7 +45,9 @@ type Masks struct {
 	targets  []entries.Target
 	searched map[string]bool
 	warn     func(code, where, format string, args ...any)
+	names    func(n entries.Target, denial string, written []string) bool
 
+	Stops       map[string]*Stop // by their canonical paths
 	Git         *git.Protector
 	Unprotected map[string]bool // Profile.Unprotected
 	HiddenLater []string        // Profile.HiddenLater
@@ -41,9 +56,48 @@ type Masks struct {
 
 // New returns masks that are not applied yet.
 func New(g Given) *Masks {
-	m := &Masks{p: g.Policy, h: g.Host, paths: g.Paths, places: g.Places, entries: g.Entries, targets: g.Targets, searched: g.Searched, warn: g.Warn, Unprotected: map[string]bool{}}
+	m := &Masks{p: g.Policy, h: g.Host, paths: g.Paths, places: g.Places, entries: g.Entries, targets: g.Targets, searched: g.Searched, warn: g.Warn, names: g.Names, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
 	m.Git = git.New(g.Host, g.Paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: g.Entries.GrantsWrite, Warn: func(code, format string, args ...any) {
 		g.Warn(code, g.Policy.Where, format, args...)
 	}})
 	return m
+}
+
+// stopNames finds the denials around the rules themselves. A link may have led a rule there, and then no
+// search begins above it.
+func (b *Masks) stopNames() {
+	patterns, granted := b.places.Patterns(), policy.Profile{Entries: b.entries.Sorted()}
+	for _, n := range b.targets {
+		if b.entries[n.Canonical].Kind == policy.KindSpecial && b.paths.Lstat(n.Canonical).Info.Mode&fs.ModeSocket != 0 {
+			b.stop(n.Canonical, n.Canonical, HostSocket, policy.AllRights)
+		}
+		for p := n.Canonical; p != path.Dir(p); p = path.Dir(p) {
+			for _, pattern := range patterns {
+				if pattern.Matches(path.Dir(p), path.Base(p)) {
+					b.stop(p, p, pattern.Text, policy.AllRights)
+				}
+			}
+			if below, protected := policy.ProtectedParts(path.Base(p)); protected && below == nil && !granted.InPackage(p) {
+				b.stop(p, p, path.Base(p), policy.Write)
+			}
+		}
+	}
+}
+
+// leadsInto reports whether a rule grants something to write at a path or in it.
+func (b *Masks) leadsInto(p string) bool {
+	return slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
+}
+
+func (b *Masks) stop(at, abs, written string, takes policy.Rights) *Stop {
+	s := b.Stops[at]
+	if s == nil {
+		s = &Stop{}
+		b.Stops[at] = s
+	}
+	if s.Takes |= takes; s.Written == "" || takes == policy.AllRights {
+		s.Written = written
+	}
+	s.Abs = append(s.Abs, abs)
+	return s
 }

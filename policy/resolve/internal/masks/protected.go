@@ -3,7 +3,6 @@ package masks
 import (
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -36,7 +35,7 @@ func (b *Masks) WarnOwn() {
 func (b *Masks) protectPath(abs, named string) {
 	if e, ok := b.entries.Find(abs); !ok || e.Rights&policy.Write == 0 {
 		// The name itself cannot be written, but its link target perhaps can.
-		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs {
+		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs && !b.leadsInto(abs) {
 			return
 		}
 	}
@@ -51,6 +50,9 @@ func (b *Masks) protectPath(abs, named string) {
 		}
 	}
 	e, ok := b.entries.Find(at.Path)
+	if b.leadsInto(at.Path) || ok && e.Rights&policy.Write != 0 {
+		b.stop(at.Path, abs, named, policy.Write)
+	}
 	if !ok || e.Rights&policy.Write == 0 || e.Origin == policy.OriginHome {
 		return
 	}
@@ -70,25 +72,6 @@ func (b *Masks) protectPath(abs, named string) {
 		rights = 0 // a mount does not make it read-only. A sandbox around this one covers such names with /dev/null.
 	}
 	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: kind, Rights: rights, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
-}
-
-// protectBaseline takes the write rights from baseline entries that lie below something
-// protected. Such an entry has the rights of the rule around both, and would give back the rights
-// that the protection took: a server's own file may lie in .claude/hooks.
-func (b *Masks) protectBaseline() {
-	var below []string
-	for p, e := range b.entries {
-		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write != 0 && p != "/" {
-			below = append(below, p)
-		}
-	}
-	slices.Sort(below) // directories before their content
-	for _, p := range below {
-		e := b.entries[p]
-		near, _ := b.entries.Find(path.Dir(p))
-		e.Rights &^= policy.Write &^ near.Rights
-		b.entries[p] = e
-	}
 }
 
 // DenyCreate keeps a missing path inside holder from being created, and from being changed if the
@@ -147,6 +130,7 @@ func (b *Masks) protectName(dir, name string, typ fs.FileMode) {
 		if e, ok := b.entries[at.Path]; ok && e.Origin == policy.OriginProtected {
 			delete(b.entries, at.Path)
 		}
+		delete(b.Stops, at.Path)
 		if name == ".git" {
 			b.Git.ProtectDir(at.Path, "")
 			b.Git.ProtectConfigured(at.Path, dir)

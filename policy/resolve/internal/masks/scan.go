@@ -20,6 +20,9 @@ import (
 // it.
 const HostSocket = "**/socket"
 
+// hostDevice is that of a device in such a part: a mount lets a process write to it as well.
+const hostDevice = "**/device"
+
 // hostFifo is the Entry.Named of a fifo in a part that only a mount makes read-only. Such a
 // mount does not keep a process from writing into a fifo.
 const hostFifo = "**/fifo"
@@ -32,7 +35,7 @@ const linkPattern = "**/link"
 type match struct {
 	dir, name string
 	typ       fs.FileMode
-	pattern   string // a sensitive pattern, linkPattern, HostSocket or hostFifo; "" for a protected name
+	pattern   string // a sensitive pattern, linkPattern, HostSocket, hostFifo or hostDevice; "" for a protected name
 }
 
 // scan searches the granted trees for sensitive and protected names at any depth, and turns
@@ -140,8 +143,14 @@ func (b *Masks) hideMatch(h match) {
 		return
 	}
 	e, ok := b.entries.Find(at.Path)
-	if !ok || e.Rights == 0 || e.Path == at.Path || e.Origin == policy.OriginHome {
-		return // a rule names it, or it is out of reach
+	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome {
+		return // it is out of reach
+	}
+	if h.pattern != hostFifo && h.pattern != hostDevice {
+		b.stop(at.Path, abs, h.pattern, policy.AllRights)
+	}
+	if e.Path == at.Path {
+		return // a rule leads to it
 	}
 	if h.typ&fs.ModeSymlink != 0 && e.Origin == policy.OriginBaseline {
 		return // .env -> /usr/bin/node hides nothing and would break the server
@@ -150,11 +159,11 @@ func (b *Masks) hideMatch(h match) {
 	switch h.pattern {
 	case HostSocket:
 		rule = "a socket of the host"
-	case hostFifo:
+	case hostFifo, hostDevice:
 		if e.Rights.Has(policy.Update) || !b.entries.RightsAround(e.Path).Has(policy.Update) {
 			return
 		}
-		rule = "a fifo where only a mount takes writing away"
+		rule = "a " + strings.TrimPrefix(h.pattern, "**/") + " where only a mount takes writing away"
 	}
 	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
 	b.hideLinks(at.Links, h.pattern)
@@ -265,6 +274,8 @@ func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
 			hits = append(hits, match{j.dir, e.Name, typ, HostSocket})
 		case typ&fs.ModeNamedPipe != 0:
 			hits = append(hits, match{j.dir, e.Name, typ, hostFifo})
+		case typ&fs.ModeDevice != 0:
+			hits = append(hits, match{j.dir, e.Name, typ, hostDevice})
 		case typ.IsDir():
 			if child, ok := w.descend(j, e.Name); ok {
 				found = append(found, child)

@@ -12,10 +12,10 @@ import (
 
 // Apply takes away what is sensitive or protected.
 func (b *Masks) Apply() {
+	b.stopNames()
 	b.HideSensitive()
 	b.protectFixed()
 	b.scan()
-	b.protectBaseline()
 }
 
 // HideSensitive takes every right from sensitive paths that no rule names.
@@ -95,16 +95,17 @@ func (b *Masks) hideSensitivePath(written, abs string) {
 	if err != nil {
 		return
 	}
+	s := b.stop(at.Path, abs, written, policy.AllRights)
 	for _, n := range b.targets {
 		if n.Rule.Rights() == 0 || !policy.Within(n.Canonical, at.Path) {
 			continue
 		}
-		if policy.Within(n.Lexical, abs) || policy.Within(n.Lexical, at.Path) {
+		if b.names(n, at.Path, s.Abs) {
 			b.warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), written, rightsText(n.Rule.Rights()), n.Canonical)
 			continue
 		}
-		// The rule names another path, from which a symbolic link leads here.
-		b.warn("sensitive-masked", n.Rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(n.Rule.Path), written)
+		// The rule names another path, from which a symbolic link leads here, or mcp-jail made it.
+		b.WarnMasked(n.Rule, written)
 		b.entries.Empty(n.Canonical, written)
 	}
 	e, ok := b.entries.Find(at.Path)
@@ -122,6 +123,11 @@ func (b *Masks) hideSensitivePath(written, abs string) {
 	}
 	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
 	b.hideLinks(at.Links, written)
+}
+
+// WarnMasked warns of a rule that leads to a sensitive path and does not name it.
+func (b *Masks) WarnMasked(r policy.FsRule, written string) {
+	b.warn("sensitive-masked", r.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(r.Path), written)
 }
 
 // hideLinks also masks the symbolic links that lead to a hidden path, if the server could
