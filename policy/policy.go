@@ -150,10 +150,18 @@ const (
 
 const DefaultSource = "the default policy"
 
-// DefaultFsRules returns the filesystem rules of the default policy: the workspace, to read
-// and write (docs/policy.md "Default and explicit policy").
-func DefaultFsRules() []FsRule {
-	return []FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: DefaultSource}}
+// WorkspaceRule returns the rule of access.workspace = "write", or "read". That of the default policy is
+// the first, at DefaultSource (docs/policy.md "Default and explicit policy").
+func WorkspaceRule(word, where string) FsRule {
+	write := word == "write"
+	return FsRule{Path: ".", Read: true, Create: write, Update: write, Delete: write, Workspace: true, Where: where}
+}
+
+func (r FsRule) workspaceWord() string {
+	if r.Create {
+		return "write"
+	}
+	return "read"
 }
 
 func SortAxes(axes []Axis) []Axis {

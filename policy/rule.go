@@ -29,6 +29,8 @@ type FsRule struct {
 	// Made says that mcp-jail made the rule from an argument or a variable of the server. It names no
 	// sensitive path and no protected name.
 	Made bool
+	// Workspace says that the rule is that of access.workspace, or of the default policy.
+	Workspace bool
 	// Beside is the file that the user named, if a preset made the rule for the directory around
 	// it. Such a rule is refused where the directory is not the server's alone.
 	Beside string
@@ -158,7 +160,11 @@ func (r FsRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	label := strings.TrimPrefix(r.Where+": ", ": ") + "path = " + show.TOML(r.Path)
+	label := strings.TrimPrefix(r.Where+": ", ": ")
+	if r.Workspace {
+		return label + "workspace = " + show.TOML(r.workspaceWord())
+	}
+	label += "path = " + show.TOML(r.Path)
 	switch r.Deny {
 	case AllRights:
 		return label + ", deny = true"

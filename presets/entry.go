@@ -196,7 +196,7 @@ func (m *maker) value(label string, v Value, value string) {
 		}
 		if err == nil {
 			r := v.rule(value)
-			r.Where, r.Beside = m.place(label), beside
+			r.Where, r.Beside, r.Made = m.place(label), beside, true
 			m.access().Fs = append(m.access().Fs, r)
 		}
 	}
@@ -254,11 +254,18 @@ func (m *maker) ports() {
 	}
 }
 
+// access returns the table, to which a rule is about to be added. With a rule, the workspace is granted
+// no more unless the preset has others beside it.
 func (m *maker) access() *config.Access {
-	if m.server.Access == nil {
-		m.server.Access = &config.Access{}
+	a := m.server.Access
+	if a == nil {
+		a = &config.Access{}
+		m.server.Access = a
 	}
-	return m.server.Access
+	if a.Workspace == "write" && len(a.Fs)+len(a.Net)+len(a.Inbound)+len(a.Env) == 0 {
+		a.Workspace = "none"
+	}
+	return a
 }
 
 func (m *maker) net() []policy.NetRule {

@@ -71,7 +71,7 @@ func TestFor(t *testing.T) {
 		// Paths.
 		{"filesystem", nil, []string{"/home/me/a", "docs"}, []string{`path = "/home/me/a"`, `path = "docs"`, "write = true"}, []string{"execute"}},
 		{"filesystem", nil, []string{"${workspaceFolder}", "*"}, []string{"open rest"}, []string{"path ="}},
-		{"filesystem", nil, nil, nil, []string{"access"}},
+		{"filesystem", nil, nil, []string{`workspace = "write"`}, []string{"access.fs"}},
 		{"memory", map[string]string{"MEMORY_FILE_PATH": "~/m.json"}, nil, []string{`open MEMORY_FILE_PATH: "~/m.json": ~ is not replaced in a variable`}, []string{"path "}},
 		{"memory", map[string]string{"MEMORY_FILE_PATH": "~"}, nil, []string{`open MEMORY_FILE_PATH: "~": ~ is not replaced in a variable`}, []string{"path "}},
 		{"memory", map[string]string{"MEMORY_FILE_PATH": "~/x/m.json"}, nil, []string{`open MEMORY_FILE_PATH: "~/x/m.json": ~ is not replaced in a variable`}, []string{"path "}},
@@ -80,7 +80,7 @@ func TestFor(t *testing.T) {
 		{"sqlite", nil, []string{"--db-path", "data/x.db"}, []string{`path = "data"`}, []string{"x.db"}},
 		{"playwright", nil, []string{"--headless", "--output-dir=shots", "--unknown", "x"}, []string{`path = "shots"`}, nil},
 		// What is missing at the end of a line is not made up.
-		{"git", nil, []string{"--repository"}, nil, []string{"access"}},
+		{"git", nil, []string{"--repository"}, []string{`workspace = "write"`}, []string{"access.fs"}},
 		{"mcp-remote", map[string]string{"AUTH_TOKEN": "v"}, []string{"https://mcp.example/sse", "9696", "--header", "Authorization: Bearer ${AUTH_TOKEN}"},
 			[]string{`host = "mcp.example"`, `env = "AUTH_TOKEN"`}, nil},
 	} {

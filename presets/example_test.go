@@ -25,6 +25,7 @@ func Example() {
 	// arguments = ["-y", "tavily-mcp"]
 	//
 	// [servers.tavily.access]
+	// workspace = "none"
 	//
 	// [[servers.tavily.access.net]]
 	// host = "api.tavily.com"

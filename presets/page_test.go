@@ -130,12 +130,14 @@ func secretsCell(p *Preset) string {
 
 func filesCell(p *Preset) string {
 	var lines []string
-	if p.Server.Access == nil {
+	switch p.Server.Access.Workspace {
+	case "write":
 		lines = append(lines, "*workspace*")
-	} else {
-		for _, r := range p.Server.Access.Fs {
-			lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
-		}
+	case "read":
+		lines = append(lines, "`.` read")
+	}
+	for _, r := range p.Server.Access.Fs {
+		lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
 	}
 	for _, d := range p.Each {
 		for _, pattern := range d.Paths {

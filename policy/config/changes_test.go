@@ -96,7 +96,7 @@ func TestChangesOfOwnServer(t *testing.T) {
 // keySamples are values of keys for which the shape says too little to make one.
 var keySamples = map[string]string{
 	"command": `"/bin/other"`, "workspace": `"/srv/other"`, "arguments": `["a"]`, "variables": `["X"]`, "description": `"d"`, "mcp_name": `"a/b"`, "preset": `"p"`,
-	"access.fs.path": `"p"`, "access.net.host": `"h.example"`, "access.env.name": `"X"`, "access.commands": `{ sh = {} }`, "access.sensitive_paths": `["a"]`,
+	"access.fs.path": `"p"`, "access.workspace": `"read"`, "access.net.host": `"h.example"`, "access.env.name": `"X"`, "access.commands": `{ sh = {} }`, "access.sensitive_paths": `["a"]`,
 	"access.net.path_prefix": `"/p"`, "access.net.methods": `["GET"]`, "access.net.secret": `{ env = "K", file = "/f" }`,
 }
 

@@ -114,7 +114,7 @@ func (o CommandLineOptions) declared() (*Server, error) {
 		s.Access = &Access{keepsDefault: true}
 	}
 	if s.Access != nil && s.Access.keepsDefault && !replaces {
-		s.Access.Fs = append(policy.DefaultFsRules(), s.Access.Fs...) // a table in a file replaces the default policy
+		s.Access.Workspace = "write" // a table in a file may replace the default policy
 	}
 	if s.Access != nil || replaces {
 		s.movePrefixes()

@@ -83,11 +83,14 @@ type Tool struct {
 	below  bool // only a preset has the table: see Config.LayBelow
 }
 
-// Access is one access table. A table replaces the default policy, also if it is empty. A table
-// with nothing but sensitive paths does not. A nil list is not in the table; an empty list is.
+// Access is one access table. A table replaces the default policy, also if it is empty: see
+// replacesDefault. A nil list is not in the table; an empty list is.
 // Access that a table does not list is refused, except that any program may start where Commands
 // is nil.
 type Access struct {
+	// Workspace is "write", "read", "none" or "": see Access.workspace.
+	Workspace      string
+	workspaceAt    string
 	Fs             []policy.FsRule
 	Net            []policy.NetRule
 	Inbound        []policy.InboundRule
@@ -107,10 +110,36 @@ type Access struct {
 // isDeclared reports whether a layer declares the table. One that keepsDefault does not.
 func (a *Access) isDeclared() bool { return a != nil && !a.keepsDefault }
 
-// replacesDefault reports whether the table replaces the default policy. A table with
-// sensitive paths alone adds them to it.
+// replacesDefault reports whether the table replaces the default policy: it grants something, or has a
+// list or nothing at all. Denials, sensitive paths and the word for the workspace alone do not.
 func (a *Access) replacesDefault() bool {
-	return a.isDeclared() && (a.SensitivePaths == nil || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil)
+	switch {
+	case !a.isDeclared():
+		return false
+	case a.Inbound != nil || a.Commands != nil, a.Fs != nil && len(a.Fs) == 0, a.Net != nil && len(a.Net) == 0, a.Env != nil && len(a.Env) == 0:
+		return true
+	case a.Fs == nil && a.Net == nil && a.Env == nil:
+		return a.SensitivePaths == nil && a.Workspace == ""
+	}
+	return slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) ||
+		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return r.Allow }) || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read })
+}
+
+// workspace returns what the server may do in its workspace beside the rules: "write", "read" or "none".
+func (a *Access) workspace() string {
+	switch {
+	case a != nil && a.Workspace != "":
+		return a.Workspace
+	case a.replacesDefault():
+		return "none"
+	}
+	return "write"
+}
+
+// saysDefault reports whether the table has the word for the workspace alone, and it says what holds
+// without a table.
+func (a *Access) saysDefault() bool {
+	return a.workspace() == "write" && a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil
 }
 
 // LimitsTable is one limits table; nil means not mentioned.
@@ -230,6 +259,9 @@ func newAccess() *Access { return &Access{keepsDefault: true} }
 
 func (a *Access) overlay(l *Access) {
 	a.Where, a.keepsDefault = cmp.Or(l.Where, a.Where), a.keepsDefault && l.keepsDefault
+	if l.Workspace != "" {
+		a.Workspace, a.workspaceAt = l.Workspace, l.workspaceAt
+	}
 	a.Fs = joinLists(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = joinLists(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)

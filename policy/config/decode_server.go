@@ -23,11 +23,16 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"preset": func(n *node, key string) {
 			s.Preset, s.PresetWhere = d.in.Word(n, key), policy.Position(d.in.File, n.Line)
 		},
-		"command":     func(n *node, key string) { s.Command = d.in.Word(n, key) },
-		"arguments":   func(n *node, key string) { s.Arguments = d.in.Texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"command":   func(n *node, key string) { s.Command = d.in.Word(n, key) },
+		"arguments": func(n *node, key string) { s.Arguments = d.in.Texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace": func(n *node, key string) {
+			switch s.Workspace = d.in.Word(n, key); s.Workspace {
+			case "write", "read", "none":
+				d.in.Add(n, key, "workspace = %[1]q names a directory. What the server may do there is access.workspace = %[1]q; a directory of that name is \"./%[1]s\".", s.Workspace)
+			}
+		},
 		"id":          func(n *node, key string) { s.ID = d.in.Like(n, key, idForm()) },
 		"directory":   func(n *node, key string) { s.Directory = d.in.Like(n, key, directoryForm()) },
-		"workspace":   func(n *node, key string) { s.Workspace = d.in.Word(n, key) },
 		"home":        func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
 		"gpu":         func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
 		"description": func(n *node, key string) { s.Description = d.in.Text(n, key) },
@@ -192,6 +197,9 @@ func (d *decoder) access(n *node, key string) *Access {
 			d.in.Each(n, key, commandForm(), func(name string, n *node, key string) { a.Commands[name] = d.commandRules(n, key, name) })
 		},
 		"sensitive_paths": func(n *node, key string) { a.SensitivePaths, a.sensitiveAt = d.sensitivePaths(n, key) },
+		"workspace": func(n *node, key string) {
+			a.Workspace, a.workspaceAt = d.in.Choice(n, key, "write", "read", "none"), policy.Position(d.in.File, n.Line)
+		},
 	})
 	return a
 }

@@ -109,6 +109,7 @@ func (e *encoder) server(s *Server) {
 // a strategy is written inside the access table.
 func (e *encoder) access(key string, a *Access) {
 	e.header("[%s]", key)
+	e.text("workspace", a.Workspace)
 	if a.SensitivePaths != nil {
 		e.line("sensitive_paths = %s", show.List(a.SensitivePaths))
 	}

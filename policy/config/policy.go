@@ -138,9 +138,12 @@ func (s *Server) process(tool string) *policy.Policy {
 			p.Where = access.Where
 		}
 	}
-	if !access.replacesDefault() {
+	switch word := access.workspace(); {
+	case word == "write" && !access.replacesDefault():
 		p.Default = true
-		p.Fs = policy.DefaultFsRules()
+		p.Fs = []policy.FsRule{policy.WorkspaceRule(word, policy.DefaultSource)}
+	case word != "none":
+		p.Fs = []policy.FsRule{policy.WorkspaceRule(word, access.workspaceAt)}
 	}
 	if access != nil {
 		p.Fs = append(p.Fs, access.Fs...)

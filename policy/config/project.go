@@ -244,8 +244,8 @@ func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 &
 // Grants describes what the server's own table grants: not what its preset grants.
 func (s *Server) Grants(w Words) []string {
 	out := s.describeGrants(w)
-	if !s.Access.replacesDefault() && w.Workspace != "" {
-		out = append(out, w.Workspace+" (read write)")
+	if word := s.Access.workspace(); word != "none" && w.Workspace != "" {
+		out = append(out, rightsText(w.Workspace, policy.WorkspaceRule(word, "").Rights()))
 	}
 	out = append(out, s.Access.outsideGrants()...)
 	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {

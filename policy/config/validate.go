@@ -45,7 +45,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 		}
 		return ps
 	}
-	if s.Access.isDeclared() {
+	if s.Access.isDeclared() && !s.Access.saysDefault() {
 		table := key + ".access"
 		tool := "TOOL"
 		if names := slices.Sorted(maps.Keys(s.Tools)); len(names) > 0 {

@@ -42,7 +42,7 @@ l /proc/17/cwd /home/u/proj`).host()
 			_, _, err := Resolve(p, h)
 			errs = append(errs, err)
 		}
-		_, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Workspace: path, Default: true, Fs: policy.DefaultFsRules(), Limits: policy.DefaultLimits}, h)
+		_, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Workspace: path, Default: true, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}, Limits: policy.DefaultLimits}, h)
 		for i, err := range append(errs, err) {
 			if got := err != nil && strings.Contains(err.Error(), "goes up from there"); got != twoWays {
 				t.Errorf("%s, form %d: %v", path, i, err)
@@ -84,7 +84,7 @@ func TestCheckFiles(t *testing.T) {
 		}
 		p := &policy.Policy{Server: "s", Command: "server", Default: c.rules == nil, Fs: c.rules, Limits: policy.DefaultLimits}
 		if p.Default {
-			p.Fs = policy.DefaultFsRules()
+			p.Fs = []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}
 		}
 		for i := range c.rules {
 			c.rules[i].Preset, c.rules[i].Read, c.rules[i].Update, c.rules[i].Where = true, true, true, "preset x:1"

@@ -40,7 +40,7 @@ func (b *resolver) homeLinks() (links []policy.HomeLink) {
 	for _, n := range b.targets {
 		e, ok := b.entries[n.Canonical]
 		i := slices.IndexFunc(homes, func(home string) bool { return n.Lexical != home && policy.Within(n.Lexical, home) })
-		if !ok || e.Rights == 0 || i < 0 || n.Rule.Where == policy.DefaultSource || isOwn(n.Lexical) || isOwn(n.Canonical) {
+		if !ok || e.Rights == 0 || i < 0 || n.Rule.Workspace || isOwn(n.Lexical) || isOwn(n.Canonical) {
 			continue
 		}
 		at := strings.TrimPrefix(strings.TrimPrefix(n.Lexical, homes[i]), "/")

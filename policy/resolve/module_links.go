@@ -99,7 +99,7 @@ func (b *resolver) leadsAway(link string) string {
 // policy, so the workspace gets one too.
 func (b *resolver) readRules(all []string) string {
 	var parts []string
-	if slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Where == policy.DefaultSource }) {
+	if slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Workspace }) {
 		parts = []string{"--write ."}
 		if !b.p.FromCommandLine {
 			parts = []string{`path = ".", read = true, write = true`}

@@ -68,7 +68,7 @@ func (b *resolver) placeRules(workspace string) error {
 		}
 		b.sums.addRule(target)
 		b.targets = append(b.targets, target)
-		if wide := wideGrant(r, e.Path, b.paths.Canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
+		if wide := wideGrant(r, e.Path, b.paths.Canonical(b.h.Home)); wide != "" && !r.Workspace {
 			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
@@ -105,7 +105,7 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	none := hostfs.ResolvedPath{}
 	abs, relative := b.places.ExpandRule(r, workspace)
 	if relative && workspace == "" {
-		if r.Where == policy.DefaultSource {
+		if r.Workspace {
 			return abs, none, nil // resolveWorkspace has warned of it
 		}
 		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
@@ -134,8 +134,8 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	if !relative {
 		return abs, at, nil
 	}
-	if why := b.places.WhyNoPreset(r, at.Path); why != "" {
-		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
+	if why := b.places.WhyNotRelative(r, at.Path); why != "" {
+		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\", or write the whole path of one that you mean", show.TOML(r.Path), at.Path, why)
 		return abs, none, nil
 	}
 	return abs, at, nil

@@ -101,13 +101,13 @@ var workPlaces = []string{
 }
 
 // TestUnsafePlaces checks that neither the default policy nor a preset grants a workspace that
-// decides what runs outside of the jail, or that holds secrets, from wherever it is taken. A rule of
-// the user grants it. Other directories are granted without a warning.
+// decides what runs outside of the jail, or that holds secrets, from wherever it is taken. Nor does a
+// rule for ".". A rule of the user with the whole path grants it. Other directories are granted without a warning.
 func TestUnsafePlaces(t *testing.T) {
 	judge := func(cwd, workspace string, rule *policy.FsRule) (granted bool, ws []policy.Warning) {
 		h := placesHost()
 		h.Dir = cwd
-		p := &policy.Policy{Server: "s", Command: "server", Workspace: workspace, Default: rule == nil, Fs: policy.DefaultFsRules(), Limits: policy.DefaultLimits, Sensitive: []string{"~/vault", "**/moved/vault"}}
+		p := &policy.Policy{Server: "s", Command: "server", Workspace: workspace, Default: rule == nil, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}, Limits: policy.DefaultLimits, Sensitive: []string{"~/vault", "**/moved/vault"}}
 		if rule != nil {
 			p.Fs = []policy.FsRule{*rule}
 		}
@@ -132,7 +132,12 @@ func TestUnsafePlaces(t *testing.T) {
 				t.Errorf("%s, workspace %q, preset %v: granted %v, %v; want %s", dir, workspace, rule != nil, granted, ws, want)
 			}
 		}
-		if granted, _ := judge(dir, "", &own); !granted {
+		own.Path = "."
+		if granted, ws := judge(dir, "", &own); granted || codes(ws) != "no-workspace" {
+			t.Errorf("a rule of the user for the workspace %s: %v", dir, ws)
+		}
+		own.Path = dir
+		if granted, ws := judge(dir, "", &own); !granted && !strings.Contains(codes(ws), "sensitive-masked") {
 			t.Errorf("control: a rule of the user for %s grants nothing", dir)
 		}
 	}
@@ -151,8 +156,8 @@ func TestOthersUnsafePlace(t *testing.T) {
 	for dir, want := range map[string]bool{"/home/u/repo": true, "/home/u/scripts/lib": true, "/home/u/scripts": false, "/home/u/.config/autostart": false, "/home/u/.config/google-chrome/Default": false} {
 		h := placesHost()
 		h.Dir = "/home/u/work"
-		other := &policy.Policy{Server: "o", Command: "server", Workspace: dir, Default: true, Fs: policy.DefaultFsRules()}
-		out, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Default: true, Fs: policy.DefaultFsRules(), Limits: policy.DefaultLimits, Others: []*policy.Policy{other}}, h)
+		other := &policy.Policy{Server: "o", Command: "server", Workspace: dir, Default: true, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}
+		out, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Default: true, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}, Limits: policy.DefaultLimits, Others: []*policy.Policy{other}}, h)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,8 +44,8 @@ func TestUnsafeWorkspace(t *testing.T) {
 	if p.Workspace != "" || !strings.Contains(ws[0].Message, "holds the home directory") {
 		t.Errorf("an ancestor of home: %v", ws)
 	}
-	// With an access table the home directory may be the workspace.
-	p, _ = mustResolve(t, h, fsRules(".:r"), func(h *hostfs.Host) { h.Dir = "/home/u" })
+	// With its whole path it can be granted.
+	p, _ = mustResolve(t, h, fsRules("~:r"), func(h *hostfs.Host) { h.Dir = "/home/u" })
 	if p.RightsAt("/home/u/x") != policy.Read || p.RightsAt("/home/u/.ssh/x") != 0 || p.Dir != "/home/u" {
 		t.Errorf("explicit rule: %s", printProfile(p))
 	}
@@ -65,7 +65,7 @@ func TestHomeByRelativeFlag(t *testing.T) {
 		granted              bool
 	}{
 		{"/home/u", "", ".", false}, {"/home", "", ".", false}, {"/home", "", "u", false},
-		{"/home/u", "", "~", true}, {"/home/u", "/home/u", ".", true}, {"/home/u", "", "x", true},
+		{"/home/u", "", "~", true}, {"/home/u", "", "x", true},
 	} {
 		host := h.host()
 		host.Dir = c.dir

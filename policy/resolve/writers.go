@@ -47,7 +47,7 @@ func (b *writers) collectWriters(out *policy.Profile) {
 			}
 			is := writeGrant(r)
 			at, err := b.paths.Resolve(abs)
-			if err == nil && relative && (b.places.IsWiderThanMeant(p, r, at.Path) || b.places.WhyNoPreset(r, at.Path) != "") {
+			if err == nil && relative && (b.places.IsWiderThanMeant(p, r, at.Path) || r.Preset && b.places.WhyNotRelative(r, at.Path) != "") {
 				continue // its start grants nothing for it
 			}
 			if err == nil && len(at.Links) == 0 || is.Rights != 0 {

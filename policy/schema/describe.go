@@ -24,7 +24,7 @@ var tables = map[string]string{
 	"defaults": "What holds for every server that does not say otherwise. It cannot grant files, hosts or programs.",
 	"server":   "One MCP server: how it is started, and what it may touch.",
 	"tool":     "One tool of a server with stateful = false. The name \"*\" stands for every tool without a table of its own.",
-	"access":   "What the server may touch. The table replaces the default policy, which grants the workspace, unless it has sensitive_paths alone.",
+	"access":   "What the server may touch. The table replaces the default policy, which grants the workspace, unless it has denials, sensitive_paths or workspace alone.",
 	"limits":   "What the server may use: all its processes together, but open_files counts for each process, file_size_mb for each file and message_mb for each message.",
 	"fs":       "A rule for one path and everything below it. Rights of all rules add up, and deny takes away.",
 	"net":      "A rule for one host. Hosts that no rule allows cannot be reached.",
@@ -89,6 +89,7 @@ func accessEntries() map[string]entry {
 		"inbound":         {"Ports on which the host reaches the server, such as for the callback of a login. At most 64.", nil},
 		"env":             {"Rules for environment variables.", nil},
 		"commands":        {"The programs that the server may start, by name or path. Without this table, it may start every program that its files allow.", nil},
+		"workspace":       {"What the server may do in its workspace. Without it, nothing where the table grants something, and else to write.", nil},
 		"sensitive_paths": {"More paths that are hidden inside wider grants: a path as in a rule, or **/NAME for any depth. They join the built-in list.", nil},
 	}
 }

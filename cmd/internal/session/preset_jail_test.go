@@ -39,7 +39,7 @@ func TestNarrowPreset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
+		got := strings.TrimPrefix(f.Server.Access.Workspace, "none")
 		for _, r := range f.Server.Access.Fs {
 			if r.Path == "." {
 				got += r.Rights().String()

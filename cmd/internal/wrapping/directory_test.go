@@ -44,7 +44,7 @@ func TestDirectory(t *testing.T) {
 		{"preset", files(".", ""), "the directory that it is started in (read write)", none, ""},
 		{"preset with cwd", files(".", h.Home+"/Documents"), h.Home + "/Documents (read write)", none, ""},
 		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), h.Home + "/Documents (read write)", "which leads to", ""},
-		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "no preset grants that", ""},
+		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "it grants nothing; name another directory", ""},
 		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read write)`, none, ""},
 		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that it is started in (read write)", none, ""},
 		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},

@@ -131,7 +131,7 @@ func (b *Masks) isShared(prefix string) bool {
 // directory around caches of packages, which does not.
 func (b *Masks) WarnDeciding() {
 	for _, n := range b.targets {
-		if n.Rule.Rights()&policy.Write == 0 || n.Rule.Where == policy.DefaultSource {
+		if n.Rule.Rights()&policy.Write == 0 || n.Rule.Workspace {
 			continue
 		}
 		written := show.TOML(n.Rule.Path)

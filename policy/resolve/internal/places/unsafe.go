@@ -69,12 +69,13 @@ func (b *Places) judgeUnsafe(dir string) string {
 // home directory or a directory around it. A client that runs a line in a project today may run it in
 // the home directory tomorrow.
 func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
-	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && within(b.h, b.paths.Canonical(b.h.Home), dir)
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && !r.Workspace && r.Rights() != 0 && within(b.h, b.paths.Canonical(b.h.Home), dir)
 }
 
-// WhyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
-func (b *Places) WhyNoPreset(r policy.FsRule, dir string) string {
-	if !r.Preset || r.Beside != "" {
+// WhyNotRelative returns why a relative rule grants nothing at a canonical path, or "". The workspace itself
+// has the exceptions of the default policy, and every relative rule of a preset has them.
+func (b *Places) WhyNotRelative(r policy.FsRule, dir string) string {
+	if r.Rights() == 0 || r.Beside != "" || !r.Preset && path.Clean(r.Path) != "." {
 		return ""
 	}
 	return b.WhyUnsafe(dir)
