@@ -4,14 +4,11 @@ import "path"
 
 // ConflictError is a pair of rules of which one has no effect that its author can have meant, or that
 // no kernel mechanism can enforce together (docs/policy.md "Filesystem rules").
-type ConflictError struct {
-	Rule, Other string // as file:line: path = "..."
-	Reason      string // the whole text, in which both are named
-}
+type ConflictError struct{ Reason string } // which names both, as file:line: path = "..."
 
 func (e *ConflictError) Error() string { return e.Reason }
 
-// Unenforceable returns the part of union minus rights that no mount can take away. union is the sum
+// unenforceable returns the part of union minus rights that no mount can take away. union is the sum
 // of what all entries around a path grant: Landlock's rules reach through mount points. A mount can hide
 // a path, make it read-only, or keep programs from starting.
 func unenforceable(union, rights Rights) Rights {
@@ -50,7 +47,7 @@ func FindConflict(entries []Entry) error {
 			}
 		}
 		if bad := unenforceable(union, e.Rights); bad != 0 {
-			return &ConflictError{e.Rule, wide, e.Rule + " (" + e.Rights.String() + ") cannot be enforced inside " + wide + ": no rule from above gives rights at such a name, " +
+			return &ConflictError{e.Rule + " (" + e.Rights.String() + ") cannot be enforced inside " + wide + ": no rule from above gives rights at such a name, " +
 				"and there a mount can only hide a path, make it read-only or leave it as it is. Grant " + bad.String() + " there too, or nothing of create, update and delete."}
 		}
 	}

@@ -187,8 +187,8 @@ func (b *sums) around(n entries.Target) (rights policy.Rights, by *entries.Targe
 // host alone, or across files.
 func (b *sums) checkRules() error {
 	for _, n := range b.targets {
-		if n.Rule.Rights() == 0 || n.Rule.Made || n.Rule.Preset {
-			continue
+		if _, line := policy.SplitPosition(n.Rule.Where); n.Rule.Rights() == 0 || n.Rule.Made || n.Rule.Preset || line == 0 && !isFlag(n.Rule) {
+			continue // a denial, or a rule that no file and no flag has as it is
 		}
 		if by := b.deniedBy(n); by != nil {
 			what := "grants nothing"
@@ -227,7 +227,7 @@ func (b *sums) refuse(n entries.Target, by *entries.Target, text string) error {
 		b.warnings.warn("useless-rule", n.Rule.Where, "path = %s (%s) %s", show.TOML(n.Rule.Path), n.Rule.Rights(), text)
 		return nil
 	}
-	return &policy.ConflictError{Rule: n.Rule.Label(), Other: by.Rule.Label(), Reason: fmt.Sprintf("%s (%s) %s", unmarked(n.Rule), n.Rule.Rights(), text)}
+	return &policy.ConflictError{Reason: fmt.Sprintf("%s (%s) %s", unmarked(n.Rule), n.Rule.Rights(), text)}
 }
 
 // unmarked returns the label of a rule without its denial.

@@ -266,3 +266,16 @@ func TestNarrowFlags(t *testing.T) {
 		t.Errorf("a grant in a denial: %v", err)
 	}
 }
+
+// TestRulesOfTrials checks that a rule which no file has as it is may add nothing: a trial takes rights away
+// from rules.
+func TestRulesOfTrials(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/proj/out/a")
+	p := resolvedWith(t, h, fsRules(".:rx", "out:rw"), func(p *policy.Policy) {
+		r := &p.Fs[1]
+		r.Where, r.Create, r.Update, r.Delete = r.Label()+", to read in a trial", false, false, false
+	})
+	if got := p.RightsAt("/home/u/proj/out/a"); got != policy.Read|policy.Execute {
+		t.Errorf("%s", got)
+	}
+}

@@ -79,6 +79,9 @@ func (t *Target) Try(trial Trial) {
 	p.Fs = slices.Clone(p.Fs)
 	p.Fs = slices.DeleteFunc(p.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 && !r.Read && !r.Execute })
 	for i := range p.Fs {
+		if p.Fs[i].Rights()&policy.Write != 0 {
+			p.Fs[i].Where = p.Fs[i].Label() + ", to read in a trial" // it may add nothing to another rule now
+		}
 		p.Fs[i].Create, p.Fs[i].Update, p.Fs[i].Delete = false, false, false
 	}
 }
