@@ -119,7 +119,45 @@ func (o CommandLineOptions) declared() (*Server, error) {
 	if s.Access != nil || replaces {
 		s.movePrefixes()
 	}
+	if s.Access != nil {
+		s.Access.Fs = o.denyNarrow(s.Access.Fs)
+	}
 	return s, nil
+}
+
+// denyNarrow returns the rules of flags as a file says them. A flag that does not write, inside one that
+// writes, is a denial of writing there. Nothing inside it writes.
+func (o CommandLineOptions) denyNarrow(rules []policy.FsRule) (out []policy.FsRule) {
+	at := func(p string) string {
+		if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
+			return path.Clean(p)
+		}
+		return path.Join(cmp.Or(o.Workspace, o.Dir), p)
+	}
+	var narrow []string
+	writesAround := func(r policy.FsRule) bool {
+		return slices.ContainsFunc(rules, func(w policy.FsRule) bool {
+			return w.Update && at(w.Path) != at(r.Path) && policy.Within(at(r.Path), at(w.Path))
+		})
+	}
+	for _, r := range rules {
+		if r.Rights() != 0 && !r.Update && writesAround(r) {
+			narrow = append(narrow, at(r.Path))
+		}
+	}
+	for _, r := range rules {
+		switch is := slices.ContainsFunc(narrow, func(n string) bool { return policy.Within(at(r.Path), n) }); {
+		case !is || r.Deny != 0:
+			out = append(out, r)
+			continue
+		case r.Execute || policy.HasProtectedName(at(r.Path)) || strings.HasPrefix(path.Base(r.Path), ".env"): // what is named there counts
+			out = append(out, policy.FsRule{Path: r.Path, Read: true, Execute: r.Execute})
+		}
+		if slices.Contains(narrow, at(r.Path)) {
+			out = append(out, policy.FsRule{Path: r.Path, Deny: policy.Write})
+		}
+	}
+	return out
 }
 
 // movePrefixes moves variables that end with "*" to the access table: a file may have them only

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestDeclare(t *testing.T) {
 		{Command: []string{"node"}, Read: []string{"a"}, Env: []string{"A_*"}},
 		{Command: []string{"node"}, Write: []string{"."}, Deny: []string{"secret"}},
 		{Command: []string{"node"}, Net: []string{"h.test"}, Inbound: []string{"19880", "3334"}},
-		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{".", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
+		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{"out", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
 	} {
 		o.Dir = "/home/u/proj"
 		want, err := FromCommandLine(o)
@@ -144,6 +145,22 @@ func TestDeny(t *testing.T) {
 		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), "--deny") {
 			t.Errorf("%q: %v", o.Deny, err)
 		}
+	}
+}
+
+// TestDeclareNarrow checks that the declaration of a flag inside one that writes denies writing.
+func TestDeclareNarrow(t *testing.T) {
+	o := CommandLineOptions{Command: []string{"node"}, Dir: "/p", Write: []string{"/p", "src/gen"}, Read: []string{"src"}, Execute: []string{"tools"}}
+	c, err := Decode([]byte(strings.Join(o.Declaration(), "\n")), "c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range c.Servers[c.ServerNames()[0]].Access.Fs {
+		got = append(got, strings.Join(r.TOMLFields(), " "))
+	}
+	if want := `path = "/p" read = true write = true|path = "src" deny = "write"|path = "tools" read = true execute = true|path = "tools" deny = "write"`; len(got) != 4 || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(strings.Split(want, "|")))) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -90,7 +90,7 @@ func (g Grants) makeAccess(s *Server) *Access {
 		*at = &Access{}
 	}
 	if isNew && !g.Only {
-		(*at).Fs = policy.DefaultFsRules()
+		(*at).Workspace = "write" // what it had without a table
 	}
 	return *at
 }
@@ -98,21 +98,21 @@ func (g Grants) makeAccess(s *Server) *Access {
 // addPath adds a rule for a path. Rules for one path are one.
 func (g Grants) addPath(a *Access, r policy.FsRule) (narrower []policy.FsRule, err error) {
 	r.Where = ""
-	denies := r.Rights() == 0
+	denies := r.Deny != 0
 	at := g.At(r.Path)
 	for i := 0; i < len(a.Fs); i++ {
 		o := a.Fs[i]
 		switch in := g.At(o.Path); {
-		case o.Rights() == 0 && policy.Within(at, in) && !denies:
+		case o.Deny&r.Rights() != 0 && policy.Within(at, in):
 			return nil, &DenialError{r.Path, o.Where}
-		case denies && policy.Within(in, at): // a denial has no exceptions
+		case denies && policy.Within(in, at) && (o.Deny != 0 || o.Rights()&r.Deny != 0): // a denial has no exceptions
 			a.Fs = slices.Delete(a.Fs, i, i+1)
 			i--
-		case in == at:
+		case in == at && o.Deny == 0 && !denies:
 			r.Read, r.Create, r.Update, r.Delete, r.Execute = r.Read || o.Read, r.Create || o.Create, r.Update || o.Update, r.Delete || o.Delete, r.Execute || o.Execute
 			a.Fs = slices.Delete(a.Fs, i, i+1)
 			i--
-		case policy.Within(in, at) && r.Rights().Has(o.Rights()) && o.Rights() != 0:
+		case policy.Within(in, at) && o.Deny == 0 && r.Rights().Has(o.Rights()):
 			narrower = append(narrower, o)
 		}
 	}
@@ -174,7 +174,7 @@ func (g Grants) TakeFrom(s *Server) (err error) {
 // without which the default policy might come back.
 func (g Grants) takePath(rules []policy.FsRule, r policy.FsRule) ([]policy.FsRule, error) {
 	i := slices.IndexFunc(rules, func(o policy.FsRule) bool {
-		return g.At(o.Path) == g.At(r.Path) && (o.Rights() == 0) == (r.Rights() == 0)
+		return g.At(o.Path) == g.At(r.Path) && (o.Deny != 0) == (r.Deny != 0)
 	})
 	if i < 0 {
 		return nil, &NotThereError{rightsText(r.Path, r.Rights())}

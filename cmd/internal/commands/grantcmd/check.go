@@ -138,7 +138,7 @@ func (now *checked) gives(path string, rights policy.Rights) (by, denied string)
 	for _, r := range now.placed {
 		switch {
 		case !hostfs.Within(now.target.Host.OS, path, r.At):
-		case r.Rights() == 0:
+		case r.Deny != 0 && (rights == 0 || r.Deny&rights != 0):
 			denied = r.Where
 		case r.Rights().Has(rights):
 			by = r.Where
