@@ -53,20 +53,19 @@ func inFile(t *testing.T, lines string) *ServerFile {
 // TestGrants tests what grants make of a file, which rules they include, and that taking them back leaves what
 // was there.
 func TestGrants(t *testing.T) {
-	const workspace = "[[servers.notes.access.fs]]\npath = \".\"\nread = true\nwrite = true\n"
 	const rule = "[[servers.notes.access.fs]]\npath = \"~/n\"\n"
 	for _, c := range []struct{ lines, flags, want, narrower string }{
 		{"", "--env A --limit memory_mb=5 --home real --gpu true --startup-timeout 9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" gpu startup_timeout_secs = 9 limits memory_mb = 5`, ""},
-		{"", "--read ~/n", "access access.fs \".\" read write access.fs \"~/n\" read", ""},
+		{"", "--read ~/n", "access workspace = \"write\" access.fs \"~/n\" read", ""},
 		{"[servers.notes.access]\n", "--read ~/n", "access access.fs \"~/n\" read", ""},
 		{rule + "read = true\n", "--write ~/n", "access access.fs \"~/n\" read write", ""},
 		{rule + "read = true\nexecute = true\n", "--write /home/u/n/", "access access.fs \"/home/u/n/\" read write execute", ""},
 		{rule + "read = true\n", "--read ~", "access access.fs \"~/n\" read access.fs \"~\" read", "~/n"},
 		{rule + "write = true\nread = true\n", "--read ~", "access access.fs \"~/n\" read write access.fs \"~\" read", ""},
-		{rule + "read = true\n", "--deny ~", "access access.fs \"~\"", ""},
+		{rule + "read = true\n", "--deny ~", "access access.fs \"~\" deny", ""},
 		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:443 --net b.test", `access access.net "a.test" allow access.net "b.test" allow`, ""},
 		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nport = 443\nallow = true\n", "--net a.test", `access access.net "a.test" allow`, ""},
-		{"variables = [\"A\"]\n", "--env A --env B* --inbound 80", `variables = ["A" access access.fs "." read write access.inbound port = 80 access.env "B*" read`, ""},
+		{"variables = [\"A\"]\n", "--env A --env B* --inbound 80", `variables = ["A" access workspace = "write" access.inbound port = 80 access.env "B*" read`, ""},
 	} {
 		f := inFile(t, c.lines)
 		narrower, err := grantsOf(t, "", false, c.flags).AddTo(f.Server)
@@ -92,13 +91,13 @@ func TestGrants(t *testing.T) {
 			if err := grantsOf(t, "", false, c.flags).TakeFrom(f.Server); err != nil {
 				t.Errorf("%s, taken back: %v", c.flags, err)
 			}
-			if got := strings.TrimPrefix(strings.Replace(shortened(f), "access.fs \".\" read write", "", 1), "access"); strings.TrimSpace(strings.ReplaceAll(got, "fs = [", "")) != "" {
+			if got := strings.TrimPrefix(strings.Replace(shortened(f), "workspace = \"write\"", "", 1), "access"); strings.TrimSpace(strings.ReplaceAll(got, "fs = [", "")) != "" {
 				t.Errorf("%s, taken back: %q is left", c.flags, got)
 			}
 		}
 	}
 	var denied *DenialError
-	if _, err := grantsOf(t, "", false, "--read ~/n/a").AddTo(inFile(t, "[[servers.notes.access.fs]]\npath = \"~/n\"\n").Server); !errors.As(err, &denied) || !strings.HasPrefix(denied.Where, "/c/servers/notes.toml:") {
+	if _, err := grantsOf(t, "", false, "--read ~/n/a").AddTo(inFile(t, "[[servers.notes.access.fs]]\npath = \"~/n\"\ndeny = true\n").Server); !errors.As(err, &denied) || !strings.HasPrefix(denied.Where, "/c/servers/notes.toml:") {
 		t.Errorf("a grant inside a denial: %v", err)
 	}
 }
