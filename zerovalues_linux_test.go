@@ -218,8 +218,6 @@ var zeroValues = map[string]zeroValue{
 	"presets.Package":      {value: new(presets.Package)},
 	"presets.Preset":       {value: new(presets.Preset)},
 	"presets.Sent":         {value: new(presets.Sent)},
-	"presets.Start":        {value: new(presets.Start)},
-	"presets.UnfitError":   {value: new(presets.UnfitError)},
 	"presets.UnknownError": {value: new(presets.UnknownError)},
 	"presets.Value":        {value: new(presets.Value)},
 	"presets.Variable":     {value: new(presets.Variable)},

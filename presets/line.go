@@ -2,6 +2,8 @@ package presets
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -36,3 +38,32 @@ func (p *Preset) Lists(argv []string) error {
 	}
 	return fmt.Errorf("it is for %s, and the line starts another program. For a program of your own, copy the table that mcp-jail preset %s prints into your configuration", p.packages(), p.Name)
 }
+
+func (p *Preset) isFor(ecosystem Ecosystem, name string) bool {
+	key := Package{Ecosystem: ecosystem, Name: normal(ecosystem, name)}.key()
+	return slices.ContainsFunc(p.Packages, func(of Package) bool {
+		return Package{Ecosystem: of.Ecosystem, Name: normal(of.Ecosystem, of.Name)}.key() == key
+	})
+}
+
+func (p *Preset) packages() string {
+	var names []string
+	for _, of := range p.Packages {
+		if of.Ecosystem != Image {
+			names = append(names, of.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func nameOf(line runline.Line) (name string, ok bool) {
+	switch first := line.Packages[0]; first.Kind {
+	case runline.Registry:
+		return first.Name, true
+	case runline.Alias:
+		return first.Target, true
+	}
+	return "", false
+}
+
+func baseName(word string) string { return path.Base(strings.ReplaceAll(word, `\`, "/")) }

@@ -76,10 +76,6 @@ type Line struct {
 	BunAsNode bool // bunx --bun: bun runs the program, whatever its first line says
 	Login     bool // a login shell runs the line: its profile may set further variables
 
-	// Starters are the words that name what runs before the package: wrappers, the launcher, and
-	// node with the launcher's script.
-	Starters []string
-
 	// named reports that the packages were named by an option of their own, so that the
 	// first word names only a program.
 	named bool

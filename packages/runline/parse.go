@@ -42,11 +42,9 @@ func Starts(program string) bool {
 
 func parse(name string, argv []string) (Line, error) {
 	p := parser{words: argv[1:]}
-	p.starter(argv[0])
 	if err := p.command(name, argv[0]); err != nil {
 		return Line{}, err
 	}
-	p.line.Starters = append([]string(nil), p.starters[:p.started]...)
 	return p.line, nil
 }
 
@@ -57,18 +55,10 @@ type parser struct {
 	line  Line
 	user  string // the launcher as a user calls it, for messages
 	depth int    // the wrappers around these words
-
-	starters [maxWrappers + 2]string // see Line.Starters; an array, so that most lines allocate nothing
-	started  int
 }
 
 // maxWrappers is how many wrappers may be around a launcher's line.
 const maxWrappers = 4
-
-func (p *parser) starter(word string) {
-	p.starters[p.started] = word
-	p.started++
-}
 
 // launcher takes apart a line whose program is name, written as word. It returns ErrNotLauncher if
 // the line is not one of a launcher.
@@ -141,7 +131,6 @@ func (p *parser) find(name string) string {
 		if name != "npx-cli.js" && name != "npm-cli.js" {
 			return ""
 		}
-		p.starter(p.words[0])
 		p.words = p.words[1:]
 	}
 	switch {

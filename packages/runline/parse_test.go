@@ -191,67 +191,8 @@ func TestLine(t *testing.T) {
 		{[]string{`C:\Windows\System32\cmd.exe`, "/D", "/C", "npx -y a b"}, Line{Launcher: Npx, Packages: []Spec{{Raw: "a", Kind: Registry, Name: "a"}}, Args: []string{"b"}, typed: "a"}},
 	} {
 		got, err := Parse(c.argv)
-		got.Starters = nil // see TestStarters
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%q: %v\n got %+v\nwant %+v", c.argv, err, got, c.want)
-		}
-	}
-}
-
-// TestStarters: the words that name what runs before the package.
-func TestStarters(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y a":             "npx",
-		"/x/env A=1 /x/npx a":  "/x/env /x/npx",
-		"node /x/npx-cli.js a": "node /x/npx-cli.js",
-		"env A=1 env env env node /x/npx-cli.js a": "env env env env node /x/npx-cli.js",
-		"uv tool run a": "uv",
-	} {
-		got, err := Parse(strings.Fields(line))
-		if text := strings.Join(got.Starters, " "); err != nil || text != want {
-			t.Errorf("%s: %q, %v; want %q", line, text, err, want)
-		}
-	}
-	if got, err := Parse([]string{"sh", "-c", "/x/npx a"}); err != nil || strings.Join(got.Starters, " ") != "sh /x/npx" {
-		t.Errorf("%q, %v", got.Starters, err)
-	}
-}
-
-// TestBrings: what of a line is not of its first package.
-func TestBrings(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y a": "", "npx -y a --registry=x -p b": "", "npx -p a prog": "", "uvx a": "", "uvx --from A_b a-b": "", "pipx run a": "",
-		"npx -p a -p b prog":                            "the package b",
-		"npx -p a --call=prog":                          "--call",
-		"npx --registry=https://r.test a":               "--registry",
-		"env npm_config_registry=https://r npx a":       "--registry",
-		"npx --registry=https://registry.npmjs.org/ a":  "",
-		"npx --registry=http://registry.npmjs.org/ a":   "--registry",
-		"uvx --default-index https://pypi.org/simple a": "",
-		"uvx --index https://pypi.org/simple a":         "--index",
-		"npx --userconfig=f --cafile=g a":               "--userconfig, --cafile",
-		"npx --no-strict-ssl --https-proxy=p a":         "--no-strict-ssl, --https-proxy",
-		"npx --before=2020-01-01 a":                     "",
-		"uvx --with b,c a":                              "the package b, the package c",
-		"uvx --with-requirements r.txt a":               "--with-requirements",
-		"uvx --from a uvicorn evil:app":                 "the program uvicorn",
-		"uvx --python ./python a":                       "--python=./python",
-		"uvx --python 3.12 --no-config a":               "",
-		"uvx --overrides o.txt -c 1 a":                  "",
-		"uvx --overrides o.txt --index https://i a":     "--overrides, --index",
-		"uvx --find-links d -i https://i a":             "--find-links, --default-index",
-		"pipx run --spec a other":                       "the program other",
-		"pnpm dlx --package=a --package=b b":            "the package b",
-	} {
-		got, err := Parse(strings.Fields(line))
-		if err != nil {
-			if want != "" {
-				t.Errorf("%s: %v", line, err)
-			}
-			continue
-		}
-		if text := strings.Join(got.Brings(), ", "); text != want {
-			t.Errorf("%s: %q, want %q", line, text, want)
 		}
 	}
 }

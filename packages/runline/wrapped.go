@@ -18,7 +18,6 @@ func (p *parser) inside(words []string) error {
 	if isWrapper(name) && relative(words[0]) {
 		return ErrNotLauncher
 	}
-	p.starter(words[0])
 	p.words = words[1:]
 	return p.command(name, words[0])
 }

@@ -27,11 +27,6 @@ type Grant struct {
 	Loses  []string // in words
 	Notes  []string // what the user must know or decide
 
-	// Withheld is the preset that the name of the package or program has, and that the entry does
-	// not get, because it brings its own code: Brings.
-	Withheld string
-	Brings   []string
-
 	// Withholds says that the entry shows what its server would need, and does not get, because others
 	// may have written it.
 	Withholds bool
@@ -91,19 +86,13 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 			names = append(names, name)
 		}
 	}
-	start := s.start(host, fromFile)
-	// A line that brings its own code has the name of a package, and not its code.
-	p, ok := presets.Named(start)
-	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
+	if p, ok := presets.ForLine(s.Argv()); ok {
 		e := s.asPreset(p, host)
 		for _, name := range fromFile {
 			e.Env[name] = ""
 		}
 		names = g.usePreset(server, p, e)
 	} else {
-		if ok {
-			names = g.withhold(p, names)
-		}
 		g.addPaths(server, meaning.PathsIn(c, args, host))
 	}
 	g.addNames(server, names)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -220,9 +219,7 @@ func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, 
 		if err != nil {
 			return nil, err
 		}
-		start := s.start(host, nil)
-		maps.DeleteFunc(start.Env, func(name, _ string) bool { return !slices.Contains(given.Env, name) })
-		if err := preset.Fits(start); err != nil {
+		if err := preset.Lists(words); err != nil {
 			return nil, err
 		}
 		o.Below = preset.For(s.asPreset(preset, host)).Server

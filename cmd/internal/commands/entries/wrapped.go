@@ -244,12 +244,8 @@ func (w *WrappedServer) LoadWith(file *config.ServerFile, waive []string, tool s
 // does not start with the preset of its package.
 func (w *WrappedServer) Logins() (logins session.Logins, err error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
-	if err != nil || flags.Preset == "" && flags.ID == "" {
-		return logins, nil // status says what is wrong
-	}
-	host, err := hostfs.LocalHost()
-	if err != nil || flags.Preset != "" && w.File.Unfit(w.Entry, w.line.Argv, flags.Preset, flags.Env, ClientsHost(host)) != nil {
-		return logins, err
+	if err != nil || flags.ID == "" {
+		return logins, nil // status says what is wrong, and a line by hand gets no logins
 	}
 	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
 		was, set := os.LookupEnv(v.Name)

@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 type statusCmd struct {
@@ -376,7 +377,10 @@ func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.
 	}
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
 	if err == nil && flags.Preset != "" {
-		err = f.Unfit(e, w.Argv, flags.Preset, flags.Env, entries.ClientsHost(host))
+		var p *presets.Preset
+		if p, err = presets.Find(flags.Preset); err == nil {
+			err = p.Lists(f.Started(e, w.Argv, entries.ClientsHost(host)))
+		}
 	}
 	return err
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -127,10 +126,6 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	printNamed(c, host, w.Selection)
 	w.printWindows(c, host, false, "left without a jail (--windows puts them into one, in this Linux)")
-	if err := w.askWithheld(c, changes); err != nil {
-		return err
-	}
-	changes = changesOf(files, wrap)
 	if open.print(c); !w.dryRun {
 		if err := open.check(c, w); err != nil {
 			return err
@@ -207,30 +202,6 @@ func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 		}
 	}
 	return err
-}
-
-// askWithheld asks about each server that would be wrapped without the preset of its package, because
-// its entry brings its own code. Those that are to stay as they are are left out of the next changes.
-func (w *wrapCmd) askWithheld(c terminal.Console, changes []*wrapping.Change) error {
-	if w.dryRun || w.yes || !c.Asks() {
-		return nil
-	}
-	for _, ch := range changes {
-		for _, s := range ch.Changed() {
-			if s.Withheld == "" {
-				continue
-			}
-			question := fmt.Sprintf("%s brings its own code: %s. Wrap it without the preset %s?", entries.ServerTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
-			yes, err := cli.AskYes(c, question, "nothing was changed")
-			if err != nil {
-				return err
-			}
-			if !yes {
-				ch.File.Leave(s.Key(), wrapping.Declined)
-			}
-		}
-	}
-	return nil
 }
 
 func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
