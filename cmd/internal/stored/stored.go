@@ -187,8 +187,8 @@ func Completions(host hostfs.Host) []string {
 	}
 	var names []string
 	for _, s := range all.Servers {
-		if !slices.Contains(names, s.Called()) {
-			names = append(names, s.Called())
+		if name := cmp.Or(s.About.Name, s.Name); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -125,7 +125,7 @@ func TestFind(t *testing.T) {
 		{"twin", `"twin" may be any of twin` + hash + `, twin-fedcba9876543210: type the whole name`},
 		{"me", `"me" may be any of mem` + hash + `, mem-files` + hash + `: type the whole name`},
 		{"palin", `mcp-jail keeps nothing of a server "palin"; names like it: plain`},
-		{"files", `mcp-jail keeps nothing of a server "files"; names like it: mem-files` + hash},
+		{"files", `mcp-jail keeps nothing of a server "files"; names like it: mem-files`},
 		{"zzz", "mcp-jail keeps nothing of a server \"zzz\"; `mcp-jail list` shows all servers"},
 		{"", "mcp-jail keeps nothing of a server \"\"; `mcp-jail list` shows all servers"},
 		{"../plain", `mcp-jail keeps nothing of a server "../plain"; `},

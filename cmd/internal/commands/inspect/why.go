@@ -173,14 +173,15 @@ func namesakes(host hostfs.Host, all []serverRecords, shown diagnostics.Record, 
 // serverRecords describes the records of one server.
 type serverRecords struct {
 	Server  string     `json:"server"`
+	Called  string     `json:"called,omitempty"`  // by people
 	Project string     `json:"project,omitempty"` // the project's file, if the server is the project's own
 	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
 	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
 
-	called, dir string // by what people call it, and where it started
+	dir string // where it started
 }
 
-func (s serverRecords) name() string { return cmp.Or(s.called, stored.PlainName(s.Server, s.Project)) }
+func (s serverRecords) name() string { return cmp.Or(s.Called, stored.PlainName(s.Server, s.Project)) }
 
 func listRecords(host hostfs.Host) (all []serverRecords) {
 	names, _ := stored.Names(host)
@@ -189,8 +190,8 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if err != nil {
 			continue
 		}
-		s := serverRecords{Server: name, Project: d.About().Project, called: d.About().Name, Last: d.Written()}
-		if of := d.About().Configuration; of != nil && s.called != "" {
+		s := serverRecords{Server: name, Project: d.About().Project, Called: d.About().Name, Last: d.Written()}
+		if of := d.About().Configuration; of != nil && s.Called != "" {
 			s.dir = of.Workspace
 		}
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
