@@ -345,7 +345,7 @@ func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList
 	if word := d.LastError(); word != "" {
 		b.WriteString("  server said: " + show.Quote(word) + "\n")
 	}
-	if len(d.Grant) > 0 {
+	if _, ok := d.grantLast(file); len(d.Grant) > 0 && !ok { // why ends with the command
 		if len(d.Declare) > 0 {
 			file = "" // the first line has it
 		}

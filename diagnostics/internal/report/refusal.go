@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"path"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -38,13 +39,25 @@ func (d Diagnosis) LogText() string {
 }
 
 func (d Diagnosis) linesText() string {
+	grant, ok := d.grantLast(d.File)
 	switch {
+	case ok:
+		return "\nTo grant it: " + grant
 	case len(d.Grant) > 0:
 		return "\nLines to add" + intoFile(cmp.Or(d.File, theConfiguration)) + ":\n" + strings.Join(d.Grant, "\n")
 	case len(d.Flags) > 0:
 		return "\nFlags for mcp-jail run: " + strings.Join(d.Flags, " ")
 	}
 	return ""
+}
+
+// grantLast returns the command that grants what a server lacks whose file is one of its own.
+func (d Diagnosis) grantLast(file string) (command string, ok bool) {
+	if len(d.Grant) == 0 || path.Base(path.Dir(file)) != "servers" {
+		return "", false
+	}
+	command, ok = show.TypedOK("mcp-jail grant", d.Server)
+	return command + " --last", ok
 }
 
 // SilentRefusal is What of a refusal that no call failed from.

@@ -45,7 +45,9 @@ func (d Diagnosis) Text() string {
 	if d.Explain != "" {
 		line("  more: mcp-jail explain ", string(d.Explain))
 	}
-	if len(d.Grant) > 0 {
+	if grant, ok := d.grantLast(d.File); ok {
+		line("  to grant it: `", grant, "`")
+	} else if len(d.Grant) > 0 {
 		line("  lines to add", intoFile(cmp.Or(d.File, theConfiguration)), ":")
 		for _, l := range d.Grant {
 			line("    ", l)
