@@ -34,29 +34,29 @@ type budgetRow struct {
 // "go test . -run Budget -update" does. A commit that raises a row by hand names the row that falls by as
 // much.
 var budget = []budgetRow{
-	{"clients", 5200},
-	{"cmd", 25133},
+	{"clients", 5077},
+	{"cmd", 22990},
 	{"confine", 28469},
-	{"diagnostics", 9642},
+	{"diagnostics", 9662},
 	{"docs", 96},
 	{"internal", 3441},
-	{"lifecycle", 8675},
+	{"lifecycle", 8668},
 	{"mcpproxy", 2843},
-	{"packages", 13763},
-	{"policy", 16941},
-	{"presets", 1477},
+	{"packages", 13710},
+	{"policy", 17675},
+	{"presets", 1288},
 	{"undo", 3902},
-	{"the product, in lines of code", 119582},
-	{"other Go code, in lines", 138076},
-	{"scripts, in lines", 9382},
-	{"files of the product", 1209},
-	{"packages of the product", 153},
+	{"the product, in lines of code", 117821},
+	{"other Go code, in lines", 136772},
+	{"scripts, in lines", 9279},
+	{"files of the product", 1191},
+	{"packages of the product", 151},
 	{"functions over 60 lines", 1},
-	{"exported names", 3958},
+	{"exported names", 3919},
 	{"words of documentation", 127956},
 	{"commands", 24},
 	{"flags", 49},
-	{"keys", 66},
+	{"keys", 69}, // "One id and one file a server": id, directory, deny
 }
 
 const (

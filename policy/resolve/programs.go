@@ -15,7 +15,7 @@ import (
 )
 
 func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
-	work := cmp.Or(b.startDirectory(out), out.Workspace, b.h.Dir)
+	work := cmp.Or(startDirectory(b, out), out.Workspace, b.h.Dir)
 	dir := work
 	if b.p.FromCommandLine {
 		dir = b.h.Dir // as a shell reads it

@@ -109,14 +109,12 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.HiddenLater))), b.masks.Git.Dirs(out)
-	folding := &caseFolding{b.facts, map[string]bool{}}
-	out.Folded = folding.foldedNames(out.Unprotected)
+	out.Folded = (&caseFolding{b.facts, map[string]bool{}}).foldedNames(out.Unprotected)
 	out.LinksAstray, out.GitConfig = b.masks.LinksAstray, b.gitConfig(out)
 	if out.Dir, err = b.workingDirectory(out); err != nil {
 		return nil, b.warnings.list, err
 	}
-	out.HomeLinks = b.homeLinks()
-	out.ListOnly = b.listOnly(out, c)
+	out.HomeLinks, out.ListOnly = b.homeLinks(), b.listOnly(out, c)
 	if err := b.buildEnvironment(out, c, authorities); err != nil {
 		return nil, b.warnings.list, err
 	}

@@ -111,14 +111,14 @@ func hiddenByTmpfs(p, entry string) bool {
 // workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp. On macOS the
 // server has no /tmp: "/" stands for its TMPDIR, whose name only the start knows.
 func (b *resolver) workingDirectory(out *policy.Profile) (string, error) {
-	if start := b.startDirectory(out); start != "" {
-		if !b.canStartIn(out, start) {
+	if start := startDirectory(b, out); start != "" {
+		if !canStartIn(out, start) {
 			return "", &RuleError{b.p.Where + ": directory = " + show.TOML(b.p.StartIn), "the server cannot reach it: grant it, or name another directory"}
 		}
 		return start, nil
 	}
 	for _, dir := range []string{out.Workspace, out.Home} {
-		if dir != "" && b.canStartIn(out, dir) {
+		if dir != "" && canStartIn(out, dir) {
 			return dir, nil
 		}
 	}
@@ -129,7 +129,7 @@ func (b *resolver) workingDirectory(out *policy.Profile) (string, error) {
 }
 
 // startDirectory returns the directory that the file of a server names, or its HOME, or "" for the workspace.
-func (b *resolver) startDirectory(out *policy.Profile) string {
+func startDirectory(b *resolver, out *policy.Profile) string {
 	switch b.p.StartIn {
 	case "", policy.StartInWorkspace:
 		return ""
@@ -140,7 +140,7 @@ func (b *resolver) startDirectory(out *policy.Profile) string {
 	return b.paths.Canonical(dir)
 }
 
-func (b *resolver) canStartIn(out *policy.Profile, dir string) bool {
+func canStartIn(out *policy.Profile, dir string) bool {
 	if e, ok := out.Find(dir); ok {
 		return e.Rights != 0 && !hiddenByTmpfs(dir, e.Path)
 	}

@@ -72,8 +72,8 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 	return release
 }
 
-// byHand reports whether the server is neither in a table nor has an id: anybody may have written its line.
-func (t *Target) byHand() bool { return t.Config == nil }
+// isByHand reports whether the server is neither in a table nor has an id: anybody may have written its line.
+func isByHand(t *Target) bool { return t.Config == nil }
 
 // ClaimHome makes the directory of the server, and holds it until this process ends.
 func (t *Target) ClaimHome() error { return t.home().claim() }

@@ -41,7 +41,7 @@ func (l Logins) Dirs() string {
 // own line names counts: a server gets no login of another.
 func FindLogins(t *Target) Logins {
 	l := Logins{target: t}
-	if t.byHand() {
+	if isByHand(t) {
 		return l
 	}
 	argv := t.givenCommand()

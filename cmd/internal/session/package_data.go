@@ -54,7 +54,7 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 		return nil
 	}
 	h := t.home()
-	if err := h.claim(); err != nil || t.Package == nil || t.Package.data == nil || t.byHand() {
+	if err := h.claim(); err != nil || t.Package == nil || t.Package.data == nil || isByHand(t) {
 		return err
 	}
 	told, err := t.Package.data.takeOver(t.Host, h.path())

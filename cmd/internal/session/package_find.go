@@ -94,7 +94,7 @@ func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
-	host.Dir = t.launcherDir() // the launcher would look for programs of the project there
+	host.Dir = launcherDir(t) // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
 	f.Untrusted, f.Waive = t.writers().whyUntrusted, t.Policy.Waive
 	if t.trial != nil {
@@ -104,7 +104,7 @@ func (t *Target) packageFinder() installed.Finder {
 }
 
 // launcherDir returns where the launcher of a server starts.
-func (t *Target) launcherDir() string {
+func launcherDir(t *Target) string {
 	switch {
 	case t.Policy.ID == "" || t.Policy.StartIn == policy.StartInWorkspace:
 		return t.workspaceDir()

@@ -221,7 +221,7 @@ func EntryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 // checkPreset returns an error if the preset of a command line is for something else than what starts:
 // a file of the project, or one that the server itself may write, may bear the name of its package or program.
 // profile is that of the server, or of one of its tools.
-func (t *Target) checkPreset(profile *policy.Profile) error {
+func checkPreset(t *Target, profile *policy.Profile) error {
 	if t.Config != nil || t.Preset() == "" {
 		return nil // a table, and the file of an id, are the user's own words
 	}

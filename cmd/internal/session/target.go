@@ -299,7 +299,7 @@ func (t *Target) Resolve() (err error) {
 	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
 		return err
 	}
-	return t.checkPreset(t.Profile)
+	return checkPreset(t, t.Profile)
 }
 
 func (t *Target) setConfig(cfg *config.Config, name string, axes []policy.Axis) {

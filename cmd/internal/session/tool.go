@@ -20,7 +20,7 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err != nil {
 		return tool, err
 	}
-	return tool, t.checkPreset(tool.Profile)
+	return tool, checkPreset(t, tool.Profile)
 }
 
 // toolCache caches the targets of tools. An entry is valid while the host gives the same
