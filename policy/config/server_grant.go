@@ -40,6 +40,9 @@ func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
 			narrower = append(narrower, inside...)
 		}
 		to.Net, to.Inbound, to.Env = addTo(to.Net, a.Net, includesNet), addTo(to.Inbound, a.Inbound, sameInbound), addTo(to.Env, a.Env, includesEnv)
+		if g.Tool == "" {
+			s.Variables = without(s.Variables, a.Env)
+		}
 	}
 	s.Limits.overlay(g.Table.Limits)
 	s.overlaySingle(g.Table)
@@ -100,16 +103,21 @@ func (g Grants) addPath(a *Access, r policy.FsRule) (narrower []policy.FsRule, e
 	r.Where = ""
 	denies := r.Deny != 0
 	at := g.At(r.Path)
+	given := r.Rights()
+	for _, o := range a.Fs {
+		if !denies && o.Deny == 0 && g.At(o.Path) == at {
+			r.Read, r.Create, r.Update, r.Delete, r.Execute = r.Read || o.Read, r.Create || o.Create, r.Update || o.Update, r.Delete || o.Delete, r.Execute || o.Execute
+		}
+	}
 	for i := 0; i < len(a.Fs); i++ {
 		o := a.Fs[i]
 		switch in := g.At(o.Path); {
-		case o.Deny&r.Rights() != 0 && policy.Within(at, in):
+		case o.Deny&given != 0 && policy.Within(at, in):
 			return nil, &DenialError{r.Path, o.Where}
 		case denies && policy.Within(in, at) && (o.Deny != 0 || o.Rights()&r.Deny != 0): // a denial has no exceptions
 			a.Fs = slices.Delete(a.Fs, i, i+1)
 			i--
 		case in == at && o.Deny == 0 && !denies:
-			r.Read, r.Create, r.Update, r.Delete, r.Execute = r.Read || o.Read, r.Create || o.Create, r.Update || o.Update, r.Delete || o.Delete, r.Execute || o.Execute
 			a.Fs = slices.Delete(a.Fs, i, i+1)
 			i--
 		case policy.Within(in, at) && o.Deny == 0 && r.Rights().Has(o.Rights()):
@@ -248,11 +256,24 @@ func addTo[T any](rules, more []T, includes func(wide, narrow T) bool) []T {
 	return rules
 }
 
+// without returns the variables that no rule includes, and nil for none.
+func without(variables, rules []policy.EnvRule) (left []policy.EnvRule) {
+	for _, v := range variables {
+		if !slices.ContainsFunc(rules, func(r policy.EnvRule) bool { return includesEnv(r, v) }) {
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
 func includesNet(wide, narrow policy.NetRule) bool {
 	for _, port := range narrow.Ports() {
 		if !slices.Contains(wide.Ports(), port) {
 			return false
 		}
+	}
+	if suffix, wild := strings.CutPrefix(wide.Host, "*."); wild && strings.HasSuffix(narrow.Host, "."+suffix) {
+		narrow.Host = wide.Host
 	}
 	wide.Port, narrow.Port = 0, 0
 	return sameNet(wide, narrow)

@@ -65,6 +65,9 @@ func TestGrants(t *testing.T) {
 		{rule + "read = true\n", "--deny ~", "access access.fs \"~\" deny", ""},
 		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:443 --net b.test", `access access.net "a.test" allow access.net "b.test" allow`, ""},
 		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nport = 443\nallow = true\n", "--net a.test", `access access.net "a.test" allow`, ""},
+		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net *.test", `access access.net "*.test" allow`, ""},
+		{"variables = [\"AB\"]\n", "--env A*", `access workspace = "write" access.env "A*" read`, ""},
+		{rule + "read = true\nwrite = true\nexecute = true\n[[servers.notes.access.fs]]\npath = \"~\"\nexecute = true\nread = true\n", "--write ~", `access access.fs "~/n" read write execute access.fs "~" read write execute`, "~/n"},
 		{"variables = [\"A\"]\n", "--env A --env B* --inbound 80", `variables = ["A" access workspace = "write" access.inbound port = 80 access.env "B*" read`, ""},
 	} {
 		f := inFile(t, c.lines)
