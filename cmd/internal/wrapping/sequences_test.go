@@ -1,0 +1,285 @@
+package wrapping
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// A history is what a user has done to one server, and what it should have by that: each grant that was neither
+// taken back nor covered by a wider one since. grants has the probes that each grant answers, by the flag of it;
+// all flags for one path are one grant.
+type history struct {
+	t      *testing.T
+	h      clients.Host
+	random *rand.Rand
+	path   string // of the client's file
+	words  int    // how often the line of the entry was edited
+	grants map[string]map[string]bool
+	log    []string
+}
+
+// probes are what is asked of the policy in force.
+func probes(p *policy.Policy, h clients.Host) map[string]bool {
+	is := map[string]bool{}
+	at := func(path string) string { return strings.Replace(path, "~", h.Home, 1) }
+	for _, path := range []string{".", "~/n", "~/n/a", "~/n/a/b", "~/m", "/data"} {
+		for _, r := range p.Fs {
+			if r.Path == path || r.Path != "." && policy.Within(at(path), at(strings.TrimSuffix(r.Path, "/"))) {
+				is["read "+path] = is["read "+path] || r.Read
+				is["write "+path] = is["write "+path] || r.Create && r.Update && r.Delete
+				is["execute "+path] = is["execute "+path] || r.Execute
+			}
+		}
+	}
+	for _, host := range []string{"a.test", "b.test", "a.example"} {
+		for _, port := range []int{80, 443, 8443} {
+			r, ok := policy.MatchNet(p.Net, host, "", port, "", "")
+			is[fmt.Sprint(host, ":", port)] = ok && r.Allow
+		}
+	}
+	for _, name := range []string{"TEAM_A", "TEAM_B", "ONE"} {
+		r, ok := policy.MatchEnv(p.Env, name)
+		is[name] = ok && r.Read
+	}
+	maps.DeleteFunc(is, func(_ string, has bool) bool { return !has })
+	return is
+}
+
+// inForce asks the policy that a start with the entry's id has, whether it is wrapped or not.
+func (y *history) inForce(f *config.ServerFile) map[string]bool {
+	cfg, err := config.Load(config.LoadOptions{ID: f.Server.ID, User: filepath.Join(configDir(y.h), "config.toml"), System: filepath.Join(y.h.Home, "none")})
+	must(y.t, err)
+	p, err := cfg.Policy(f.Server.Name, "")
+	must(y.t, err)
+	return probes(p, y.h)
+}
+
+// line is the command line of the entry as the user wrote it last.
+func (y *history) line() string { return fmt.Sprintf(`"x", "args": ["%d"`, y.words) }
+
+func (y *history) change(do func(f *config.ServerFile) error) {
+	must(y.t, config.ChangeServers(configDir(y.h), func(files []*config.ServerFile, _ []error) ([]*config.ServerFile, error) {
+		return files, do(files[0])
+	}))
+}
+
+// grantsOf returns a flag as a command adds it to the file.
+func (y *history) grantsOf(flag string) config.Grants {
+	name, value, _ := strings.Cut(flag, " ")
+	var o config.CommandLineOptions
+	list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env}[name]
+	*list = append(*list, value)
+	table, err := o.Table()
+	must(y.t, err)
+	return config.Grants{Table: table, At: func(path string) string { return filepath.Clean(strings.Replace(path, "~", y.h.Home, 1)) }}
+}
+
+// answers returns the probes that a flag alone answers.
+func (y *history) answers(flag string) map[string]bool {
+	g := y.grantsOf(flag)
+	p := &policy.Policy{Env: g.Table.Variables}
+	if a := g.Table.Access; a != nil {
+		p.Fs, p.Net, p.Env = a.Fs, a.Net, append(a.Env, p.Env...)
+	}
+	return probes(p, y.h)
+}
+
+// want is the union of the grants.
+func (y *history) want() map[string]bool {
+	all := map[string]bool{"read .": true, "write .": true}
+	for _, g := range y.grants {
+		maps.Copy(all, g)
+	}
+	return all
+}
+
+// of returns what the flags for one thing have in common: a path, or all of another flag.
+func of(flag string) string {
+	if name, path, _ := strings.Cut(flag, " "); name == "--read" || name == "--write" || name == "--execute" {
+		return path
+	}
+	return flag
+}
+
+func includes(wide, narrow map[string]bool) bool {
+	for probe := range narrow {
+		if !wide[probe] {
+			return false
+		}
+	}
+	return true
+}
+
+func (y *history) pick(list ...string) string { return list[y.random.IntN(len(list))] }
+
+func (y *history) anyFlag() string {
+	switch y.random.IntN(4) {
+	case 0:
+		return "--net " + y.pick("a.test", "a.test:8443", "b.test", "*.test", "a.example")
+	case 1:
+		return "--env " + y.pick("TEAM_A", "TEAM_B", "TEAM_*", "ONE")
+	}
+	return y.pick("--read ", "--write ", "--execute ") + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "/data")
+}
+
+// grant does as the command does: what is granted already is not added, and narrower rules go.
+func (y *history) grant() {
+	flag := y.anyFlag()
+	if includes(y.want(), y.answers(flag)) {
+		return
+	}
+	y.log = append(y.log, "grant "+flag)
+	key := of(flag)
+	g := y.answers(flag)
+	maps.Copy(g, y.grants[key])
+	maps.DeleteFunc(y.grants, func(_ string, other map[string]bool) bool { return includes(g, other) })
+	y.grants[key] = g
+	y.change(func(f *config.ServerFile) error {
+		grants := y.grantsOf(flag)
+		narrower, err := grants.AddTo(f.Server)
+		for _, r := range narrower {
+			grants.Drop(f.Server, r)
+		}
+		return err
+	})
+}
+
+// remove takes a grant back.
+func (y *history) remove() {
+	if len(y.grants) == 0 {
+		return
+	}
+	key := y.pick(slices.Sorted(maps.Keys(y.grants))...)
+	flag, left := key, map[string]bool{}
+	if has := y.grants[key]; !strings.HasPrefix(key, "--") {
+		flag = "--read " + key
+		if has["execute "+key] {
+			flag = "--execute " + key
+		}
+		if has["write "+key] && (flag != "--execute "+key || y.random.IntN(2) == 0) {
+			flag, left = "--write "+key, map[string]bool{}
+			if has["execute "+key] {
+				left = y.answers("--execute " + key)
+			}
+		} else if has["write "+key] {
+			left = y.answers("--write " + key)
+		}
+	}
+	y.log = append(y.log, "grant --remove "+flag)
+	if delete(y.grants, key); len(left) > 0 {
+		y.grants[key] = left
+	}
+	y.change(func(f *config.ServerFile) error { return y.grantsOf(flag).TakeFrom(f.Server) })
+}
+
+// byHand writes a rule into the file of the server, or takes one out.
+func (y *history) byHand() {
+	files, _ := config.ServerFiles(configDir(y.h))
+	file := files[0].Path
+	text := testkit.ReadFile(y.t, file)
+	blocks := strings.Split(text, "\n[[")
+	if at := y.random.IntN(len(blocks)); at > 0 && y.random.IntN(2) == 0 {
+		_, path, is := strings.Cut(blocks[at], "path = \"")
+		if path, _, _ = strings.Cut(path, "\""); !is {
+			return
+		}
+		y.log = append(y.log, "edit: no "+path)
+		delete(y.grants, path)
+		write(y.t, file, strings.Join(slices.Delete(blocks, at, at+1), "\n[[")+"\n")
+		return
+	}
+	flag := "--read " + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "/data")
+	if y.grants[of(flag)] != nil || strings.Contains(text, "fs = [") {
+		return
+	}
+	y.log = append(y.log, "edit: "+flag)
+	y.grants[of(flag)] = y.answers(flag)
+	if !strings.Contains(text, ".access]") {
+		text += "[servers.s.access]\nworkspace = \"write\"\n"
+	}
+	write(y.t, file, text+"# mine\n[[servers.s.access.fs]]\npath = \""+of(flag)+"\"\nread = true\n")
+}
+
+// wrapped puts the words in front, if they are not there.
+func (y *history) wrapped() {
+	y.log = append(y.log, "wrap")
+	wrapAll(y.t, y.h)
+}
+
+func (y *history) unwrapped() {
+	y.log = append(y.log, "unwrap")
+	f := only(y.t, y.h, Selection{})
+	if c := f.Unwrap(Selection{}, nil); c.Rewrites() {
+		_, err := c.Write(filepath.Join(y.h.Home, "state"), time.Now())
+		must(y.t, err)
+	}
+}
+
+// edited changes a word of the wrapped entry, and wraps it again.
+func (y *history) edited() {
+	y.wrapped()
+	before := fmt.Sprintf(`"%d"`, y.words)
+	y.words++
+	text := testkit.ReadFile(y.t, y.path)
+	after := strings.Replace(text, before, fmt.Sprintf(`"%d"`, y.words), 1)
+	if after == text {
+		y.t.Fatalf("%s is not in %s", before, text)
+	}
+	y.log = append(y.log, "edit the line")
+	write(y.t, y.path, after)
+	y.wrapped()
+}
+
+// TestRandomSequences: whatever a user does in whatever order, a server has the union of what was granted and neither
+// removed nor covered by a wider grant since, and adding never takes away.
+func TestRandomSequences(t *testing.T) {
+	seed := time.Now().UnixNano()
+	for n := range testkit.Rounds(40, 200) {
+		y := &history{t: t, h: newHost(t), random: rand.New(rand.NewPCG(uint64(seed), uint64(n))), grants: map[string]map[string]bool{}}
+		y.path = filepath.Join(y.h.Home, ".claude.json")
+		write(t, y.path, `{"mcpServers": {"s": {"command": `+y.line()+`]}}}`)
+		y.wrapped()
+		files, _ := config.ServerFiles(configDir(y.h))
+		id := files[0].Server.ID
+		for range 30 {
+			was, at := y.inForce(files[0]), len(y.log)
+			switch y.random.IntN(16) {
+			default:
+				if y.grant(); len(y.log) > at && !includes(y.inForce(files[0]), was) {
+					t.Errorf("seed %d: the last grant takes something away: %q", seed, y.log)
+				}
+			case 3, 4, 5, 6:
+				y.remove()
+			case 12:
+				y.wrapped()
+			case 13:
+				y.unwrapped()
+			case 14:
+				y.byHand()
+			case 15:
+				y.edited()
+			}
+			var broken []error
+			files, broken = config.ServerFiles(configDir(y.h))
+			if len(files) != 1 || len(broken) > 0 || files[0].Server.ID != id {
+				t.Fatalf("seed %d: %d files, %v after %q", seed, len(files), broken, y.log)
+			}
+			if got, want := y.inForce(files[0]), y.want(); !maps.Equal(got, want) {
+				text, _ := os.ReadFile(files[0].Path)
+				t.Fatalf("seed %d: %q\nhas  %q\nwant %q\n%s", seed, y.log, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)), text)
+			}
+		}
+	}
+}
