@@ -46,6 +46,9 @@ func run(args []string, c terminal.Console) confine.Exit {
 	defer closeLog()
 	prepareFlags(flags)
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	if err != nil && session.TakeOver(c, err) {
+		t, err = session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	}
 	// The first start of a package fetches it, and then the policy has its paths.
 	var waived []string
 	if t.InstallsAfter(err) {

@@ -3,6 +3,7 @@ package wrapcmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,7 @@ type changeCmd struct {
 type wrapCmd struct {
 	changeCmd
 	install, noInstall, logins bool
+	forSession                 bool
 	acceptGaps                 []string
 }
 
@@ -88,6 +90,8 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
 	cmd.Flags().BoolVar(&w.install, "install", false, "")
 	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
+	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
+	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
 	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written into the files of the servers that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
@@ -102,6 +106,9 @@ func (w *changeCmd) addTo(cmd *cobra.Command) {
 
 // Run shows the changes of the files, asks, and makes them.
 func (w *wrapCmd) Run(c terminal.Console) error {
+	if w.forSession {
+		return takeOver(c)
+	}
 	if w.install && w.noInstall {
 		return exit.UsageErrorf("--install and --no-install are opposites: give one of them. Without both, wrap fetches the packages")
 	}
@@ -152,6 +159,23 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return errors.Join(refused, err, left)
 	}
 	return errors.Join(err, w.complete(c, host, written, err), left)
+}
+
+// takeOver answers a start with other words than those of its id.
+func takeOver(c terminal.Console) error {
+	var asked session.OtherWords
+	if err := json.NewDecoder(c.Input()).Decode(&asked); err != nil {
+		return fmt.Errorf("the words of the start are missing: %w", err)
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	place, err := wrapping.TakeOver(host.ConfigDir, entries.ClientsHost(host), asked.ID, asked.Given)
+	if err == nil && place != "" {
+		c.Printf("%s\n", place)
+	}
+	return err
 }
 
 // complete offers logins and fetches packages, unless a signal ends that.
