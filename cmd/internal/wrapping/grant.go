@@ -3,8 +3,12 @@ package wrapping
 import (
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -59,7 +63,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		if note != "" {
 			g.Notes = append(g.Notes, note)
 		}
-		g.addShown(server, c, s, host, args, fromFile)
+		g.addShown(server, c, s, host, args, fromFile, dir)
 		dir = g.keepWorkspace(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, s.EnvNames(), host), dir, host)
 	}
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
@@ -79,7 +83,7 @@ func (g *Grant) withholdAll(s Entry, fromFile []string) {
 }
 
 // addShown adds what the user's own entry shows: the preset of its package, its variables, and paths.
-func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host clients.Host, args, fromFile []string) {
+func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host clients.Host, args, fromFile []string, dir string) {
 	names := slices.DeleteFunc(s.EnvNames(), func(name string) bool { return name == "HOME" }) // a server's is its own
 	for _, name := range fromFile {
 		if !slices.Contains(names, name) {
@@ -96,6 +100,7 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 		g.addPaths(server, meaning.PathsIn(c, args, host))
 	}
 	g.addNames(server, names)
+	g.addLoopback(server, s.values(c, host), names, dir, host)
 }
 
 // asPreset returns an entry as a preset needs it.
@@ -170,6 +175,9 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 
 func (g *Grant) addNames(server *config.Server, names []string) {
 	for _, name := range names {
+		if isProxy(name) {
+			continue // mcp-jail's own way to hosts
+		}
 		if err := policy.CheckVariable(name); err != nil {
 			g.Notes = append(g.Notes, fmt.Sprintf("the variable %s is not granted: %s", name, err))
 			continue
@@ -177,6 +185,63 @@ func (g *Grant) addNames(server *config.Server, names []string) {
 		g.Flags = append(g.Flags, "--env", name)
 		server.Variables = append(server.Variables, policy.EnvRule{Name: name, Read: true})
 	}
+}
+
+// isProxy reports whether a variable of an entry names the proxy of mcp-jail, which a server in a jail cannot reach.
+func isProxy(name string) bool {
+	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, strings.ToUpper(name))
+}
+
+// addLoopback adds the hosts and ports of this machine that the URLs in variables name.
+func (g *Grant) addLoopback(server *config.Server, values map[string]string, names []string, dir string, host clients.Host) {
+	for _, name := range names {
+		at, port := loopback(values[name])
+		if at == "" || isProxy(name) {
+			continue
+		}
+		if server.Access != nil {
+			if _, ok := policy.MatchNet(server.Access.Net, at, "", port, "", ""); ok {
+				continue
+			}
+		}
+		g.makeAccess(server, dir, host)
+		target := net.JoinHostPort(at, strconv.Itoa(port))
+		g.Flags = append(g.Flags, "--net", target)
+		server.Access.Net = append(server.Access.Net, policy.NetRule{Host: at, Port: port, Allow: true, Where: show.Flag("--net", target)})
+	}
+}
+
+// loopback returns the host and the port of a URL of this machine, or "".
+func loopback(value string) (host string, port int) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" {
+		return "", 0
+	}
+	host = strings.ToLower(u.Hostname())
+	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback()) {
+		return "", 0
+	}
+	if port, err = strconv.Atoi(u.Port()); err != nil {
+		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
+	}
+	if port < 1 || port > 65535 {
+		return "", 0
+	}
+	return host, port
+}
+
+// makeAccess makes the table of rules. The first rule would take the workspace away, on which the rest of the entry
+// may rely, so it stays.
+func (g *Grant) makeAccess(server *config.Server, dir string, host clients.Host) {
+	if server.Access != nil {
+		return
+	}
+	server.Access = &config.Access{}
+	if dir != "" && hostfs.Within(host.OS, host.Home, dir) {
+		return
+	}
+	g.Flags = append(g.Flags, "--write", ".")
+	server.Access.Fs = []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}
 }
 
 func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
@@ -213,9 +278,8 @@ func (g *Grant) addPaths(server *config.Server, found []meaning.Path) {
 // returns the directory that the server is started in, as far as it is known.
 func (g *Grant) keepWorkspace(server *config.Server, found []meaning.Path, dir string, host clients.Host) string {
 	granted := slices.ContainsFunc(found, func(p meaning.Path) bool { return p.Why == "" })
-	if granted && server.Access == nil && dir != "" && !hostfs.Within(host.OS, host.Home, dir) {
-		g.Flags = append(g.Flags, "--write", ".")
-		server.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}}
+	if granted && dir != "" {
+		g.makeAccess(server, dir, host)
 	}
 	if server.Access != nil { // an argument may name it, too
 		found = slices.DeleteFunc(found, func(p meaning.Path) bool {
