@@ -2,6 +2,7 @@ package npm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -155,4 +156,21 @@ func WriterOf(name, version string) (Writer, bool) {
 		}
 	}
 	return Writer{}, false
+}
+
+// Moved returns what of the files that a package keeps in its own folder a variable moves, and that variable. version
+// is that of a line: if it is "", the files of all versions count.
+func Moved(name, version string) (files []string, variable string) {
+	for _, w := range writers() {
+		if ok, err := inRange(w.Versions, version); w.Package != name || w.Variable == "" || version != "" && (err != nil || !ok) {
+			continue
+		}
+		variable = w.Variable
+		for _, file := range []string{w.File, w.Before} {
+			if file != "" && !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, variable
 }

@@ -2,10 +2,13 @@ package wrapping
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/winpath"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -64,6 +68,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.Notes = append(g.Notes, note)
 		}
 		g.addShown(server, c, s, host, args, fromFile, dir)
+		g.noteData(line, s.values(c, host), host)
 		dir = g.keepWorkspace(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, s.EnvNames(), host), dir, host)
 	}
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
@@ -101,6 +106,24 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 	}
 	g.addNames(server, names)
 	g.addLoopback(server, s.values(c, host), names, dir, host)
+}
+
+// noteData says what npx has kept of a server's data inside of its package: the first start copies it.
+func (g *Grant) noteData(line runline.Line, values map[string]string, host clients.Host) {
+	if len(line.Packages) != 1 {
+		return
+	}
+	files, variable := npm.Moved(line.Packages[0].Name, line.Packages[0].Version)
+	if values[variable] != "" {
+		return // the user has chosen a place
+	}
+	for _, file := range files {
+		found, _ := fs.Glob(os.DirFS(host.Home), path.Join(".npm/_npx/*/node_modules", line.Packages[0].Name, file))
+		if len(found) > 0 {
+			g.Notes = append(g.Notes, "~/"+found[0]+" is copied into its private HOME at the first start of the pinned package; yours stays as it is")
+			return
+		}
+	}
 }
 
 // asPreset returns an entry as a preset needs it.

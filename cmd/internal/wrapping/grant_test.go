@@ -23,6 +23,7 @@ func TestGrants(t *testing.T) {
 	script := filepath.Join(h.Home, "server.js")
 	write(t, script, "")
 	write(t, filepath.Join(h.Home, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
+	write(t, filepath.Join(h.Home, ".npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json"), "{}")
 	for name, c := range map[string]struct {
 		client, entry string
 		flags, gets   string
@@ -49,6 +50,7 @@ func TestGrants(t *testing.T) {
 		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that it is started in (read write)", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
 		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that it is started in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
 		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "leads to the sensitive path ~/.ssh, which only a rule that names it grants: it stays hidden"},
+		"kept by npx":              {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}`, "--preset memory", "", "~/.npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json is copied into its private HOME"},
 		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH, " + docs + " (read write)", ""},
 		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
 		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
