@@ -2,12 +2,10 @@ package wrapping
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -118,9 +116,9 @@ func (g *Grant) noteData(line runline.Line, values map[string]string, host clien
 		return // the user has chosen a place
 	}
 	for _, file := range files {
-		found, _ := fs.Glob(os.DirFS(host.Home), path.Join(".npm/_npx/*/node_modules", line.Packages[0].Name, file))
+		found := hostfs.Glob(host.Home)("~/" + path.Join(".npm/_npx/*/node_modules", line.Packages[0].Name, file))
 		if len(found) > 0 {
-			g.Notes = append(g.Notes, "~/"+found[0]+" is copied into its private HOME at the first start of the pinned package; yours stays as it is")
+			g.Notes = append(g.Notes, show.Line(found[0])+" is copied into its private HOME at the first start of the pinned package; yours stays as it is")
 			return
 		}
 	}
