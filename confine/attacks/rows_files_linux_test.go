@@ -65,7 +65,7 @@ func fileAttacks() []attackGroup {
 				"read WS/.env", "write WS/.env", "read WS/pkg/.env.local", "rename WS/.env WS/env", "rename WS/pkg WS/moved-pkg", "unlink WS/.env", "create-renamed WS/x WS/.env", "exchange WS/a WS/.env",
 				"read-linked WS/.env WS/l", "read-linked WS/pkg/.env.local WS/l", "swap-dir WS/pkg", "chmod WS/.env", "truncate WS/.env", "read-mapped WS/.env", "watch WS/nothing/../.env-missing", "call rename @WS/pkg @WS/p",
 			}},
-			{what: "a path without rights inside a granted one", forms: []string{
+			{what: "a denied path inside a granted one", forms: []string{
 				"read WS/src/generated/hidden/key", "list WS/src/generated/hidden", "stat WS/src/generated/hidden/key", "rename WS/src/generated/hidden WS/src/generated/x", "create WS/src/generated/hidden/new", "rmdir WS/src/generated/hidden",
 				"exchange WS/src/generated/hidden WS/empty", "chmod WS/src/generated/hidden",
 			}},

@@ -149,7 +149,7 @@ func TestCaseInsensitive(t *testing.T) {
 		testkit.PlantBelow(t, dir, foldTree...)
 		return dir
 	}
-	readable := policy.FsRule{Read: true}
+	denied := policy.FsRule{Deny: policy.Write}
 	at := func(path string, r policy.FsRule) policy.FsRule { r.Path = path; return r }
 	writes := []string{
 		"write DIR/CONFIG", "append DIR/Config", "truncate DIR/CONFIG", "open-truncate DIR/CONFIG", "creating DIR/CONFIG", "unlink DIR/CONFIG",
@@ -184,7 +184,7 @@ func TestCaseInsensitive(t *testing.T) {
 		}
 	}
 	narrow := func(dir string) *policy.Profile {
-		return foldedProfile(t, dir, at("config", readable), at("ro", readable), at("later", readable))
+		return foldedProfile(t, dir, at("config", denied), at("ro", denied), at("later", denied))
 	}
 	refuse(narrow, writes)
 	dir := fresh()
@@ -193,7 +193,7 @@ func TestCaseInsensitive(t *testing.T) {
 		t.Errorf("what is granted: %v, %v", out, err)
 	}
 	hiding := func(dir string) *policy.Profile {
-		return foldedProfile(t, dir, at("Secret.env", policy.FsRule{}), at("hid", policy.FsRule{}))
+		return foldedProfile(t, dir, at("Secret.env", policy.FsRule{Deny: policy.AllRights}), at("hid", policy.FsRule{Deny: policy.AllRights}))
 	}
 	if hostNS {
 		refuse(hiding, reads)
