@@ -332,16 +332,3 @@ func (s *Server) PackageBytes() (n int64) {
 
 // Bytes returns the bytes of all that is kept of the server.
 func (s *Server) Bytes() int64 { return s.HomeBytes() + s.PackageBytes() + s.Records }
-
-// Commands returns the command lines of the servers that had a session, by the names under which
-// things are kept for them.
-func Commands(host hostfs.Host) (map[string][]string, error) {
-	commands := map[string][]string{}
-	names, err := Names(host)
-	for _, name := range names {
-		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
-			commands[name] = about.Command
-		}
-	}
-	return commands, err
-}
