@@ -108,21 +108,23 @@ func hiddenByTmpfs(p, entry string) bool {
 	return false
 }
 
-// workingDirectory returns the workspace if the server can be in it, else HOME, else /tmp. On macOS the
-// server has no /tmp: "/" stands for its TMPDIR, whose name only the start knows.
+// workingDirectory returns where the server starts: what its file says, or the workspace if the server can be
+// in it, else HOME, else /tmp. On macOS the server has no /tmp: "/" stands for its TMPDIR, whose name only the
+// start knows.
 func (b *resolver) workingDirectory(out *policy.Profile) (string, error) {
-	if start := startDirectory(b, out); start != "" {
-		if !canStartIn(out, start) {
-			return "", &RuleError{b.p.Where + ": directory = " + show.TOML(b.p.StartIn), "the server cannot reach it: grant it, or name another directory"}
-		}
-		return start, nil
+	dirs, start := []string{out.Workspace, out.Home}, startDirectory(b, out)
+	if start != "" {
+		dirs = []string{start}
 	}
-	for _, dir := range []string{out.Workspace, out.Home} {
+	for _, dir := range dirs {
 		if dir != "" && canStartIn(out, dir) {
 			return dir, nil
 		}
 	}
-	if b.h.OS == "darwin" {
+	switch {
+	case start != "" && b.p.StartIn != policy.StartInHome:
+		return "", &RuleError{b.p.Where + ": directory = " + show.TOML(b.p.StartIn), "the server cannot reach it: grant it, or name another directory"}
+	case b.h.OS == "darwin":
 		return "/", nil
 	}
 	return "/tmp", nil

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -104,6 +105,41 @@ func TestDirectory(t *testing.T) {
 		}
 		if p.Dir != want {
 			t.Errorf("in %s with %q: starts in %s, want %s", row.dir, row.rules, p.Dir, want)
+		}
+	}
+}
+
+// TestStartIn checks where a server with a file of its own starts, and from where its program is named.
+func TestStartIn(t *testing.T) {
+	h := newFake(aSystem, "d /work/ws", "x /work/ws/run", "d /srv/notes", "x /srv/notes/run", "d /other")
+	for _, row := range []struct{ startIn, home, command, want, program string }{
+		{policy.StartInWorkspace, "", "./run", "/work/ws", "/work/ws/run"},
+		{policy.StartInHome, "", "/work/ws/run", "HOME", "/work/ws/run"},
+		{policy.StartInHome, "", "./run", "", ""}, // the workspace decides nothing
+		{policy.StartInHome, "real", "/work/ws/run", "/tmp", "/work/ws/run"},
+		{"/srv/notes", "", "./run", "/srv/notes", "/srv/notes/run"},
+		{"/other", "", "/work/ws/run", "", ""}, // it is not granted
+	} {
+		cfg, err := config.Decode([]byte("[servers.s]\ncommand = \""+row.command+"\"\nhome = \""+cmp.Or(row.home, "private")+"\"\naccess.fs = [{ path = \".\", read = true, execute = true }, { path = \"/srv/notes\", read = true, execute = true }]\n"), "c.toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := cfg.Policy("s", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.StartIn = row.startIn
+		host := h.host()
+		host.Dir = "/work/ws"
+		out, _, err := Resolve(p, host)
+		if row.want == "" {
+			if err == nil {
+				t.Errorf("%+v: starts %s in %s", row, out.Program, out.Dir)
+			}
+			continue
+		}
+		if err != nil || out.Dir != strings.Replace(row.want, "HOME", out.Home, 1) || out.Program != row.program {
+			t.Errorf("%+v: %v, %+v", row, err, out)
 		}
 	}
 }
