@@ -101,9 +101,24 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 		names = g.usePreset(server, p, e)
 	} else {
 		g.addPaths(server, meaning.PathsIn(c, args, host))
+		g.noteRelative(s)
 	}
 	g.addNames(server, names)
 	g.addLoopback(server, s.values(c, host), names, dir, host)
+}
+
+// noteRelative says of a program or script with a relative path that the server, which starts in its private
+// HOME, does not find it.
+func (g *Grant) noteRelative(s Entry) {
+	words := []string{policy.ScriptArgument(policy.InterpreterFamily(path.Base(s.Command)), s.Args)}
+	if strings.Contains(s.Command, "/") {
+		words = append(words, s.Command)
+	}
+	for _, word := range words {
+		if word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
+			g.Notes = append(g.Notes, "it starts in its private HOME, where "+word+" is not: write its whole path into the entry, or a cwd")
+		}
+	}
 }
 
 // noteData says what npx has kept of a server's data inside of its package: the first start copies it.

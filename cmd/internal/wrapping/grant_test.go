@@ -30,6 +30,8 @@ func TestGrants(t *testing.T) {
 		note          string
 	}{
 		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", ""},
+		"relative script":          {"claude-code", `{"command": "node", "args": ["--no-warnings", "dist/index.js"]}`, "", "the directory that it is started in (read write)", "it starts in its private HOME, where dist/index.js is not"},
+		"relative program":         {"claude-code", `{"command": "./serve"}`, "", "the directory that it is started in (read write)", "it starts in its private HOME, where ./serve is not"},
 		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "variable A, variable B, the directory that it is started in (read write)", ""},
 		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read execute)", ""},
 		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, docs + " (read)", ""},
