@@ -25,7 +25,6 @@ confine TestPreparedOfAnotherUser
 clients/ownfile TestOtherUser
 cmd/internal/commands/doctorcmd TestOwners
 cmd/internal/commands/entries TestForeignProgram
-cmd/internal/granting/table
 cmd/internal/wrapping TestForeignState
 cmd/mcp-jail TestContainers|TestCommandArguments
 internal/private
