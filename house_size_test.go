@@ -35,7 +35,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 5077},
-	{"cmd", 23180},
+	{"cmd", 23182},
 	{"confine", 28469},
 	{"diagnostics", 9662},
 	{"docs", 96},
@@ -46,7 +46,7 @@ var budget = []budgetRow{
 	{"policy", 17695},
 	{"presets", 1288},
 	{"undo", 3902},
-	{"the product, in lines of code", 118047},
+	{"the product, in lines of code", 118049},
 	{"other Go code, in lines", 137155},
 	{"scripts, in lines", 9297},
 	{"files of the product", 1193},

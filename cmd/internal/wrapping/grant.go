@@ -110,9 +110,11 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 // noteRelative says of a program or script with a relative path that the server, which starts in its private
 // HOME, does not find it.
 func (g *Grant) noteRelative(s Entry) {
-	words := []string{policy.ScriptArgument(policy.InterpreterFamily(path.Base(s.Command)), s.Args)}
-	if strings.Contains(s.Command, "/") {
-		words = append(words, s.Command)
+	words := []string{s.Command}
+	if lang := policy.InterpreterFamily(path.Base(s.Command)); lang != "" {
+		words = []string{policy.ScriptArgument(lang, s.Args)}
+	} else if !strings.Contains(s.Command, "/") {
+		return
 	}
 	for _, word := range words {
 		if word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
