@@ -47,8 +47,6 @@ var zeroValues = map[string]zeroValue{
 	"policy.HostFailure":   {value: new(policy.HostFailure)},
 	"policy.InboundRule":   {value: new(policy.InboundRule)},
 	"policy.Kind":          {value: new(policy.Kind)},
-	"policy.Lower":         {new(policy.Lower), func(t *testing.T) { is(t, !new(policy.Lower).Has(policy.FsRule{Path: "."})) }},
-	"policy.SensitivePath": {value: new(policy.SensitivePath)},
 	"policy.Limits":        {new(policy.Limits), zeroPolicy},
 	"policy.HomeLink":      {value: new(policy.HomeLink)},
 	"policy.Link":          {value: new(policy.Link)},

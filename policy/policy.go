@@ -64,7 +64,9 @@ type Policy struct {
 	Kept       []string  // files of secrets of a configuration that this server is not in
 	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
 	Settings   []Setting // the written values that are no rules, with their places
-	Lower      *Lower    // nil if no project's file has a table for the server
+	// Narrow is this policy with what a project's file says in place of some of it, or nil. What is in force
+	// is what both allow: see Meet.
+	Narrow *Policy
 }
 
 // Words for Policy.StartIn that are no paths.

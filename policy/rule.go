@@ -34,9 +34,6 @@ type FsRule struct {
 	// Beside is the file that the user named, if a preset made the rule for the directory around
 	// it. Such a rule is refused where the directory is not the server's alone.
 	Beside string
-	// Base is the directory, as `workspace` has it, to which a relative path belongs that a layer below
-	// a project's file has. "" is the workspace of the policy.
-	Base string
 }
 
 // NetRule is one entry of access.net, its host normalised.

@@ -21,37 +21,27 @@ type Change struct {
 
 // ServerChange describes what a project's file changes of one server.
 type ServerChange struct {
-	Server    string
-	Starts    []string // the command line, if the file names the program
-	Arguments []string // for a program that another file names
-	Own       bool     // the server is the project's own, and is compared with one that may do nothing
-	Changes   []Change // loosenings first
+	Server  string
+	Starts  []string // the command line, if the file names the program
+	Own     bool     // the server is the project's own, and is compared with one that may do nothing
+	Changes []Change // loosenings first
 }
 
 // Changes compares the policies that the servers of a project's file have with and without it. after
 // is the configuration with the file, and before the one without it. If before is nil, after is that
-// file alone. Presets have been laid below both. placed returns a policy as it is on this host.
-func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []ServerChange, err error) {
-	if placed == nil {
-		placed = AsWritten
-	}
+// file alone. Presets have been laid below both.
+func Changes(before, after *Config) (all []ServerChange, err error) {
 	for _, name := range after.ServerNames() {
-		s := after.Servers[name]
-		file := s.later
-		if before == nil {
-			file = s
-		}
-		if file == nil {
+		s, n := after.Servers[name], after.narrowing[name]
+		own := before == nil || s.Project != ""
+		if !own && n == nil {
 			continue
 		}
-		c := ServerChange{Server: name, Own: before == nil || s.Project != "" || before.Servers[name] == nil}
-		switch {
-		case file.Command != "":
+		c := ServerChange{Server: name, Own: own}
+		if own {
 			c.Starts = append([]string{s.Command}, s.Arguments...)
-		case file.Arguments != nil:
-			c.Arguments = s.Arguments
 		}
-		if s.Preset != "" && (c.Own || before.Servers[name].Preset != s.Preset) {
+		if own && s.Preset != "" {
 			c.Changes = append(c.Changes, Change{"preset " + s.Preset, true})
 		}
 		// Only whole processes are compared: which table a rule is in changes nothing by itself.
@@ -60,14 +50,13 @@ func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []S
 			if err != nil {
 				return nil, err
 			}
-			var from *policy.Policy
-			if !c.Own {
-				from = before.processOf(name, tool)
+			changes := []Change{}
+			if own {
+				changes = ComparePolicies(after.nothing(s, tool), p)
 			} else {
-				from = after.nothing(s, tool)
+				changes = narrowings(before.processOf(name, tool), p)
 			}
-			was, is := placed(from), placed(p)
-			for _, ch := range filesChanged(was, is, ComparePolicies(was.Policy, is.Policy)) {
+			for _, ch := range changes {
 				if ch.Text = toolLabel(s, tool) + ch.Text; !slices.Contains(c.Changes, ch) {
 					c.Changes = append(c.Changes, ch)
 				}
@@ -77,6 +66,26 @@ func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []S
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// narrowings returns what a table that only takes away makes of a policy.
+func narrowings(before, after *policy.Policy) []Change {
+	all := ComparePolicies(before, after)
+	if after.Narrow != nil {
+		for _, ch := range ComparePolicies(after, after.Narrow) {
+			if strings.HasPrefix(ch.Text, "no longer refuses ") {
+				continue // yours stay
+			}
+			if ch.Loosens { // it holds where the policy has it as well
+				ch.Text = "no more than: " + ch.Text
+			}
+			all = append(all, ch)
+		}
+	}
+	for i := range all {
+		all[i].Loosens = false
+	}
+	return all
 }
 
 func strictness(c Change) int {
@@ -95,6 +104,11 @@ func (c *Config) processes(before *Config, name string) []string {
 			for tool := range s.Tools {
 				tools[tool] = true
 			}
+		}
+	}
+	if n := c.narrowing[name]; n != nil && !c.Servers[name].IsStateful() {
+		for tool := range n.Tools {
+			tools[tool] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(tools))
@@ -137,7 +151,7 @@ func toolLabel(s *Server, tool string) string {
 // follow from others.
 var ignoredFields = map[string]string{
 	"Server": "the name", "Tool": "the name", "Where": "a place", "FromCommandLine": "of flags", "Project": "see ServerChange.Own",
-	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Lower": "what is refused is among the rules",
+	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Narrow": "see narrowings",
 	"Default": "its rule is in Fs", "ID": "no project's file has one", "Key": "a name", "StartIn": "no project's file has one",
 	// These are in Settings.
 	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",

@@ -16,6 +16,8 @@ type Config struct {
 	Servers  map[string]*Server
 	Files    []string         // the files that were read, first layer first
 	broken   map[string]error // of servers to which a file that cannot be used would add
+	// narrowing are the tables of the project's file for servers of the user: see Server.narrow.
+	narrowing map[string]*Server
 }
 
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
@@ -56,15 +58,11 @@ type Server struct {
 	// "arguments", "variables" and "waive".
 	Merge map[string]Strategy
 	Where string
-	// Project is the project's file if it changes the program of the server. The server is
+	// Project is the project's file if it names the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
-	Project string
-	// lower is what the layers below the project's say, and later what the project's file says.
-	// later is nil if that file has no table for the server, and lower if the others have none.
-	lower, later  *Server
-	heldSettings  []policy.Warning // of later: see keepStricter
-	PresetWhere   string           // the place of the key preset
-	droppedGrants []string         // see Config.DroppedGrants
+	Project       string
+	PresetWhere   string   // the place of the key preset
+	droppedGrants []string // see Config.DroppedGrants
 	// layers are the tables that were merged into this one, first layer first. There are none
 	// in a table that was only decoded.
 	layers   []*Server
@@ -186,7 +184,7 @@ func (c *Config) overlay(later *Config) {
 }
 
 func (s *Server) overlay(l *Server) {
-	// applyProject needs the tables as they were before they were merged.
+	// LayBelow needs the tables as they were before they were merged.
 	s.layers = append(s.layers, l)
 	s.overlaySettings(l)
 	if l.Preset != "" {

@@ -244,8 +244,8 @@ func (c *Config) Digest(server string) string {
 	if s != nil && s.own != nil {
 		s = s.own
 	}
-	if s != nil && s.lower != nil { // it has refusals that the merged table can lack
-		return stamp.Digest([]any{s, c.Defaults.Digest(), s.lower})
+	if n := c.narrowing[server]; n != nil {
+		return stamp.Digest([]any{s, c.Defaults.Digest(), n})
 	}
 	return stamp.Digest([]any{s, c.Defaults.Digest()})
 }

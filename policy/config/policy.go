@@ -85,18 +85,30 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 
 // process returns the policy of one process of a server, not validated.
 func (c *Config) process(s *Server, tool string) *policy.Policy {
-	d := c.Defaults
-	if s.Project != "" { // the grants of the defaults were not meant for a project's program
-		d = d.refusals()
-	}
+	s, d, _ := c.inForce(s)
 	with := d.below(s)
 	p := with.process(tool)
 	p.Settings = settingsOf(with, s, d)
 	p.UnusedKeys = s.unusedKeys()
 	d.apply(p)
-	// Last, so that nothing above takes back what the layers below a project refuse.
-	c.hold(p, s, tool)
+	if n := c.narrowing[s.Name]; n != nil {
+		p.Narrow = n.narrow(p, tool)
+	}
 	return p
+}
+
+// inForce returns a server with the settings that hold for it, and the defaults that do. ws name what a project's
+// file says without effect.
+func (c *Config) inForce(s *Server) (with *Server, d *Defaults, ws []policy.Warning) {
+	with, d = s, c.Defaults
+	if s.Project != "" { // the grants of the defaults were not meant for a project's program
+		d = d.refusals()
+		with, ws = s.held(d)
+	}
+	if n := c.narrowing[s.Name]; n != nil {
+		with, ws = s.narrowed(n, d)
+	}
+	return with, d, ws
 }
 
 // toolAccess returns the access table of a tool. If the tool's own table has nothing but sensitive
@@ -153,19 +165,27 @@ func (s *Server) process(tool string) *policy.Policy {
 		p.Env = append(slices.Clone(access.Env), p.Env...)
 		p.Sensitive = slices.Clone(access.SensitivePaths)
 		if access.Commands != nil {
-			// A table without rules is not nil: it allows no other program.
-			p.Commands = []policy.CommandRule{}
-			for _, name := range slices.Sorted(maps.Keys(access.Commands)) {
-				p.Commands = append(p.Commands, access.Commands[name]...)
-			}
+			p.Commands = access.commandRules()
 		}
 	}
 	return p
 }
 
+// commandRules returns the rules of a table. One without rules is not nil: it allows no other program.
+func (a *Access) commandRules() []policy.CommandRule {
+	rules := []policy.CommandRule{}
+	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
+		rules = append(rules, a.Commands[name]...)
+	}
+	return rules
+}
+
 // DeclaredTools returns the tools of a server for which a file has a table, sorted.
 func (c *Config) DeclaredTools(server string) []string {
-	return slices.DeleteFunc(c.ToolsWithTable(server), func(name string) bool { return c.Servers[server].Tools[name].below })
+	return slices.DeleteFunc(c.ToolsWithTable(server), func(name string) bool {
+		t := c.Servers[server].Tools[name]
+		return t != nil && t.below && c.narrowing[server].tool(name) == nil
+	})
 }
 
 // ToolsWithTable returns the tools of a server that have a table of their own, in a file or by a
@@ -175,7 +195,12 @@ func (c *Config) ToolsWithTable(server string) []string {
 	if s == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Tools)), func(name string) bool { return name == AnyTool })
+	tools := maps.Clone(s.Tools)
+	if n := c.narrowing[server]; n != nil && n.Tools != nil && !s.IsStateful() {
+		tools = maps.Clone(n.Tools)
+		maps.Copy(tools, s.Tools)
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(tools)), func(name string) bool { return name == AnyTool })
 }
 
 // AnyTool is the name of the table for all tools of a stateless server that have none of their own.
@@ -184,7 +209,15 @@ const AnyTool = "*"
 // HasAnyTool reports whether a server has a table AnyTool that declares access.
 func (c *Config) HasAnyTool(server string) bool {
 	s := c.Servers[server]
-	return s != nil && s.Tools[AnyTool] != nil && s.Tools[AnyTool].Access.isDeclared()
+	declared := func(t *Tool) bool { return t != nil && t.Access.isDeclared() }
+	return s != nil && (declared(s.Tools[AnyTool]) || !s.IsStateful() && declared(c.narrowing[server].tool(AnyTool)))
+}
+
+func (s *Server) tool(name string) *Tool {
+	if s == nil {
+		return nil
+	}
+	return s.Tools[name]
 }
 
 // policy returns the server's policy without the access rules.

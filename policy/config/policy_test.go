@@ -89,18 +89,6 @@ func decoded(t *testing.T, text string) *Config {
 
 const api = "[servers.s]\ncommand = \"server\"\n[[servers.s.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
 
-// TestSecretOfLayer checks that a project's file that gives a server a secret counts as
-// changing its program.
-func TestSecretOfLayer(t *testing.T) {
-	layer, ps := decodeLayer([]byte("[[servers.s.access.net]]\nhost = \"a\"\nallow = true\nsecret = { env = \"T\" }\n"), "f")
-	if len(ps) > 0 || !layer.Servers["s"].changesProgram(nil) {
-		t.Errorf("%v", ps)
-	}
-	if layer.Servers["s"].Access.Net[0].Secrets = nil; layer.Servers["s"].changesProgram(nil) {
-		t.Error("a host alone")
-	}
-}
-
 // TestSensitivePathsAlone checks that an access table with sensitive paths only adds to
 // the default policy. Any other list in it, even an empty one, replaces the default
 // policy.

@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,24 +24,10 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 		return
 	}
 	s := &Server{Name: name}
-	if own.Project != "" { // the project chose the preset, so it holds as little as the file
-		held := *below
-		held.places = maps.Clone(below.places)
-		ws = append(ws, c.keepStricter(own.lower, &held)...)
-		below = &held
-	}
 	s.overlay(below)
 	for _, l := range own.laidTables() {
 		s.overlay(l)
 	}
-	if s.lower = own.lower; s.lower != nil && own.Project == "" { // the preset is the user's
-		s.lower = &Server{Name: name}
-		s.lower.overlay(below)
-		for _, l := range own.lower.laidTables() {
-			s.lower.overlay(l)
-		}
-	}
-	s.later, s.heldSettings = own.later, own.heldSettings
 	for tool, t := range s.Tools {
 		t.below = own.Tools[tool] == nil
 	}
@@ -62,14 +48,16 @@ func (c *Config) checkPresets() error {
 	return nil
 }
 
-// Warnings returns the warnings about the layers of a server: DroppedGrants, and those of its
-// preset, which LayBelow got.
+// Warnings returns the warnings about the layers of a server: DroppedGrants, what of a project's file has
+// no effect, and those of its preset, which LayBelow got.
 func (c *Config) Warnings(server string) []policy.Warning {
 	ws := c.DroppedGrants(server)
-	if s := c.Servers[server]; s != nil {
-		ws = append(ws, s.warnings...)
+	s := c.Servers[server]
+	if s == nil {
+		return ws
 	}
-	return ws
+	_, _, without := c.inForce(s)
+	return slices.Concat(ws, without, s.warnings)
 }
 
 // PresetProblem returns an error about the preset that a server names, with its place.

@@ -9,108 +9,45 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A project's file may name a server of the layers below it. If it only has rules, they join
-// the others. If it changes the program, it declares another server of the same name: the
-// grants for that name were meant for another program, and the file that `mcp-jail trust`
-// shows does not contain them (docs/reference.md "Layers").
+// A project's file may name a server of the layers below it. If it names a program, it declares another server of
+// the same name: the grants for that name were meant for another program, and the file that `mcp-jail trust` shows
+// does not contain them. Otherwise it takes away (docs/reference.md "Layers").
 
-// changesProgram reports whether a layer changes the code that a server runs, not only what
-// the server may do. earlier is nil if no layer before it declares the server.
-func (s *Server) changesProgram(earlier *Server) bool {
-	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() || s.Preset != "" {
-		return true
-	}
-	// Relative arguments are files of the workspace.
-	if s.Workspace != "" && earlier != nil && earlier.Workspace != "" {
-		return true
-	}
-	for _, t := range s.Tools {
-		if t.Access.setsVariables() {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *Access) setsVariables() bool {
-	return a != nil && (slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read }) ||
-		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }))
-}
-
-// applyProject prepares the layers below a project for the project's layer, which overlay adds
-// afterwards. A server whose program the project changes loses its grants. What the lower layers
-// refuse is kept aside: see Config.hold. Weaker settings in the project's tables are replaced.
+// applyProject prepares the layers below a project for the project's layer, which overlay adds afterwards. It takes
+// out of that layer the tables that narrow servers of the user.
 func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		lower := c.Servers[name]
-		s := &Server{Name: name}
-		// The same program: the tables below are merged anew, and the project's is laid over them later.
-		if !later.changesProgram(lower) {
-			for _, l := range lower.laidTables() {
-				s.overlay(l)
-			}
-			s.heldSettings = c.keepStricter(lower, later)
-		} else {
-			if lower != nil {
-				kept := lower.withoutGrants(later)
-				s.overlay(kept)
-				s.droppedGrants = lower.describeGrants(ownWords)
-				if later.Command != "" && later.Arguments == nil && len(lower.Arguments) > 0 {
-					s.droppedGrants = append(s.droppedGrants, "its arguments")
-				}
-			}
-			s.Project = file
-			s.heldSettings = c.keepStricter(lower, later)
+		if lower == nil || later.Command != "" {
+			c.Servers[name] = &Server{Name: name, Project: file, droppedGrants: lower.dropped(later)}
+			continue
 		}
-		s.lower, s.later = lower, later
-		c.Servers[name] = s
+		if c.narrowing == nil {
+			c.narrowing = map[string]*Server{}
+		}
+		c.narrowing[name] = later
+		delete(layer.Servers, name)
 	}
+}
+
+// dropped describes what a server of the user has and the project's of that name does not get.
+func (s *Server) dropped(later *Server) []string {
+	if s == nil {
+		return nil
+	}
+	out := s.describeGrants(ownWords)
+	if later.Arguments == nil && len(s.Arguments) > 0 {
+		out = append(out, "its arguments")
+	}
+	return out
 }
 
 // laidTables returns the tables that were merged into this one, first layer first.
 func (s *Server) laidTables() []*Server {
-	switch {
-	case s == nil:
-		return nil
-	case s.layers == nil:
+	if s.layers == nil {
 		return []*Server{s} // it was decoded and not merged
 	}
 	return s.layers
-}
-
-// withoutGrants returns the settings of s that hold for a program of a project: those that refuse,
-// and unless later names another program, the program and the settings that say how it is run. The
-// rules that refuse are not among them: see Config.hold.
-func (s *Server) withoutGrants(later *Server) *Server {
-	out := &Server{Name: s.Name, Where: s.Where, places: s.places}
-	if later.Command == "" {
-		out.Command, out.Arguments, out.Description, out.MCPName = s.Command, slices.Clone(s.Arguments), s.Description, s.MCPName
-		out.Stateful, out.Warm, out.MaxConcurrentCalls = s.Stateful, s.Warm, s.MaxConcurrentCalls
-		out.StartupTimeoutSecs, out.CallTimeoutSecs = s.StartupTimeoutSecs, s.CallTimeoutSecs
-		out.Roots, out.Advertise = s.Roots, s.Advertise
-		out.AutoInstall = s.AutoInstall
-	}
-	out.Undo, out.UndoFileMB, out.UndoTotalMB, out.UndoDays = s.Undo, s.UndoFileMB, s.UndoTotalMB, s.UndoDays
-	if s.PinTools == policy.PinEnforce {
-		out.PinTools = s.PinTools
-	}
-	if s.Leaks != policy.LeaksOff {
-		out.Leaks = s.Leaks
-	}
-	out.LeakPatterns = s.LeakPatterns
-	for _, f := range []struct{ from, to **bool }{{&s.AutoInstall, &out.AutoInstall}, {&s.InstallScripts, &out.InstallScripts}, {&s.GPU, &out.GPU}} {
-		if *f.from != nil && !**f.from {
-			*f.to = *f.from
-		}
-	}
-	out.Limits = s.Limits
-	// A limit above the default was meant for another program; one below it still holds.
-	for _, l := range out.Limits.list() {
-		if l.exceedsDefault() {
-			*l.value = nil
-		}
-	}
-	return out
 }
 
 // Words are the words for some grants.
@@ -275,4 +212,8 @@ func (a *Access) outsideGrants() (out []string) {
 		}
 	}
 	return out
+}
+
+func rightsText(path string, rights policy.Rights) string {
+	return fmt.Sprintf("%s (%s)", path, rights)
 }

@@ -75,52 +75,29 @@ func granted(p *policy.Policy) (out []string) {
 	return out
 }
 
-// TestProjectTakesNothingOver checks that a project that replaces the user's server does
-// not get the grants of that server.
-func TestProjectTakesNothingOver(t *testing.T) {
+// TestProjectsOwn checks that a project's file that names a program declares a server of its own: nothing of the
+// user's server of that name is its, and no setting is weaker than [defaults] or than what is built in.
+func TestProjectsOwn(t *testing.T) {
 	for project, want := range map[string]struct {
 		argv, granted []string
 	}{
 		"command = '/bin/sh'\narguments = ['./srv.sh']":     {[]string{"/bin/sh", "./srv.sh"}, []string{"."}},
 		"command = '/bin/sh'":                               {[]string{"/bin/sh"}, []string{"."}},
-		"arguments = ['./x']":                               {[]string{"/usr/bin/mine", "./x"}, []string{"."}},
-		"variables = ['NODE_OPTIONS']":                      {[]string{"/usr/bin/mine", "--token", "tok"}, []string{".", "NODE_OPTIONS"}},
-		"workspace = 'evil'":                                {[]string{"/usr/bin/mine", "--token", "tok"}, []string{"."}},
 		"command = 'x'\naccess.fs = [{path='a',read=true}]": {[]string{"x"}, []string{"a"}},
-		"command = 'x'\naccess.net = [{host='a',allow=true}]\nlimits.memory_mb = 9001": {[]string{"x"}, []string{"a"}},
+		"command = 'x'\naccess.net = [{host='a',allow=true}]\nlimits.memory_mb = 9001\nleaks = 'off'\npin_tools = 'off'": {[]string{"x"}, []string{"a"}},
 	} {
-		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
+		c, p := mergedWith(t, "[defaults]\nlimits.memory_mb = 2000\n"+usersServer, "[servers.s]\n"+project+"\n")
 		if got := append([]string{p.Command}, p.Arguments...); !reflect.DeepEqual(got, want.argv) {
 			t.Errorf("%s: runs %q, want %q", project, got, want.argv)
 		}
 		if got := granted(p); !reflect.DeepEqual(got, want.granted) {
 			t.Errorf("%s: is granted %q, want %q", project, got, want.granted)
 		}
-		if p.HomeReal || p.Workspace == "/home/u/notes" || p.Default == strings.Contains(project, "access") {
+		if p.HomeReal || p.Workspace == "/home/u/notes" || p.Default == strings.Contains(project, "access") || p.Narrow != nil || p.Project == "" {
 			t.Errorf("%s: %+v", project, p)
 		}
-		if memory := p.Limits.MemoryMB; memory != policy.DefaultLimits.MemoryMB && !strings.Contains(project, "9001") {
-			t.Errorf("%s: memory_mb = %d", project, memory)
-		}
-		// The user's refusals stay.
-		var refused []string
-		for _, r := range p.Fs {
-			if r.Rights() == 0 {
-				refused = append(refused, r.Path)
-			}
-		}
-		for _, r := range p.Net {
-			if !r.Allow {
-				refused = append(refused, r.Host)
-			}
-		}
-		for _, r := range p.Env {
-			if !r.Read {
-				refused = append(refused, r.Name)
-			}
-		}
-		if got := strings.Join(append(refused, p.Sensitive...), " "); got != "~/notes/private gist.github.com GH_DEBUG ~/diary" || p.Limits.Processes != 20 {
-			t.Errorf("%s: refuses %s, processes %d", project, got, p.Limits.Processes)
+		if p.Limits.MemoryMB != 2000 || p.Leaks != policy.LeaksWarn || p.Packages.PinTools != policy.PinWarn {
+			t.Errorf("%s: %+v %s %s", project, p.Limits, p.Leaks, p.Packages.PinTools)
 		}
 		if w := c.DroppedGrants("s"); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") {
 			t.Errorf("%s: warnings %v", project, w)
@@ -152,52 +129,75 @@ func TestDroppedGrants(t *testing.T) {
 	}
 }
 
-// TestProjectJoins checks that a project that changes no program joins the layers below
-// it.
-func TestProjectJoins(t *testing.T) {
-	for project, want := range map[string]string{
-		"access.fs = [{ path = '.', read = true }]": "~/notes . api.github.com GH_* TOK 3334 process",
-		"access.env = [{ name = 'GH_*' }]":          "~/notes api.github.com GH_* TOK 3334 process",
-		"limits.memory_mb = 100":                    "~/notes api.github.com GH_* TOK 3334 process",
+// TestProjectNarrows checks which axes a project's file mentions for a server of the user, and what of it has no effect.
+func TestProjectNarrows(t *testing.T) {
+	const all = "~/notes api.github.com GH_* TOK 3334 process"
+	for project, want := range map[string]struct{ narrow, noEffect string }{
+		"access.fs = [{ path = '.', read = true }]":                               {". api.github.com GH_* TOK 3334 process", ""},
+		"access.fs = [{ path = '~/notes/x', deny = true }]":                       {all, ""},
+		"access.workspace = 'read'":                                               {". api.github.com GH_* TOK 3334 process", ""},
+		"access.fs = []":                                                          {"api.github.com GH_* TOK 3334 process", ""},
+		"access.env = [{ name = 'GH_*' }]":                                        {"~/notes api.github.com TOK 3334 process", ""},
+		"access.env = [{ name = 'GH_A', read = true }]":                           {"~/notes api.github.com GH_A 3334 process", ""},
+		"variables = ['TOK']":                                                     {"~/notes api.github.com TOK 3334 process", ""},
+		"access.net = [{ host = 'api.github.com' }]":                              {"~/notes GH_* TOK 3334 process", ""},
+		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]":     {"~/notes a GH_* TOK 3334 process", "the secret of a"},
+		"access.inbound = []":                                                     {"~/notes api.github.com GH_* TOK process", ""},
+		"limits.memory_mb = 100\nleaks = 'block'":                                 {"", ""},
+		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":           {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
+		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'":     {"", "workspace, stateful, preset, home"},
+		"arguments = ['./x']\nwaive = ['fs']\ngpu = true\ninstall_scripts = true": {"", "install_scripts = true, arguments, gpu, waive"},
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
-		if got := strings.Join(granted(p), " "); got != want || p.Project != "" || p.Workspace == "" || !p.HomeReal {
-			t.Errorf("%s: is granted %s, want %s", project, got, want)
+		if got := strings.Join(granted(p), " "); got != all || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {
+			t.Errorf("%s: is granted %s, want %s", project, got, all)
 		}
-		if w := c.DroppedGrants("s"); len(w) != 0 {
-			t.Errorf("%s: %v", project, w)
+		got := ""
+		if p.Narrow != nil {
+			got = strings.Join(granted(p.Narrow), " ")
+		}
+		if got != want.narrow {
+			t.Errorf("%s: allows %s, want %s", project, got, want.narrow)
+		}
+		var without []string
+		for _, w := range c.Warnings("s") {
+			what, _, _ := strings.Cut(w.Message, " has no effect")
+			without = append(without, what)
+		}
+		if got := strings.Join(without, ", "); got != want.noEffect {
+			t.Errorf("%s: without effect are %s, want %s", project, got, want.noEffect)
+		}
+		strict := strings.Contains(project, "100")
+		if strict != (p.Limits.MemoryMB == 100) || strict != (p.Leaks == policy.LeaksBlock) || p.Packages.InstallScripts || p.Call.Seconds() != 7 {
+			t.Errorf("%s: %+v", project, p)
 		}
 	}
 }
 
-// TestProjectOfTools checks that the tables of tools do not evade the rule of
-// TestProjectTakesNothingOver, and that the user's list of programs holds also if the project has
-// one.
-func TestProjectOfTools(t *testing.T) {
-	users := "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.a.access]\nfs = [{ path = '~/notes', read = true }]\n" +
-		"commands = { git = {} }\n[servers.s.tools.b.access]\nenv = [{ name = 'TOK', read = true }]\n"
-	c, _ := mergedWith(t, users, "[servers.s]\narguments = ['x']\n")
-	if got := strings.Join(c.DeclaredTools("s"), " "); got != "" {
+// TestProjectNarrowsTools checks that each process of a stateless server has what the project's file says for it.
+func TestProjectNarrowsTools(t *testing.T) {
+	users := "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.a.access]\nfs = [{ path = '~/notes', read = true }]\n"
+	c, _ := mergedWith(t, users, "[servers.s.tools.b.access]\nfs = [{ path = 'b', read = true }]\n")
+	if got := strings.Join(c.DeclaredTools("s"), " "); got != "a b" {
 		t.Errorf("tables of %s", got)
 	}
-	var p *policy.Policy
-	for _, tool := range []string{"", "a", "b"} { // the refusals of one tool hold for all
-		var err error
-		if p, err = c.Policy("s", tool); err != nil || strings.Join(granted(p), " ") != "." || len(p.Commands) != 1 || !p.Default {
-			t.Errorf("%+v, %v", p, err)
+	for tool, want := range map[string]string{"": "", "a": "", "b": "b"} {
+		p, err := c.Policy("s", tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if p.Narrow != nil {
+			got = strings.Join(granted(p.Narrow), " ")
+		}
+		if got != want {
+			t.Errorf("tool %s: allows %s, want %s", tool, got, want)
 		}
 	}
-	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
-		t.Errorf("%v", w)
-	}
-	// A variable of a tool counts, because the tool's program starts with it.
-	c, _ = mergedWith(t, users, "[servers.s.tools.c.access]\nenv = [{ name = 'NODE_OPTIONS', read = true }]\n")
-	if w := c.DroppedGrants("s"); len(w) != 1 {
-		t.Errorf("a variable for a tool joins what the user granted: %v", w)
-	}
-	// A server with another program is stateful again, even if the user's server was stateless.
-	_, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
-	if !p.Stateful || p.Commands == nil || len(p.Commands) != 0 || len(p.Lower.Refused) != 1 {
-		t.Errorf("%+v", p)
+	o, _ := layersIn(t)
+	testkit.WriteFile(t, o.User, users)
+	o.Project = []byte("[servers.s.access]\nfs = []\n")
+	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
+		t.Errorf("a table for the whole of a stateless server: %v", err)
 	}
 }

@@ -13,6 +13,11 @@ import (
 func (c *Config) validate() (ps policy.Problems) {
 	for _, name := range c.ServerNames() {
 		ps = append(ps, c.Servers[name].validate()...)
+		if n := c.narrowing[name]; n != nil {
+			with := *n
+			with.Stateful = c.Servers[name].Stateful
+			ps = append(ps, with.checkScope("servers."+show.Key(name))...)
+		}
 	}
 	return ps
 }

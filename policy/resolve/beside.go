@@ -28,7 +28,7 @@ func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
 
 func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
 	return slices.ContainsFunc(rules, func(r policy.FsRule) bool {
-		abs, _ := b.places.ExpandRule(r, workspace)
+		abs, _ := b.places.Expand(r.Path, workspace)
 		return r.Beside == "" && b.paths.Canonical(abs) == p
 	})
 }

@@ -97,20 +97,3 @@ func TestCheckFilesOfWindows(t *testing.T) {
 		}
 	}
 }
-
-// TestRulePathsOfWindows: equal paths are equal texts in each spelling, and what lies in a directory has its path
-// before a slash.
-func TestRulePathsOfWindows(t *testing.T) {
-	host := hostfs.Host{
-		OS: "windows", Home: `C:\Users\u`, Dir: `D:\work`,
-		Lstat:    func(string) (hostfs.FileInfo, error) { return hostfs.FileInfo{Mode: fs.ModeDir}, nil },
-		Readlink: func(string) (string, error) { return "", fs.ErrNotExist },
-	}
-	p := &policy.Policy{Server: "s", Fs: []policy.FsRule{{Path: `~\Notes`}, {Path: "c:/users/U/notes/x"}, {Path: "."}, {Path: `D:\Work\sub`}}}
-	if got := RulePaths(p, host); !slices.Equal(got, []string{"/c:/users/u/notes", "/c:/users/u/notes/x", "/d:/work", "/d:/work/sub"}) {
-		t.Errorf("%q", got)
-	}
-	if host.Home != `C:\Users\u` {
-		t.Errorf("the host has changed: %s", host.Home)
-	}
-}

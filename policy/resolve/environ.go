@@ -47,19 +47,16 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver, au
 			env.set(name, value, policy.PackageEnvironment, false)
 		}
 	}
-	if err := (&secrets{b.facts, b.writers, b.lower}).resolveSecrets(out, host, env); err != nil {
+	if err := (&secrets{b.facts, b.writers}).resolveSecrets(out, host, env); err != nil {
 		return err
 	}
 	env.set("HOME", out.Home, minimalEnvironment, false)
 	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
 	env.goOffline(out.Net)
 	b.keepCompiled(env, out, c)
-	list := func() []policy.Variable {
-		return slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
-	}
-	out.Env = list() // the statement names these variables
-	env.set(policy.StatementVar, string(statement.New(out).Encode()), policy.OwnVariable+"what the server may use", false)
-	out.Env = list()
+	delete(env, policy.StatementVar)
+	out.Env = slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
+	env[policy.StatementVar] = state(out)
 	for _, name := range names {
 		if _, passed := env[name]; !passed && name != "_" {
 			out.Withheld = append(out.Withheld, name)
@@ -67,6 +64,19 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver, au
 	}
 	sort.Strings(out.Withheld)
 	return nil
+}
+
+// state puts the statement of a profile into its environment, in place of the one that is there.
+func state(out *policy.Profile) policy.Variable {
+	isStatement := func(v policy.Variable) bool { return v.Name == policy.StatementVar }
+	out.Env = slices.DeleteFunc(out.Env, isStatement) // the statement names the others
+	v := policy.Variable{Name: policy.StatementVar, Value: string(statement.New(out).Encode()), Rule: policy.OwnVariable + "what the server may use"}
+	at := slices.IndexFunc(out.Env, func(o policy.Variable) bool { return o.Name > v.Name })
+	if at < 0 {
+		at = len(out.Env)
+	}
+	out.Env = slices.Insert(out.Env, at, v)
+	return v
 }
 
 func (b *resolver) addMinimal(env environment, host map[string]string) {

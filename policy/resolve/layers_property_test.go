@@ -3,14 +3,17 @@ package resolve
 import (
 	"fmt"
 	"maps"
+	"math/rand"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -117,23 +120,13 @@ func (g layerGenerator) server(settings string, project bool) string {
 	return text
 }
 
-// policies returns the policies of all processes by their tool.
-func policies(c *config.Config) map[string]*policy.Policy {
-	out := map[string]*policy.Policy{}
-	for _, tool := range []string{"", "t", "u", "v"} {
-		if p, err := c.Policy("s", tool); err == nil {
-			out[tool] = p
-		}
-	}
-	return out
-}
-
-// TestRefusalsStay checks that no project's file gives what a layer below it refuses.
-func TestRefusalsStay(t *testing.T) {
+// TestProjectTakesAway checks that a project's file without a program of its own gives one of the user's servers
+// nothing, and nothing that its own table does not allow. A table that mentions nothing changes nothing.
+func TestProjectTakesAway(t *testing.T) {
 	dir := t.TempDir()
 	h := newFake(aSystem, "f /home/u/proj/a/b/c", "f /home/u/proj/b/x", "f /home/u/other/a/b/c", "l /home/u/proj/link a", "x /usr/bin/git", "x /usr/bin/sh")
 	user, none := filepath.Join(dir, "user.toml"), filepath.Join(dir, "none.toml")
-	checked, given := 0, 0
+	checked, given, kept, taken := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		g := layerGenerator{rt}
 		settings, below := g.settings()
@@ -146,114 +139,129 @@ func TestRefusalsStay(t *testing.T) {
 		if err := os.WriteFile(user, []byte(text), 0o600); err != nil {
 			rt.Fatal(err)
 		}
-		o := config.LoadOptions{Workspace: dir, System: none, User: user, Trust: none}
-		lower, err := config.Load(o)
-		if err != nil {
-			return
-		}
-		o.Project = []byte(project)
-		with, err := config.Load(o)
-		if err != nil {
-			return
-		}
-		for tool, p := range policies(with) {
-			out, _, err := Resolve(p, h.host())
+		load := func(project string) *config.Config {
+			c, err := config.Load(config.LoadOptions{Workspace: dir, System: none, User: user, Trust: none, Project: []byte(project)})
 			if err != nil {
+				return &config.Config{}
+			}
+			return c
+		}
+		lower, same, with := load("version = 1\n"), load("[servers.s]\n"), load(project)
+		for _, tool := range []string{"", "t", "u", "v"} {
+			p, err := with.Policy("s", tool)
+			own, errOwn := lower.Policy("s", tool)
+			if err != nil || errOwn != nil || p.Project != "" {
+				continue // it is the project's own
+			}
+			mine, _, errOwn := Resolve(own, h.host())
+			if unchanged, err := same.Policy("s", tool); err != nil || unchanged.Narrow != nil || !reflect.DeepEqual(unchanged, own) {
+				rt.Fatalf("an empty table changes the policy (%v)\n%s", err, text)
+			}
+			out, _, err := Resolve(p, h.host())
+			if err != nil || errOwn != nil {
 				continue
 			}
 			checked++
-			c := &layerChecker{rt: rt, out: out, p: p, tables: lowerTables(lower, with, p, tool), texts: "tool " + tool + "\n" + text + "--- project\n" + project}
-			given += c.files(h) + c.hosts() + c.variables()
-			c.programs()
+			c := &layerChecker{rt: rt, out: out, p: p, texts: "tool " + tool + "\n" + text + "--- project\n" + project}
+			sides := []*policy.Profile{mine}
+			if p.Narrow != nil {
+				theirs, _, err := Resolve(p.Narrow, h.host())
+				if err != nil {
+					rt.Fatal(err)
+				}
+				sides = append(sides, theirs)
+			}
+			for _, side := range sides {
+				gave, took := c.files(h, side)
+				given, taken = given+gave, taken+took
+				c.hosts(side)
+				c.variables(side)
+				c.programs(side)
+			}
+			if p.Narrow == nil {
+				kept++
+			}
 			c.settings(below)
 		}
 	})
-	if checked == 0 || given == 0 {
-		t.Errorf("%d policies were checked, and gave %d things", checked, given)
+	if checked == 0 || given == 0 || kept == 0 || taken == 0 {
+		t.Errorf("%d policies were checked, which gave %d things and took %d; %d were left alone", checked, given, taken, kept)
 	}
 }
 
-// lowerTables returns the policies whose refusals hold for a process: that of the same process, or
-// those of all if the project makes the server its own.
-func lowerTables(lower, with *config.Config, p *policy.Policy, tool string) (out []*policy.Policy) {
-	own := p.Project != "" || lower.Servers["s"].IsStateful() != with.Servers["s"].IsStateful()
-	for name, l := range policies(lower) {
-		if own || name == tool || lower.Servers["s"].IsStateful() {
-			out = append(out, l)
+// TestMeetOfRules checks that the meet of two profiles allows at each path what both allow, and nothing else, also
+// where one of them names a sensitive path or a protected name.
+func TestMeetOfRules(t *testing.T) {
+	compared, named := 0, 0
+	seeds := testkit.Rounds(400, 4000)
+	for seed := range int64(seeds) {
+		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
+		h := g.host()
+		rulesA, rulesB := g.rules(), g.rules()
+		a, errA := resolveRules(h, rulesA)
+		b, errB := resolveRules(h, rulesB)
+		if errA != nil || errB != nil {
+			continue
+		}
+		met, err := policy.Meet(a, b)
+		if err != nil {
+			continue // it names both rules
+		}
+		compared++
+		if again, err := policy.Meet(a, a); err != nil || !reflect.DeepEqual(again.Entries, a.Entries) {
+			t.Fatalf("seed %d: the meet of a profile with itself (%v) is another\n%s\n%s", seed, err, printProfile(a), printProfile(again))
+		}
+		for _, at := range g.probes(h) {
+			want := a.RightsAt(at) & b.RightsAt(at)
+			denial, _ := denialAround(at)
+			if denial != "" && want != 0 {
+				named++
+			}
+			if got := met.RightsAt(at); got != want && !(strings.Contains(at, "/.") && got == want&^policy.Write) {
+				t.Fatalf("seed %d: %s at %s, where both allow %s\n%+v\n%+v\n%s\n%s\n%s", seed, got, at, want, rulesA, rulesB, printProfile(a), printProfile(b), printProfile(met))
+			}
+			for op := policy.OpRead; op <= policy.OpRemove; op++ {
+				if met.Allows(op, at) && !(a.Allows(op, at) && b.Allows(op, at)) {
+					t.Fatalf("seed %d: %s of %s\n%+v\n%+v\n%s\n%s\n%s", seed, op, at, rulesA, rulesB, printProfile(a), printProfile(b), printProfile(met))
+				}
+			}
 		}
 	}
-	return out
+	if compared < seeds/10 || named == 0 {
+		t.Errorf("%d of %d were compared, %d places in denials", compared, seeds, named)
+	}
 }
 
 type layerChecker struct {
-	rt     *rapid.T
-	out    *policy.Profile
-	p      *policy.Policy
-	tables []*policy.Policy
-	texts  string
+	rt    *rapid.T
+	out   *policy.Profile
+	p     *policy.Policy
+	texts string
 }
 
 func (c *layerChecker) fail(format string, args ...any) {
 	c.rt.Fatalf("%s\n%s", fmt.Sprintf(format, args...), c.texts)
 }
 
-func (c *layerChecker) files(h fakeHost) (given int) {
+func (c *layerChecker) files(h fakeHost, side *policy.Profile) (given, taken int) {
 	for _, at := range h.paths() {
-		if !strings.HasPrefix(at, "/home/u/") || !c.out.Allows(policy.OpRead, at) && !c.out.Allows(policy.OpWrite, at) || policy.Within(at, c.out.Home) {
-			continue
-		}
-		given++
-		for _, l := range c.tables {
-			if why := refusesFile(l, at); why != "" {
-				c.fail("%s is given, which the layers below refuse by %s", at, why)
+		for op := policy.OpRead; op <= policy.OpRemove; op++ {
+			switch in, has := c.out.Allows(op, at), side.Allows(op, at); {
+			case in && !has:
+				c.fail("%s of %s is given, which one of the two does not allow", op, at)
+			case in:
+				given++
+			case has:
+				taken++
 			}
 		}
 	}
-	return given
+	return given, taken
 }
 
-// refusesFile returns the rule of a policy that refuses a path. It knows the links and directories of
-// TestRefusalsStay.
-func refusesFile(l *policy.Policy, at string) string {
-	expand := func(p string) string {
-		base := strings.Replace(l.Workspace, "~", "/home/u", 1)
-		if base == "" {
-			base = "/home/u/proj"
-		}
-		if rest, ok := strings.CutPrefix(p, "~"); ok {
-			base, p = "/home/u", rest
-		}
-		return strings.Replace(filepath.Join(base, p), "/proj/link", "/proj/a", 1)
-	}
-	var best policy.FsRule
-	where := ""
-	for _, r := range l.Fs {
-		if p := expand(r.Path); policy.Within(at, p) && len(p) >= len(where) {
-			best, where = r, p
-		}
-	}
-	if where != "" && best.Rights() == 0 {
-		return "path = " + best.Path
-	}
-	for p := at; p != "/"; p = filepath.Dir(p) {
-		for _, s := range l.Sensitive {
-			rest, any := strings.CutPrefix(s, "**/")
-			ok := filepath.Base(p) == rest
-			if !any {
-				ok, _ = filepath.Match(expand(s), p)
-			}
-			if ok && (where == "" || !policy.Within(where, p)) {
-				return "sensitive " + s
-			}
-		}
-	}
-	return ""
-}
-
-func (c *layerChecker) hosts() (given int) {
+func (c *layerChecker) hosts(side *policy.Profile) {
 	for _, host := range []string{"h.example", "x.h.example", "other.example", "example"} {
-		for _, scheme := range []string{"http", "https"} {
-			port := map[string]int{"http": 80, "https": 443}[scheme]
+		for scheme, port := range map[string]int{"http": 80, "https": 443} {
 			for _, path := range []string{"/", "/a", "/a/b", "/a/b/c", "/c"} {
 				for _, method := range []string{"GET", "POST"} {
 					seenPath, seenMethod := path, method
@@ -261,57 +269,33 @@ func (c *layerChecker) hosts() (given int) {
 						seenPath, seenMethod = "", ""
 					}
 					by, ok := policy.MatchNet(c.out.Net, host, scheme, port, seenPath, seenMethod)
-					if !ok {
-						continue
-					}
-					given++
-					for _, l := range c.tables {
-						if r, allowed := policy.MatchNet(l.Net, host, scheme, port, path, method); r.Host != "" && !allowed {
-							c.fail("%s %s://%s%s is given by %+v, which the layers below refuse by %+v", method, scheme, host, path, by, r)
-						}
+					if r, allowed := policy.MatchNet(side.Net, host, scheme, port, path, method); ok && !allowed {
+						c.fail("%s %s://%s%s is given by %+v, and %+v does not allow it", method, scheme, host, path, by, r)
 					}
 				}
 			}
 		}
 	}
-	return given
 }
 
-func (c *layerChecker) variables() (given int) {
-	got := map[string]bool{}
-	for _, s := range c.out.Secrets {
-		got[s.Env] = true
-	}
+func (c *layerChecker) variables(side *policy.Profile) {
 	for _, v := range c.out.Env {
-		got[v.Name] = true
-	}
-	for _, name := range []string{"GH_TOKEN", "SECRET"} {
-		if !got[name] {
-			continue
-		}
-		given++
-		for _, l := range c.tables {
-			// The user's own table may send a secret that it does not forward.
-			if r, ok := policy.MatchEnv(l.Env, name); r.Name != "" && !ok && !slices.ContainsFunc(l.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }) {
-				c.fail("the variable %s is given, which the layers below refuse by %+v", name, r)
-			}
+		has := slices.ContainsFunc(side.Env, func(o policy.Variable) bool { return o.Name == v.Name })
+		if !has && !strings.HasPrefix(v.Rule, policy.OwnVariable) && !slices.ContainsFunc(c.out.Secrets, func(s policy.Secret) bool { return s.Env == v.Name }) {
+			c.fail("the variable %s is given, which one of the two does not have", v.Name)
 		}
 	}
-	return given
 }
 
-func (c *layerChecker) programs() {
-	starts := func(p *policy.Policy, name string, args []string) bool {
-		return p.Commands == nil || slices.ContainsFunc(p.Commands, func(r policy.CommandRule) bool {
-			return r.Name == name && (r.Args == nil || slices.ContainsFunc(r.Args, func(list []string) bool { return policy.MatchArguments(list, args) }))
-		})
-	}
-	for _, name := range []string{"git", "sh", "perl"} {
+func (c *layerChecker) programs(side *policy.Profile) {
+	for _, file := range []string{"/usr/bin/git", "/usr/bin/sh", "/usr/bin/perl", "/usr/bin/server"} {
 		for _, args := range [][]string{{}, {"status"}, {"log", "x"}, {"push", "x", "y"}} {
-			for _, l := range c.tables {
-				if starts(c.p, name, args) && !starts(l, name, args) {
-					c.fail("%s %q may start, which the layers below refuse", name, args)
-				}
+			starts := func(p *policy.Profile) bool {
+				s := policy.ProgramStart{Argv: append([]string{file}, args...), IsFile: func(path string) bool { return path == file }, IsScript: func(word, script string) bool { return word == script }}
+				return (p.Programs == nil || slices.Contains(p.Programs, file)) && (!p.ConstrainsStarts() || p.MatchStart(s).Allowed)
+			}
+			if starts(c.out) && !starts(side) {
+				c.fail("%s %q may start, which one of the two does not allow", file, args)
 			}
 		}
 	}

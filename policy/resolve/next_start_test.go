@@ -123,7 +123,7 @@ func TestNamedConfigIsProtected(t *testing.T) {
 // another private HOME. Otherwise the project could prepare the HOME of the user's server.
 func TestProjectsHome(t *testing.T) {
 	for project, own := range map[string]bool{
-		"command = 'bash'": true, "arguments = ['x']": true, "variables = ['A']": true, "access.env = [{ name = 'A', read = true }]": true,
+		"command = 'bash'": true, "arguments = ['x']": false, "variables = ['A']": false,
 		"access.fs = [{ path = '.', read = true }]": false, "description = 'x'": false,
 	} {
 		ws := t.TempDir()

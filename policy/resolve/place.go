@@ -25,15 +25,12 @@ func (b *resolver) placeFiles() error {
 
 // placeRules adds the entries of the fs rules. Rules that lead to the same object share one.
 func (b *resolver) placeRules(workspace string) error {
-	if err := b.lower.collectLower(); err != nil {
-		return err
-	}
 	for i, r := range b.p.Fs {
 		abs, at, err := b.locate(r, workspace)
 		if err != nil {
 			return err
 		}
-		if at.Path == "" || b.lower.isHeld(r, at.Path) {
+		if at.Path == "" {
 			continue
 		}
 		if err := b.checkBeside(r, at.Path); err != nil {
@@ -103,7 +100,7 @@ func (b *facts) warnMissing(r policy.FsRule, at hostfs.ResolvedPath) {
 // error, a result without a path is that of a rule that grants nothing here.
 func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hostfs.ResolvedPath, err error) {
 	none := hostfs.ResolvedPath{}
-	abs, relative := b.places.ExpandRule(r, workspace)
+	abs, relative := b.places.Expand(r.Path, workspace)
 	if relative && workspace == "" {
 		if r.Workspace {
 			return abs, none, nil // resolveWorkspace has warned of it

@@ -59,6 +59,27 @@ var ErrPlatform = errors.New("paths of this operating system are not supported")
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
 // *[GitConfigError], *[policy.ConflictError] and [policy.Problems].
 func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
+	out, ws, err := resolveOne(p, host)
+	if err != nil || p.Narrow == nil {
+		return out, ws, err
+	}
+	by, more, err := resolveOne(p.Narrow, host)
+	for _, w := range more {
+		if strings.HasPrefix(w.Code, "missing-") && !slices.Contains(ws, w) { // others say what a rule would grant
+			ws = append(ws, w)
+		}
+	}
+	if err != nil {
+		return nil, ws, err
+	}
+	if out, err = policy.Meet(out, by); err != nil {
+		return nil, ws, err
+	}
+	state(out)
+	return out, ws, nil
+}
+
+func resolveOne(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
 	if host.OS == "windows" {
 		return resolveCoarse(p, &host)
 	}
@@ -130,7 +151,7 @@ func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
 	h = h.Slashed()
 	paths := hostfs.NewLinkResolver(h)
 	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entries.Set, 56), warnings: &warningList{}}
-	return &resolver{facts: f, writers: &writers{facts: f}, lower: &lowerLayers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]entries.Target{}, base: map[string]policy.Rights{}}}
+	return &resolver{facts: f, writers: &writers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]entries.Target{}, base: map[string]policy.Rights{}}}
 }
 
 func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
@@ -163,9 +184,6 @@ func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err er
 		c.AddDependency(tree, "the installed package", false)
 		c.AddToolScript(b.p.Arguments)
 	}
-	if err := b.lower.checkHeld(c, out); err != nil {
-		return err
-	}
 	for _, l := range c.EscapingLinks {
 		b.warnings.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
@@ -197,7 +215,6 @@ type facts struct {
 type resolver struct {
 	*facts
 	writers *writers
-	lower   *lowerLayers
 	masks   *masks.Masks // made when the rules are placed
 	sums    *sums
 

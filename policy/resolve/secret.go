@@ -13,7 +13,6 @@ import (
 type secrets struct {
 	*facts
 	writers *writers
-	lower   *lowerLayers
 }
 
 // resolveSecrets finds out which secrets this host has, and puts their placeholders into
@@ -70,11 +69,6 @@ func (b *secrets) resolveSource(s *policy.Secret, host map[string]string) (missi
 	}
 	if w, ok := b.writers.writerOf(at.Path, policy.Write); ok && at.Exists() {
 		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Name, s.File, w.Rule)}
-	}
-	if b.p.Lower != nil && b.p.Lower.Own {
-		if refusal, where, ok := b.lower.refusedBelow(at.Path); ok {
-			return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s is refused by %s (%s), and only that file can allow it", s.File, where, refusal)}
-		}
 	}
 	s.File = at.Path // no link leads another way when it is read
 	switch {

@@ -16,13 +16,11 @@ import (
 )
 
 // warnUseless warns of rules that take nothing away, and of those for hosts that lack the key that
-// grants. A rule that refuses a part of another rule's grant is not useless, nor is a
-// refusal in the layers below a project's file, which holds for that file.
+// grants. A rule that refuses a part of another rule's grant is not useless.
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
-		below := b.p.Lower != nil && b.p.Lower.Has(n.Rule)
-		if n.Rule.Rights() == 0 && !below && !takesAway(b.entries.Find, n) {
+		if n.Rule.Rights() == 0 && !takesAway(b.entries.Find, n) {
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
 		}
 	}
@@ -30,8 +28,7 @@ func (b *resolver) warnUseless() {
 		takes := func(wider policy.NetRule) bool {
 			return wider.Allow && (hostsOverlap(wider.Host, r.Host) || isAddress(r.Host) && !isAddress(wider.Host)) // a name may lead to the address
 		}
-		below := b.p.Lower != nil && slices.Contains(b.p.Lower.Hosts, r.Where)
-		if !r.Allow && !below && !slices.ContainsFunc(b.p.Net, takes) {
+		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
 			b.warnings.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
 		}
 	}

@@ -2,8 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -80,34 +78,6 @@ func TestRiskyHostWarnings(t *testing.T) {
 			if allow && got != want || !allow && got != "" {
 				t.Errorf("%s, allow = %v: %q, want %q", host, allow, got, want)
 			}
-		}
-	}
-}
-
-// TestUselessBelow checks that what the user's own file refuses to a project's file is not called
-// useless, with or without a rule of the project for it. Without a project's file it is.
-func TestUselessBelow(t *testing.T) {
-	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git")
-	dir := t.TempDir()
-	user, none := filepath.Join(dir, "user.toml"), filepath.Join(dir, "none.toml")
-	own := "[servers.s]\ncommand = \"/usr/bin/git\"\n[servers.s.access]\nfs = [{ path = \"~/other\", deny = true }]\nnet = [{ host = \"a.test\" }]\n"
-	if err := os.WriteFile(user, []byte("version = 1\n"+own), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for project, want := range map[string]int{
-		"[servers.t]\ncommand = \"/usr/bin/git\"\n":                                                                                                              2, // another server
-		"[servers.s.access]\nfs = [{ path = \".\", read = true }]\n":                                                                                             0,
-		"[servers.s.access]\nfs = [{ path = \"~/other\", read = true }]\nnet = [{ host = \"a.test\", allow = true }]\n":                                          0,
-		"[servers.s]\ncommand = \"/usr/bin/git\"\n[servers.s.access]\nfs = [{ path = \"~/other\", read = true }]\nnet = [{ host = \"a.test\", allow = true }]\n": 0,
-	} {
-		c, err := config.Load(config.LoadOptions{Workspace: dir, System: none, User: user, Trust: none, Project: []byte("version = 1\n" + project)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ws, err := Resolve(policies(c)[""], h.host())
-		useless := slices.DeleteFunc(ws, func(w policy.Warning) bool { return w.Code != "useless-rule" })
-		if err != nil || len(useless) != want {
-			t.Errorf("%s: %v, %v", project, useless, err)
 		}
 	}
 }

@@ -75,17 +75,14 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	before, cfg, err := loadBoth(file, data, host)
 	var changes []config.ServerChange
 	if err == nil {
-		changes, err = config.Changes(before, cfg, func(p *policy.Policy) config.Placed {
-			p = resolve.WithoutRefused(p, host)
-			return config.Placed{Policy: p, Paths: resolve.RulePaths(p, host)}
-		})
+		changes, err = config.Changes(before, cfg)
 	}
 	if err != nil {
 		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
 	}
 	c.Printf("%s\n", printableText(string(data)))
 	for _, ch := range changes {
-		ws := append(cfg.DroppedGrants(ch.Server), fileWarnings(before, cfg, ch, host)...)
+		ws := append(cfg.Warnings(ch.Server), fileWarnings(before, cfg, ch, host)...)
 		for _, w := range ws {
 			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
 		}
@@ -131,14 +128,8 @@ func changeSummary(all []config.ServerChange) string {
 		switch {
 		case s.Starts != nil:
 			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
-		case s.Arguments != nil && s.Own:
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
-		case s.Arguments != nil:
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
-		case s.Own:
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, and gets", s.Server)
 		default:
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", s.Server)
+			fmt.Fprintf(&b, "Server %s is your own, and gets from this file", s.Server)
 		}
 		loosened := 0
 		for _, ch := range s.Changes {
@@ -195,11 +186,10 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 				continue // a stateful server has no tools
 			}
 			_, found, err := resolve.CheckFiles(p, host)
-			if err == nil && p.Lower != nil { // what the program and the secrets need may be refused below
-				_, _, err = resolve.Resolve(p, host)
-				if refused := (*resolve.RuleError)(nil); !errors.As(err, &refused) {
-					err = nil // trust does not ask whether the program is there
-				}
+			if err == nil && p.Narrow != nil {
+				var more []policy.Warning
+				_, more, err = resolve.CheckFiles(p.Narrow, host)
+				found = append(found, more...)
 			}
 			if err != nil {
 				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})

@@ -34,17 +34,6 @@ func (b *lookup) Expand(p, workspace string) (abs string, relative bool) {
 	return path.Join(workspace, p), true
 }
 
-// ExpandRule makes the path of a rule absolute. relative reports that it belongs to the workspace of
-// the server.
-func (b *lookup) ExpandRule(r policy.FsRule, workspace string) (abs string, relative bool) {
-	if r.Base == "" {
-		return b.Expand(r.Path, workspace)
-	}
-	base, _ := b.Expand(r.Base, b.h.Dir)
-	abs, _ = b.Expand(r.Path, base)
-	return abs, false
-}
-
 // WhyTwoWays returns why a path as written can be read in two ways, or "": ".." after a symbolic link
 // means another directory to the kernel than to most programs, and to [hostfs.LinkResolver.Resolve].
 func (b *lookup) WhyTwoWays(written, base string) string {
@@ -126,10 +115,4 @@ func (b *lookup) isBelow(p, dir string) bool {
 // IsAroundWork reports whether a directory is or contains the home directory or the workspace.
 func (b *lookup) IsAroundWork(dir string) bool {
 	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.WorkspaceOrDir()), dir)
-}
-
-// LowerBase returns the directory to which the relative paths of the layers below belong.
-func (b *lookup) LowerBase() string {
-	abs, _ := b.Expand(cmp.Or(b.p.Lower.Workspace, "."), b.h.Dir)
-	return abs
 }

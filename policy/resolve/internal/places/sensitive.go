@@ -156,7 +156,7 @@ func (b *Places) windowsHomes() (homes []string) {
 		return []string{b.h.Home}
 	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
-		abs, _ := b.ExpandRule(r, b.WorkspaceOrDir())
+		abs, _ := b.Expand(r.Path, b.WorkspaceOrDir())
 		return policy.Within(abs, usersOfWindows) || policy.Within(usersOfWindows, abs)
 	}) || !b.paths.Exists(usersOfWindows) {
 		return nil
@@ -178,25 +178,9 @@ func (b *Places) ListSensitive() []SensitivePath {
 			all = append(all, SensitivePath{Written: s, Abs: abs})
 		}
 	}
-	all = append(all, b.lowerSensitive()...)
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.Expand(s, "/")
 		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
-	}
-	return all
-}
-
-// lowerSensitive returns the sensitive paths of the layers below that are relative to another
-// workspace than that of the server.
-func (b *Places) lowerSensitive() (all []SensitivePath) {
-	if b.p.Lower == nil {
-		return nil
-	}
-	for _, s := range b.p.Lower.Sensitive {
-		abs, relative := b.Expand(s.Path, b.paths.Canonical(b.LowerBase()))
-		if relative && !strings.HasPrefix(s.Path, "**/") && b.LowerBase() != b.WorkspaceOrDir() {
-			all = append(all, SensitivePath{Written: s.Path, Abs: abs})
-		}
 	}
 	return all
 }

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A project's file may have a table for one of the user's servers. Such a table takes away: what is in force is
+// what both allow, axis by axis (policy.Meet). An axis that it does not mention stays.
+
+// narrowed returns the server with those settings of the project's table that are stricter than its own, or than
+// those of d. ws name what else of the table has no effect.
+func (s *Server) narrowed(n *Server, d *Defaults) (out *Server, ws []policy.Warning) {
+	mine := d.below(s).settingTexts()
+	stricter, dropped := n.withoutSettings(func(key, value string) bool {
+		return slices.Contains(neutralSettings, key) || loosens(key, mine[key], value)
+	})
+	copied := *s
+	out = &copied
+	out.places = maps.Clone(s.places)
+	out.overlaySettings(stricter)
+	if n.GPU != nil && !*n.GPU {
+		out.GPU = n.GPU
+	}
+	for _, u := range slices.Concat(dropped, n.unchangeable()) {
+		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: server %q is your own, and a project's file only takes away from what it may do", u.Key, s.Name), Where: u.Where})
+	}
+	return out, ws
+}
+
+// held returns the server of a project without the settings that are weaker than those of d, or that let leaks or
+// changed tools pass unseen.
+func (s *Server) held(d *Defaults) (out *Server, ws []policy.Warning) {
+	mine := d.below(&Server{}).settingTexts()
+	out, dropped := s.withoutSettings(func(key, value string) bool {
+		return loosens(key, mine[key], value) && (mine[key] != "" || key == "leaks" || key == "pin_tools")
+	})
+	for _, u := range dropped {
+		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: a project's file cannot weaken it", u.Key), Where: u.Where})
+	}
+	return out, ws
+}
+
+// withoutSettings returns a copy of the table without some of its settings.
+func (s *Server) withoutSettings(drop func(key, value string) bool) (out *Server, dropped []policy.Setting) {
+	copied := *s
+	out = &copied
+	out.places = maps.Clone(s.places)
+	texts := s.settingTexts()
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		if drop(key, texts[key]) {
+			dropped = append(dropped, policy.Setting{Key: key + " = " + texts[key], Where: s.places[key]})
+			out.unset(key)
+			delete(out.places, key)
+		}
+	}
+	return out, dropped
+}
+
+// unset takes a setting out of a table.
+func (s *Server) unset(key string) {
+	for name, v := range map[string]**int{"startup_timeout_secs": &s.StartupTimeoutSecs, "call_timeout_secs": &s.CallTimeoutSecs, "warm": &s.Warm, "max_concurrent_calls": &s.MaxConcurrentCalls, "undo_file_mb": &s.UndoFileMB, "undo_total_mb": &s.UndoTotalMB, "undo_days": &s.UndoDays} {
+		if name == key {
+			*v = nil
+		}
+	}
+	for name, v := range map[string]**bool{"advertise": &s.Advertise, "auto_install": &s.AutoInstall, "install_scripts": &s.InstallScripts, "leak_patterns": &s.LeakPatterns} {
+		if name == key {
+			*v = nil
+		}
+	}
+	for name, v := range map[string]*string{"roots": &s.Roots, "pin_tools": &s.PinTools, "leaks": &s.Leaks, "undo": &s.Undo} {
+		if name == key {
+			*v = ""
+		}
+	}
+	for _, l := range s.Limits.list() {
+		if key == "limits."+l.name {
+			*l.value = nil
+		}
+	}
+}
+
+// unchangeable returns the keys of a project's table that say nothing about what a server may do less.
+func (s *Server) unchangeable() (keys []policy.Setting) {
+	add := func(key, where string, has bool) {
+		if has {
+			keys = append(keys, policy.Setting{Key: key, Where: where})
+		}
+	}
+	add("arguments", s.Where, s.Arguments != nil)
+	add("workspace", s.Where, s.Workspace != "")
+	add("stateful", s.Where, s.Stateful != nil)
+	add("preset", s.PresetWhere, s.Preset != "")
+	add("home", s.Where, s.Home != "")
+	add("gpu", s.Where, s.GPU != nil && *s.GPU)
+	add("waive", s.Where, s.Waive != nil)
+	add("description", s.Where, s.Description != "")
+	add("mcp_name", s.Where, s.MCPName != "")
+	tables := []*Access{s.Access}
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		t := s.Tools[name]
+		add("tools."+show.Key(name)+".warm", t.Where, t.Warm != nil)
+		tables = append(tables, t.Access)
+	}
+	for _, a := range tables {
+		if a == nil {
+			continue
+		}
+		for _, r := range a.Net {
+			add("the secret of "+r.Host, r.Where, len(r.Secrets) > 0)
+		}
+	}
+	return keys
+}
+
+// narrow returns the policy of a process of one of the user's servers with the axes that the project's table
+// mentions as the table has them, or nil if it mentions none.
+func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
+	a := s.Access
+	if tool != "" {
+		a = s.toolAccess(tool)
+	}
+	if a == nil {
+		a = &Access{}
+	}
+	if !a.isMentioned() && s.Variables == nil {
+		return nil
+	}
+	out := *p
+	out.UnusedKeys, out.Where = nil, s.Where
+	if a.Workspace != "" || grantsOrNone(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) {
+		out.Default, out.Fs = false, nil
+		if word := a.workspace(); word != "none" {
+			out.Fs = []policy.FsRule{policy.WorkspaceRule(word, a.workspaceAt)}
+		}
+		out.Fs = append(out.Fs, a.Fs...)
+	} else {
+		out.Fs = slices.Concat(p.Fs, a.Fs)
+	}
+	out.Sensitive = slices.Concat(p.Sensitive, a.SensitivePaths)
+	net := slices.Clone(a.Net)
+	for i := range net {
+		net[i].Secrets = nil
+	}
+	if out.Net = net; !grantsOrNone(net, func(r policy.NetRule) bool { return r.Allow }) {
+		out.Net = policy.RefuseNet(p.Net, net)
+	}
+	if a.Inbound != nil {
+		out.Inbound = a.Inbound
+	}
+	env := slices.Concat(a.Env, s.Variables)
+	if a.Env != nil && len(env) == 0 {
+		env = []policy.EnvRule{}
+	}
+	if out.Env = env; !grantsOrNone(env, func(r policy.EnvRule) bool { return r.Read }) {
+		refused := func(r policy.EnvRule) bool {
+			return r.Read && slices.ContainsFunc(env, func(n policy.EnvRule) bool { return policy.EnvIncludes(n.Name, r.Name) })
+		}
+		out.Env = append(slices.DeleteFunc(slices.Clone(p.Env), refused), env...)
+	}
+	if a.Commands != nil {
+		out.Commands = a.commandRules()
+	}
+	return &out
+}
+
+func (a *Access) isMentioned() bool {
+	return a.Workspace != "" || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil || len(a.SensitivePaths) > 0
+}
+
+// grantsOrNone reports whether a list says all that is allowed: it grants something, or is there and empty. A
+// list of refusals alone only takes away.
+func grantsOrNone[T any](list []T, grants func(T) bool) bool {
+	return list != nil && len(list) == 0 || slices.ContainsFunc(list, grants)
+}
