@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sort"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Policy is what one server, or one tool of a stateless server, may do: merged, validated,
@@ -180,11 +178,6 @@ func (p *Policy) Validate() error {
 	if n := len(p.InboundPorts()); n > maxInbound {
 		file, line := SplitPosition(p.Where)
 		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
-	}
-	for _, r := range p.Fs {
-		if file, line := SplitPosition(r.Where); r.Rights() == 0 && r.Deny == 0 {
-			ps = append(ps, Problem{file, line, "", fmt.Sprintf("path = %s says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.", show.TOML(r.Path))})
-		}
 	}
 	return ps.Err()
 }

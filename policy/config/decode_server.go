@@ -247,8 +247,11 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 		return write
 	}
 	r.Create, r.Update, r.Delete = either(create), either(update), either(remove)
-	if r.Deny != 0 && len(n.Keys) > 2 {
+	switch {
+	case r.Deny != 0 && len(n.Keys) > 2:
 		d.in.Add(deny, key, "path = %s has deny and other keys: a rule grants rights or takes them away. Write a second rule for the path", show.TOML(r.Path))
+	case r.Path != "" && r.Deny == 0 && r.Rights() == 0:
+		d.in.Add(n, "", "path = %s says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.", show.TOML(r.Path))
 	}
 	return r
 }

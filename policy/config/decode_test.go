@@ -167,6 +167,8 @@ func TestDecodeProblems(t *testing.T) {
 		{"home", s + "home = \"rael\"", `f:3: servers.s.home must be "private" or "real", not "rael"`},
 		{"waive", s + "waive = [\"all\"]", `f:3: servers.s.waive must be "fs" or "net" or "ipc"`},
 		{"no path", s + "[[servers.s.access.fs]]\nread = true", `f:3: servers.s.access.fs.path: servers.s.access.fs has no path`},
+		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
+		{"no right to write", s + "access.fs = [\n{ path = \"private\", read = false, deny = false }]", `f:4: path = "private" says nothing`},
 		{"empty path", s + "[[servers.s.access.fs]]\npath = \"\"", `f:4: servers.s.access.fs.path: the path is empty`},
 		{"other home", s + "[[servers.s.access.fs]]\npath = \"~bob/x\"", `only ~/ is understood`},
 		{"glob", s + "[[servers.s.access.fs]]\npath = \"src/**\"", `there are no globs`},
@@ -247,13 +249,12 @@ func TestDecodeManyProblems(t *testing.T) {
 
 func TestWriteAlias(t *testing.T) {
 	for toml, want := range map[string]policy.Rights{
-		"write = true":                              policy.Write,
-		"write = true\ndelete = false":              policy.Create | policy.Update,
-		"delete = false\nwrite = true":              policy.Create | policy.Update,
-		"create = true":                             policy.Create,
-		"write = false\nupdate = true":              policy.Update,
-		"read = true\nwrite = true\nexecute = true": policy.AllRights,
-		"": 0,
+		"write = true":                                  policy.Write,
+		"write = true\ndelete = false":                  policy.Create | policy.Update,
+		"delete = false\nwrite = true":                  policy.Create | policy.Update,
+		"create = true":                                 policy.Create,
+		"write = false\nupdate = true":                  policy.Update,
+		"read = true\nwrite = true\nexecute = true":     policy.AllRights,
 		"write = true\ncreate = false\nupdate = false ": policy.Delete,
 	} {
 		c, err := Decode([]byte("[servers.s]\ncommand = \"x\"\n[[servers.s.access.fs]]\npath = \"p\"\n"+toml), "f")

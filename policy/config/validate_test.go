@@ -16,7 +16,7 @@ func TestCheckScope(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}
-	_, err = Decode([]byte("[servers.github]\ncommand = \"x\"\nstateful = false\n[[servers.github.access.fs]]\npath = \".\"\n"), "mcp-jail.toml")
+	_, err = Decode([]byte("[servers.github]\ncommand = \"x\"\nstateful = false\n[[servers.github.access.fs]]\npath = \".\"\nread = true\n"), "mcp-jail.toml")
 	want = `mcp-jail.toml:4: [servers.github.access] cannot be enforced: server "github" is stateless.
   Each call gets its own process, so there is no process that a policy for the whole server could be applied to.
   Declare access for each tool in  [servers.github.tools.TOOL.access]

@@ -191,6 +191,10 @@ func beside(table, key string, to map[string]any) {
 		if add("allow", true); key == "scheme" {
 			add("port", 1)
 		}
+	case strings.HasSuffix(table, ".fs[]"), strings.HasSuffix(table, ".fs.value[]"):
+		if key != "deny" {
+			add("read", true)
+		}
 	}
 }
 
@@ -214,6 +218,9 @@ func (tr *tree) values(s object) []any {
 	if s["required"] != nil {
 		table := map[string]any{}
 		tr.complete(table, s)
+		if s["properties"].(map[string]any)["deny"] != nil {
+			table["read"] = true
+		}
 		out = append(out, table)
 	}
 	words, _ := s["enum"].([]any)
@@ -260,7 +267,7 @@ func TestAgree(t *testing.T) {
 }
 
 // beyond matches the decoder's errors for values that only the decoder refuses.
-var beyond = regexp.MustCompile(`is not a host name|the command of the secret A is empty|has no command`)
+var beyond = regexp.MustCompile(`is not a host name|the command of the secret A is empty|has no command|says nothing`)
 
 // TestUnknownKeys asks the decoder which keys it knows in each table, and compares them with
 // those of the schema.
