@@ -222,15 +222,8 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 
 func (c *Config) secretFiles() (files []string) {
 	for _, name := range c.ServerNames() {
-		s := c.Servers[name]
-		tables := []*Access{s.Access}
-		for _, t := range s.Tools {
-			tables = append(tables, t.Access)
-		}
-		for _, a := range tables {
-			if a != nil {
-				files = append(files, (&policy.Policy{Net: a.Net}).SecretFiles()...)
-			}
+		for _, a := range c.Servers[name].accesses() {
+			files = append(files, (&policy.Policy{Net: a.Net}).SecretFiles()...)
 		}
 	}
 	slices.Sort(files)

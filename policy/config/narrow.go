@@ -101,16 +101,11 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 	add("waive", s.Where, s.Waive != nil)
 	add("description", s.Where, s.Description != "")
 	add("mcp_name", s.Where, s.MCPName != "")
-	tables := []*Access{s.Access}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[name]
 		add("tools."+show.Key(name)+".warm", t.Where, t.Warm != nil)
-		tables = append(tables, t.Access)
 	}
-	for _, a := range tables {
-		if a == nil {
-			continue
-		}
+	for _, a := range s.accesses() {
 		for _, r := range a.Net {
 			add("the secret of "+r.Host, r.Where, len(r.Secrets) > 0)
 		}

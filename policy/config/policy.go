@@ -100,15 +100,17 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 // inForce returns a server with the settings that hold for it, and the defaults that do. ws name what a project's
 // file says without effect.
 func (c *Config) inForce(s *Server) (with *Server, d *Defaults, ws []policy.Warning) {
-	with, d = s, c.Defaults
-	if s.Project != "" { // the grants of the defaults were not meant for a project's program
-		d = d.refusals()
+	n := c.narrowing[s.Name]
+	switch {
+	case s.Project != "": // the grants of the defaults were not meant for a project's program
+		d = c.Defaults.refusals()
 		with, ws = s.held(d)
+		return with, d, ws
+	case n != nil:
+		with, ws = s.narrowed(n, c.Defaults)
+		return with, c.Defaults, ws
 	}
-	if n := c.narrowing[s.Name]; n != nil {
-		with, ws = s.narrowed(n, d)
-	}
-	return with, d, ws
+	return s, c.Defaults, nil
 }
 
 // toolAccess returns the access table of a tool. If the tool's own table has nothing but sensitive

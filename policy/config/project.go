@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,7 +13,8 @@ import (
 
 // A project's file may name a server of the layers below it. If it names a program, it declares another server of
 // the same name: the grants for that name were meant for another program, and the file that `mcp-jail trust` shows
-// does not contain them. Otherwise it takes away (docs/reference.md "Layers").
+// does not contain them. What those layers deny to the name holds for it, too: no file lifts a denial of another.
+// Otherwise it takes away (docs/reference.md "Layers").
 
 // applyProject prepares the layers below a project for the project's layer, which overlay adds afterwards. It takes
 // out of that layer the tables that narrow servers of the user.
@@ -20,14 +23,85 @@ func (c *Config) applyProject(layer *Config, file string) {
 		lower := c.Servers[name]
 		if lower == nil || later.Command != "" {
 			c.Servers[name] = &Server{Name: name, Project: file, droppedGrants: lower.dropped(later)}
+			c.narrow(name, lower.denials(filepath.Dir(file)))
 			continue
 		}
-		if c.narrowing == nil {
-			c.narrowing = map[string]*Server{}
-		}
-		c.narrowing[name] = later
+		c.narrow(name, later)
 		delete(layer.Servers, name)
 	}
+}
+
+// narrow takes from a server what a table does not allow it. nil takes nothing.
+func (c *Config) narrow(name string, by *Server) {
+	if by == nil {
+		return
+	}
+	if c.narrowing == nil {
+		c.narrowing = map[string]*Server{}
+	}
+	c.narrowing[name] = by
+}
+
+// denials returns a table with what a server of the user, in a directory, is denied in any of its processes, or nil.
+func (s *Server) denials(dir string) *Server {
+	if s == nil {
+		return nil
+	}
+	workspace := s.Workspace
+	if !isPlace(workspace) {
+		workspace = filepath.Join(dir, workspace)
+	}
+	deny := func(r policy.FsRule) policy.FsRule {
+		if !isPlace(r.Path) {
+			r.Path = filepath.Join(workspace, r.Path)
+		}
+		return r
+	}
+	all := newAccess()
+	for _, a := range s.accesses() {
+		for _, r := range a.Fs {
+			if r.Deny != 0 {
+				all.Fs = append(all.Fs, deny(r))
+			}
+		}
+		for _, p := range a.SensitivePaths {
+			if strings.ContainsAny(p, "*?[") {
+				all.SensitivePaths = append(all.SensitivePaths, p)
+				continue
+			}
+			all.Fs = append(all.Fs, deny(policy.FsRule{Path: p, Deny: policy.AllRights, Where: cmp.Or(a.sensitiveAt[p], s.Where)}))
+		}
+		for _, r := range a.Net {
+			if !r.Allow {
+				all.Net = append(all.Net, r)
+			}
+		}
+		for _, r := range a.Env {
+			if !r.Read {
+				all.Env = append(all.Env, r)
+			}
+		}
+	}
+	if !all.isMentioned() {
+		return nil
+	}
+	return &Server{Name: s.Name, Access: all, Tools: map[string]*Tool{AnyTool: {Name: AnyTool, Access: all}}, Where: s.Where}
+}
+
+// isPlace reports whether a path says where it is, wherever the workspace is.
+func isPlace(path string) bool { return strings.HasPrefix(path, "~") || filepath.IsAbs(path) }
+
+// accesses returns the access tables of a server: its own, and those of its tools.
+func (s *Server) accesses() (all []*Access) {
+	if s.Access != nil {
+		all = append(all, s.Access)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		if a := s.Tools[name].Access; a != nil {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // dropped describes what a server of the user has and the project's of that name does not get.

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +95,7 @@ func TestProjectsOwn(t *testing.T) {
 		if got := granted(p); !reflect.DeepEqual(got, want.granted) {
 			t.Errorf("%s: is granted %q, want %q", project, got, want.granted)
 		}
-		if p.HomeReal || p.Workspace == "/home/u/notes" || p.Default == strings.Contains(project, "access") || p.Narrow != nil || p.Project == "" {
+		if p.HomeReal || p.Workspace == "/home/u/notes" || p.Default == strings.Contains(project, "access") || p.Project == "" {
 			t.Errorf("%s: %+v", project, p)
 		}
 		if p.Limits.MemoryMB != 2000 || p.Leaks != policy.LeaksWarn || p.Packages.PinTools != policy.PinWarn {
@@ -101,6 +103,48 @@ func TestProjectsOwn(t *testing.T) {
 		}
 		if w := c.DroppedGrants("s"); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") {
 			t.Errorf("%s: warnings %v", project, w)
+		}
+	}
+}
+
+// TestProjectsOwnDenied checks that what a table of the user denies holds for each process of a project's own server
+// of that name, at the place where it is for the user's server.
+func TestProjectsOwnDenied(t *testing.T) {
+	const denials = `access = { fs = [{ path = ".", read = true }, { path = "private", deny = true }, { path = "~/x", deny = "write" }], net = [{ host = "h" }], env = [{ name = "E" }], sensitive_paths = ["keys", "**/*.pem"] }`
+	for _, c := range []struct{ users, project, tool, paths string }{
+		{denials, "access.fs = [{ path = '/', read = true }]", "", "DIR/private ~/x DIR/keys"},
+		{"workspace = 'sub'\n" + denials, "stateful = false", "t", "DIR/sub/private ~/x DIR/sub/keys"},
+		{"workspace = '~/w'\n" + denials, "workspace = 'sub'", "", "~/w/private ~/x ~/w/keys"},
+		{"stateful = false\ntools.'*'." + denials, "access.fs = { strategy = 'replace', value = [] }", "", "DIR/private ~/x DIR/keys"},
+		{"stateful = false\ntools.t." + denials, "stateful = false\ntools.u.access = {}", "u", "DIR/private ~/x DIR/keys"},
+		{"access.fs = [{ path = '.', read = true }]", "arguments = []", "", "-"},
+	} {
+		o, file := layersIn(t)
+		testkit.WriteFile(t, o.User, "[servers.s]\ncommand = 'mine'\n"+c.users)
+		o.Project = []byte("[servers.s]\ncommand = 'its'\n" + c.project)
+		cfg, err := Load(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := cfg.Policy("s", c.tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.paths == "-" {
+			if p.Narrow != nil {
+				t.Errorf("%+v: %+v", c, p.Narrow)
+			}
+			continue
+		}
+		var paths []string
+		for _, r := range p.Narrow.Fs[len(p.Fs):] {
+			paths = append(paths, r.Path)
+		}
+		if got, want := strings.Join(paths, " "), strings.ReplaceAll(c.paths, "DIR", filepath.Dir(file)); got != want || !slices.Equal(p.Narrow.Fs[:len(p.Fs)], p.Fs) {
+			t.Errorf("%+v: denied are %s, want %s", c, got, want)
+		}
+		if n := p.Narrow; len(n.Net) != 1 || len(n.Env) != 1 || fmt.Sprint(n.Sensitive) != "[**/*.pem]" || n.Default != p.Default {
+			t.Errorf("%+v: %+v", c, n)
 		}
 	}
 }
