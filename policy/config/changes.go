@@ -19,25 +19,24 @@ type Change struct {
 	Loosens bool // the server may do more, or it is not certain that it may not
 }
 
-// ServerChange describes what a project's file changes of one server.
+// ServerChange describes what a project's file makes of one server.
 type ServerChange struct {
 	Server  string
-	Starts  []string // the command line, if the file names the program
-	Own     bool     // the server is the project's own, and is compared with one that may do nothing
-	Changes []Change // loosenings first
+	Starts  []string // the command line of a server that the file declares; nil for one of the user's own
+	Changes []Change // loosenings first; one of the user's own has none
 }
 
-// Changes compares the policies that the servers of a project's file have with and without it. after
-// is the configuration with the file, and before the one without it. If before is nil, after is that
-// file alone. Presets have been laid below both.
+// Changes returns what a project's file declares, and what it takes away. after is the configuration with
+// the file, and before the one without it. If before is nil, after is that file alone. Presets have been laid
+// below both.
 func Changes(before, after *Config) (all []ServerChange, err error) {
 	for _, name := range after.ServerNames() {
-		s, n := after.Servers[name], after.narrowing[name]
+		s := after.Servers[name]
 		own := before == nil || s.Project != ""
-		if !own && n == nil {
+		if !own && after.narrowing[name] == nil {
 			continue
 		}
-		c := ServerChange{Server: name, Own: own}
+		c := ServerChange{Server: name}
 		if own {
 			c.Starts = append([]string{s.Command}, s.Arguments...)
 		}
@@ -50,13 +49,14 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 			if err != nil {
 				return nil, err
 			}
-			changes := []Change{}
+			var changes []Change
 			if own {
-				changes = ComparePolicies(after.nothing(s, tool), p)
+				changes = append(ComparePolicies(after.nothing(s, tool), p), denied(p, "your own configuration denies it %s")...)
 			} else {
-				changes = narrowings(before.processOf(name, tool), p)
+				changes = append(takings(p), ComparePolicies(before.processOf(name, tool), p)...)
 			}
 			for _, ch := range changes {
+				ch.Loosens = ch.Loosens && own
 				if ch.Text = toolLabel(s, tool) + ch.Text; !slices.Contains(c.Changes, ch) {
 					c.Changes = append(c.Changes, ch)
 				}
@@ -68,22 +68,43 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 	return all, nil
 }
 
-// narrowings returns what a table that only takes away makes of a policy.
-func narrowings(before, after *policy.Policy) []Change {
-	all := ComparePolicies(before, after)
-	if after.Narrow != nil {
-		for _, ch := range ComparePolicies(after, after.Narrow) {
-			if strings.HasPrefix(ch.Text, "no longer refuses ") {
-				continue // yours stay
-			}
-			if ch.Loosens { // it holds where the policy has it as well
-				ch.Text = "no more than: " + ch.Text
-			}
-			all = append(all, ch)
-		}
+// takings returns what a project's table takes away from a policy of the user.
+func takings(p *policy.Policy) (all []Change) {
+	n := p.Narrow
+	if n == nil {
+		return nil
 	}
-	for i := range all {
-		all[i].Loosens = false
+	allBut := func(what string, had, kept []string) {
+		if slices.Equal(had, kept) {
+			return
+		}
+		if len(kept) > 0 {
+			what += " but " + strings.Join(kept, ", ")
+		}
+		all = append(all, Change{Text: what})
+	}
+	grants := func(p policy.Policy) []string { return grantTexts(&p) }
+	allBut("all files", grants(policy.Policy{Fs: p.Fs}), grants(policy.Policy{Fs: n.Fs}))
+	allBut("all hosts", grants(policy.Policy{Net: withoutSecrets(p.Net)}), grants(policy.Policy{Net: n.Net}))
+	allBut("all ports", grants(policy.Policy{Inbound: p.Inbound}), grants(policy.Policy{Inbound: n.Inbound}))
+	allBut("all variables", grants(policy.Policy{Env: p.Env}), grants(policy.Policy{Env: n.Env}))
+	if n.Commands != nil {
+		own := []string{"its own"}
+		allBut("all programs", append(own, commandTexts(p.Commands)...), append(own, commandTexts(n.Commands)...))
+	}
+	return append(all, denied(p, "%s")...)
+}
+
+// denied returns what another table denies to a policy.
+func denied(p *policy.Policy, format string) (all []Change) {
+	if p.Narrow == nil {
+		return nil
+	}
+	had := refusalTexts(p)
+	for _, text := range refusalTexts(p.Narrow) {
+		if !slices.Contains(had, text) {
+			all = append(all, Change{Text: fmt.Sprintf(format, text)})
+		}
 	}
 	return all
 }
@@ -150,8 +171,8 @@ func toolLabel(s *Server, tool string) string {
 // ignoredFields are the fields of a policy that say nothing of what a server may do, and those that
 // follow from others.
 var ignoredFields = map[string]string{
-	"Server": "the name", "Tool": "the name", "Where": "a place", "FromCommandLine": "of flags", "Project": "see ServerChange.Own",
-	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Narrow": "see narrowings",
+	"Server": "the name", "Tool": "the name", "Where": "a place", "FromCommandLine": "of flags", "Project": "see ServerChange.Starts",
+	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Narrow": "see takings",
 	"Default": "its rule is in Fs", "ID": "no project's file has one", "Key": "a name", "StartIn": "no project's file has one",
 	// These are in Settings.
 	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
@@ -256,15 +277,8 @@ func refusalTexts(p *policy.Policy) (out []string) {
 
 func compareCommands(before, after *policy.Policy) (all []Change) {
 	texts := func(rules []policy.CommandRule) (out []string) {
-		for _, r := range rules {
-			text := "may start " + r.Name
-			for i, list := range r.Args {
-				text += []string{" with ", " or "}[min(i, 1)] + show.List(list)
-			}
-			if r.Envs != nil {
-				text += ", which gets the variables " + show.List(r.Envs)
-			}
-			out = append(out, text)
+		for _, text := range commandTexts(rules) {
+			out = append(out, "may start "+text)
 		}
 		return out
 	}
@@ -281,6 +295,20 @@ func compareCommands(before, after *policy.Policy) (all []Change) {
 		return all
 	}
 	return listChanges(texts(before.Commands), texts(after.Commands), true, "", "no longer: ")
+}
+
+func commandTexts(rules []policy.CommandRule) (out []string) {
+	for _, r := range rules {
+		text := r.Name
+		for i, list := range r.Args {
+			text += []string{" with ", " or "}[min(i, 1)] + show.List(list)
+		}
+		if r.Envs != nil {
+			text += ", which gets the variables " + show.List(r.Envs)
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 func compareWaived(before, after *policy.Policy) []Change {

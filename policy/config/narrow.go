@@ -138,10 +138,7 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		out.Fs = slices.Concat(p.Fs, a.Fs)
 	}
 	out.Sensitive = slices.Concat(p.Sensitive, a.SensitivePaths)
-	net := slices.Clone(a.Net)
-	for i := range net {
-		net[i].Secrets = nil
-	}
+	net := withoutSecrets(a.Net)
 	if out.Net = net; !grantsOrNone(net, func(r policy.NetRule) bool { return r.Allow }) {
 		out.Net = policy.RefuseNet(p.Net, net)
 	}
@@ -162,6 +159,14 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		out.Commands = a.commandRules()
 	}
 	return &out
+}
+
+func withoutSecrets(rules []policy.NetRule) []policy.NetRule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Secrets = nil
+	}
+	return rules
 }
 
 func (a *Access) isMentioned() bool {

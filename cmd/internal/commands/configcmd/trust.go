@@ -39,9 +39,9 @@ func Trust(line *cli.CommandLine) *cobra.Command {
 	cmd.Long = policyFileHelp + `
 
 A project's policy file has no effect until you have read and accepted it. trust
-prints the file, then what it changes, and then asks: what each server may do
-with it that it may not do without it, and then what it no longer may. Warnings
-name sensitive paths, and what your own configuration refuses to the project.
+prints the file, then what each server that it declares may do, and what it takes
+away from your own servers, and then asks. Warnings name sensitive paths, and
+what of the file has no effect.
 
 It records the path and the SHA-256 of the content, so a changed file has to be
 accepted again. Scripts that the file names are not part of it: they get what it
@@ -125,26 +125,27 @@ func changeSummary(all []config.ServerChange) string {
 	var b strings.Builder
 	gains, gain := 0, 0
 	for _, s := range all {
-		switch {
-		case s.Starts != nil:
-			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
-		default:
-			fmt.Fprintf(&b, "Server %s is your own, and gets from this file", s.Server)
-		}
 		loosened := 0
-		for _, ch := range s.Changes {
-			if ch.Loosens {
-				loosened++
+		for loosened < len(s.Changes) && s.Changes[loosened].Loosens { // they come first
+			loosened++
+		}
+		switch {
+		case s.Starts == nil && s.Changes == nil:
+			fmt.Fprintf(&b, "This file takes nothing away from your own server %s.", s.Server)
+		case s.Starts == nil:
+			fmt.Fprintf(&b, "This file takes away from your own server %s:", s.Server)
+		default:
+			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
+			for _, ch := range s.Changes[:loosened] {
 				fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
 			}
+			if loosened == 0 {
+				b.WriteString("\n  nothing")
+			}
+			if loosened < len(s.Changes) {
+				b.WriteString("\n and these settings and restrictions:")
+			}
 		}
-		if loosened == 0 {
-			b.WriteString("\n  nothing")
-		}
-		if loosened < len(s.Changes) {
-			b.WriteString("\n and this, which gives it no right:")
-		}
-		// Those that loosen come first in the list.
 		rest := s.Changes[loosened:]
 		for _, ch := range rest[:min(len(rest), maxRest)] {
 			fmt.Fprintf(&b, "\n  %s", show.Line(policy.Abbreviate(ch.Text)))
@@ -158,7 +159,7 @@ func changeSummary(all []config.ServerChange) string {
 		b.WriteString("\n\n")
 	}
 	if all == nil {
-		b.WriteString("the file names no server and grants nothing\n\n")
+		b.WriteString("This file declares no server, and takes nothing away from yours.\n\n")
 	}
 	if strings.Count(b.String(), "\n") > screenLines {
 		fmt.Fprintf(&b, "This is longer than a screen. It gives %s to %s: read it from its beginning.\n\n", cli.Plural(gains, "thing"), cli.Plural(gain, "server"))

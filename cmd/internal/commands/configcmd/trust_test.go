@@ -12,7 +12,7 @@ import (
 // a summary which is longer than a screen says so at its end.
 func TestTrustFlood(t *testing.T) {
 	server := func(name string, gains, rest int) config.ServerChange {
-		s := config.ServerChange{Server: name}
+		s := config.ServerChange{Server: name, Starts: []string{"x"}}
 		for i := range gains {
 			s.Changes = append(s.Changes, config.Change{Text: fmt.Sprintf("gain %d", i), Loosens: true})
 		}
