@@ -62,9 +62,17 @@ type Policy struct {
 	Kept       []string  // files of secrets of a configuration that this server is not in
 	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
 	Settings   []Setting // the written values that are no rules, with their places
-	// Narrow is this policy with what a project's file says in place of some of it, or nil. What is in force
-	// is what both allow: see Meet.
+	// Narrow has the axes of another policy of the server, or is nil. What is in force is what both allow: see
+	// Narrowed and Meet.
 	Narrow *Policy
+}
+
+// Narrowed returns the policy with the axes of Narrow in place of its own.
+func (p *Policy) Narrowed() *Policy {
+	out, by := *p, p.Narrow
+	out.Default, out.Fs, out.Sensitive, out.Net, out.Inbound, out.Env, out.Commands = by.Default, by.Fs, by.Sensitive, by.Net, by.Inbound, by.Env, by.Commands
+	out.Narrow, out.Where = nil, by.Where
+	return &out
 }
 
 // Words for Policy.StartIn that are no paths.

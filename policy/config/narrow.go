@@ -113,8 +113,8 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 	return keys
 }
 
-// narrow returns the policy of a process of one of the user's servers with the axes that the project's table
-// mentions as the table has them, or nil if it mentions none.
+// narrow returns the axes of the policy of a process, those that the table mentions as the table has them, or nil if
+// it mentions none.
 func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 	a := s.Access
 	if tool != "" {
@@ -126,16 +126,13 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 	if !a.isMentioned() && s.Variables == nil {
 		return nil
 	}
-	out := *p
-	out.UnusedKeys, out.Where = nil, s.Where
+	out := &policy.Policy{Where: s.Where, Default: p.Default, Fs: slices.Concat(p.Fs, a.Fs), Inbound: p.Inbound, Commands: p.Commands}
 	if a.Workspace != "" || grantsOrNone(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) {
 		out.Default, out.Fs = false, nil
 		if word := a.workspace(); word != "none" {
 			out.Fs = []policy.FsRule{policy.WorkspaceRule(word, a.workspaceAt)}
 		}
 		out.Fs = append(out.Fs, a.Fs...)
-	} else {
-		out.Fs = slices.Concat(p.Fs, a.Fs)
 	}
 	out.Sensitive = slices.Concat(p.Sensitive, a.SensitivePaths)
 	net := withoutSecrets(a.Net)
@@ -158,7 +155,7 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 	if a.Commands != nil {
 		out.Commands = a.commandRules()
 	}
-	return &out
+	return out
 }
 
 func withoutSecrets(rules []policy.NetRule) []policy.NetRule {

@@ -175,26 +175,26 @@ func TestDroppedGrants(t *testing.T) {
 
 // TestProjectNarrows checks which axes a project's file mentions for a server of the user, and what of it has no effect.
 func TestProjectNarrows(t *testing.T) {
-	const all = "~/notes api.github.com GH_* TOK 3334 process"
+	const all = "~/notes api.github.com GH_* TOK 3334"
 	for project, want := range map[string]struct{ narrow, noEffect string }{
-		"access.fs = [{ path = '.', read = true }]":                               {". api.github.com GH_* TOK 3334 process", ""},
+		"access.fs = [{ path = '.', read = true }]":                               {". api.github.com GH_* TOK 3334", ""},
 		"access.fs = [{ path = '~/notes/x', deny = true }]":                       {all, ""},
-		"access.workspace = 'read'":                                               {". api.github.com GH_* TOK 3334 process", ""},
-		"access.fs = []":                                                          {"api.github.com GH_* TOK 3334 process", ""},
-		"access.env = [{ name = 'GH_*' }]":                                        {"~/notes api.github.com TOK 3334 process", ""},
-		"access.env = [{ name = 'GH_A', read = true }]":                           {"~/notes api.github.com GH_A 3334 process", ""},
-		"variables = ['TOK']":                                                     {"~/notes api.github.com TOK 3334 process", ""},
-		"access.net = [{ host = 'api.github.com' }]":                              {"~/notes GH_* TOK 3334 process", ""},
-		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]":     {"~/notes a GH_* TOK 3334 process", "the secret of a"},
-		"access.inbound = []":                                                     {"~/notes api.github.com GH_* TOK process", ""},
+		"access.workspace = 'read'":                                               {". api.github.com GH_* TOK 3334", ""},
+		"access.fs = []":                                                          {"api.github.com GH_* TOK 3334", ""},
+		"access.env = [{ name = 'GH_*' }]":                                        {"~/notes api.github.com TOK 3334", ""},
+		"access.env = [{ name = 'GH_A', read = true }]":                           {"~/notes api.github.com GH_A 3334", ""},
+		"variables = ['TOK']":                                                     {"~/notes api.github.com TOK 3334", ""},
+		"access.net = [{ host = 'api.github.com' }]":                              {"~/notes GH_* TOK 3334", ""},
+		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]":     {"~/notes a GH_* TOK 3334", "the secret of a"},
+		"access.inbound = []":                                                     {"~/notes api.github.com GH_* TOK", ""},
 		"limits.memory_mb = 100\nleaks = 'block'":                                 {"", ""},
 		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":           {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
 		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'":     {"", "workspace, stateful, preset, home"},
 		"arguments = ['./x']\nwaive = ['fs']\ngpu = true\ninstall_scripts = true": {"", "install_scripts = true, arguments, gpu, waive"},
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
-		if got := strings.Join(granted(p), " "); got != all || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {
-			t.Errorf("%s: is granted %s, want %s", project, got, all)
+		if got := strings.Join(granted(p), " "); got != all+" process" || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {
+			t.Errorf("%s: is granted %s, want %s and process", project, got, all)
 		}
 		got := ""
 		if p.Narrow != nil {

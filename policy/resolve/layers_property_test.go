@@ -165,7 +165,7 @@ func TestProjectTakesAway(t *testing.T) {
 			c := &layerChecker{rt: rt, out: out, p: p, texts: "tool " + tool + "\n" + text + "--- project\n" + project}
 			sides := []*policy.Profile{mine}
 			if p.Narrow != nil {
-				theirs, _, err := Resolve(p.Narrow, h.host())
+				theirs, _, err := Resolve(p.Narrowed(), h.host())
 				if err != nil {
 					rt.Fatal(err)
 				}

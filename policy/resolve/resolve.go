@@ -63,7 +63,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err != nil || p.Narrow == nil {
 		return out, ws, err
 	}
-	by, more, err := resolveOne(p.Narrow, host)
+	by, more, err := resolveOne(p.Narrowed(), host)
 	for _, w := range more {
 		if strings.HasPrefix(w.Code, "missing-") && !slices.Contains(ws, w) { // others say what a rule would grant
 			ws = append(ws, w)

@@ -114,10 +114,14 @@ func (p *Package) use(in *policy.Policy) {
 		in.Packages.Outer = len(outer)
 	}
 	in.Packages.Tree, in.Packages.Bin, in.Packages.Env = p.program.Dir, p.program.Bin, p.program.OwnEnv
-	in.Env = slices.Clone(in.Env)
+	var own []policy.EnvRule
 	for _, v := range p.env {
 		name, _, _ := strings.Cut(v, "=")
-		in.Env = append(in.Env, policy.EnvRule{Name: name, Read: true, Where: "the package " + p.program.Entry.Name})
+		own = append(own, policy.EnvRule{Name: name, Read: true, Where: "the package " + p.program.Entry.Name})
+	}
+	in.Env = slices.Concat(in.Env, own)
+	if in.Narrow != nil {
+		in.Narrow.Env = slices.Concat(in.Narrow.Env, own)
 	}
 }
 

@@ -189,7 +189,7 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 			_, found, err := resolve.CheckFiles(p, host)
 			if err == nil && p.Narrow != nil {
 				var more []policy.Warning
-				_, more, err = resolve.CheckFiles(p.Narrow, host)
+				_, more, err = resolve.CheckFiles(p.Narrowed(), host)
 				found = append(found, more...)
 			}
 			if err != nil {
