@@ -14,8 +14,11 @@ type Config struct {
 	Version  int // 0 if the file has none; the only version is 1
 	Defaults *Defaults
 	Servers  map[string]*Server
-	Files    []string         // the files that were read, first layer first
-	broken   map[string]error // of servers to which a file that cannot be used would add
+	Files    []string          // the files that were read, first layer first
+	broken   map[string]error  // of servers to which a file that cannot be used would add
+	ids      map[string]string // of servers with files of their own, by their names
+	// NarrowedIDs are those from which the project's file takes away: see LoadOptions.ID.
+	NarrowedIDs []string
 	// narrowing are the tables of the project's file for servers of the user: see Server.narrow.
 	narrowing map[string]*Server
 }

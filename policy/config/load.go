@@ -37,7 +37,8 @@ type LoadOptions struct {
 	// Pasted are lines that the user is about to paste at the end of the file Into. Load reads that
 	// file as if it had them. Without Into, they are a last file of their own.
 	Pasted, Into string
-	// ID is that of a server with a file of its own: Load reads this file, and the defaults.
+	// ID is that of a server with a file of its own: Load reads this file, the defaults, and what the project's file
+	// takes away.
 	ID string
 	// Candidate is the file of a server that the user is about to write, in place of the one that is there.
 	Candidate *ServerFile
@@ -72,20 +73,14 @@ func Load(o LoadOptions) (*Config, error) {
 			problems = append(problems, unreadable(l, err)...)
 			continue
 		}
-		if l.project && o.Project == nil {
-			// The bytes that were hashed are the bytes that are decoded.
-			if err := (trust.TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
-				return nil, errors.Join(err, problems.Err())
-			}
+		// The bytes that were hashed are the bytes that are decoded.
+		if err := o.checkTrust(l, data); err != nil {
+			return nil, errors.Join(err, problems.Err())
 		}
 		if o.Into != "" && l.path == o.Into {
 			data = append(data, "\n"+o.Pasted...)
 		}
-		c, ps := decodeLayer(data, l.path)
-		ps = append(ps, c.refuseServerKeys()...)
-		if l.project {
-			ps = append(ps, c.refuseDefaults()...)
-		}
+		c, ps := l.decode(data)
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
 			if l.project {
@@ -108,6 +103,13 @@ func Load(o LoadOptions) (*Config, error) {
 	return merged, nil
 }
 
+func (o *LoadOptions) checkTrust(l layer, data []byte) error {
+	if !l.project || o.Project != nil {
+		return nil
+	}
+	return trust.TrustStore{Path: o.Trust}.Check(l.path, data)
+}
+
 func unreadable(l layer, err error) policy.Problems {
 	var ps policy.Problems
 	if errors.As(err, &ps) {
@@ -122,6 +124,15 @@ func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "c
 type layer struct {
 	path              string
 	explicit, project bool
+}
+
+func (l layer) decode(data []byte) (*Config, policy.Problems) {
+	c, ps := decodeLayer(data, l.path)
+	ps = append(ps, c.refuseServerKeys()...)
+	if l.project {
+		ps = append(ps, c.refuseDefaults()...)
+	}
+	return c, ps
 }
 
 // Layer is a file of a configuration, which may be missing.

@@ -20,15 +20,20 @@ import (
 // out of that layer the tables that narrow servers of the user.
 func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
-		lower := c.Servers[name]
-		if lower == nil || later.Command != "" {
+		lower, id := c.Servers[name], c.ids[name]
+		switch {
+		case later.Command == "" && lower != nil:
+			c.narrow(name, later)
+			delete(layer.Servers, name)
+		case later.Command == "" && id != "":
+			c.NarrowedIDs = append(c.NarrowedIDs, id)
+			delete(layer.Servers, name)
+		default:
 			c.Servers[name] = &Server{Name: name, Project: file, droppedGrants: lower.dropped(later)}
 			c.narrow(name, lower.denials(filepath.Dir(file)))
-			continue
 		}
-		c.narrow(name, later)
-		delete(layer.Servers, name)
 	}
+	slices.Sort(c.NarrowedIDs)
 }
 
 // narrow takes from a server what a table does not allow it. nil takes nothing.

@@ -61,9 +61,12 @@ func (c *Config) addFiles(o LoadOptions) error {
 		}
 		c.broken[name] = err
 	}
+	c.ids = map[string]string{}
 	take := func(f *ServerFile) {
 		switch first := found[f.Server.ID]; {
-		case f.Server.Command != "" || c.Servers[f.Server.ID] == nil:
+		case f.Server.Command != "":
+			c.ids[f.Server.Name] = f.Server.ID
+		case c.Servers[f.Server.ID] == nil:
 		case first != nil:
 			broken(f.Server.ID, f.addedBy("has the id of %s: remove one of the two files", first.Path))
 		default:

@@ -245,7 +245,40 @@ func loadServer(o LoadOptions) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Config{Version: 1, Defaults: defaults, Servers: map[string]*Server{f.Server.Name: f.Server}, Files: []string{f.Path}}, nil
+	c := &Config{Version: 1, Defaults: defaults, Servers: map[string]*Server{f.Server.Name: f.Server}, Files: []string{f.Path}}
+	if err := o.takeAway(c, f.Server.Name); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// takeAway applies the table that the project's file has for the server of a file. A project's file without the name
+// of the server stops no start: it need not be trusted for that.
+func (o *LoadOptions) takeAway(c *Config, name string) error {
+	layers, err := o.layers()
+	if err != nil {
+		return err
+	}
+	l := layers[len(layers)-1]
+	data, err := o.read(l)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unreadable(l, err)
+	case !bytes.Contains(data, []byte(name)) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
+		return nil
+	}
+	if err := o.checkTrust(l, data); err != nil {
+		return err
+	}
+	project, problems := l.decode(data)
+	if n := project.Servers[name]; len(problems) == 0 && n != nil && n.Command == "" {
+		c.Files = append(c.Files, l.path)
+		c.narrow(name, n)
+		problems = c.validate()
+	}
+	return problems.Err()
 }
 
 func (o *LoadOptions) serverFile() (*ServerFile, error) {

@@ -139,3 +139,54 @@ func TestChangeServers(t *testing.T) {
 		t.Errorf("%v: %+v", err, after)
 	}
 }
+
+// TestServerFileNarrowed tests that a trusted project's file takes away from a server with a file of its own, and
+// that one which is not trusted stops it if it may be about it.
+func TestServerFileNarrowed(t *testing.T) {
+	o, project := layersIn(t)
+	o.User = filepath.Join(serverFile(t, "notes.toml", notesFile+"access.fs = [{ path = \"~/n\", read = true }]\n"), "config.toml")
+	o.ID = testID
+	for text, want := range map[string]string{
+		"":                                                  "~/n",
+		"version = 1\n[servers.other]\n":                    "~/n",
+		"[servers.notes]\ncommand = \"its\"\n":              "~/n", // another server
+		"[servers.notes]\naccess.fs = []\n":                 "",
+		"[servers.notes]\nleaks = \"block\"\n":              "~/n block",
+		"[servers.notes]\nleeks = \"block\"\n":              "leeks is not a known key",
+		"[servers.notes]\nid = \"a-bcdefghi\"\n":            "id and directory are for the files",
+		"[servers.notes]\n[defaults]\nleaks = \"block\"\n":  "would hold for all of your servers",
+		"[servers.notes]\n[servers.notes.tools.t.access]\n": "cannot be enforced: server \"notes\" is stateful",
+	} {
+		o.Project = []byte(text)
+		c, err := Load(o)
+		if err != nil {
+			if !strings.Contains(err.Error(), want) || want == "" || want == "~/n" {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		p, err := c.Policy("notes", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := granted(p)
+		if p.Narrow != nil {
+			got = granted(p.Narrow)
+		}
+		if p.Leaks == policy.LeaksBlock {
+			got = append(got, p.Leaks)
+		}
+		if strings.Join(got, " ") != want || p.Command != "npx" || p.Project != "" {
+			t.Errorf("%s: %+v allows %s, want %s", text, p, got, want)
+		}
+	}
+	o.Project = nil
+	for text, stops := range map[string]bool{"[servers.notes]\n": true, "[servers.\"no\\u0074es\"]\n": true, "[servers.other]\n": false} {
+		if err := os.WriteFile(project, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(o); errors.As(err, new(*UntrustedError)) != stops || (err != nil) != stops {
+			t.Errorf("%s that is not trusted: %v", text, err)
+		}
+	}
+}

@@ -72,20 +72,13 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	if filepath.Base(file) == config.ProjectFile {
 		host.Dir = filepath.Dir(file) // where its servers start
 	}
-	before, cfg, err := loadBoth(file, data, host)
-	var changes []config.ServerChange
-	if err == nil {
-		changes, err = config.Changes(before, cfg)
-	}
+	changes, warnings, err := changesOf(file, data, host)
 	if err != nil {
 		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
 	}
 	c.Printf("%s\n", printableText(string(data)))
-	for _, ch := range changes {
-		ws := append(cfg.Warnings(ch.Server), fileWarnings(before, cfg, ch, host)...)
-		for _, w := range ws {
-			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
-		}
+	for _, w := range warnings {
+		c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
 	}
 	c.Printf("%s", changeSummary(changes))
 	// What was not shown as a whole cannot have been read.
@@ -208,14 +201,34 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 	return ws
 }
 
-// loadBoth reads the configuration without a project's file and with it. For a file with a name
-// other than config.ProjectFile there are no other layers, and before is nil.
-func loadBoth(file string, data []byte, host hostfs.Host) (before, after *config.Config, err error) {
+// changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
+// name other than config.ProjectFile there are no other layers.
+func changesOf(file string, data []byte, host hostfs.Host) (all []config.ServerChange, ws []policy.Warning, err error) {
+	ids := []string{""}
+	for at := 0; at < len(ids); at++ {
+		before, after, err := loadBoth(file, data, ids[at], host)
+		if err != nil {
+			return nil, nil, err
+		}
+		changes, err := config.Changes(before, after)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ch := range changes {
+			ws = slices.Concat(ws, after.Warnings(ch.Server), fileWarnings(before, after, ch, host))
+		}
+		all, ids = append(all, changes...), append(ids, after.NarrowedIDs...)
+	}
+	return all, ws, nil
+}
+
+// loadBoth reads the configuration, or that of an id, without a project's file and with it.
+func loadBoth(file string, data []byte, id string, host hostfs.Host) (before, after *config.Config, err error) {
 	if filepath.Base(file) != config.ProjectFile {
 		after, err = config.Decode(data, file)
 	} else {
 		// An empty file takes the place of the project's.
-		o := config.LoadOptions{Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
+		o := config.LoadOptions{ID: id, Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
 		if before, err = session.LoadConfig(o, host); err != nil {
 			return nil, nil, err
 		}
