@@ -6,9 +6,8 @@
 // [Decode] reports all problems of a file at once, each with file, line and key. The layers
 // are the system's, the user's and the project's file, in this order. Values of a later
 // layer replace earlier ones; rules are appended unless a strategy says otherwise. A project
-// file counts only if the user trusted exactly this content (see [TrustStore]), and a server
-// whose program it changes loses what the user's layers grant to its name. What these layers
-// refuse is applied last to every server of a project's file (hold.go).
+// file counts only if the user trusted exactly this content (see [TrustStore]). It declares
+// servers of its own (project.go), and takes away from those of the user (narrow.go).
 //
 // [Describe] returns the shape of a file, for the schema that package schema writes. The decoder
 // itself notes the shape, with the functions that read a file. So a key that is added to a table
