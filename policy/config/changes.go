@@ -394,8 +394,8 @@ func loosens(key, before, after string) bool {
 		return slices.Index(order, cmp.Or(after, settingDefaults[key])) > slices.Index(order, cmp.Or(before, settingDefaults[key]))
 	}
 	number := func(text string) (int, bool) {
-		for _, l := range (&LimitsTable{}).list() {
-			if text == "" && key == "limits."+l.name {
+		for _, l := range (&LimitsTable{}).settings() {
+			if text == "" && key == "limits."+l.key {
 				return l.preset, true
 			}
 		}

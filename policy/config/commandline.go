@@ -190,11 +190,9 @@ func (o CommandLineOptions) server() (*Server, error) {
 	o.checkWaived(&bad)
 	s.Variables = o.envRules(&bad)
 	for _, l := range o.Limit {
-		table, problems := limitFlag(l)
-		for _, p := range problems {
+		for _, p := range s.limitFlag(l) {
 			bad.add("--limit", l, "%s", p.Message)
 		}
-		s.Limits.overlay(table)
 	}
 	if fs, net, inbound := o.fsRules(&bad), o.netRules(&bad), o.inboundRules(&bad); len(fs)+len(net)+len(inbound) > 0 {
 		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Where: s.Where, keepsDefault: len(fs)+len(net) == len(o.Deny)}
@@ -318,14 +316,14 @@ func (o CommandLineOptions) inboundRules(bad *flagProblems) (rules []policy.Inbo
 }
 
 // limitFlag reads KEY=NUMBER as the limits table of a file is read.
-func limitFlag(s string) (l LimitsTable, problems policy.Problems) {
-	if key, value, ok := strings.Cut(s, "="); !ok || key == "" || strings.Trim(value, "0123456789") != "" || value == "" {
-		return l, policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
+func (s *Server) limitFlag(text string) policy.Problems {
+	if key, value, ok := strings.Cut(text, "="); !ok || key == "" || strings.Trim(value, "0123456789") != "" || value == "" {
+		return policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
-	in, root := reader.New([]byte(s), "")
+	in, root := reader.New([]byte(text), "")
 	d := &decoder{in}
-	l = d.limits(root, "")
-	return l, d.in.Problems
+	in.Table(root, "", d.places(&Server{places: map[string]string{}}, "", s.Limits.settings()))
+	return in.Problems
 }
 
 func (p *flagProblems) add(flag, value, format string, args ...any) {

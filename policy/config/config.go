@@ -237,22 +237,7 @@ func (s *Server) overlaySettings(l *Server) {
 		s.places = map[string]string{}
 	}
 	maps.Copy(s.places, l.places)
-	s.Roots = cmp.Or(l.Roots, s.Roots)
-	s.Advertise = cmp.Or(l.Advertise, s.Advertise)
-	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
-	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
-	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
-	s.Undo = cmp.Or(l.Undo, s.Undo)
-	s.UndoFileMB = cmp.Or(l.UndoFileMB, s.UndoFileMB)
-	s.UndoTotalMB = cmp.Or(l.UndoTotalMB, s.UndoTotalMB)
-	s.UndoDays = cmp.Or(l.UndoDays, s.UndoDays)
-	s.Leaks = cmp.Or(l.Leaks, s.Leaks)
-	s.LeakPatterns = cmp.Or(l.LeakPatterns, s.LeakPatterns)
-	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
-	s.CallTimeoutSecs = cmp.Or(l.CallTimeoutSecs, s.CallTimeoutSecs)
-	s.Warm = cmp.Or(l.Warm, s.Warm)
-	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
-	s.Limits.overlay(l.Limits)
+	overlaySettings(s.allSettings(), l.allSettings())
 }
 
 // newAccess returns a table to merge others into. It grants nothing and declares nothing.
@@ -276,16 +261,6 @@ func (a *Access) overlay(l *Access) {
 	for name, rules := range l.Commands {
 		a.Commands[name] = rules
 	}
-}
-
-func (t *LimitsTable) overlay(l LimitsTable) {
-	t.MemoryMB = cmp.Or(l.MemoryMB, t.MemoryMB)
-	t.Processes = cmp.Or(l.Processes, t.Processes)
-	t.OpenFiles = cmp.Or(l.OpenFiles, t.OpenFiles)
-	t.FileSizeMB = cmp.Or(l.FileSizeMB, t.FileSizeMB)
-	t.MessageMB = cmp.Or(l.MessageMB, t.MessageMB)
-	t.NetOutMB = cmp.Or(l.NetOutMB, t.NetOutMB)
-	t.Connections = cmp.Or(l.Connections, t.Connections)
 }
 
 func joinLists[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {

@@ -2,18 +2,12 @@ package config
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
-)
-
-const (
-	maxSeconds = 7 * 24 * 3600
-	maxCount   = 1 << 20
 )
 
 func (d *decoder) server(n *node, key, name string) *Server {
@@ -67,41 +61,21 @@ func (d *decoder) server(n *node, key, name string) *Server {
 	return s
 }
 
-// settings returns the keys that a server's table and [defaults] share. They grant no file, host,
-// program or variable.
+// settings returns the keys that a server's table and [defaults] share.
 func (d *decoder) settings(s *Server) fields {
 	s.places = map[string]string{}
-	known := fields{
-		"roots":           func(n *node, key string) { s.Roots = d.in.Choice(n, key, "off", "narrow", "advertise") },
-		"advertise":       func(n *node, key string) { s.Advertise = d.in.FlagPointer(n, key) },
-		"auto_install":    func(n *node, key string) { s.AutoInstall = d.in.FlagPointer(n, key) },
-		"install_scripts": func(n *node, key string) { s.InstallScripts = d.in.FlagPointer(n, key) },
-		"pin_tools":       func(n *node, key string) { s.PinTools = d.in.Choice(n, key, "off", "warn", "enforce") },
-		"undo": func(n *node, key string) {
-			s.Undo = d.in.Choice(n, key, policy.UndoOff, policy.UndoSession, policy.UndoCall)
-		},
-		"undo_file_mb":  func(n *node, key string) { s.UndoFileMB = d.in.Pointer(n, key, 1, 1<<20) },
-		"undo_total_mb": func(n *node, key string) { s.UndoTotalMB = d.in.Pointer(n, key, 1, 1<<24) },
-		"undo_days":     func(n *node, key string) { s.UndoDays = d.in.Pointer(n, key, 1, 3650) },
-		"leaks": func(n *node, key string) {
-			s.Leaks = d.in.Choice(n, key, policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock)
-		},
-		"leak_patterns":        func(n *node, key string) { s.LeakPatterns = d.in.FlagPointer(n, key) },
-		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.in.Pointer(n, key, 0, maxSeconds) },
-		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.in.Pointer(n, key, 0, maxSeconds) },
-		"warm":                 func(n *node, key string) { s.Warm = d.in.Pointer(n, key, 0, maxWarm) },
-		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.in.Pointer(n, key, 1, 4096) },
-	}
-	for name, read := range known {
-		known[name] = func(n *node, key string) {
-			s.places[name] = policy.Position(d.in.File, n.Line)
-			read(n, key)
-		}
-	}
-	known["limits"] = func(n *node, key string) {
-		s.Limits = d.limits(n, key)
-		for _, name := range n.Keys {
-			s.places["limits."+name] = policy.Position(d.in.File, n.Table[name].Line)
+	known := fields{"limits": func(n *node, key string) { d.in.Table(n, key, d.places(s, "limits.", s.Limits.settings())) }}
+	maps.Copy(known, d.places(s, "", s.settings()))
+	return known
+}
+
+// places returns the keys of settings, which note where they are.
+func (d *decoder) places(s *Server, head string, settings []setting) fields {
+	known := fields{}
+	for _, set := range settings {
+		known[set.key] = func(n *node, key string) {
+			s.places[head+set.key] = policy.Position(d.in.File, n.Line)
+			set.read(d.in, n, key)
 		}
 	}
 	return known
@@ -150,27 +124,11 @@ func (d *decoder) platformWaivers(n *node, key string) (words []policy.Axis) {
 	return words
 }
 
-// maxWarm bounds the warm workers of one tool.
-const maxWarm = 64
-
 func waivers() (names []string) {
 	for _, a := range policy.Waivers() {
 		names = append(names, string(a))
 	}
 	return names
-}
-
-func (d *decoder) limits(n *node, key string) (l LimitsTable) {
-	d.in.Table(n, key, fields{
-		"memory_mb":    func(n *node, key string) { l.MemoryMB = d.in.Pointer(n, key, 1, 1<<24) },
-		"processes":    func(n *node, key string) { l.Processes = d.in.Pointer(n, key, 1, maxCount) },
-		"open_files":   func(n *node, key string) { l.OpenFiles = d.in.Pointer(n, key, 32, maxCount) }, // the start itself takes some 20
-		"file_size_mb": func(n *node, key string) { l.FileSizeMB = d.in.Pointer(n, key, 1, 1<<24) },
-		"message_mb":   func(n *node, key string) { l.MessageMB = d.in.Pointer(n, key, 1, 2047) },
-		"net_out_mb":   func(n *node, key string) { l.NetOutMB = d.in.Pointer(n, key, 1, 1<<24) },
-		"connections":  func(n *node, key string) { l.Connections = d.in.Pointer(n, key, 1, math.MaxUint16) },
-	})
-	return l
 }
 
 func (d *decoder) access(n *node, key string) *Access {

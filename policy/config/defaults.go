@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -81,9 +80,9 @@ func (d *Defaults) refusals() *Defaults {
 			*v = nil
 		}
 	}
-	for _, l := range s.Limits.list() {
+	for _, l := range s.Limits.settings() {
 		if l.exceedsDefault() {
-			*l.value = nil
+			l.clear()
 		}
 	}
 	return out
@@ -133,32 +132,6 @@ func axisTexts(axes []policy.Axis) (names []string) {
 		names = append(names, string(a))
 	}
 	return names
-}
-
-// settingTexts returns the settings that a table has, as TOML writes their values.
-func (s *Server) settingTexts() map[string]string {
-	out := map[string]string{}
-	for key, v := range map[string]*int{"startup_timeout_secs": s.StartupTimeoutSecs, "call_timeout_secs": s.CallTimeoutSecs, "warm": s.Warm, "max_concurrent_calls": s.MaxConcurrentCalls, "undo_file_mb": s.UndoFileMB, "undo_total_mb": s.UndoTotalMB, "undo_days": s.UndoDays} {
-		if v != nil {
-			out[key] = strconv.Itoa(*v)
-		}
-	}
-	for key, v := range map[string]*bool{"advertise": s.Advertise, "auto_install": s.AutoInstall, "install_scripts": s.InstallScripts, "leak_patterns": s.LeakPatterns} {
-		if v != nil {
-			out[key] = strconv.FormatBool(*v)
-		}
-	}
-	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools, "leaks": s.Leaks, "undo": s.Undo} {
-		if v != "" {
-			out[key] = strconv.Quote(v)
-		}
-	}
-	for _, l := range s.Limits.list() {
-		if *l.value != nil {
-			out["limits."+l.name] = strconv.Itoa(**l.value)
-		}
-	}
-	return out
 }
 
 // Digest returns an identifier of the defaults; "" if there are none. See [Digest].

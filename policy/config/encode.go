@@ -42,8 +42,14 @@ func (e *encoder) limits(key string, l LimitsTable) {
 		return
 	}
 	e.header("[%s]", key)
-	for _, limit := range l.list() {
-		e.number(limit.name, *limit.value)
+	e.settings(l.settings())
+}
+
+func (e *encoder) settings(all []setting) {
+	for _, s := range all {
+		if text := s.text(); text != "" {
+			e.line("%s = %s", s.key, text)
+		}
 	}
 }
 
@@ -68,26 +74,12 @@ func (e *encoder) server(s *Server) {
 	}
 	e.text("home", s.Home)
 	e.flag("gpu", s.GPU)
-	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
-	e.number("call_timeout_secs", s.CallTimeoutSecs)
-	e.text("roots", s.Roots)
-	e.flag("advertise", s.Advertise)
-	e.flag("auto_install", s.AutoInstall)
-	e.flag("install_scripts", s.InstallScripts)
-	e.text("pin_tools", s.PinTools)
-	e.text("undo", s.Undo)
-	e.number("undo_file_mb", s.UndoFileMB)
-	e.number("undo_total_mb", s.UndoTotalMB)
-	e.number("undo_days", s.UndoDays)
-	e.text("leaks", s.Leaks)
-	e.flag("leak_patterns", s.LeakPatterns)
+	e.settings(s.settings())
 	e.text("description", s.Description)
 	e.text("mcp_name", s.MCPName)
 	if s.Waive != nil {
 		e.list("waive", show.List(axisTexts(s.Waive)), s.Merge["waive"])
 	}
-	e.number("warm", s.Warm)
-	e.number("max_concurrent_calls", s.MaxConcurrentCalls)
 	if s.Access != nil {
 		e.access(key+".access", s.Access)
 	}

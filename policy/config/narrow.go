@@ -50,39 +50,14 @@ func (s *Server) withoutSettings(drop func(key, value string) bool) (out *Server
 	copied := *s
 	out = &copied
 	out.places = maps.Clone(s.places)
-	texts := s.settingTexts()
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		if drop(key, texts[key]) {
-			dropped = append(dropped, policy.Setting{Key: key + " = " + texts[key], Where: s.places[key]})
-			out.unset(key)
-			delete(out.places, key)
+	for _, set := range out.allSettings() {
+		if text := set.text(); text != "" && drop(set.key, text) {
+			dropped = append(dropped, policy.Setting{Key: set.key + " = " + text, Where: s.places[set.key]})
+			set.clear()
+			delete(out.places, set.key)
 		}
 	}
 	return out, dropped
-}
-
-// unset takes a setting out of a table.
-func (s *Server) unset(key string) {
-	for name, v := range map[string]**int{"startup_timeout_secs": &s.StartupTimeoutSecs, "call_timeout_secs": &s.CallTimeoutSecs, "warm": &s.Warm, "max_concurrent_calls": &s.MaxConcurrentCalls, "undo_file_mb": &s.UndoFileMB, "undo_total_mb": &s.UndoTotalMB, "undo_days": &s.UndoDays} {
-		if name == key {
-			*v = nil
-		}
-	}
-	for name, v := range map[string]**bool{"advertise": &s.Advertise, "auto_install": &s.AutoInstall, "install_scripts": &s.InstallScripts, "leak_patterns": &s.LeakPatterns} {
-		if name == key {
-			*v = nil
-		}
-	}
-	for name, v := range map[string]*string{"roots": &s.Roots, "pin_tools": &s.PinTools, "leaks": &s.Leaks, "undo": &s.Undo} {
-		if name == key {
-			*v = ""
-		}
-	}
-	for _, l := range s.Limits.list() {
-		if key == "limits."+l.name {
-			*l.value = nil
-		}
-	}
 }
 
 // unchangeable returns the keys of a project's table that say nothing about what a server may do less.

@@ -160,9 +160,9 @@ func (s *Server) describeGrants(w Words) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ", w)...)
 	}
-	for _, l := range s.Limits.list() {
+	for _, l := range s.Limits.settings() {
 		if l.exceedsDefault() {
-			out = append(out, fmt.Sprintf("%s = %d", l.name, **l.value))
+			out = append(out, l.key+" = "+l.text())
 		}
 	}
 	for _, axis := range s.Waive {
@@ -235,27 +235,6 @@ func (c *Config) DroppedGrants(server string) []policy.Warning {
 		"server %q runs what this project says, so it does not have what your own configuration grants to that name: %s; grant it in this file and trust it again, or give the project's server another name",
 		server, strings.Join(list, ", ")), Where: s.Where}}
 }
-
-// limit is one key of a limits table.
-type limit struct {
-	name   string
-	value  **int
-	preset int // 0: none
-}
-
-func (t *LimitsTable) list() []limit {
-	return []limit{
-		{"memory_mb", &t.MemoryMB, policy.DefaultLimits.MemoryMB},
-		{"processes", &t.Processes, policy.DefaultLimits.Processes},
-		{"open_files", &t.OpenFiles, policy.DefaultLimits.OpenFiles},
-		{"file_size_mb", &t.FileSizeMB, policy.DefaultLimits.FileSizeMB},
-		{"message_mb", &t.MessageMB, policy.DefaultLimits.MessageMB},
-		{"net_out_mb", &t.NetOutMB, policy.DefaultLimits.NetOutMB},
-		{"connections", &t.Connections, policy.DefaultLimits.Connections},
-	}
-}
-
-func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
 // Grants describes what the server's own table grants: not what its preset grants.
 func (s *Server) Grants(w Words) []string {

@@ -44,7 +44,7 @@ func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
 			s.Variables = without(s.Variables, a.Env)
 		}
 	}
-	s.Limits.overlay(g.Table.Limits)
+	overlaySettings(s.Limits.settings(), g.Table.Limits.settings())
 	s.overlaySingle(g.Table)
 	return narrower, nil
 }
@@ -214,15 +214,15 @@ func takeFrom[T any](rules, gone []T, same func(a, b T) bool, text func(T) strin
 
 // takeSettings takes settings away that have the values of l.
 func (s *Server) takeSettings(l *Server) error {
-	have, want := s.Limits.list(), l.Limits.list()
-	for i, w := range want {
-		if *w.value == nil {
+	have := s.Limits.settings()
+	for i, w := range l.Limits.settings() {
+		if w.text() == "" {
 			continue
 		}
-		if h := have[i]; *h.value == nil || **h.value != **w.value {
-			return &NotThereError{fmt.Sprintf("%s = %d", w.name, **w.value)}
+		if have[i].text() != w.text() {
+			return &NotThereError{w.key + " = " + w.text()}
 		}
-		*have[i].value = nil
+		have[i].clear()
 	}
 	for key, texts := range map[string][2]*string{"home": {&s.Home, &l.Home}, "workspace": {&s.Workspace, &l.Workspace}} {
 		if have, want := texts[0], texts[1]; *want != "" && *have != *want {
