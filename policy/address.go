@@ -41,19 +41,18 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own bool) (reason 
 func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow bool) {
 	name := addr.String() // no rule's host, if the address has a zone or is IPv4-mapped
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
-	best := -1
 	for _, r := range rules {
 		if r.Host != name && !(local && r.Host == "localhost") || !r.coversPort(port) {
 			continue
 		}
-		if !r.Allow && r.conditional() {
-			continue
-		}
-		if score := r.specificity()[1]; score >= best {
-			best, allow = score, r.Allow
+		switch {
+		case r.Allow:
+			decided, allow = true, true
+		case !r.conditional():
+			return true, false
 		}
 	}
-	return best >= 0, allow
+	return decided, allow
 }
 
 // specials returns the address blocks that no public host has. The first block that

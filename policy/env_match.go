@@ -46,31 +46,20 @@ var AuthorityVariables = []string{
 	"PIP_CERT", "DENO_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE",
 }
 
-// MatchEnv evaluates the env rules for one variable and returns the rule that
-// decides; ok is true where it forwards the variable. The rule with more literal
-// characters decides. If two have equally many, an exact rule decides before a prefix,
-// and then the later rule. A prefix does not forward an [IsDangerousVariable] name.
+// MatchEnv evaluates the env rules for one variable. ok is true where a rule forwards it and none refuses it. rule is
+// the one that refuses, or one that forwards it: an exact one, if there is one. A prefix does not forward an
+// [IsDangerousVariable] name.
 func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
-	best, bestScore := -1, -1
-	for i, r := range rules {
-		literal, prefix := strings.CutSuffix(r.Name, "*")
-		// Twice the length leaves room for the one point by which an exact name wins.
-		score := 2 * len(literal)
-		switch {
-		case !prefix && literal == name:
-			score++
-		case prefix && strings.HasPrefix(name, literal) && !(r.Read && IsDangerousVariable(name)):
-		default:
-			continue
-		}
-		if score >= bestScore {
-			best, bestScore = i, score
+	for _, r := range rules {
+		switch exact := r.Name == name; {
+		case !exact && (!EnvIncludes(r.Name, name) || r.Read && IsDangerousVariable(name)):
+		case !r.Read:
+			return r, false
+		case exact || !ok:
+			rule, ok = r, true
 		}
 	}
-	if best < 0 {
-		return EnvRule{}, false
-	}
-	return rules[best], rules[best].Read
+	return rule, ok
 }
 
 // IsDangerousVariable reports whether a variable makes a program load or run other code

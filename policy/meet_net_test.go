@@ -129,18 +129,26 @@ func TestMeetLoopback(t *testing.T) {
 	}
 }
 
-// TestMeetExtension checks that a rule for a path with an extension does not lift the refusal, in another
-// list, of the path without it.
-func TestMeetExtension(t *testing.T) {
-	refusal := NetRule{Host: "*.example.com", PathPrefix: "/repos/secret"}
-	for path, want := range map[string]bool{"/repos/secret.json": false, "/repos/secrets": true, "/repos/secrets.json": true} {
-		asked := NetRule{Host: "api.example.com", Scheme: "https", PathPrefix: path, Methods: []string{"GET"}, Allow: true}
-		out, err := meetNet([]NetRule{{Host: "*.example.com", Allow: true}, refusal}, []NetRule{asked})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, got := MatchNet(out, "api.example.com", "https", 443, path, "GET"); got != want {
-			t.Errorf("%s is allowed: %v\n%+v", path, got, out)
+// TestNetIncludes tests which rules add nothing to another one.
+func TestNetIncludes(t *testing.T) {
+	wide := NetRule{Host: "*.example.com", Allow: true}
+	secret := NetRule{Host: "a.example.com", Secrets: []Secret{{Env: "T"}}, Allow: true}
+	for _, c := range []struct {
+		wide, narrow NetRule
+		want         bool
+	}{
+		{wide, NetRule{Host: "a.example.com", Allow: true}, true},
+		{wide, NetRule{Host: "a.example.com", Scheme: "https", Port: 443, PathPrefix: "/a", Methods: []string{"GET"}, Allow: true}, true},
+		{NetRule{Host: "a.example.com", PathPrefix: "/a", Allow: true}, NetRule{Host: "a.example.com", PathPrefix: "/a/b", Allow: true}, true},
+		{wide, secret, false},
+		{secret, NetRule{Host: "a.example.com", Allow: true}, false},
+		{wide, NetRule{Host: "a.example.com", Port: 8443, Allow: true}, false},
+		{wide, NetRule{Host: "example.com", Allow: true}, false},
+		{wide, NetRule{Host: "a.example.com"}, false},
+		{NetRule{Host: "*", Allow: true}, NetRule{Host: "10.0.0.1", Allow: true}, false},
+	} {
+		if got := c.wide.Includes(c.narrow); got != c.want {
+			t.Errorf("%+v includes %+v: %v", c.wide, c.narrow, got)
 		}
 	}
 }

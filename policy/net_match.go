@@ -76,26 +76,21 @@ func checkSecrets(r NetRule) error {
 	return nil
 }
 
-// MatchNet evaluates the network rules for one request and returns the rule
-// that decides. ok is true only where that rule allows the request: without rules there is no
+// MatchNet evaluates the network rules for one request. ok is true where a rule allows the request and none refuses
+// it. rule is the one that refuses, or one that allows, with the secrets of all that do. Without rules there is no
 // network, and a request that no rule matches is refused.
 //
 // host may be in any form; a host that cannot be normalised is refused. scheme
 // "" is a connection of which only the port is known. path "" and method "" mean
 // that they are not visible. Then rules that allow some paths or methods do not match,
 // and rules that refuse some do, so that no request is allowed unseen.
-//
-// An exact host goes before a wildcard, and a longer wildcard before a shorter one. Next,
-// the rule with more conditions decides: scheme, port, methods and each segment of the path
-// count one. Then the later rule decides (docs/policy.md "Network rules").
 func MatchNet(rules []NetRule, host, scheme string, port int, path, method string) (rule NetRule, ok bool) {
 	host, err := NormalizeTarget(host)
 	if err != nil {
 		return NetRule{}, false
 	}
 	segments, clean := urlpath.Segments(path)
-	best := -1
-	for i, r := range rules {
+	for _, r := range rules {
 		if !r.matchesConnection(host, scheme, port) || !r.matchesMethod(method) {
 			continue
 		}
@@ -109,42 +104,41 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 				continue
 			}
 		}
-		// Of two that are equally specific, the later one decides.
-		if best < 0 || !rules[best].outranks(r) {
-			best = i
+		if !r.Allow {
+			return r, false
 		}
+		for _, s := range rule.Secrets {
+			if !slices.Contains(r.SecretNames(), s.Env) {
+				r.Secrets = slices.Concat(r.Secrets, []Secret{s})
+			}
+		}
+		rule, ok = r, true
 	}
-	if best < 0 {
-		return NetRule{}, false
-	}
-	return rules[best], rules[best].Allow
+	return rule, ok
 }
 
 // AnyNeedsInterception reports whether the requests of a connection must be inspected:
 // because the decision depends on more than host, scheme and port, or because a secret may
-// be inserted. A rule does not count if a more specific rule without conditions
-// always decides before it.
+// be inserted.
 func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	host, err := NormalizeTarget(host)
 	if err != nil {
 		return false
 	}
-	var certain NetRule // decides if no condition is met; the zero rule allows nothing
-	var others []NetRule
+	var all, some, refused, secret bool // requests that are allowed, and some that are refused
 	for _, r := range rules {
 		switch {
-		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.outranks(r):
-		case r.conditional():
-			others = append(others, r)
+		case !r.matchesConnection(host, scheme, port):
+		case !r.Allow && !r.conditional():
+			return false
+		case !r.Allow:
+			refused = true
 		default:
-			// From here on, only rules that go before this one can still change the decision.
-			certain = r
-			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.outranks(r) })
+			all, some = all || !r.conditional(), true
+			secret = secret || len(r.Secrets) > 0 && scheme != "http"
 		}
 	}
-	return slices.ContainsFunc(append(others, certain), func(r NetRule) bool {
-		return r.Allow != certain.Allow || r.Allow && len(r.Secrets) > 0 && scheme != "http"
-	})
+	return some && (!all || refused || secret)
 }
 
 // Ports returns the ports that a rule covers if it allows: its port, else the port of its
@@ -178,8 +172,7 @@ func (r NetRule) Covers(host string, port int) bool {
 }
 
 func (r NetRule) matchesConnection(host, scheme string, port int) bool {
-	switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
-	case !wild && r.Host != host, wild && !strings.HasSuffix(host, suffix):
+	if !hostIncludes(r.Host, host) && !(!r.Allow && r.conditional() && isLoopback(r.Host) && isLoopback(host)) { // see CheckAddress
 		return false
 	}
 	// tcp is any stream of bytes, so it covers http and https, which run on top of it.
@@ -222,32 +215,6 @@ func beginsWide(prefix, segments []string) bool {
 		n--
 	}
 	return beginsWith(prefix[:n], segments)
-}
-
-// outranks reports whether r is more specific than a later rule: if both match, r decides then,
-// and otherwise later does.
-func (r NetRule) outranks(later NetRule) bool {
-	a, b := r.specificity(), later.specificity()
-	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]
-}
-
-func (r NetRule) specificity() [2]int {
-	// No host name is that long, so an exact host goes before every wildcard.
-	host := 1 << 16 // exact
-	if strings.HasPrefix(r.Host, "*") {
-		host = len(r.Host)
-	}
-	n := len(urlpath.Prefix(r.PathPrefix))
-	if r.Scheme != "" {
-		n++
-	}
-	if r.Port != 0 {
-		n++
-	}
-	if len(r.Methods) > 0 {
-		n++
-	}
-	return [2]int{host, n}
 }
 
 // ParseHostPort reads the value of --net: HOST or HOST:PORT.

@@ -110,9 +110,8 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		out.Fs = append(out.Fs, a.Fs...)
 	}
 	out.Sensitive = slices.Concat(p.Sensitive, a.SensitivePaths)
-	net := withoutSecrets(a.Net)
-	if out.Net = net; !grantsOrNone(net, func(r policy.NetRule) bool { return r.Allow }) {
-		out.Net = policy.RefuseNet(p.Net, net)
+	if out.Net = withoutSecrets(a.Net); !grantsOrNone(a.Net, func(r policy.NetRule) bool { return r.Allow }) {
+		out.Net = slices.Concat(p.Net, a.Net)
 	}
 	if a.Inbound != nil {
 		out.Inbound = a.Inbound
@@ -122,10 +121,7 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		env = []policy.EnvRule{}
 	}
 	if out.Env = env; !grantsOrNone(env, func(r policy.EnvRule) bool { return r.Read }) {
-		refused := func(r policy.EnvRule) bool {
-			return r.Read && slices.ContainsFunc(env, func(n policy.EnvRule) bool { return policy.EnvIncludes(n.Name, r.Name) })
-		}
-		out.Env = append(slices.DeleteFunc(slices.Clone(p.Env), refused), env...)
+		out.Env = slices.Concat(p.Env, env)
 	}
 	if a.Commands != nil {
 		out.Commands = a.commandRules()

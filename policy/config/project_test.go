@@ -59,12 +59,12 @@ func granted(p *policy.Policy) (out []string) {
 		}
 	}
 	for _, r := range p.Net {
-		if r.Allow {
+		if _, ok := policy.MatchNet(p.Net, r.Host, r.Scheme, r.Ports()[0], "/", "GET"); r.Allow && ok {
 			out = append(out, r.Host)
 		}
 	}
 	for _, r := range p.Env {
-		if r.Read {
+		if _, ok := policy.MatchEnv(p.Env, strings.ReplaceAll(r.Name, "*", "x")); r.Read && ok {
 			out = append(out, r.Name)
 		}
 	}

@@ -39,7 +39,7 @@ func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
 			}
 			narrower = append(narrower, inside...)
 		}
-		to.Net, to.Inbound, to.Env = addTo(to.Net, a.Net, includesNet), addTo(to.Inbound, a.Inbound, sameInbound), addTo(to.Env, a.Env, includesEnv)
+		to.Net, to.Inbound, to.Env = addTo(to.Net, a.Net, policy.NetRule.Includes), addTo(to.Inbound, a.Inbound, sameInbound), addTo(to.Env, a.Env, includesEnv)
 		if g.Tool == "" {
 			s.Variables = without(s.Variables, a.Env)
 		}
@@ -264,19 +264,6 @@ func without(variables, rules []policy.EnvRule) (left []policy.EnvRule) {
 		}
 	}
 	return left
-}
-
-func includesNet(wide, narrow policy.NetRule) bool {
-	for _, port := range narrow.Ports() {
-		if !slices.Contains(wide.Ports(), port) {
-			return false
-		}
-	}
-	if suffix, wild := strings.CutPrefix(wide.Host, "*."); wild && strings.HasSuffix(narrow.Host, "."+suffix) {
-		narrow.Host = wide.Host
-	}
-	wide.Port, narrow.Port = 0, 0
-	return sameNet(wide, narrow)
 }
 
 func includesEnv(wide, narrow policy.EnvRule) bool {

@@ -24,7 +24,13 @@ func (b *resolver) warnUseless() {
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
 		}
 	}
-	for _, r := range b.p.Net {
+	for i, r := range b.p.Net {
+		for at, o := range b.p.Net {
+			if at != i && o.Includes(r) && !(at > i && r.Includes(o)) && !strings.HasPrefix(r.Where, "preset ") {
+				b.warnings.warn("useless-rule", r.Where, "host = %s adds nothing to %s: host = %s, because rules add up", show.TOML(r.Host), o.Where, show.TOML(o.Host))
+				break
+			}
+		}
 		takes := func(wider policy.NetRule) bool {
 			return wider.Allow && (hostsOverlap(wider.Host, r.Host) || isAddress(r.Host) && !isAddress(wider.Host)) // a name may lead to the address
 		}

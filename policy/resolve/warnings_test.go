@@ -15,6 +15,7 @@ import (
 func TestUseless(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git\nx /usr/bin/curl")
 	for _, tt := range []struct{ name, access, warns string }{
+		{"a narrower host", "[servers.s.access]\nnet = [{ host = \"*.test\", allow = true },\n{ host = \"a.test\", methods = [\"GET\"], allow = true }]\n", "host = \"a.test\" adds nothing to c.toml:5: host = \"*.test\", because rules add up"},
 		{"a host without allow", "[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing, and there is no wider rule that it could take something away from: write allow = true"},
 		{"a wildcard without allow", "[[servers.s.access.net]]\nhost = \"*.a.test\"\n", "allow = true"},
 		{"beside another host", "[[servers.s.access.net]]\nhost = \"b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing"},

@@ -23,8 +23,9 @@ func TestSecrets(t *testing.T) {
 			body, _ := io.ReadAll(r.Body)
 			got, rest = r.Header, r.RequestURI+" "+string(body)
 		})
-		plainRule := under("/plain")
-		w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T", "U", "MISSING"), plainRule}, Secrets: map[string]string{"T": token, "U": "second", "OTHER": "not for this host"}})
+		secretRule := withSecret("T", "U", "MISSING")
+		secretRule.PathPrefix = "/x"
+		w := newWorld(t, s, Options{Rules: []policy.NetRule{secretRule, under("/plain")}, Secrets: map[string]string{"T": token, "U": "second", "OTHER": "not for this host"}})
 		c := w.client(t, http2)
 		send := func(path string) {
 			do(t, c, "POST", w.url(path), func(r *http.Request) {
@@ -63,7 +64,7 @@ func TestSecrets(t *testing.T) {
 		if rest != "/x?key="+hold+" "+hold {
 			t.Errorf("target and body: %s", rest)
 		}
-		// Another rule decides: no secret.
+		// Another rule allows it: no secret.
 		send("/plain/x")
 		if v := got.Get("Authorization"); v != "Bearer "+hold {
 			t.Errorf("a rule without the secret: %s", v)

@@ -76,40 +76,30 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	if absent, ok := notOnHost(c, host, port); ok {
 		return refusal("").Unfixable(absent.Note + ": " + absent.Fix)
 	}
-	return checkPrecedence(c, attributeHost(report.Certain, host, port, scheme, cause))
+	return checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
 }
 
-// checkPrecedence removes the grant where another rule would still decide: docs/policy.md
-// "Network rules".
-func checkPrecedence(c *facts.Case, f facts.Finding) facts.Finding {
+// checkRefused removes the grant of what another rule refuses: docs/policy.md "Network rules".
+func checkRefused(c *facts.Case, f facts.Finding) facts.Finding {
 	n := f.Grant
 	if n.Host == "" {
 		return f
 	}
 	method, _, _ := strings.Cut(n.Methods, " ")
-	// decide returns the rule that decides on one of the ports, one that allows it if there is one.
-	decide := func(rules []policy.NetRule) (decider policy.NetRule, any bool) {
-		for _, port := range n.NetRule().Ports() {
-			scheme := n.Scheme
-			if scheme == "" {
-				scheme = map[int]string{80: "http", 443: "https"}[port]
-			}
-			r, ok := policy.MatchNet(rules, n.Host, scheme, port, n.Prefix, method)
-			if decider.Host == "" || ok {
-				decider = r
-			}
-			any = any || ok
+	var by policy.NetRule
+	for _, port := range n.NetRule().Ports() {
+		scheme := n.Scheme
+		if scheme == "" {
+			scheme = map[int]string{80: "http", 443: "https"}[port]
 		}
-		return decider, any
+		r, ok := policy.MatchNet(append(slices.Clone(c.Profile.Net), n.NetRule()), n.Host, scheme, port, n.Prefix, method)
+		if ok {
+			return f
+		}
+		by = r
 	}
-	now, _ := decide(c.Profile.Net)
-	switch _, ok := decide(append(slices.Clone(c.Profile.Net), n.NetRule())); {
-	case !ok:
-		f.Grant = grants.Grant{}
-		f.Fix = "the rule at " + now.Where + " refuses it and is more specific than a rule for the host: change that rule"
-	case now.Host != "" && !now.Allow:
-		f.Fix = report.Joined(f.Fix, "the rule at "+now.Where+" refuses it: the new rule must come after it")
-	}
+	f.Grant = grants.Grant{}
+	f.Fix = "the rule at " + by.Where + " refuses it, whatever other rules say: change that rule"
 	return f
 }
 
@@ -150,7 +140,7 @@ func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, 
 	case strings.HasSuffix(d.Detail, "speaks HTTP"):
 		scheme = "http"
 	}
-	f := checkPrecedence(c, attributeHost(report.Certain, host, port, scheme, cause))
+	f := checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
 	if f.Grant.Scheme == "tcp" {
 		f.Hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}
@@ -196,7 +186,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 		return f.Unfixable("no policy line grants this")
 	}
 	f.Grant = n
-	return checkPrecedence(c, f)
+	return checkRefused(c, f)
 }
 
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {

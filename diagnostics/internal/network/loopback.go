@@ -24,7 +24,7 @@ func Unanswered(c *facts.Case) (found []facts.Finding, old []bool) {
 		f, absent := notOnHost(c, u.Host, u.Port)
 		if !absent {
 			cause := "the server tried to reach " + c.Quote(target) + "; the jail has a loopback of its own, where no program listens at that port, and on this host one does"
-			f = checkPrecedence(c, attributeHost(report.Likely, u.Host, u.Port, "", cause))
+			f = checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause))
 		}
 		found, old = append(found, f), append(old, u.Background)
 	}

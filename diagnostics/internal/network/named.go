@@ -73,5 +73,5 @@ func AttributeUngranted(c *facts.Case, sure report.Attribution, u Ungranted) fac
 	if !slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
 		cause += " (it grants no network)"
 	}
-	return checkPrecedence(c, attributeHost(sure, u.Host, u.Port, u.Scheme, cause))
+	return checkRefused(c, attributeHost(sure, u.Host, u.Port, u.Scheme, cause))
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestGrantedByPath(t *testing.T) {
-	rules := []policy.NetRule{{Host: "a.b", PathPrefix: "/v1", Allow: true}, {Host: "a.b", PathPrefix: "/v1/admin"}, {Host: "*"}}
+	rules := []policy.NetRule{{Host: "a.b", PathPrefix: "/v1", Allow: true}, {Host: "a.b", PathPrefix: "/v1/admin"}, {Host: "c.d"}}
 	for _, tt := range []struct {
 		host string
 		port int

@@ -118,10 +118,7 @@ func changeSummary(all []config.ServerChange) string {
 	var b strings.Builder
 	gains, gain := 0, 0
 	for _, s := range all {
-		loosened := 0
-		for loosened < len(s.Changes) && s.Changes[loosened].Loosens { // they come first
-			loosened++
-		}
+		loosened := slices.IndexFunc(append(s.Changes, config.Change{}), func(ch config.Change) bool { return !ch.Loosens }) // the others come first
 		switch {
 		case s.Starts == nil && s.Changes == nil:
 			fmt.Fprintf(&b, "This file takes nothing away from your own server %s.", s.Server)
@@ -225,18 +222,16 @@ func changesOf(file string, data []byte, host hostfs.Host) (all []config.ServerC
 // loadBoth reads the configuration, or that of an id, without a project's file and with it.
 func loadBoth(file string, data []byte, id string, host hostfs.Host) (before, after *config.Config, err error) {
 	if filepath.Base(file) != config.ProjectFile {
-		after, err = config.Decode(data, file)
-	} else {
-		// An empty file takes the place of the project's.
-		o := config.LoadOptions{ID: id, Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
-		if before, err = session.LoadConfig(o, host); err != nil {
-			return nil, nil, err
+		if after, err = config.Decode(data, file); err == nil {
+			err = session.LayPresets(after, host)
 		}
-		o.Project = data
-		after, err = config.Load(o)
+		return nil, after, err
 	}
-	if err == nil {
-		err = session.LayPresets(after, host)
+	// An empty file takes the place of the project's.
+	o := config.LoadOptions{ID: id, Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
+	if before, err = session.LoadConfig(o, host); err == nil {
+		o.Project = data
+		after, err = session.LoadConfig(o, host)
 	}
 	return before, after, err
 }
