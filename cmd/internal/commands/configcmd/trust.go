@@ -143,9 +143,7 @@ func changeSummary(all []config.ServerChange) string {
 		if more := len(rest) - maxRest; more > 0 {
 			fmt.Fprintf(&b, "\n  and %d more", more)
 		}
-		if loosened > 0 {
-			gains, gain = gains+loosened, gain+1
-		}
+		gains, gain = gains+loosened, gain+min(loosened, 1)
 		b.WriteString("\n\n")
 	}
 	if all == nil {
