@@ -8,8 +8,8 @@ import (
 )
 
 // Meet returns the profile that allows what both profiles allow, axis by axis, and nothing else. Both are
-// of the same server on the same host. What no axis has, such as the program and the secrets of hosts, is
-// that of a. The error is a *[ConflictError] for two rules for which no one rule can stand.
+// of the same server on the same host. What no axis has, such as the program, the settings and the secrets of
+// hosts, is that of a. The error is a *[ConflictError] for two rules for which no one rule can stand.
 //
 // Invariant: Meet(a, b) allows no path, host, port or program, and has no variable, that a or b does
 // not. It equals a where b has the same.
@@ -53,13 +53,6 @@ func Meet(a, b *Profile) (*Profile, error) {
 			*k.value = other
 		}
 	}
-	out.Leaks = stricter(a.Leaks, b.Leaks, LeaksOff, LeaksWarn, LeaksBlock)
-	out.LeakPatterns = a.LeakPatterns || b.LeakPatterns
-	out.Undo = Undo{stricter(cmp.Or(a.Undo.Mode, UndoOff), cmp.Or(b.Undo.Mode, UndoOff), UndoOff, UndoSession, UndoCall), max(a.Undo.FileMB, b.Undo.FileMB), max(a.Undo.TotalMB, b.Undo.TotalMB), max(a.Undo.Days, b.Undo.Days)}
-	if out.Undo.Mode == UndoOff {
-		out.Undo = a.Undo
-	}
-	out.Waive = both(a.Waive, b.Waive)
 	return &out, nil
 }
 
@@ -72,14 +65,6 @@ func either(a, b []string) []string {
 		return slices.Clone(a)
 	}
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
-}
-
-// stricter returns the later one of two words in an order.
-func stricter(a, b string, order ...string) string {
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
 }
 
 // meetEntries returns an entry for each path of which either profile has one, with the rights that both

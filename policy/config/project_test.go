@@ -199,6 +199,9 @@ func TestProjectNarrows(t *testing.T) {
 		got := ""
 		if p.Narrow != nil {
 			got = strings.Join(granted(p.Narrow), " ")
+			if slices.ContainsFunc(p.Narrow.Net, func(r policy.NetRule) bool { return r.Host == "a" && r.Secrets != nil }) {
+				t.Errorf("%s: the project's secret is used", project)
+			}
 		}
 		if got != want.narrow {
 			t.Errorf("%s: allows %s, want %s", project, got, want.narrow)
