@@ -19,9 +19,7 @@ func TestMeetSecrets(t *testing.T) {
 		Net: []NetRule{rule("a.example", "A"), rule("b.example", "B")}, Secrets: []Secret{{Env: "A"}, {Env: "B"}},
 		Env: []Variable{{Name: "A"}, {Name: "B"}, {Name: "PLAIN"}}, Limits: Limits{MemoryMB: 100, Processes: 20},
 	}
-	b := &Profile{
-		Net: []NetRule{rule("a.example", "THEIRS")}, Secrets: []Secret{{Env: "THEIRS"}}, Env: []Variable{{Name: "THEIRS"}}, Limits: Limits{MemoryMB: 200, Processes: 10},
-	}
+	b := &Profile{Net: []NetRule{rule("a.example", "THEIRS")}, Secrets: []Secret{{Env: "THEIRS"}}, Env: []Variable{{Name: "THEIRS"}}, Limits: Limits{MemoryMB: 200, Processes: 10}}
 	met, err := Meet(a, b)
 	if err != nil {
 		t.Fatal(err)

@@ -52,10 +52,7 @@ func TestMatchNet(t *testing.T) {
 		{"address", []NetRule{rule("10.0.0.1", port(5432))}, q{"10.0.0.1", "tcp", 5432, ""}, true},
 		{"v4-mapped", []NetRule{rule("10.0.0.1", port(5432))}, q{"::ffff:10.0.0.1", "tcp", 5432, ""}, true},
 		{"an exact name refused", []NetRule{rule("a.b", deny), rule("*.b"), rule("*")}, q{"a.b", "https", 443, "/"}, false},
-		{"a longer wildcard refused", []NetRule{rule("*.a.b", deny), rule("*.b")}, q{"x.a.b", "https", 443, "/"}, false},
-		{"a port refused", []NetRule{rule("a", port(443), deny), rule("a")}, q{"a", "https", 443, "/"}, false},
 		{"a refusal that says less", []NetRule{rule("a", scheme("https"), port(443)), rule("a", port(443), deny)}, q{"a", "https", 443, "/"}, false},
-		{"refused last", []NetRule{rule("a"), rule("a", deny)}, q{"a", "https", 443, "/"}, false},
 		{"refused first", []NetRule{rule("a", deny), rule("a")}, q{"a", "https", 443, "/"}, false},
 		{"a path of a wider host refused", []NetRule{rule("*.b", prefix("/x/y/z"), deny), rule("a.b")}, q{"a.b", "https", 443, "/x/y/z"}, false},
 		{"segments", []NetRule{rule("a", prefix("/admin"))}, q{"a", "https", 443, "/admin/users"}, true},
@@ -91,7 +88,6 @@ func TestMatchMethods(t *testing.T) {
 	read := NetRule{Host: "a", Methods: []string{"GET", "HEAD"}, Allow: true}
 	all := NetRule{Host: "a", Allow: true}
 	noDelete := NetRule{Host: "a", Methods: []string{"DELETE"}}
-	under := NetRule{Host: "a", PathPrefix: "/v1", Allow: true}
 	for _, tt := range []struct {
 		name         string
 		rules        []NetRule
@@ -105,8 +101,6 @@ func TestMatchMethods(t *testing.T) {
 		{"refused", []NetRule{noDelete, all}, "/", "DELETE", false},
 		{"others pass", []NetRule{noDelete, all}, "/", "GET", true},
 		{"not visible, refused", []NetRule{noDelete, all}, "", "", false},
-		{"refused below a path", []NetRule{under, noDelete}, "/v1/x", "DELETE", false},
-		{"refused before the path", []NetRule{noDelete, under}, "/v1/x", "DELETE", false},
 		{"a prefix of no segment is no condition", []NetRule{{Host: "a", PathPrefix: "/", Allow: true}}, "", "", true},
 	} {
 		if _, got := MatchNet(tt.rules, "a", "https", 443, tt.path, tt.method); got != tt.want {
@@ -216,7 +210,6 @@ func TestRefusalsOfEveryPort(t *testing.T) {
 	}{
 		{"a wildcard that refuses", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b"}}, "http", "/", false},
 		{"another host", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "c.b"}}, "http", "/", true},
-		{"the same host's own port", []NetRule{{Host: "a.b", Port: 8080, Allow: true}, {Host: "a.b"}}, "http", "/", false},
 		{"the port that is refused is another", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Port: 80}}, "http", "/", true},
 		{"a scheme on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "http", "/", false},
 		{"another scheme", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "https", "/", true},

@@ -117,7 +117,7 @@ func TestProjectsOwnDenied(t *testing.T) {
 		{"workspace = '~/w'\n" + denials, "workspace = 'sub'", "", "~/w/private ~/x ~/w/keys"},
 		{"stateful = false\ntools.'*'." + denials, "access.fs = { strategy = 'replace', value = [] }", "", "DIR/private ~/x DIR/keys"},
 		{"stateful = false\ntools.t." + denials, "stateful = false\ntools.u.access = {}", "u", "DIR/private ~/x DIR/keys"},
-		{"access.fs = [{ path = '.', read = true }]", "arguments = []", "", "-"},
+		{"access.fs = [{ path = '.', read = true }]", "arguments = []", "", ""},
 	} {
 		o, file := layersIn(t)
 		testkit.WriteFile(t, o.User, "[servers.s]\ncommand = 'mine'\n"+c.users)
@@ -126,11 +126,8 @@ func TestProjectsOwnDenied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := cfg.Policy("s", c.tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.paths == "-" {
+		p, _ := cfg.Policy("s", c.tool)
+		if c.paths == "" {
 			if p.Narrow != nil {
 				t.Errorf("%+v: %+v", c, p.Narrow)
 			}

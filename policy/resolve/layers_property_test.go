@@ -57,23 +57,15 @@ func (g layerGenerator) access(project bool) string {
 	b.WriteString(g.list("fs", project, func() string {
 		return fmt.Sprintf("path = %q", g.one(".", "a", "a/b", "a/b/c", "b", "link", "link/b", "~/proj/a", "~/other", "~/other/a")) + allow(g.one("read = true", "write = true", "read = true, write = true"))
 	}))
+	withPaths := g.chance("paths")
 	b.WriteString(g.list("net", project, func() string {
+		if withPaths {
+			return fmt.Sprintf("host = %q", g.one("h.example", "*.h.example")) + g.one("", ", scheme = 'https', port = 443") +
+				g.one("", ", path_prefix = '/a'", ", path_prefix = '/a/b'") + g.one("", ", methods = ['GET']") + allow("allow = true"+g.one("", ", secret = { env = 'GH_TOKEN' }"))
+		}
 		return fmt.Sprintf("host = %q", g.one("h.example", "x.h.example", "*.h.example", "*.example", "*")) +
 			g.one("", "", ", scheme = 'https'", ", port = 443", ", scheme = 'tcp', port = 443") + allow("allow = true")
 	}))
-	b.WriteString(g.list("net", project, func() string { // with paths and methods
-		return fmt.Sprintf("host = %q", g.one("h.example", "*.h.example")) + g.one("", ", scheme = 'https', port = 443") +
-			g.one("", ", path_prefix = '/a'", ", path_prefix = '/a/b'") + g.one("", ", methods = ['GET']") + allow("allow = true"+g.one("", ", secret = { env = 'GH_TOKEN' }"))
-	}))
-	if all := strings.Split(b.String(), "\n"); g.chance("first net") {
-		all = slices.Delete(all, len(all)-2, len(all)-1)
-		b.Reset()
-		b.WriteString(strings.Join(all, "\n"))
-	} else {
-		all = slices.Delete(all, len(all)-3, len(all)-2)
-		b.Reset()
-		b.WriteString(strings.Join(all, "\n"))
-	}
 	b.WriteString(g.list("env", project, func() string {
 		return fmt.Sprintf("name = %q", g.one("GH_TOKEN", "GH_*", "SECRET", "*")) + allow("read = true")
 	}))
