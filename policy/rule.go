@@ -43,7 +43,7 @@ type NetRule struct {
 	Port       int    // 0: as [NetRule.Ports] says; all ports, if the rule refuses
 	PathPrefix string
 	Methods    []string // of HTTP, sorted; empty: any
-	Secrets    []Secret // put into the requests for which this rule decides
+	Secrets    []Secret // put into the requests that this rule allows
 	Allow      bool
 	Where      string
 }

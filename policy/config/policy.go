@@ -163,7 +163,6 @@ func (s *Server) process(tool string) *policy.Policy {
 		p.Fs = append(p.Fs, access.Fs...)
 		p.Net = append(p.Net, access.Net...)
 		p.Inbound = slices.Clone(access.Inbound)
-		// The server's variables come last: of two equal rules the later one decides.
 		p.Env = append(slices.Clone(access.Env), p.Env...)
 		p.Sensitive = slices.Clone(access.SensitivePaths)
 		if access.Commands != nil {

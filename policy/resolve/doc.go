@@ -20,8 +20,8 @@
 //   - Paths are those of POSIX or of Windows; on other systems, Resolve returns [ErrPlatform].
 //
 // The parts of a resolution are types with their own data: writers (where servers may write),
-// lowerLayers (what the layers below a project's file refuse), caseFolding and secrets. They share the
-// entries and the warnings. Below the package, internal/masks hides or protects what lies in a grant,
+// caseFolding and secrets. They share the entries and the warnings. What a project's file takes away is
+// resolved as a policy of its own, and met with the first one ([policy.Meet]). Below the package, internal/masks hides or protects what lies in a grant,
 // internal/places says what a path means on a host, internal/command finds a program and what it
 // needs, and internal/git names what git runs or trusts.
 package resolve
