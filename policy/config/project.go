@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -189,13 +191,14 @@ func (a *Access) describeGrants(head string, w Words) (out []string) {
 		if !r.Allow {
 			continue
 		}
-		host := head + r.Host
+		host := r.Host
 		if r.Host == "*" {
-			host = head + w.AnyHost
+			host = w.AnyHost
 		}
 		if r.Port != 0 {
-			host += fmt.Sprintf(":%d", r.Port)
+			host = net.JoinHostPort(host, strconv.Itoa(r.Port))
 		}
+		host = head + host
 		var only []string
 		if r.Scheme != "" && !(r.Scheme == "https" && len(r.Secrets) > 0) { // a secret needs https
 			only = append(only, r.Scheme)

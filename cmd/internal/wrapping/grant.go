@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
-	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -67,7 +65,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		}
 		g.addShown(server, c, s, host, args, fromFile, dir)
 		g.noteData(line, s.values(c, host), host)
-		dir = g.keepWorkspace(server, meaning.PathsOfVariables(c, s.values(c, host), s.Env, s.EnvNames(), host), dir, host)
 	}
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
@@ -100,11 +97,38 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 		}
 		names = g.usePreset(server, p, e)
 	} else {
-		g.addPaths(server, meaning.PathsIn(c, args, host))
+		g.addNamed(server, meaning.Names(c, s.arguments(args, host), host), dir, host)
 		g.noteRelative(s)
 	}
 	g.addNames(server, names)
-	g.addLoopback(server, s.values(c, host), names, dir, host)
+	g.addNamed(server, meaning.Names(c, s.variableWords(host), host), dir, host)
+}
+
+// arguments returns the arguments of a server without the script among them that an interpreter runs: mcp-jail
+// grants that by itself.
+func (s Entry) arguments(args []string, host clients.Host) (words []meaning.Word) {
+	for i, arg := range args {
+		if path, ok := meaning.Replaced(s.by.client, arg, host); i > 0 || !ok || !meaning.IsScript(path) {
+			words = append(words, meaning.Word{Text: arg})
+		}
+	}
+	return words
+}
+
+// variableWords returns the values of the variables that only the server of an entry gets.
+func (s Entry) variableWords(host clients.Host) (words []meaning.Word) {
+	values := s.values(s.by.client, host)
+	for _, v := range s.Env {
+		if !v.Unset {
+			values[v.Name] = v.Value // with the client's variables, which may have a default
+		}
+	}
+	for _, name := range s.EnvNames() {
+		if !isProxy(name) && !policy.IsMinimalVariable(name) {
+			words = append(words, meaning.Word{Text: values[name], Variable: name})
+		}
+	}
+	return words
 }
 
 // noteRelative says of a program or script with a relative path that the server, which starts in its private
@@ -230,44 +254,6 @@ func isProxy(name string) bool {
 	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, strings.ToUpper(name))
 }
 
-// addLoopback adds the hosts and ports of this machine that the URLs in variables name.
-func (g *Grant) addLoopback(server *config.Server, values map[string]string, names []string, dir string, host clients.Host) {
-	for _, name := range names {
-		at, port := loopback(values[name])
-		if at == "" || isProxy(name) {
-			continue
-		}
-		if server.Access != nil {
-			if _, ok := policy.MatchNet(server.Access.Net, at, "", port, "", ""); ok {
-				continue
-			}
-		}
-		g.makeAccess(server, dir, host)
-		target := net.JoinHostPort(at, strconv.Itoa(port))
-		g.Flags = append(g.Flags, "--net", target)
-		server.Access.Net = append(server.Access.Net, policy.NetRule{Host: at, Port: port, Allow: true, Where: show.Flag("--net", target)})
-	}
-}
-
-// loopback returns the host and the port of a URL of this machine, or "".
-func loopback(value string) (host string, port int) {
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" {
-		return "", 0
-	}
-	host = strings.ToLower(u.Hostname())
-	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback()) {
-		return "", 0
-	}
-	if port, err = strconv.Atoi(u.Port()); err != nil {
-		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
-	}
-	if port < 1 || port > 65535 {
-		return "", 0
-	}
-	return host, port
-}
-
 // makeAccess makes the table of rules. The first rule would take the workspace away, on which the rest of the entry
 // may rely, so it stays.
 func (g *Grant) makeAccess(server *config.Server, dir string, host clients.Host) {
@@ -297,35 +283,42 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	}
 }
 
-func (g *Grant) addPaths(server *config.Server, found []meaning.Path) {
-	for _, p := range found {
-		if p.Why != "" {
-			g.Notes = append(g.Notes, p.Why)
-			continue
+// addNamed adds what the words of an entry name. A path in a variable leaves the workspace, on which the rest of the
+// entry may rely, where it is known.
+func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, host clients.Host) {
+	for _, n := range found {
+		switch {
+		case has(server.Access, n):
+		case n.Why != "":
+			g.Notes = append(g.Notes, n.Why)
+		case n.Host != "":
+			g.makeAccess(server, dir, host)
+			target := net.JoinHostPort(n.Host, strconv.Itoa(n.Port))
+			g.Flags = append(g.Flags, "--net", target)
+			server.Access.Net = append(server.Access.Net, policy.NetRule{Host: n.Host, Port: n.Port, Allow: true, Where: show.Flag("--net", target)})
+		default:
+			if n.Variable != "" && dir != "" {
+				g.makeAccess(server, dir, host)
+			}
+			if server.Access == nil {
+				server.Access = &config.Access{}
+			}
+			g.Flags = append(g.Flags, "--read", n.Path)
+			server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: n.Path, Read: true, Where: show.Flag("--read", n.Path)})
 		}
-		g.Flags = append(g.Flags, "--read", p.Path)
-		if server.Access == nil {
-			server.Access = &config.Access{}
-		}
-		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.Path, Read: true, Where: show.Flag("--read", p.Path)})
 	}
 }
 
-// keepWorkspace adds the paths that variables name. The first rule would take the workspace away,
-// on which the rest of the entry may rely, so it stays where the client starts the server in one. It
-// returns the directory that the server is started in, as far as it is known.
-func (g *Grant) keepWorkspace(server *config.Server, found []meaning.Path, dir string, host clients.Host) string {
-	granted := slices.ContainsFunc(found, func(p meaning.Path) bool { return p.Why == "" })
-	if granted && dir != "" {
-		g.makeAccess(server, dir, host)
+// has reports whether rules give what a word names already, as those of a preset or of an argument do.
+func has(a *config.Access, n meaning.Named) bool {
+	if a == nil {
+		return false
 	}
-	if server.Access != nil { // an argument may name it, too
-		found = slices.DeleteFunc(found, func(p meaning.Path) bool {
-			return slices.ContainsFunc(server.Access.Fs, func(r policy.FsRule) bool { return r.Path == p.Path && r.Read })
-		})
+	if n.Host != "" {
+		_, ok := policy.MatchNet(a.Net, n.Host, "", n.Port, "", "")
+		return ok
 	}
-	g.addPaths(server, found)
-	return dir
+	return slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Path == n.Path && r.Read })
 }
 
 const (

@@ -74,10 +74,11 @@ An entry that starts a mcp-jail that does not exist any more, or another copy of
 the path of this program. If you have changed the command line of a wrapped server, its file
 gets the new one. Flags of an older entry are read into a file once.
 
-A server gets what its entry shows: its variables but those of a proxy, the files and
-directories among its arguments and in its variables, to read, and the host and port of
-each URL of this machine in its variables. If there is a preset for its
-package, it gets what the preset says instead (` + "`mcp-jail preset`" + ` lists them). A server
+A server gets what its entry shows: its variables but those of a proxy, and what its
+arguments and variables name, also in lists such as a:b and a,b. These are files and
+directories, to read, and the host and port of a URL of this machine. If there is a preset
+for its package, its arguments give what the preset says instead (` + "`mcp-jail preset`" + ` lists
+them). A server
 in a project's or a plugin's file gets ` + "`mcp-jail run --`" + ` and the default policy: others may
 have written the entry. Servers that are reached by a URL, switched off, confined by the client itself, or started
 elsewhere (by docker run or ssh, for instance) are left as they are.`

@@ -1,10 +1,12 @@
 package meaning
 
 import (
-	"maps"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -15,56 +17,103 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Path is a file or directory among the arguments of an entry.
-type Path struct {
-	Word string // as it is in the entry, for a flag
-	Path string // on this host
+// A Word is a word of an entry that can name something: an argument, or the value of a variable.
+type Word struct {
+	Text     string
+	Variable string // its name; "" for an argument
+}
+
+// Named is what a word names, and whether the server is to get it.
+type Named struct {
+	Word
+	Path string // a file or directory of this host
+	Host string // a host of this machine, with Port
+	Port int
 	Why  string // why it is not granted; "" if it is
 }
 
-// PathsIn returns the files and directories that the arguments of an entry name by absolute
-// paths, each once. It leaves out a script that is the first argument: mcp-jail itself grants
-// that.
-func PathsIn(c clients.Client, args []string, host clients.Host) (found []Path) {
-	for i, arg := range args {
-		word := arg
-		// --flag=PATH names a path, too.
-		if strings.HasPrefix(arg, "-") {
-			if _, value, ok := strings.Cut(arg, "="); ok {
-				word = value
-			}
+// Names returns what some words name, each thing once: files and directories by absolute paths, and hosts of this
+// machine by URLs with a port. A word may be a list of those, as in "a,b" or "a:b". Nothing else decides what the
+// words of an entry grant, but for what a preset knows of a word.
+func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
+	for _, w := range words {
+		text, ok := Replaced(c, Defaulted(c, w.Text, host), host)
+		if w.Variable != "" && strings.HasPrefix(w.Text, "~") {
+			continue // no client replaces it there
 		}
-		if path, ok := Replaced(c, word, host); ok && i == 0 && IsScript(path) {
+		if _, value, is := strings.Cut(text, "="); is && w.Variable == "" && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if !ok {
 			continue
 		}
-		found = addPath(found, c, word, word, host)
+		items := itemsOf(text, host)
+		for _, item := range items {
+			n := Named{Word: w}
+			said := item
+			switch {
+			case w.Variable != "" && len(items) > 1:
+				said = item + " in the variable " + w.Variable
+			case w.Variable != "":
+				said = "the path in the variable " + w.Variable
+			}
+			if n.Host, n.Port = loopback(item); n.Host == "" {
+				n.judge(item, said, host)
+			}
+			isSame := func(o Named) bool { return o.Path == n.Path && o.Host == n.Host && o.Port == n.Port }
+			if n.Path+n.Host != "" && !slices.ContainsFunc(found, isSame) {
+				found = append(found, n)
+			}
+		}
 	}
 	return found
 }
 
-// PathsOfVariables returns the files and directories that the values of granted variables name. A
-// whole home directory is not granted for a variable: programs look in it for what they know.
-// values has the variables as the server gets them, and env those that the entry sets.
-func PathsOfVariables(c clients.Client, values map[string]string, env []clients.Variable, names []string, host clients.Host) (found []Path) {
-	given := maps.Clone(values)
-	for _, v := range env {
-		if !v.Unset {
-			given[v.Name] = v.Value // as it is in the entry, for a flag
+// itemsOf returns the items of a list, or the text itself if it is none. Each item of a list is an absolute path or
+// a URL.
+func itemsOf(text string, host clients.Host) []string {
+	if _, err := os.Stat(text); err == nil {
+		return []string{text}
+	}
+	for _, list := range [][]string{strings.Split(text, ","), hostfs.SplitList(host.OS, text)} {
+		items := slices.DeleteFunc(list, func(item string) bool { return item == "" })
+		if len(items) > 1 && !slices.ContainsFunc(items, func(item string) bool { return !filepath.IsAbs(item) && !strings.Contains(item, "://") }) {
+			return items
 		}
 	}
-	for _, name := range names {
-		value := given[name]
-		path, ok := Replaced(c, value, host)
-		if strings.HasPrefix(value, "~") || policy.IsMinimalVariable(name) || !ok || host.OS != "windows" && everyServerReads(filepath.Clean(path)) {
-			continue // "~" is not replaced in a variable
-		}
-		if hostfs.Within(host.OS, host.Home, filepath.Clean(path)) {
-			found = append(found, Path{value, path, "the directory in the variable " + name + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"})
-			continue
-		}
-		found = addPath(found, c, value, "the path in the variable "+name, host)
+	return []string{text}
+}
+
+// judge decides about the file or directory that a text names by an absolute path. said names it in a note. Without
+// one, Path stays "".
+func (n *Named) judge(path, said string, host clients.Host) {
+	if why := otherForm(path, host); why != "" {
+		n.Path, n.Why = path, said+" is not granted: "+why
+		return
 	}
-	return found
+	if !filepath.IsAbs(path) || host.OS != "windows" && everyServerReads(filepath.Clean(path)) {
+		return
+	}
+	if why := TwoWays(path); why != "" {
+		n.Path, n.Why = path, said+" is not granted, because "+why
+		return
+	}
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // what a link grants is its target
+	}
+	_, err := os.Stat(path)
+	switch secret := Sensitive(path, host); {
+	case n.Variable != "" && hostfs.Within(host.OS, host.Home, path): // programs look in it for what they know
+		n.Why = "the directory in the variable " + n.Variable + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"
+	case secret != "" && err == nil:
+		n.Why = said + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
+	case policy.CheckPath(path) != nil, err != nil && !looksLikePath(path):
+		return // "/v1/items" may be no file at all
+	case err != nil:
+		n.Why = said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
+	}
+	n.Path = path
 }
 
 // everyServerReads reports whether a path belongs to the runtime baseline, so that a rule for it adds
@@ -75,39 +124,23 @@ func everyServerReads(path string) bool {
 	}) && !policy.Within(path, "/etc/ssl/private")
 }
 
-// addPath adds the file or directory that a word names by an absolute path. said names it in a note.
-func addPath(found []Path, c clients.Client, word, said string, host clients.Host) []Path {
-	path, ok := Replaced(c, Defaulted(c, word, host), host)
-	if why := otherForm(path, host); ok && why != "" {
-		return append(found, Path{word, path, said + " is not granted: " + why})
+// loopback returns the host and the port of a URL of this machine, or "".
+func loopback(text string) (host string, port int) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "", 0
 	}
-	if !ok || !filepath.IsAbs(path) {
-		return found
+	host = strings.ToLower(u.Hostname())
+	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback()) {
+		return "", 0
 	}
-	if why := TwoWays(path); why != "" {
-		return append(found, Path{word, path, said + " is not granted, because " + why})
+	if port, err = strconv.Atoi(u.Port()); err != nil {
+		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	}
-	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // what a link grants is its target
+	if port < 1 || port > 65535 {
+		return "", 0
 	}
-	if slices.ContainsFunc(found, func(f Path) bool { return f.Path == path }) {
-		return found
-	}
-	f := Path{Word: word, Path: path}
-	_, err := os.Stat(path)
-	secret := Sensitive(path, host)
-	switch {
-	case secret != "" && err == nil:
-		f.Why = said + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
-	case policy.CheckPath(word) != nil && !strings.HasPrefix(word, "$"):
-		return found
-	case err != nil && looksLikePath(path):
-		f.Why = said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
-	case err != nil:
-		return found // "/v1/items" may be no file at all
-	}
-	return append(found, f)
+	return host, port
 }
 
 // otherForm returns why no rule can have a path as it is written, if this is Windows, or "".

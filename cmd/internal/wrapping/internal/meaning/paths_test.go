@@ -13,12 +13,13 @@ func TestOtherForm(t *testing.T) {
 		`\\?\C:\x`: 1, `\\.\pipe\x`: 1, `\\evil\share`: 1, `C:\x\a:b`: 1, `C:\x.`: 1, `C:\PROGRA~1`: 1, `--dir=\\evil\share`: 1, `C:\x\NUL`: 1,
 		`CON`: 0, `x:y`: 0, `C:\none\x`: 0, `https://x.test/a:b`: 0,
 	} {
-		found := PathsIn(clients.Client{}, []string{"-v", word}, clients.Host{OS: "windows"})
+		words := []Word{{Text: "-v"}, {Text: word}}
+		found := Names(clients.Client{}, words, clients.Host{OS: "windows"})
 		if len(found) != want || want > 0 && found[0].Why == "" {
 			t.Errorf("%s: %+v", word, found)
 		}
 		for _, other := range []clients.Host{{OS: "linux"}, {OS: "windows", Mounted: true}} {
-			if found := PathsIn(clients.Client{}, []string{"-v", word}, other); len(found) > 0 {
+			if found := Names(clients.Client{}, words, other); len(found) > 0 {
 				t.Errorf("%s elsewhere: %+v", word, found)
 			}
 		}
