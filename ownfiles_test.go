@@ -53,7 +53,7 @@ var openFiles = map[string]string{
 	"cmd/internal/session/refuse.go": ofUser, "cmd/internal/session/attempt.go": ofUser, "cmd/internal/watch": ofUser, "cmd/internal/locate": ofUser, "cmd/internal/windows": ofUser, "cmd/internal/updates": ofUser, "cmd/mcp-jail/log.go": ofUser,
 	"cmd/internal/commands/inspect/check_secrets.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
-	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/logins.go": ofHome,
+	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/earlier.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
 	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,

@@ -107,7 +107,7 @@ func TestAwaited(t *testing.T) {
 	defaultProfile(ev.Profile)
 	d, ok := Awaited(ev)
 	want := `[[servers.github.access.fs]] path = "." read = true write = true [[servers.github.access.inbound]] port = 16774`
-	if !ok || strings.Join(d.Grant, " ") != want || !strings.Contains(d.What, "has not answered yet") || !strings.Contains(d.Fix, "`mcp-jail wrap --logins`") {
+	if !ok || strings.Join(d.Grant, " ") != want || !strings.Contains(d.What, "has not answered yet") || !strings.Contains(d.Fix, "`mcp-jail wrap`") {
 		t.Errorf("%v\n%s", ok, d.Text())
 	}
 	ev.Stderr = []string{"OAuth is configured with redirect_uri=http://localhost:9999/"}

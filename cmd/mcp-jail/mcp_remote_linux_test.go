@@ -81,7 +81,7 @@ func newLoginHost(t *testing.T) *loginHost {
 }
 
 // TestMCPRemote logs the real mcp-remote in through the browser, with the line that wrap writes. Its next
-// start needs no login. A login that it got without a jail is copied by wrap --logins, and then its
+// start needs no login. A login that it got without a jail is copied by wrap, and then its
 // first start needs none.
 func TestMCPRemote(t *testing.T) {
 	testkit.NeedsLong(t)
@@ -123,7 +123,7 @@ func TestMCPRemote(t *testing.T) {
 	}}})
 	must(t, err)
 	w.plant(t, w.home, map[string]string{".cursor/mcp.json": string(entry)})
-	if out, err := w.mcpJail("wrap", "--client", "cursor", "--yes", "--logins").CombinedOutput(); err != nil || !strings.Contains(string(out), "copied: ~/.mcp-auth/") {
+	if out, err := w.mcpJail("wrap", "--client", "cursor", "--yes").CombinedOutput(); err != nil || !strings.Contains(string(out), "copied: ~/.mcp-auth/") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	start(t, startLogin(t, w.jail(append([]string{"--name", "other", "--preset", "mcp-remote"}, line...)...)), false)

@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // newShop returns a world whose npm asks a registry of its own.
@@ -110,25 +108,30 @@ func realPackages(t *testing.T) (all []fixture.Package) {
 }
 
 // TestMemoryInstalled follows the graph of the memory server. npx kept it inside the
-// package: from there it comes along, and it outlives updates.
+// package, in the user's HOME: wrap copies it from there, and it outlives updates.
 func TestMemoryInstalled(t *testing.T) {
 	testkit.NeedsLong(t)
 	need(t, "npm")
 	t.Parallel()
 	w, site := newShop(t, fixture.Stock{Packages: realPackages(t)})
-	const kept = "/home/.npm/_npx/0123456789abcdef/node_modules/" + memory + "/dist/"
-	argv, other := []string{"npx", "-y", memory}, []string{"npx", memory}
-	servers := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers")
-	own := filepath.Join(servers, keyIn(t, w, argv))
+	const kept = ".npm/_npx/0123456789abcdef/node_modules/" + memory + "/dist/memory.json"
+	argv := []string{"npx", "-y", memory}
 	graph := func(name string) string {
 		return `{"type":"entity","name":"` + name + `","entityType":"thing","observations":["it is old"]}`
 	}
-	w.plant(t, own, map[string]string{kept + "memory.json": graph("first")})
-	must(t, os.Chmod(own, 0o700))
+	w.plant(t, w.home, map[string]string{kept: graph("first"), ".cursor/mcp.json": `{"mcpServers": {"m": {"command": "npx", "args": ["-y", "` + memory + `"]}}}`})
+	// On a busy machine the installation takes longer than a client waits.
+	said := w.output(t, "wrap", "--client", "cursor", "--yes")
+	if !strings.Contains(said, "~/"+kept+" (") || !strings.Contains(said, "copied: ~/"+kept) {
+		t.Errorf("wrap said: %s", said)
+	}
+	entry := testkit.ReadFile(t, filepath.Join(w.home, ".cursor/mcp.json"))
+	_, id, _ := strings.Cut(entry, `"--id", "`)
+	id, _, _ = strings.Cut(id, `"`)
 
-	holds := func(argv []string, names ...string) (stderr string) {
+	holds := func(names ...string) (stderr string) {
 		t.Helper()
-		s := open(t, w.jail(append([]string{"--"}, argv...)...), nil)
+		s := open(t, w.jail(append([]string{"--id", id, "--"}, argv...)...), nil)
 		r := s.tool("read_graph", map[string]any{})
 		for _, name := range names {
 			if r.IsError || !strings.Contains(r.texts(), `"`+name+`"`) {
@@ -143,38 +146,22 @@ func TestMemoryInstalled(t *testing.T) {
 		}
 		return s.stderr.String()
 	}
-	// On a busy machine the installation takes longer than a client waits.
-	installed, err := w.mcpJail(append([]string{"install", "--"}, argv...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, installed)
-	}
-	if said := string(installed) + holds(argv, "first"); !strings.Contains(said, "memory.jsonl is kept in ") {
-		t.Errorf("the first start said: %s", said)
-	}
-	holds(other, "first", "jail")
+	holds("first")
+	holds("first", "jail")
 
 	next, err := fixture.FromDir(filepath.Dir(filepath.Dir(server(memory))))
 	must(t, err)
 	next.Files["package.json"] = strings.Replace(next.Files["package.json"], next.Version, "2099.1.1", 1)
 	next.Version, next.Manifest["version"] = "2099.1.1", "2099.1.1"
 	site.Publish(next)
-	if out := w.output(t, append([]string{"install", "--update", "--yes", "--"}, argv...)...); !strings.Contains(out, "2099.1.1") {
+	if out := w.output(t, "install", "--update", "--yes", "m"); !strings.Contains(out, "2099.1.1") {
 		t.Errorf("the update said %s", out)
 	}
 	trees, _ := filepath.Glob(filepath.Join(w.home, ".local", "share", "mcp-jail", "packages", "npm", "*", "2099.1.1*"))
 	if len(trees) != 1 {
 		t.Errorf("the new version is in %q", trees)
 	}
-	if said := holds(argv, "first", "jail"); strings.Contains(said, "copied") {
+	if said := holds("first", "jail"); strings.Contains(said, "copied") {
 		t.Errorf("after the update: %s", said)
 	}
-}
-
-// keyIn returns the key of a server that is started in the world's working directory.
-func keyIn(t *testing.T, w *world, argv []string) string {
-	t.Helper()
-	host, err := hostfs.LocalHost()
-	must(t, err)
-	host.Dir = w.work
-	return session.KeyOf(host, argv)
 }

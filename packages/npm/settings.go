@@ -2,7 +2,7 @@ package npm
 
 import (
 	"encoding/json"
-	"slices"
+	"path"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -158,19 +158,19 @@ func WriterOf(name, version string) (Writer, bool) {
 	return Writer{}, false
 }
 
-// Moved returns what of the files that a package keeps in its own folder a variable moves, and that variable. version
-// is that of a line: if it is "", the files of all versions count.
-func Moved(name, version string) (files []string, variable string) {
+// WriterOfLine returns the writer that a line starts whose data a variable moves. version is what the line says: if
+// it is no version, the newest one is meant.
+func WriterOfLine(name, version string) (found Writer, ok bool) {
 	for _, w := range writers() {
-		if ok, err := inRange(w.Versions, version); w.Package != name || w.Variable == "" || version != "" && (err != nil || !ok) {
-			continue
-		}
-		variable = w.Variable
-		for _, file := range []string{w.File, w.Before} {
-			if file != "" && !slices.Contains(files, file) {
-				files = append(files, file)
-			}
+		fits, err := inRange(w.Versions, version)
+		if w.Package == name && w.Variable != "" && (fits || err != nil) {
+			found, ok = w, true
 		}
 	}
-	return files, variable
+	return found, ok
+}
+
+// CacheOf returns the pattern, below a home directory, of a file of the writer in npx' cache.
+func (w Writer) CacheOf(file string) string {
+	return path.Join(".npm/_npx/*/node_modules", w.Package, file)
 }

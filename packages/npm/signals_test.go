@@ -121,12 +121,11 @@ func TestWritersAmongRealServers(t *testing.T) {
 	}
 }
 
-// TestMoved: a line names a version, or may start any.
-func TestMoved(t *testing.T) {
-	for version, want := range map[string]string{"": "[dist/memory.json dist/memory.jsonl] MEMORY_FILE_PATH", "0.6.2": "[] ", "2025.8.4": "[dist/memory.json] MEMORY_FILE_PATH", "1.0.0": "[] "} {
-		files, variable := Moved("@modelcontextprotocol/server-memory", version)
-		if got := fmt.Sprint(files, " ", variable); got != want {
-			t.Errorf("%q: %s, want %s", version, got, want)
+// TestWriterOfLine: a line names a version, or may start any.
+func TestWriterOfLine(t *testing.T) {
+	for version, want := range map[string]string{"": "dist/memory.jsonl", "latest": "dist/memory.jsonl", "0.6.2": "", "2025.8.4": "dist/memory.json", "1.0.0": ""} {
+		if w, ok := WriterOfLine("@modelcontextprotocol/server-memory", version); w.File != want || ok != (want != "") {
+			t.Errorf("%q: %s, want %s", version, w.File, want)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Install:         t.Package.installCommand(),
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
-		Logins:          func() string { return FindLogins(t).Dirs() },
+		Logins:          func() string { return FindEarlier(t).Logins() },
 		SearchPath:      os.Getenv("PATH"),
 		Variable:        variable,
 		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),

@@ -47,87 +47,75 @@ func Prepare(t *Target, c terminal.Console) error {
 	return err
 }
 
-// PreparePackage claims the directory of a server, and copies there what npx has kept of its data. It
-// prints that it did. For a trial it does nothing.
+// PreparePackage claims the directory of a server, and copies to its place what npx has kept of its data in there. It
+// prints that it did. Of the user's HOME it copies that for a table alone: mcp-jail wrap asks for the others. For a
+// trial it does nothing.
 func (t *Target) PreparePackage(c terminal.Console) error {
 	if t.trial != nil {
 		return nil
 	}
 	h := t.home()
-	if err := h.claim(); err != nil || t.Package == nil || t.Package.data == nil || isByHand(t) {
+	if err := h.claim(); err != nil || t.Package == nil || t.Package.data == nil {
 		return err
 	}
-	told, err := t.Package.data.takeOver(t.Host, h.path())
+	homes := []string{h.path()}
+	if !isByHand(t) && t.Config.Servers[t.Policy.Server].ID == "" {
+		homes = append(homes, t.Host.Home)
+	}
+	told, err := t.Package.data.takeOver(t.Host, homes)
 	if told != "" {
 		c.Sayf("%s", told)
 	}
 	return err
 }
 
-// takeOver copies the newest file that npx has kept inside the package, from the private HOME
-// or else from the user's. The server can write its HOME, so takeOver follows no link out of it.
-func (d *packageData) takeOver(host hostfs.Host, own string) (string, error) {
-	below, err := filepath.Rel(host.StateDir, own)
+// takeOver copies the newest file that npx has kept inside the package, below the first of some home directories that
+// has one. The first is the server's own. The server can write that, so takeOver follows no link out of it.
+func (d *packageData) takeOver(host hostfs.Host, homes []string) (string, error) {
+	below, err := filepath.Rel(host.StateDir, homes[0])
 	if err != nil {
 		return "", err
 	}
-	dir, err := private.Make(host.StateDir, below)
+	dir, err := private.Make(host.StateDir, filepath.Join(below, dataDir))
 	if err != nil {
 		return "", err
 	}
 	defer dir.Close()
-	home := dir.Root()
-	name, err := filepath.Rel(own, d.file)
-	if err != nil {
-		return "", err
-	}
+	name := filepath.Base(d.file)
 	// It was copied before, or the server has written one.
-	if _, err := home.Lstat(name); err == nil {
+	if _, err := dir.Lstat(name); err == nil {
 		return "", nil
 	}
-	if err := home.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return "", err
-	}
-	text, from := d.newest(home), own
-	if text == nil {
-		root, err := os.OpenRoot(host.Home)
+	for _, from := range homes {
+		home, err := os.OpenRoot(from)
 		if err != nil {
 			return "", err
 		}
-		defer root.Close()
-		text, from = d.newest(root), host.Home
-	}
-	if text == nil {
-		return "", nil
-	}
-	if err := home.WriteFile(name, text, 0o600); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
-}
-
-// newest returns the newest of the files that npx has kept below a home directory, or nil. A file
-// that only older versions write counts if there is no other: newer versions would rename it.
-func (d *packageData) newest(home *os.Root) (text []byte) {
-	for _, file := range []string{d.writer.File, d.writer.Before} {
-		if file != "" && text == nil {
-			text = newestOf(home, ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+file)
+		defer home.Close()
+		for _, file := range []string{d.writer.File, d.writer.Before} {
+			// A file that only older versions write counts if there is no other: newer versions would rename it.
+			kept := newestOf(home, d.writer.CacheOf(file))
+			text, err := home.ReadFile(kept)
+			if file == "" || kept == "" || err != nil {
+				continue
+			}
+			if _, err := dir.Create(text, private.How{}, only(name)); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", name, d.file, from), nil
 		}
 	}
-	return text
+	return "", nil
 }
 
-func newestOf(home *os.Root, pattern string) (text []byte) {
+// newestOf returns the newest of the files that a pattern matches, or "".
+func newestOf(home *os.Root, pattern string) (name string) {
 	files, _ := fs.Glob(home.FS(), pattern)
 	var at time.Time
 	for _, f := range files {
-		info, err := home.Lstat(f)
-		if err != nil || !info.Mode().IsRegular() || !info.ModTime().After(at) {
-			continue
-		}
-		if read, err := home.ReadFile(f); err == nil {
-			text, at = read, info.ModTime()
+		if info, err := home.Lstat(f); err == nil && info.Mode().IsRegular() && info.ModTime().After(at) {
+			name, at = f, info.ModTime()
 		}
 	}
-	return text
+	return name
 }

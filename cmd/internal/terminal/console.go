@@ -135,9 +135,9 @@ func (c Console) Notef(format string, args ...any) {
 	fmt.Fprintln(c.err, screen(Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.err))))
 }
 
-// Ask prints a question to Err, folded, with its two answers.
-func (c Console) Ask(question string) {
-	fmt.Fprint(c.err, Fold(show.Line(question)+" [y/N]", textColumns(c.err))+" ") // show.Line has done what screen does
+// Ask prints a question to Err, folded, with its two answers: "[y/N]" or "[Y/n]".
+func (c Console) Ask(question, answers string) {
+	fmt.Fprint(c.err, Fold(show.Line(question)+" "+answers, textColumns(c.err))+" ") // show.Line has done what screen does
 }
 
 // Errorf prints an error to Err, folded. Its second and later lines are indented.

@@ -18,7 +18,7 @@ func TestConsole(t *testing.T) {
 		"Printf":    func(c Console, text string) { c.Printf("%s\n", text) },
 		"PrintText": func(c Console, text string) { c.PrintText(text) },
 		"Notef":     func(c Console, text string) { c.Notef("%s", text) },
-		"Ask":       func(c Console, text string) { c.Ask(text) },
+		"Ask":       func(c Console, text string) { c.Ask(text, "[y/N]") },
 		"Errorf":    func(c Console, text string) { c.Errorf("%s", text) },
 		"Sayf":      func(c Console, text string) { c.Sayf("%s", text) },
 		"Writer":    func(c Console, text string) { fmt.Fprint(c.Writer(), text) },

@@ -64,7 +64,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.Notes = append(g.Notes, note)
 		}
 		g.addShown(server, c, s, host, args, fromFile, dir)
-		g.noteData(line, s.values(c, host), host)
+		g.noteEarlier(line, s, host)
 	}
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
@@ -147,19 +147,21 @@ func (g *Grant) noteRelative(s Entry) {
 	}
 }
 
-// noteData says what npx has kept of a server's data inside of its package: the first start copies it.
-func (g *Grant) noteData(line runline.Line, values map[string]string, host clients.Host) {
-	if len(line.Packages) != 1 {
-		return
+// noteEarlier names what the server has kept without a jail, where mcp-jail knows the place: wrap offers to copy it.
+func (g *Grant) noteEarlier(line runline.Line, s Entry, host clients.Host) {
+	var patterns []string
+	if len(line.Packages) == 1 {
+		w, ok := npm.WriterOfLine(line.Packages[0].Name, line.Packages[0].Version)
+		if ok && s.values(s.by.client, host)[w.Variable] == "" { // else the user has chosen a place
+			patterns = []string{w.CacheOf(w.File), w.CacheOf(w.Before)}
+		}
 	}
-	files, variable := npm.Moved(line.Packages[0].Name, line.Packages[0].Version)
-	if values[variable] != "" {
-		return // the user has chosen a place
+	if p, ok := presets.ForLine(s.Argv()); ok {
+		patterns = append(patterns, p.LoginFiles(s.asPreset(p, host))...)
 	}
-	for _, file := range files {
-		found := hostfs.Glob(host.Home)("~/" + path.Join(".npm/_npx/*/node_modules", line.Packages[0].Name, file))
-		if len(found) > 0 {
-			g.Notes = append(g.Notes, show.Line(found[0])+" is copied into its private HOME at the first start of the pinned package; yours stays as it is")
+	for _, pattern := range patterns {
+		if found := hostfs.Glob(host.Home)("~/" + pattern); len(found) > 0 {
+			g.Notes = append(g.Notes, "it has "+show.Line(found[0])+" from before, and its private HOME has not: wrap offers to copy it there")
 			return
 		}
 	}

@@ -107,7 +107,7 @@ func withLogins(c *facts.Case, f facts.Finding) facts.Finding {
 		return f
 	}
 	if dir := c.Evidence.Logins(); dir != "" {
-		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap --logins` copies them to its private HOME")
+		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its private HOME")
 	}
 	return f
 }

@@ -35,8 +35,22 @@ func AskYes(c terminal.Console, question, undone string) (bool, error) {
 
 func askYes(ctx context.Context, c terminal.Console, question, undone string) (bool, error) {
 	answer, err := waitFor(ctx, c, undone, func() (string, error) {
-		c.Ask(question)
-		return readLine(c), nil
+		c.Ask(question, "[y/N]")
+		answer, _ := readLine(c)
+		return answer, nil
+	})
+	return answer == "y" || answer == "yes", err
+}
+
+// AskNo is AskYes for a question where the answer is yes if the user just types Enter.
+func AskNo(c terminal.Console, question, undone string) (bool, error) {
+	answer, err := waitFor(context.Background(), c, undone, func() (string, error) {
+		c.Ask(question, "[Y/n]")
+		answer, entered := readLine(c)
+		if answer == "" && entered { // the end of the input is no answer
+			answer = "yes"
+		}
+		return answer, nil
 	})
 	return answer == "y" || answer == "yes", err
 }
@@ -45,7 +59,8 @@ func askYes(ctx context.Context, c terminal.Console, question, undone string) (b
 func AskLine(c terminal.Console, question string) (string, error) {
 	return waitFor(context.Background(), c, unchanged, func() (string, error) {
 		c.Sayf("%s", question)
-		return readLine(c), nil
+		answer, _ := readLine(c)
+		return answer, nil
 	})
 }
 
@@ -58,9 +73,10 @@ func AskText(c terminal.Console, question string, hidden bool) (string, error) {
 	return waitFor(context.Background(), c, "no server was started", func() (string, error) { return c.AskText(question, hidden) })
 }
 
-func readLine(c terminal.Console) string {
-	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
-	return strings.ToLower(strings.TrimSpace(answer))
+// readLine returns the line that the user types, and whether it was ended by Enter.
+func readLine(c terminal.Console) (answer string, entered bool) {
+	answer, err := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
+	return strings.ToLower(strings.TrimSpace(answer)), err == nil
 }
 
 // waitFor returns what read returns. If ctx is cancelled or a signal comes before, read goes on without a

@@ -240,17 +240,16 @@ func (w *WrappedServer) LoadWith(file *config.ServerFile, waive []string, tool s
 	return t, nil
 }
 
-// Logins returns the logins that the server got before, without a jail. It returns none for a server that
-// does not start with the preset of its package.
-func (w *WrappedServer) Logins() (logins session.Logins, err error) {
+// Earlier returns what the server of an entry of the user's own kept before, without a jail.
+func (w *WrappedServer) Earlier() (earlier session.Earlier, err error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
-	if err != nil || flags.ID == "" {
-		return logins, nil // status says what is wrong, and a line by hand gets no logins
+	if err != nil || flags.ID == "" || w.File.IsProject() {
+		return earlier, nil // status says what is wrong, and nothing of the user's is for another line
 	}
 	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
 		was, set := os.LookupEnv(v.Name)
 		if err := os.Setenv(v.Name, v.Value); err != nil {
-			return logins, err
+			return earlier, err
 		}
 		defer func() {
 			if os.Unsetenv(v.Name); set {
@@ -260,9 +259,9 @@ func (w *WrappedServer) Logins() (logins session.Logins, err error) {
 	}
 	t, err := session.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
 	if err != nil {
-		return logins, fmt.Errorf("%s: %w", w.Place(), err)
+		return earlier, fmt.Errorf("%s: %w", w.Place(), err)
 	}
-	return session.FindLogins(t), nil
+	return session.FindEarlier(t), nil
 }
 
 // UseClientEnv sets the variables in the environment of this process that a client of the user sets

@@ -126,13 +126,8 @@ func (w *wrapCmd) typed(axes []policy.Axis) string {
 			words = append(words, list.name, value)
 		}
 	}
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{{"--no-install", w.noInstall}, {"--logins", w.logins}} {
-		if flag.given {
-			words = append(words, flag.name)
-		}
+	if w.noInstall {
+		words = append(words, "--no-install")
 	}
 	return show.Spelled(append(words, "--yes", "--accept-gaps", gaps.Names(axes, ",")))
 }

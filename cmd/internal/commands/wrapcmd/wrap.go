@@ -35,7 +35,7 @@ type changeCmd struct {
 
 type wrapCmd struct {
 	changeCmd
-	install, noInstall, logins bool
+	install, noInstall bool
 	forSession                 bool
 	acceptGaps                 []string
 }
@@ -62,6 +62,10 @@ Then it fetches and pins the packages of the wrapped servers that are not there 
 ` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
 servers stay wrapped. Typed again, wrap goes on, and so does the first start of a server.
 
+If a server of yours kept logins or data before, where mcp-jail knows the place, wrap lists
+the files and asks whether to copy them into its private HOME. With --yes it copies them.
+Yours stay, and nothing is overwritten.
+
 Where this host cannot enforce all of a policy, as where it refuses user namespaces,
 wrap first says what would change that. Then it names each gap, and what the server
 could do. With the answer yes the servers' files accept it; --yes accepts no gap, and
@@ -86,7 +90,6 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
     mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
     mcp-jail wrap --file ~/.cursor/mcp.json --yes --no-install
-    mcp-jail wrap --server linear --logins
     mcp-jail wrap --yes --accept-gaps fs,process,limits`
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
@@ -95,7 +98,6 @@ elsewhere (by docker run or ssh, for instance) are left as they are.`
 	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
 	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
 	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written into the files of the servers that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().BoolVar(&w.logins, "logins", false, "Copy the logins that servers got before, without a jail, into their private HOME, without asking.")
 	return cmd
 }
 
@@ -180,12 +182,12 @@ func takeOver(c terminal.Console) error {
 	return err
 }
 
-// complete offers logins and fetches packages, unless a signal ends that.
+// complete offers what servers kept before and fetches packages, unless a signal ends that.
 func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrapping.Change, failed error) error {
 	if failed != nil && !w.noInstall { // some files stay as they were
 		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
 	}
-	err := w.offerLogins(c)
+	err := w.offerEarlier(c, host.Home)
 	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}

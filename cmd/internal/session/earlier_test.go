@@ -1,10 +1,12 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -29,6 +31,12 @@ func plant(t *testing.T, file, text string) {
 // private HOME.
 func loginTarget(t *testing.T, more string) (target *Target, user, own string) {
 	t.Helper()
+	return ownTarget(t, more, "npx", "-y", "mcp-remote", "http://127.0.0.1:9981/mcp")
+}
+
+// ownTarget returns the target of a line with an id.
+func ownTarget(t *testing.T, more string, line ...string) (target *Target, user, own string) {
+	t.Helper()
 	user = t.TempDir()
 	t.Setenv("HOME", user)
 	t.Setenv("XDG_STATE_HOME", "")
@@ -39,8 +47,8 @@ func loginTarget(t *testing.T, more string) (target *Target, user, own string) {
 		plant(t, filepath.Join(user, loginDir, name), "yours")
 	}
 	const id = "far-4k7q2m9x3vt5"
-	plant(t, filepath.Join(user, ".config", "mcp-jail", "servers", "far.toml"), "[servers.far]\nid = \""+id+"\"\ncommand = \"npx\"\narguments = [\"-y\", \"mcp-remote\", \"http://127.0.0.1:9981/mcp\"]\n"+more)
-	target, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: id}, "", "", cmdline.Server{Given: true, Argv: []string{"npx", "-y", "mcp-remote", "http://127.0.0.1:9981/mcp"}})
+	plant(t, filepath.Join(user, ".config", "mcp-jail", "servers", "far.toml"), "[servers.far]\nid = \""+id+"\"\ncommand = \""+line[0]+"\"\narguments = [\""+strings.Join(line[1:], `", "`)+"\"]\n"+more)
+	target, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: id}, "", "", cmdline.Server{Given: true, Argv: line})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +57,12 @@ func loginTarget(t *testing.T, more string) (target *Target, user, own string) {
 
 func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 	t.Helper()
-	l := FindLogins(target)
+	l := FindEarlier(target)
 	told, err := l.Copy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.Dirs(), strings.Join(told, "\n")
+	return l.Logins(), strings.Join(told, "\n")
 }
 
 // TestLogins checks that the logins of the line's own URL are copied, that those of others are not, and
@@ -113,7 +121,7 @@ func TestLoginsPlanted(t *testing.T) {
 	if err := os.Symlink(outside, planted); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := FindLogins(target).Copy(); told != nil {
+	if told, err := FindEarlier(target).Copy(); told != nil {
 		t.Errorf("%q, %v", told, err)
 	}
 	if left, _ := os.ReadDir(outside); len(left) != 0 {
@@ -135,5 +143,53 @@ func TestLoginsPlanted(t *testing.T) {
 	copyLogins(t, target)
 	if entries, _ := os.ReadDir(planted); len(entries) != 1 || entries[0].Name() != ownLogin+"_tokens.json" {
 		t.Errorf("copied %v", entries)
+	}
+}
+
+// TestEarlierData: the newest file that npx kept inside a package is copied to where the pinned package keeps it. A
+// link is named and not copied, and neither is what the server has already.
+func TestEarlierData(t *testing.T) {
+	const dist = ".npm/_npx/%s/node_modules/@modelcontextprotocol/server-memory/dist/"
+	target, user, own := ownTarget(t, "", "npx", "-y", "@modelcontextprotocol/server-memory")
+	t.Setenv("MEMORY_FILE_PATH", "")
+	old, current := filepath.Join(user, fmt.Sprintf(dist, "0a"), "memory.jsonl"), filepath.Join(user, fmt.Sprintf(dist, "0b"), "memory.jsonl")
+	plant(t, old, "old")
+	plant(t, current, "new")
+	plant(t, filepath.Join(filepath.Dir(current), "memory.json"), "older")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
+	must(os.Symlink(filepath.Join(user, ".npm/_npx/0a"), filepath.Join(user, ".npm/_npx/0c")))
+	e := FindEarlier(target)
+	if len(e.Files()) != 1 || e.Files()[0].Size != 3 || len(e.Left) != 1 || !strings.Contains(e.Left[0], "~/.npm/_npx/0c is a symbolic link") {
+		t.Fatalf("%+v, %q", e.Files(), e.Left)
+	}
+	kept := filepath.Join(own, "data/memory.jsonl")
+	if _, err := e.Copy(); err != nil || testkit.ReadFile(t, kept) != "new" {
+		t.Error(err)
+	}
+	must(os.WriteFile(kept, []byte("its own"), 0o600))
+	if _, err := e.Copy(); err == nil || testkit.ReadFile(t, kept) != "its own" { // it came meanwhile
+		t.Errorf("overwritten: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(kept)); len(left) != 1 {
+		t.Errorf("something half-made is left: %v", left)
+	}
+	if again := FindEarlier(target); len(again.Files()) != 0 {
+		t.Errorf("again: %+v", again.Files())
+	}
+	must(os.Remove(kept))
+	must(os.Remove(old))
+	must(os.Remove(current))
+	if files := FindEarlier(target).Files(); len(files) != 1 || !strings.HasSuffix(files[0].From, "0b/node_modules/@modelcontextprotocol/server-memory/dist/memory.json") || files[0].To != "data/memory.jsonl" {
+		t.Errorf("of an older version: %+v", files)
+	}
+	target.Host.Environ = append(target.Host.Environ, "MEMORY_FILE_PATH=/elsewhere")
+	if files := FindEarlier(target).Files(); len(files) != 0 {
+		t.Errorf("with a place of the user's: %+v", files)
 	}
 }
