@@ -253,7 +253,7 @@ func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	d.Flags, _ = c.Writer.Flags(wanted)
 	d.Words = c.Writer.GrantWords(wanted)
 	d.Line, d.Declare = c.Writer.NewCommandLine(wanted)
-	if len(d.Grant) > 0 && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
+	if len(d.Grant) > 0 && !report.IsOwnFile(d.File) && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
 	if kept, _ := c.Writer.Flags(c.Writer.Preserved()); len(kept) > 0 && len(first.Flags) > len(kept) && slices.Equal(first.Flags[:len(kept)], kept) {

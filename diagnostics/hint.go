@@ -39,6 +39,8 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+whereWhole(c)+"), with "+c.Writer.Phrase(f.Grant))
 		case f.Taken != nil:
 			fixes = append(fixes, c.Writer.Insertion(f.Grant, *f.Taken, file(c))+report.AndTrust(c.Evidence.File))
+		case len(h.Grant) > 0 && report.IsOwnFile(c.Evidence.File) && h.Words != nil:
+			fixes = append(fixes, "grant "+strings.Join(grants.Typed(h.Words), " "))
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+c.Writer.Phrase(f.Grant))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -54,6 +55,8 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var missing *resolve.CommandError
 	var host *exit.HostError
 	var unknown *config.UnknownServerError
+	var words *identity.WordsError
+	var noFile *config.UnknownIDError
 	var install *fetching.Error
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
@@ -62,6 +65,14 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &workspace):
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
+		return d
+	case errors.As(err, &words):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "the line is another one than the file of its id has", "" // the cause says what to do
+		return d
+	case errors.As(err, &noFile):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "type `mcp-jail wrap`, or put the file back"
 		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())

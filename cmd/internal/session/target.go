@@ -232,6 +232,8 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 	id := flags.ID
 	flags.ID = ""
 	switch given := flags.FirstSet(); {
+	case !identity.IsID(id):
+		return nil, exit.Advise(false, fmt.Errorf("--id %s is no id that mcp-jail wrap has made", policy.Abbreviate(id)), "leave --id out, or type `mcp-jail wrap`, which gives an entry of yours an id")
 	case name != "" || !server.Given:
 		return nil, exit.UsageErrorf("--id %s belongs to a command after --", policy.Abbreviate(id))
 	case common.Config != nil:

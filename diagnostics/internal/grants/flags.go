@@ -14,11 +14,16 @@ import (
 // on the command line. ok is false when one of them has no flag.
 func (w Writer) Flags(grants []Grant) (flags []string, ok bool) {
 	words, ok := w.FlagWords(grants)
+	return Typed(words), ok
+}
+
+// Typed returns words that can be typed, quoted for a shell.
+func Typed(words []string) (typed []string) {
 	for _, w := range words {
-		word, _ := show.Path(w) // FlagWords has looked
-		flags = append(flags, word)
+		word, _ := show.Path(w)
+		typed = append(typed, word)
 	}
-	return flags, ok
+	return typed
 }
 
 // FlagWords returns grants as flags, as flags does, but not quoted.

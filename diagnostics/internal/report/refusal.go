@@ -53,12 +53,15 @@ func (d Diagnosis) linesText() string {
 
 // grantLast returns the command that grants what a server lacks whose file is one of its own.
 func (d Diagnosis) grantLast(file string) (command string, ok bool) {
-	if len(d.Grant) == 0 || path.Base(path.Dir(file)) != "servers" {
+	if len(d.Grant) == 0 || !IsOwnFile(file) {
 		return "", false
 	}
 	command, ok = show.TypedOK("mcp-jail grant", d.Server)
 	return command + " --last", ok
 }
+
+// IsOwnFile reports whether a file is that of one server, which mcp-jail grant writes.
+func IsOwnFile(file string) bool { return path.Base(path.Dir(file)) == "servers" }
 
 // SilentRefusal is What of a refusal that no call failed from.
 func SilentRefusal(server string) string { return SomethingRefused("", OfServer(server)) }

@@ -113,7 +113,7 @@ func (after *checked) isSame(now *checked) bool {
 
 // withoutFiles returns a policy without its files, and without the texts that follow from them.
 func withoutFiles(p policy.Profile) policy.Profile {
-	p.Entries, p.HomeLinks, p.Reach = nil, nil, nil
+	p.Entries, p.HomeLinks, p.Reach, p.Unprotected = nil, nil, nil, nil
 	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return v.Name == policy.StatementVar })
 	for i := range p.Env {
 		p.Env[i].Rule = ""

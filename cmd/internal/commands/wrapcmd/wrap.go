@@ -36,8 +36,8 @@ type changeCmd struct {
 type wrapCmd struct {
 	changeCmd
 	install, noInstall bool
-	forSession                 bool
-	acceptGaps                 []string
+	forSession         bool
+	acceptGaps         []string
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
