@@ -16,8 +16,8 @@ type FsRule struct {
 	Update  bool
 	Delete  bool
 	Execute bool
-	// Deny are the rights that nothing gives at the path and below, whatever other rules say: 0, Write or
-	// AllRights.
+	// Deny are the rights that the server does not have at the path and below, also if other rules give them: 0,
+	// Write or AllRights.
 	Deny  Rights
 	Where string // file and line, for messages
 	// Preset says that a preset made the rule. Unlike a rule of the user, it never grants a place

@@ -332,7 +332,7 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// kept VAR NAME: VAR is the directory with what is kept of the server that people call NAME.
+// kept VAR NAME: VAR is the directory with the HOME and records of the server that people call NAME.
 func cmdKept(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: kept var name")

@@ -218,16 +218,16 @@ func lockServers(d *private.Dir) (unlock func(), err error) {
 }
 
 // ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
-// write is not trusted, whether it has run or not. A file that cannot be used starts nothing.
-func ServerPolicies(configDir, id string) (all []*policy.Policy) {
-	files, _ := ServerFiles(configDir)
+// write is not trusted, whether it has run or not. broken has an error for each file that cannot be used.
+func ServerPolicies(configDir, id string) (all []*policy.Policy, broken []error) {
+	files, broken := ServerFiles(configDir)
 	for _, f := range files {
 		if f.Server.ID != id {
 			c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
 			all = append(all, c.others(f.Server.Name, "\x00")...) // of no tool: each process counts
 		}
 	}
-	return all
+	return all, broken
 }
 
 // loadServer is Load for the file of a server.

@@ -10,7 +10,7 @@
 //     and records of them.
 //   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
-//     what is kept of servers.
+//     the data and records of servers.
 //   - inspect: check, plan and why. check --probe starts servers.
 //   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.

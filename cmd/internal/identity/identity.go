@@ -1,4 +1,4 @@
-// Package identity says who a server is: from what is known of a start to the one [Key] under which mcp-jail
+// Package identity says who a server is: from what is known of a start to the one key under which mcp-jail
 // keeps its HOME, its records, its policy and its logins. Nothing else concludes that from words.
 //
 //   - A server with an id has what its file has, if the words are those of the file: see [Same].
@@ -32,9 +32,6 @@ type Start struct {
 	Plugin  string   // MARKETPLACE/PLUGIN/SERVER of a client; Words are as in its file then
 }
 
-// Key is the name under which everything of one server is kept. No two servers have one.
-type Key string
-
 // WordsError reports an id that was given with other words than those of its file.
 type WordsError struct {
 	ID           string
@@ -45,8 +42,9 @@ func (e *WordsError) Error() string {
 	return fmt.Sprintf("the id %s belongs to another line\n  its file has:  %s\n  this start has:  %s\nif you have changed the line yourself, type  mcp-jail wrap", show.Name(e.ID), shown.Line(e.Saved), shown.Line(e.Given))
 }
 
-// Of returns the key of a start. saved returns the words in the file of an id.
-func Of(s Start, saved func(id string) ([]string, error)) (Key, error) {
+// Of returns the key of a start: policy.Policy.KeptName is the same text. No two servers have one key. saved returns the
+// words in the file of an id.
+func Of(s Start, saved func(id string) ([]string, error)) (string, error) {
 	switch {
 	case s.ID != "" && !IsID(s.ID):
 		return "", fmt.Errorf("--id %s is no id that mcp-jail wrap has made", policy.Abbreviate(s.ID))
@@ -58,12 +56,12 @@ func Of(s Start, saved func(id string) ([]string, error)) (Key, error) {
 		if err != nil {
 			return "", err
 		}
-		return Key(s.ID), nil
+		return s.ID, nil
 	case s.Table != "":
-		return Key(policy.KeptName(s.Table, s.Project)), nil
+		return policy.KeptName(s.Table, s.Project), nil
 	}
 	all, _ := json.Marshal(s) // of texts alone
-	return Key(Label(s.Words) + "-" + policy.ShortHash(string(all))), nil
+	return Label(s.Words) + "-" + policy.ShortHash(string(all)), nil
 }
 
 // Label returns a short name for the server of a line, for people: it says nothing about who the server is.
@@ -144,17 +142,17 @@ func cutLast(text string) (before, after string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// Label returns what a key says for people: all of one that is no id and no key of words.
-func (k Key) Label() string {
-	if label, end, _ := cutLast(string(k)); label != "" && (len(end) == keyDigits || len(end) == idDigits) && strings.Trim(end, alphabet) == "" {
+// KeyLabel returns what a key says for people: all of one that is no id and no key of words.
+func KeyLabel(key string) string {
+	if label, end, _ := cutLast(key); label != "" && (len(end) == keyDigits || len(end) == idDigits) && strings.Trim(end, alphabet) == "" {
 		return label
 	}
-	return string(k)
+	return key
 }
 
 // Short returns a key shortened for the name of a file: LABEL-KEY8.
-func (k Key) Short() string {
-	label, end, _ := cutLast(string(k))
+func Short(key string) string {
+	label, end, _ := cutLast(key)
 	return label + "-" + end[:min(8, len(end))]
 }
 

@@ -53,7 +53,7 @@ func TestOf(t *testing.T) {
 		{"a plugin's", Start{Plugin: "market/notes/notes", Words: words, Program: "/usr/bin/npx", Dir: "/work"}},
 		{"another plugin's", Start{Plugin: "market/other/notes", Words: words, Program: "/usr/bin/npx", Dir: "/work"}},
 	}
-	who, of := map[Key]string{}, map[string]Key{}
+	who, of := map[string]string{}, map[string]string{}
 	for _, r := range rows {
 		key, err := Of(r.start, saved)
 		switch {
@@ -98,7 +98,7 @@ func TestNewID(t *testing.T) {
 			t.Errorf("%s: %s", words, got)
 		}
 	}
-	if got := Key("notes-0123456789abcdef").Short(); got != "notes-01234567" {
+	if got := Short("notes-0123456789abcdef"); got != "notes-01234567" {
 		t.Error(got)
 	}
 }

@@ -50,7 +50,7 @@ func TakeHome(host hostfs.Host, name string) error {
 	}
 	defer d.Close()
 	if _, held := d.lock(private.Shared, patience); !held {
-		return fmt.Errorf("what is kept of the server %s is being removed; start it again when that has ended", show.Name(name))
+		return fmt.Errorf("the private HOME and records of the server %s are being removed; start it again when that has ended", show.Name(name))
 	}
 	return nil
 }

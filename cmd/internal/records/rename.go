@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Rename gives what is kept of a server another name, unless something is kept under that. words are the
-// command line that had the former name, or nil if the name tells: what was kept of another one stays.
+// Rename moves the directory with a server's HOME and records to another name, unless that exists. words are the
+// command line of the server: if the directory is that of another line, it stays. nil moves it for any line.
 func Rename(host hostfs.Host, former, name string, words []string) error {
 	d, err := Open(host, former)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func Rename(host hostfs.Host, former, name string, words []string) error {
 	}
 	defer servers.Close()
 	if _, err := servers.Lstat(name); err == nil {
-		return fmt.Errorf("something is kept of %s already, so what is kept of %s stays: %s", show.Name(name), show.Name(former), Path(host, former))
+		return fmt.Errorf("%s has a private HOME already, so that of %s stays in %s", show.Name(name), show.Name(former), Path(host, former))
 	}
 	return servers.Rename(former, name)
 }

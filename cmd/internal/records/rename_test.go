@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestRename: what is kept under a name goes to the id of its command line, unless a session has
-// it or the id has something already. What is kept of another one stays.
+// TestRename: the directory of a name moves to the id of its command line, unless a session has it or the id has a
+// directory already. That of another line stays.
 func TestRename(t *testing.T) {
 	const id = "s-4k7q2m9x3vt5"
 	words := []string{"npx", "notes"}
@@ -25,9 +25,9 @@ func TestRename(t *testing.T) {
 		"its own":            {`{"command": ["npx", "notes"]}`, nil, words, true, ""},
 		"another's":          {`{"command": ["npx", "other"]}`, nil, words, false, ""},
 		"of a configuration": {`{"command": ["npx", "notes"], "configuration": {"configured": true}}`, nil, words, false, ""},
-		"of nobody":          {"", nil, words, false, ""},
+		"of no line":         {"", nil, words, false, ""},
 		"a former id":        {"", nil, nil, true, ""},
-		"the id has a HOME":  {`{"command": ["npx", "notes"]}`, func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, words, false, "something is kept"},
+		"the id has a HOME":  {`{"command": ["npx", "notes"]}`, func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, words, false, "has a private HOME already"},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}
 		d, err := private.Make(host.StateDir, filepath.Join(ServersDir, "s"))

@@ -224,7 +224,7 @@ func KeyOf(host hostfs.Host, words []string) string {
 		s.Dir = real
 	}
 	key, _ := identity.Of(s, nil) // it has no id
-	return string(key)
+	return key
 }
 
 // loadID loads the policy of a server with a file of its own.

@@ -19,6 +19,7 @@ type writers struct {
 	policy    *policy.Policy           // of this server; its Noted is set
 	config    *config.Config           // nil for a command after --
 	key       string                   // tells the note about this server from others of its name
+	broken    []error                  // about files of servers that cannot be used
 	untrusted func(file string) string // nil before it is asked
 }
 
@@ -42,7 +43,8 @@ func (w *writers) find() (err error) {
 	if err != nil {
 		return &exit.HostError{Err: err}
 	}
-	w.policy.Others = append(w.policy.Others, config.ServerPolicies(w.host.ConfigDir, w.policy.Key)...)
+	others, broken := config.ServerPolicies(w.host.ConfigDir, w.policy.Key)
+	w.policy.Others, w.broken = append(w.policy.Others, others...), broken
 	return nil
 }
 
@@ -122,6 +124,9 @@ func noteUpdates(t *Target) {
 func (t *Target) noteWrites() {
 	if t.trial != nil || t.Profile == nil || t.Profile.Reach == nil {
 		return
+	}
+	for _, err := range t.writers().broken {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "server-file", Message: "what another server may write is not known, and mcp-jail may believe it: " + exit.OneLine(err), Where: t.Policy.Where})
 	}
 	if err := t.writers().note(t.Profile); err != nil {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "writes-not-noted", Message: "where this server may write could not be noted (" + err.Error() + "): other servers start without that knowledge, and mcp-jail may believe what this server writes", Where: t.Policy.Where})

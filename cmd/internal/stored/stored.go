@@ -69,7 +69,7 @@ type All struct {
 	uses map[lockfile.Key][]string // the servers of each pin
 }
 
-// Server is what is kept of one server.
+// Server is the directory of one server: its HOME and its records.
 type Server struct {
 	Name    string
 	About   records.About
@@ -91,7 +91,7 @@ func (s *Server) Called() string {
 	if s.About.Project != "" {
 		return PlainName(s.Name, s.About.Project)
 	}
-	return cmp.Or(s.About.Name, identity.Key(s.Name).Label())
+	return cmp.Or(s.About.Name, identity.KeyLabel(s.Name))
 }
 
 // Failure is the last known failure of a server.

@@ -155,7 +155,7 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs)
 	return c
 }
 
-// fixed returns why an entry is one that nobody can change.
+// fixed returns why neither wrap nor the user can have this entry changed, or "".
 func (j judge) fixed(s Entry) clients.Reason {
 	_, wrapped := clients.ParseWrapped(s.Argv())
 	switch {

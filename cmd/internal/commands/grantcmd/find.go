@@ -119,7 +119,7 @@ func (a *found) add(s *server) {
 func (a *found) fileName(s *server) string {
 	name := identity.FileName(s.id)
 	if s.words != nil {
-		name = identity.Key(s.id).Short()
+		name = identity.Short(s.id)
 	}
 	taken := map[string]bool{}
 	for _, f := range a.files {
@@ -174,7 +174,7 @@ func (a *found) entry(f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, wo
 		kept := entries.KeptName(f, e, w.Line(), a.host)
 		known := a.key(s)
 		switch {
-		case known && (called || kept == word || identity.Key(s.id).Short() == word):
+		case known && (called || kept == word || identity.Short(s.id) == word):
 			a.add(s)
 		case !known:
 			other("has no id, and its line and directory are not known: start it once, or give it an id, with  %s", show.Typed("mcp-jail wrap --server", e.Server))

@@ -1,4 +1,4 @@
-// Package pkgcmd has the commands about what is kept of servers: install, list and rm.
+// Package pkgcmd has the commands about packages, data and records of servers: install, list and rm.
 package pkgcmd
 
 import (

@@ -212,7 +212,7 @@ func (w *wrapCmd) ids(host hostfs.Host, files []*wrapping.File) *wrapping.IDs {
 	return wrapping.NewIDs(host.ConfigDir, all, tables)
 }
 
-// renameHomes gives what is kept of servers under former names to their ids.
+// renameHomes moves the private HOMEs and records of servers from their former names to their ids.
 func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 	done := map[string]bool{}
 	for _, ch := range written {
