@@ -29,7 +29,6 @@ type Start struct {
 	Dir     string   // the real path of the working directory
 	Table   string   // the server's table in a configuration
 	Project string   // the real path of the project's file that has the table; "" for the user's configuration
-	Plugin  string   // MARKETPLACE/PLUGIN/SERVER of a client; Words are as in its file then
 }
 
 // WordsError reports an id that was given with other words than those of its file.

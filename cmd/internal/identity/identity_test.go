@@ -50,8 +50,6 @@ func TestOf(t *testing.T) {
 		{"table", Start{Table: "notes", Words: node, Dir: "/clone"}},
 		{"a project's", Start{Table: "notes", Project: "/clone/.mcp-jail.toml"}},
 		{"another project's", Start{Table: "notes", Project: "/work/.mcp-jail.toml"}},
-		{"a plugin's", Start{Plugin: "market/notes/notes", Words: words, Program: "/usr/bin/npx", Dir: "/work"}},
-		{"another plugin's", Start{Plugin: "market/other/notes", Words: words, Program: "/usr/bin/npx", Dir: "/work"}},
 	}
 	who, of := map[string]string{}, map[string]string{}
 	for _, r := range rows {
@@ -105,13 +103,13 @@ func TestNewID(t *testing.T) {
 
 // FuzzOf tests that nothing but the id with its words reaches the key of an id, whatever else a start says.
 func FuzzOf(f *testing.F) {
-	f.Add("", "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "/usr/bin/npx", "/work", notes, "", "")
-	f.Add(notes, "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "", "", "", "", "")
-	f.Add(notes, "npx\n-y\nevil\n--dir\n/x/notes\na-b.db", "", "", "", "", "")
-	f.Add("notes", "notes", "", "", "notes-4k7q2m9x3vt", "5", notes)
-	f.Fuzz(func(t *testing.T, id, words, program, dir, table, project, plugin string) {
+	f.Add("", "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "/usr/bin/npx", "/work", notes, "")
+	f.Add(notes, "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "", "", "", "")
+	f.Add(notes, "npx\n-y\nevil\n--dir\n/x/notes\na-b.db", "", "", "", "")
+	f.Add("notes", "notes", "", "", "notes-4k7q2m9x3vt", "5")
+	f.Fuzz(func(t *testing.T, id, words, program, dir, table, project string) {
 		given := strings.Split(words, "\n")
-		key, err := Of(Start{ID: id, Words: given, Program: program, Dir: dir, Table: table, Project: project, Plugin: plugin}, saved)
+		key, err := Of(Start{ID: id, Words: given, Program: program, Dir: dir, Table: table, Project: project}, saved)
 		isNotes := id == notes && matches(given)
 		isTable := table == notes && project == "" && id == "" // of the user's: wrap never makes one
 		if (err == nil && key == notes) != (isNotes || isTable) {
