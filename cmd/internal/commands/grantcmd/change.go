@@ -228,7 +228,10 @@ func (g *grantCmd) granted(p *plan, f flag) (by string, err error) {
 		return "", err
 	}
 	_, after, err := g.apply(&one, p.file)
-	if err != nil || !after.isSame(p.now) {
+	switch by := p.around(one.grants.Table); {
+	case by != "" && (err != nil || after.files != nil && p.now.files == nil):
+		return by, nil // a rule with fewer rights than the one around it is an error
+	case err != nil || !after.isSame(p.now):
 		return "", err
 	}
 	now := p.now.target.Policy
@@ -252,6 +255,21 @@ func (g *grantCmd) granted(p *plan, f flag) (by string, err error) {
 		return rule.Where, nil
 	}
 	return "the policy that it has", nil
+}
+
+// around returns the rule that gives what a rule for a path would, or "". At a sensitive path or a protected name the
+// rules around it count for nothing.
+func (p *plan) around(table *config.Server) string {
+	if table.Access == nil || len(table.Access.Fs) == 0 || table.Access.Fs[0].Rights() == 0 {
+		return ""
+	}
+	r, host := table.Access.Fs[0], p.now.target.Host
+	at := real(p.grants.At(r.Path))
+	by, denied := p.now.gives(at, r.Rights())
+	if denied != "" || resolve.Sensitive(&host, p.now.target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
+		return ""
+	}
+	return by
 }
 
 // notThere returns the error about a rule that the file does not have.

@@ -1,4 +1,4 @@
-package wrapping
+package grantcmd
 
 import (
 	"fmt"
@@ -12,9 +12,14 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A history is what a user has done to one server, and what it should have by that: each grant that was neither
@@ -34,7 +39,7 @@ type history struct {
 func probes(p *policy.Policy, h clients.Host) map[string]bool {
 	is := map[string]bool{}
 	at := func(path string) string { return strings.Replace(path, "~", h.Home, 1) }
-	for _, path := range []string{".", "~/n", "~/n/a", "~/n/a/b", "~/m", "/data"} {
+	for _, path := range []string{".", "~/n", "~/n/a", "~/n/a/b", "~/m", "~/data"} {
 		for _, r := range p.Fs {
 			if r.Path == path || r.Path != "." && policy.Within(at(path), at(strings.TrimSuffix(r.Path, "/"))) {
 				is["read "+path] = is["read "+path] || r.Read
@@ -43,13 +48,13 @@ func probes(p *policy.Policy, h clients.Host) map[string]bool {
 			}
 		}
 	}
-	for _, host := range []string{"a.test", "b.test", "a.example"} {
+	for _, host := range []string{"a.test", "b.test", "c.test", "a.example"} {
 		for _, port := range []int{80, 443, 8443} {
 			r, ok := policy.MatchNet(p.Net, host, "", port, "", "")
 			is[fmt.Sprint(host, ":", port)] = ok && r.Allow
 		}
 	}
-	for _, name := range []string{"TEAM_A", "TEAM_B", "ONE"} {
+	for _, name := range []string{"TEAM_A", "TEAM_B", "TEAM_C", "ONE"} {
 		r, ok := policy.MatchEnv(p.Env, name)
 		is[name] = ok && r.Read
 	}
@@ -59,7 +64,7 @@ func probes(p *policy.Policy, h clients.Host) map[string]bool {
 
 // inForce asks the policy that a start with the entry's id has, whether it is wrapped or not.
 func (y *history) inForce(f *config.ServerFile) map[string]bool {
-	cfg, err := config.Load(config.LoadOptions{ID: f.Server.ID, User: filepath.Join(configDir(y.h), "config.toml"), System: filepath.Join(y.h.Home, "none")})
+	cfg, err := config.Load(config.LoadOptions{ID: f.Server.ID, User: filepath.Join(filepath.Join(y.h.Home, ".config/mcp-jail"), "config.toml"), System: filepath.Join(y.h.Home, "none")})
 	must(y.t, err)
 	p, err := cfg.Policy(f.Server.Name, "")
 	must(y.t, err)
@@ -67,30 +72,30 @@ func (y *history) inForce(f *config.ServerFile) map[string]bool {
 }
 
 // line is the command line of the entry as the user wrote it last.
-func (y *history) line() string { return fmt.Sprintf(`"x", "args": ["%d"`, y.words) }
+func (y *history) line() string { return fmt.Sprintf(`"/bin/true", "args": ["%d"`, y.words) }
 
-func (y *history) change(do func(f *config.ServerFile) error) {
-	must(y.t, config.ChangeServers(configDir(y.h), func(files []*config.ServerFile, _ []error) ([]*config.ServerFile, error) {
-		return files, do(files[0])
-	}))
-}
-
-// grantsOf returns a flag as a command adds it to the file.
-func (y *history) grantsOf(flag string) config.Grants {
-	name, value, _ := strings.Cut(flag, " ")
-	var o config.CommandLineOptions
-	list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env}[name]
-	*list = append(*list, value)
-	table, err := o.Table()
+// command runs mcp-jail grant for the server, after it has looked for that.
+func (y *history) command(remove bool, flag string) {
+	y.t.Helper()
+	host, err := hostfs.LocalHost()
 	must(y.t, err)
-	return config.Grants{Table: table, At: func(path string) string { return filepath.Clean(strings.Replace(path, "~", y.h.Home, 1)) }}
+	files, _ := config.ServerFiles(host.ConfigDir)
+	f := files[0].Server
+	out, err := os.Create(filepath.Join(y.h.Home, "said"))
+	must(y.t, err)
+	defer out.Close()
+	g := &grantCmd{server: "s", remove: remove, yes: true, home: host.Home, dir: host.Dir}
+	if err := g.change(terminal.New(out, out, out), host, &server{name: f.Name, id: f.ID, words: wordsOf(f)}, split(strings.SplitN(flag, " ", 2))); err != nil {
+		y.t.Errorf("%q: %v", y.log, err)
+	}
 }
 
 // answers returns the probes that a flag alone answers.
 func (y *history) answers(flag string) map[string]bool {
-	g := y.grantsOf(flag)
-	p := &policy.Policy{Env: g.Table.Variables}
-	if a := g.Table.Access; a != nil {
+	table, err := table(split(strings.SplitN(flag, " ", 2)))
+	must(y.t, err)
+	p := &policy.Policy{Env: table.Variables}
+	if a := table.Access; a != nil {
 		p.Fs, p.Net, p.Env = a.Fs, a.Net, append(a.Env, p.Env...)
 	}
 	return probes(p, y.h)
@@ -131,13 +136,15 @@ func (y *history) anyFlag() string {
 	case 1:
 		return "--env " + y.pick("TEAM_A", "TEAM_B", "TEAM_*", "ONE")
 	}
-	return y.pick("--read ", "--write ", "--execute ") + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "/data")
+	return y.pick("--read ", "--write ", "--execute ") + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "~/data")
 }
 
-// grant does as the command does: what is granted already is not added, and narrower rules go.
+// grant grants something, which may be granted already. Narrower grants go.
 func (y *history) grant() {
 	flag := y.anyFlag()
 	if includes(y.want(), y.answers(flag)) {
+		y.log = append(y.log, "grant again "+flag)
+		y.command(false, flag)
 		return
 	}
 	y.log = append(y.log, "grant "+flag)
@@ -146,14 +153,7 @@ func (y *history) grant() {
 	maps.Copy(g, y.grants[key])
 	maps.DeleteFunc(y.grants, func(_ string, other map[string]bool) bool { return includes(g, other) })
 	y.grants[key] = g
-	y.change(func(f *config.ServerFile) error {
-		grants := y.grantsOf(flag)
-		narrower, err := grants.AddTo(f.Server)
-		for _, r := range narrower {
-			grants.Drop(f.Server, r)
-		}
-		return err
-	})
+	y.command(false, flag)
 }
 
 // remove takes a grant back.
@@ -181,12 +181,12 @@ func (y *history) remove() {
 	if delete(y.grants, key); len(left) > 0 {
 		y.grants[key] = left
 	}
-	y.change(func(f *config.ServerFile) error { return y.grantsOf(flag).TakeFrom(f.Server) })
+	y.command(true, flag)
 }
 
 // byHand writes a rule into the file of the server, or takes one out.
 func (y *history) byHand() {
-	files, _ := config.ServerFiles(configDir(y.h))
+	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
 	file := files[0].Path
 	text := testkit.ReadFile(y.t, file)
 	blocks := strings.Split(text, "\n[[")
@@ -197,11 +197,11 @@ func (y *history) byHand() {
 		}
 		y.log = append(y.log, "edit: no "+path)
 		delete(y.grants, path)
-		write(y.t, file, strings.Join(slices.Delete(blocks, at, at+1), "\n[[")+"\n")
+		testkit.WriteFile(y.t, file, strings.Join(slices.Delete(blocks, at, at+1), "\n[[")+"\n")
 		return
 	}
-	flag := "--read " + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "/data")
-	if y.grants[of(flag)] != nil || strings.Contains(text, "fs = [") {
+	flag := "--read " + y.pick("~/n", "~/n/a", "~/n/a/b", "~/m", "~/data")
+	if includes(y.want(), y.answers(flag)) || y.grants[of(flag)] != nil || strings.Contains(text, "fs = [") { // else the server does not start
 		return
 	}
 	y.log = append(y.log, "edit: "+flag)
@@ -209,22 +209,52 @@ func (y *history) byHand() {
 	if !strings.Contains(text, ".access]") {
 		text += "[servers.s.access]\nworkspace = \"write\"\n"
 	}
-	write(y.t, file, text+"# mine\n[[servers.s.access.fs]]\npath = \""+of(flag)+"\"\nread = true\n")
+	testkit.WriteFile(y.t, file, text+"# mine\n[[servers.s.access.fs]]\npath = \""+of(flag)+"\"\nread = true\n")
 }
 
-// wrapped puts the words in front, if they are not there.
+// wrapped puts the words in front, if they are not there, as mcp-jail wrap does.
 func (y *history) wrapped() {
 	y.log = append(y.log, "wrap")
-	wrapAll(y.t, y.h)
+	dir := filepath.Join(y.h.Home, ".config/mcp-jail")
+	files, err := wrapping.Find(y.h, wrapping.Selection{})
+	must(y.t, err)
+	program := filepath.Join(y.h.Home, "mcp-jail")
+	c := files[0].Wrap(wrapping.Program{Path: program}, wrapping.Selection{}, y.h, wrapping.NewIDs(dir, files, nil))
+	must(y.t, wrapping.WriteFiles(dir, []*wrapping.Change{c}))
+	y.save(c)
 }
 
 func (y *history) unwrapped() {
 	y.log = append(y.log, "unwrap")
-	f := only(y.t, y.h, Selection{})
-	if c := f.Unwrap(Selection{}, nil); c.Rewrites() {
+	files, err := wrapping.Find(y.h, wrapping.Selection{})
+	must(y.t, err)
+	y.save(files[0].Unwrap(wrapping.Selection{}, nil))
+}
+
+func (y *history) save(c *wrapping.Change) {
+	if c.Rewrites() {
 		_, err := c.Write(filepath.Join(y.h.Home, "state"), time.Now())
 		must(y.t, err)
 	}
+}
+
+// newHistory returns a user with one server, which is wrapped.
+func newHistory(t *testing.T, random *rand.Rand) *history {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	for _, dir := range []string{"n/a/b", "m", "data"} {
+		must(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
+	}
+	testkit.WriteFile(t, filepath.Join(home, "mcp-jail"), "")
+	must(t, os.Chmod(filepath.Join(home, "mcp-jail"), 0o700))
+	y := &history{t: t, h: clients.Host{OS: "linux", Home: home, Env: func(string) string { return "" }}, random: random, grants: map[string]map[string]bool{}, path: filepath.Join(home, ".claude.json")}
+	testkit.WriteFile(t, y.path, `{"mcpServers": {"s": {"command": `+y.line()+`]}}}`)
+	y.wrapped()
+	return y
 }
 
 // edited changes a word of the wrapped entry, and wraps it again.
@@ -238,20 +268,22 @@ func (y *history) edited() {
 		y.t.Fatalf("%s is not in %s", before, text)
 	}
 	y.log = append(y.log, "edit the line")
-	write(y.t, y.path, after)
+	testkit.WriteFile(y.t, y.path, after)
 	y.wrapped()
+	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+	started := cmdline.Server{Given: true, Argv: []string{"/bin/true", fmt.Sprint(y.words)}}
+	if _, err := session.Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: files[0].Server.ID}, "", "", started); err != nil {
+		y.t.Errorf("%q: %v", y.log, err)
+	}
 }
 
 // TestRandomSequences: whatever a user does in whatever order, a server has the union of what was granted and neither
 // removed nor covered by a wider grant since, and adding never takes away.
 func TestRandomSequences(t *testing.T) {
 	seed := time.Now().UnixNano()
-	for n := range testkit.Rounds(40, 200) {
-		y := &history{t: t, h: newHost(t), random: rand.New(rand.NewPCG(uint64(seed), uint64(n))), grants: map[string]map[string]bool{}}
-		y.path = filepath.Join(y.h.Home, ".claude.json")
-		write(t, y.path, `{"mcpServers": {"s": {"command": `+y.line()+`]}}}`)
-		y.wrapped()
-		files, _ := config.ServerFiles(configDir(y.h))
+	for n := range testkit.Rounds(20, 200) {
+		y := newHistory(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))))
+		files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
 		id := files[0].Server.ID
 		for range 30 {
 			was, at := y.inForce(files[0]), len(y.log)
@@ -272,7 +304,7 @@ func TestRandomSequences(t *testing.T) {
 				y.edited()
 			}
 			var broken []error
-			files, broken = config.ServerFiles(configDir(y.h))
+			files, broken = config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
 			if len(files) != 1 || len(broken) > 0 || files[0].Server.ID != id {
 				t.Fatalf("seed %d: %d files, %v after %q", seed, len(files), broken, y.log)
 			}
