@@ -29,6 +29,7 @@ type ServerChange struct {
 	Own            *config.ServerFile // of a server of the user's own: its file
 	Writes         bool               // Own is not in force yet
 	Accepts, Drops []policy.Axis      // what Own accepts, and accepts no longer
+	Newer          []string           // what its preset gives now, and Own has not
 	Former         string             // the name under which mcp-jail has kept what now belongs to the id; "" for none
 	Repair         *Repair            // if the entry is wrapped already, and wrap puts it in order
 	Left           string             // why the entry stays as it is; "" if it changes

@@ -284,6 +284,9 @@ func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Re
 	} else if why := j.planned(s, plain, words, line, id, p, ids); why != "" {
 		return clients.Edit{}, why
 	}
+	if !p.Writes {
+		p.Newer = j.newer(plain, p.Own)
+	}
 	p.waive(j.file.waive, s.Key())
 	if place := ids.foreign[p.Own.Server.ID]; place != "" {
 		j.stolen(s, p, place, ids)
@@ -332,6 +335,39 @@ func (j judge) known(p *ServerChange, f *config.ServerFile, words []string) {
 	server.Command, server.Arguments = words[0], words[1:]
 	p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
 	p.Notes = append(p.Notes, "its line is another one than its file has: "+shown.Line(f.Words())+". The new one gets what the old one had")
+}
+
+// newer returns in words what the preset of a server's file gives now and the file has not, each with a sign. What the
+// user has taken out of the file is among it.
+func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
+	preset, err := presets.Find(f.Server.Preset)
+	if err != nil || !f.Server.IsStateful() {
+		return nil
+	}
+	after, err := f.Checked()
+	if err != nil {
+		return nil
+	}
+	g := config.Grants{Table: preset.For(s.asPreset(preset, j.file.within(j.host))).Server, At: func(path string) string {
+		rest, isHome := strings.CutPrefix(path, "~")
+		return filepath.Clean(map[bool]string{true: j.host.Home}[isHome] + rest)
+	}}
+	if _, err := g.AddTo(after.Server); err != nil {
+		return nil
+	}
+	policyOf := func(s *config.Server) (*policy.Policy, error) {
+		c := config.Config{Servers: map[string]*config.Server{s.Name: s}}
+		return c.Policy(s.Name, "")
+	}
+	was, err := policyOf(f.Server)
+	is, err2 := policyOf(after.Server)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	for _, ch := range config.ComparePolicies(was, is) {
+		lines = append(lines, ch.Text)
+	}
+	return lines
 }
 
 // stolen gives an entry another id than one that others have in their files.

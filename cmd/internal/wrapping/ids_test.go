@@ -236,3 +236,31 @@ func TestSaved(t *testing.T) {
 		}
 	}
 }
+
+// TestNewerPreset: what a preset gives now and the file of a wrapped server has not is told. wrap does not write it,
+// and tells nothing of a file that has it all.
+func TestNewerPreset(t *testing.T) {
+	h := newHost(t)
+	for _, words := range []string{`"-y", "tavily-mcp"`, `"-y", "@modelcontextprotocol/server-memory"`, `"-y", "@playwright/mcp"`, `"-y", "slack-mcp-server"`} {
+		write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"s": {"command": "npx", "args": [`+words+`], "env": {"TAVILY_API_KEY": "k"}}}}`)
+		wrapAll(t, h)
+		if again := wrapAll(t, h)[0]; again.Newer != nil || again.Left == "" {
+			t.Errorf("%s: %q, %s", words, again.Newer, again.Left)
+		}
+		must(t, os.RemoveAll(configDir(h)))
+	}
+	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"s": {"command": "npx", "args": ["-y", "tavily-mcp"], "env": {"TAVILY_API_KEY": "k"}}}}`)
+	wrapAll(t, h)
+	file := filepath.Join(configDir(h), config.ServersDir, "s.toml")
+	text, err := os.ReadFile(file)
+	must(t, err)
+	older := strings.Replace(string(text), "api.tavily.com", "old.tavily.com", 1)
+	write(t, file, older)
+	again := wrapAll(t, h)[0]
+	if got := strings.Join(again.Newer, "\n"); !strings.Contains(got, "api.tavily.com") || strings.Contains(got, "old.tavily.com") {
+		t.Errorf("%q", got)
+	}
+	if now, err := os.ReadFile(file); string(now) != older || again.Left == "" {
+		t.Errorf("%s, %v; left %q", now, err, again.Left)
+	}
+}

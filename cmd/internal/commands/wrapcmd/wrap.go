@@ -76,7 +76,8 @@ has them start in this Linux, by wsl.exe, where the entry is one that can.
 
 An entry that starts a mcp-jail that does not exist any more, or another copy of it, gets
 the path of this program. If you have changed the command line of a wrapped server, its file
-gets the new one. Flags of an older entry are read into a file once.
+gets the new one. Flags of an older entry are read into a file once. Where the preset of a
+server now gives what its file has not, wrap shows that and the command that takes it.
 
 A server gets what its entry shows: its variables but those of a proxy, and what its
 arguments and variables name, also in lists such as a:b and a,b. These are files and

@@ -135,6 +135,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		title := fmt.Sprintf("  %-*s  ", width, entries.ServerTitle(s.Entry))
 		if s.Left != "" {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
+			printNewer(c, indent, s)
 			continue
 		}
 		line := s.Argv()
@@ -165,8 +166,16 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		}
 		printReach(c, indent, s)
 		printFile(c, indent, s, home)
+		printNewer(c, indent, s)
 		printWaived(c, indent, s)
 		printList(c, indent, terminal.Yellow, "note", s.Notes, "")
+	}
+}
+
+// printNewer prints what the preset of a server gives now and its file has not. wrap does not take it.
+func printNewer(c terminal.Console, indent string, s wrapping.ServerChange) {
+	if s.Newer != nil {
+		printList(c, indent, "", "newer", append(slices.Clone(s.Newer), "preset "+s.Own.Server.Preset+" gives that now, and the file has it not. To take it:  "+show.Typed("mcp-jail grant", s.Own.Server.Name, "--preset", s.Own.Server.Preset)), "")
 	}
 }
 
