@@ -77,6 +77,7 @@ var variableByName = map[string]string{
 	"confine/internal/gateway/secrets.go":               "the variable of a secret, which the user's configuration names",
 	"clients/place.go":                                  "files of clients, which the other files of that package name",
 	"cmd/internal/session/package_data.go":              "the variable of a package's data, for its jail",
+	"cmd/internal/session/earlier.go":                   "the variable of a package's data, which says where it was",
 	"cmd/internal/session/preset.go":                    "what a preset names, for its server",
 	"cmd/internal/wrapping/grant.go":                    "what a preset names, for its server",
 	"cmd/internal/commands/entries/selection.go":        "the function for package clients",

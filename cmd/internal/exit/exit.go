@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -144,7 +143,6 @@ func IsUserError(err error) bool {
 		cfg       *ConfigError
 		problems  policy.Problems
 		unknown   *config.UnknownServerError
-		words     *identity.WordsError
 		noFile    *config.UnknownIDError
 		untrusted *config.UntrustedError
 		store     *config.TrustStoreError
@@ -153,7 +151,7 @@ func IsUserError(err error) bool {
 		workspace *resolve.WorkspaceError
 	)
 	return errors.As(err, &usage) || errors.As(err, &cfg) || errors.As(err, &problems) ||
-		errors.As(err, &unknown) || errors.As(err, &words) || errors.As(err, &noFile) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
+		errors.As(err, &unknown) || errors.As(err, &noFile) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
 		errors.As(err, &rule) || errors.As(err, &workspace)
 }
 

@@ -101,7 +101,7 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// FuzzOf tests that nothing but the id with its words reaches the key of an id, whatever else a start says.
+// FuzzOf tests that nothing but the id with its words reaches the key of an id. The other facts of a start change nothing of that.
 func FuzzOf(f *testing.F) {
 	f.Add("", "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "/usr/bin/npx", "/work", notes, "")
 	f.Add(notes, "npx\n-y\nnotes-mcp\n--dir\n/x/notes\na-b.db", "", "", "", "")

@@ -55,8 +55,6 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var missing *resolve.CommandError
 	var host *exit.HostError
 	var unknown *config.UnknownServerError
-	var words *identity.WordsError
-	var noFile *config.UnknownIDError
 	var install *fetching.Error
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
@@ -66,14 +64,8 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
 		return d
-	case errors.As(err, &words):
-		d := diagnostics.ConfigFailure(server, err.Error())
-		d.What, d.Fix = "the line is another one than the file of its id has", "" // the cause says what to do
-		return d
-	case errors.As(err, &noFile):
-		d := diagnostics.ConfigFailure(server, err.Error())
-		d.Fix = "type `mcp-jail wrap`, or put the file back"
-		return d
+	case errors.As(err, new(*identity.WordsError)), errors.As(err, new(*config.UnknownIDError)):
+		return configFailure(server, err)
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &gaps):
@@ -118,6 +110,10 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
 	case errors.As(err, &conflict):
 		d.Explain = diagnostics.PageConflict
+	case errors.As(err, new(*identity.WordsError)):
+		d.What, d.Fix = "the line is another one than the file of its id has", "" // the cause says what to do
+	case errors.As(err, new(*config.UnknownIDError)):
+		d.Fix = "type `mcp-jail wrap`, or put the file back"
 	}
 	return d
 }

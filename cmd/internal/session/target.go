@@ -250,6 +250,9 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 		name = cfg.ServerNames()[0]
 		return append([]string{cfg.Servers[name].Command}, cfg.Servers[name].Arguments...), nil
 	})
+	if errors.As(err, new(*identity.WordsError)) {
+		err = exit.UsageErrorf("%w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

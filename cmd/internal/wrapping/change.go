@@ -156,7 +156,7 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs)
 	return c
 }
 
-// fixed returns why neither wrap nor the user can have this entry changed, or "".
+// fixed returns why wrap leaves an entry before it looks at what the server would get, or "".
 func (j judge) fixed(s Entry) clients.Reason {
 	_, wrapped := clients.ParseWrapped(s.Argv())
 	switch {

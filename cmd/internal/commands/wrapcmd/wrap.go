@@ -62,9 +62,8 @@ Then it fetches and pins the packages of the wrapped servers that are not there 
 ` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
 servers stay wrapped. Typed again, wrap goes on, and so does the first start of a server.
 
-If a server of yours kept logins or data before, where mcp-jail knows the place, wrap lists
-the files and asks whether to copy them into its private HOME. With --yes it copies them.
-Yours stay, and nothing is overwritten.
+If a server of yours kept logins or data before, where mcp-jail knows the place, wrap lists the
+files and asks whether to copy them into its private HOME. With --yes it copies them.
 
 Where this host cannot enforce all of a policy, as where it refuses user namespaces,
 wrap first says what would change that. Then it names each gap, and what the server
