@@ -281,7 +281,7 @@ func (y *history) edited() {
 // removed nor covered by a wider grant since. Adding never takes away.
 func TestRandomSequences(t *testing.T) {
 	seed := time.Now().UnixNano()
-	for n := range testkit.Rounds(5, 200) {
+	for n := range testkit.Rounds(10, 200) {
 		y := newHistory(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))))
 		files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
 		id := files[0].Server.ID
