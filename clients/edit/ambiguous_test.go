@@ -70,16 +70,20 @@ var ambiguities = []struct {
 	{"merge in the table", YAML, "b: &b {t: {command: b}}\nservers:\n  <<: *b\n  s: {command: a}\n", "line 3, column 3: the merge key <<"},
 	{"merge at the root", YAML, "<<: {servers: {t: {command: b}}}\nservers: {s: {command: a}}\n", "line 1, column 1: the merge key <<"},
 	{"merge in the variables", YAML, "servers:\n  s: {command: a, env: {<<: {HOME: /x}}}\n", "the merge key <<"},
-	{"a tag on a key", YAML, "servers:\n  !!str t: {command: b}\n  s: {command: a}\n", "of a key: it has a tag"},
-	{"null as a key", YAML, "servers:\n  s: {command: a, env: {null}}\n", `of a key: "null" without quotes`},
+	{"a tag on a key", YAML, "servers:\n  !!str t: {command: b}\n  s: {command: a}\n", "line 2, column 3: it has a tag"},
+	{"null as a key", YAML, "servers:\n  s: {command: a, env: {null}}\n", `"null" without quotes`},
 	{"a colon at the end", YAML, "servers:\n  s: {command: a, args: [3:]}\n", `"3:" without quotes is a word for some`},
 	{"a boolean", JSON, `{"servers": {"s": {"command": "a", "args": [true]}}}`, "line 1, column 45: args holds a boolean"},
 	{"minus zero", JSON, `{"servers": {"s": {"command": "a", "args": [-0]}}}`, "args holds a number"},
 	{"line end of Windows in a word", TOML, "[servers.s]\r\ncommand = \"\"\"a\r\nb\"\"\"\r\n", "line 2, column 11: it goes on in another line"},
-	{"anchor twice", YAML, "a: &a\n  b: &a {X: 1}\nservers:\n  s: {command: a, env: *a}\n", "line 4, column 24: the anchor &a stands twice"},
+	{"anchor twice", YAML, "a: &a\n  b: &a {X: 1}\nservers:\n  s: {command: a, env: *a}\n", "line 4, column 24: *a stands there"},
 	{"a date", TOML, "[servers.s]\ncommand = 'a'\nargs = [2001-01-01]\n", "line 3, column 9: args holds a number"},
-	{"a colon after an anchor", YAML, "servers:\n  &0:\n    s: {command: a}\n", "line 2, column 3: the name of an anchor ends earlier"},
-	{"a colon after an alias", YAML, "x: &a y\nservers:\n  *a: {command: a}\n", "line 3, column 3: the name of an anchor ends earlier"},
+	{"a colon after an anchor", YAML, "servers:\n  &0:\n    s: {command: a}\n", "line 2, column 3: it has the anchor"},
+	{"a colon after an alias", YAML, "x: &a y\nservers:\n  *a: {command: a}\n", "line 3, column 3: *a stands there"},
+	{"an anchor on the table", YAML, "servers: &s\n  s: {command: a}\nother: *s\n", "line 1, column 10: it has the anchor &s"},
+	{"an alias for the table", YAML, "other: &s {s: {command: a}}\nservers: *s\n", "line 2, column 10: *s stands there"},
+	{"an alias for the entry", YAML, "other: &s {command: a}\nservers: {s: *s}\n", "line 2, column 14: *s stands there"},
+	{"an alias for the variables", YAML, "other: &e {A: b}\nservers: {s: {command: a, env: *e}}\n", "line 2, column 32: *e stands there"},
 	{"a list as a key", YAML, "servers:\n  ? [a]\n  : {command: b}\n  s: {command: a}\n", ""},
 }
 
@@ -111,7 +115,7 @@ func TestAmbiguous(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
-			if a := (*AmbiguousError)(nil); c.want != "" && (!errors.As(err, &a) || a.Fix == "") {
+			if a := (*Fault)(nil); c.want != "" && (!errors.As(err, &a) || a.Fix == "") {
 				t.Errorf("%#v", err)
 			}
 		})

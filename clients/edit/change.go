@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/diff"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // A Change replaces the first Drop words of a server's command line with Words. At least one word must
@@ -19,174 +21,67 @@ type Change struct {
 	Words  []string
 }
 
-// Apply returns the file with all changes made. If one of them cannot be made safely, none
-// is, and the error is a [*RefusedError] for the first such server. The file f itself does
-// not change.
-func (f *File) Apply(changes ...Change) ([]byte, error) {
-	all, inverse, err := f.splicesOf(changes)
-	if err != nil {
-		return nil, err
-	}
-	if len(changes) > 0 {
-		result := splices(f.src, all)
-		if err := f.verify(result, changes); err != nil {
-			return nil, err
-		}
-		if inverse && len(all) > 0 {
-			if err := f.verifyInverse(result, changes); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return f.spliceWhole(all)
-}
-
-// splicesOf returns the splices of some changes, and whether the changes only add words.
-func (f *File) splicesOf(changes []Change) (all []splice, inverse bool, err error) {
-	inverse = true
-	for i := range changes {
-		c := &changes[i]
-		p := splicer{file: f, server: &c.Server}
-		if err := p.splice(c); err != nil {
-			return nil, false, err
-		}
-		for _, s := range p.splices {
-			if slices.ContainsFunc(all, s.overlaps) {
-				return nil, false, c.refuse(0, "two changes name it", "")
-			}
-		}
-		all = append(all, p.splices...)
-		// What only adds words must be undone to the byte by removing them.
-		inverse = inverse && c.Drop == 0
-	}
-	return all, inverse, nil
-}
-
-// Diff returns the unified diff of the changes, or "" if they cannot be made; see the function
-// [Diff]. What a large file has outside of its tables of servers is shown as empty values.
-func (f *File) Diff(name string, context int, changes ...Change) string {
-	all, _, err := f.splicesOf(changes)
-	if err != nil {
-		return ""
-	}
-	return diff.Format{Context: context, Skipped: f.cutLines}.Unified(name, f.src, splices(f.src, all))
-}
-
-// verify returns why the second parser does not find in a result what it should: the words of each change, and
-// else the values of before.
-func (f *File) verify(result []byte, changes []Change) error {
-	was, err := f.format.decode(f.src)
-	if err != nil {
-		return f.syntax(lineOf(err), "%s", err)
-	}
-	c := &changes[0]
-	got, err := f.format.decode(result)
-	if err != nil {
-		return c.refuse(lineOf(err), "the file would not be valid "+f.format.String()+" any more ("+err.Error()+")", "put the program between double quotes in one line")
-	}
-	for i := range changes {
-		c := &changes[i]
-		var before, after []any
-		if was, before, err = c.Server.cut(was); err != nil || !c.Server.finds(before) {
-			return c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently", "change it by hand, and please report the file's form")
-		}
-		if got, after, err = c.Server.cut(got); err != nil || !c.isMade(before, after) {
-			return c.refuse(0, "the changed file would not say what it should", "change it by hand, and please report the file's form")
-		}
-	}
-	if !sameValue(got, was) {
-		return c.refuse(0, "the changed file would not say what it should", "change it by hand, and please report the file's form")
-	}
-	return nil
-}
-
-func (f *File) verifyInverse(result []byte, changes []Change) error {
-	g := &File{format: f.format, src: result}
-	err := g.parse()
-	if err != nil {
-		return changes[0].refuse(0, "the changed file could not be read again: "+err.Error(), "")
-	}
-	back := make([]Change, len(changes))
-	for i := range changes {
-		s, err := g.again(&changes[i].Server)
-		if err != nil {
-			return changes[i].refuse(0, err.Error(), "")
-		}
-		back[i] = Change{Server: s, Drop: len(changes[i].Words)}
-	}
-	original, err := g.Apply(back...)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(original, f.src) {
-		return changes[0].refuse(0, "the change could not be undone exactly", "change it by hand, and please report the file's form")
-	}
-	return nil
-}
-
-func (f *File) again(s *Server) (Server, error) {
-	for _, other := range f.Servers(s.table) {
-		if slices.Equal(other.Path, s.Path) {
-			return other, nil
-		}
-	}
-	return Server{}, fmt.Errorf("it would not be found any more")
-}
-
-func (c *Change) refuse(line int, reason, fix string) *RefusedError {
-	name := c.Server.Name
-	if name == "" {
-		name = strings.Join(c.Server.Path, ".")
-	}
-	return &RefusedError{Server: name, Line: line, Reason: reason, Fix: fix}
-}
-
-func (c *Change) check(f *File) *RefusedError {
-	s := &c.Server
-	switch {
-	case s.file != f:
-		return c.refuse(0, "it is not a server of this file", "read the servers of the file again")
-	case s.Refused != nil:
-		return s.Refused
-	case s.Ambiguous != nil && len(c.Words) > 0:
-		return c.refuse(s.Ambiguous.Line, s.Ambiguous.Reason, s.Ambiguous.Fix)
-	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
-		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
-	case len(c.Words) > 0 && c.Words[0] == "":
-		return c.refuse(s.Line, "the new program has no name", "")
-	}
-	for _, word := range c.Words {
-		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
-			return c.refuse(s.Line, "the new word "+strconv.Quote(word)+" is not text", "")
-		}
-	}
-	return nil
-}
-
 // A splice replaces the bytes from start to end.
 type splice struct {
 	start, end int
 	text       string
 }
 
-// overlaps reports whether two splices touch the same bytes, or insert at the same place.
-func (s splice) overlaps(t splice) bool {
-	return s.start < t.end && t.start < s.end || s.start == t.start && s.end == t.end
+// Apply returns the file with all changes made. If one of them cannot be made safely, none
+// is, and the error is a [*Fault] for the first such server. The file f itself does
+// not change.
+func (f *File) Apply(changes ...Change) ([]byte, error) {
+	all, err := f.splices(changes)
+	if err != nil || len(all) == 0 {
+		return f.src, err
+	}
+	result := spliced(f.src, all)
+	if err = f.check(result, changes); err == nil {
+		return result, nil
+	}
+	// Which of them is it?
+	for half := range slices.Chunk(changes, max(1, len(changes)/2)) {
+		if len(changes) > 1 {
+			if _, err := f.Apply(half...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, err
 }
 
-func splices(src []byte, all []splice) []byte {
-	slices.SortStableFunc(all, func(a, b splice) int {
-		if a.start != b.start {
-			return a.start - b.start
-		}
-		return a.end - b.end
-	})
-	size := len(src)
-	for _, s := range all {
-		size += len(s.text)
+// Diff returns the unified diff of the file and what Apply has made of it. The lines may hold secrets of
+// the file, and are not safe for a terminal.
+func (f *File) Diff(name string, after []byte) string {
+	g := f.with(after)
+	if f.cuts != nil && g.parse() != nil {
+		return ""
 	}
-	out := make([]byte, 0, size)
-	at := 0
+	was, missing := f.outline()
+	is, _ := g.outline()
+	return diff.Format{Skipped: missing}.Unified(name, was, is)
+}
+
+// splices returns the splices of some changes, in order.
+func (f *File) splices(changes []Change) (all []splice, err error) {
+	for i := range changes {
+		made, fault := f.splicesOf(&changes[i])
+		if fault != nil {
+			return nil, changes[i].refuse(fault)
+		}
+		all = append(all, made...)
+	}
+	slices.SortFunc(all, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
+	for i := 1; i < len(all); i++ {
+		if all[i].start < all[i-1].end || all[i] == all[i-1] {
+			return nil, changes[0].refuse(&Fault{Reason: "two changes name it"})
+		}
+	}
+	return all, nil
+}
+
+func spliced(src []byte, all []splice) []byte {
+	out, at := make([]byte, 0, len(src)+1000*len(all)), 0
 	for _, s := range all {
 		out = append(append(out, src[at:s.start]...), s.text...)
 		at = s.end
@@ -194,9 +89,228 @@ func splices(src []byte, all []splice) []byte {
 	return append(out, src[at:]...)
 }
 
-// Diff returns the unified diff of two versions of a file, or "" if they are equal. context is
-// the number of equal lines around each change. The lines may hold secrets of the file, and are not
-// safe for a terminal.
-func Diff(name string, before, after []byte, context int) string {
-	return diff.Format{Context: context}.Unified(name, before, after)
+func (c *Change) refuse(why *Fault) *Fault {
+	refused := *why
+	refused.Server, refused.Column = cmp.Or(c.Server.Name, strings.Join(c.Server.Path, "."), "?"), 0
+	return &refused
+}
+
+// splicesOf decides how many words of the list go, and what comes before the others.
+func (f *File) splicesOf(c *Change) ([]splice, *Fault) {
+	s, texts := &c.Server, []string(nil)
+	switch {
+	case s.file != f:
+		return nil, &Fault{Reason: "it is not a server of this file", Fix: "read the servers of the file again"}
+	case s.Refused != nil:
+		return nil, s.Refused
+	case s.Ambiguous != nil && len(c.Words) > 0:
+		return nil, s.Ambiguous
+	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
+		return nil, &Fault{Line: s.Line, Reason: fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words))}
+	case len(c.Words) > 0 && c.Words[0] == "":
+		return nil, &Fault{Line: s.Line, Reason: "the new program has no name"}
+	case c.Drop == 0 && len(c.Words) == 0:
+		return nil, nil
+	}
+	for _, word := range c.Words {
+		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
+			return nil, &Fault{Line: s.Line, Reason: "the new word " + strconv.Quote(word) + " is not text"}
+		}
+		texts = append(texts, f.quote(word))
+	}
+	program, drop := &s.command.value, c.Drop
+	if s.List {
+		return f.head(program, drop, texts)
+	}
+	// Without new words, the first word that stays becomes the program. With them, an old program
+	// that stays becomes an argument.
+	moved := program
+	if len(texts) == 0 {
+		moved = &s.args.value.items[drop-1]
+	}
+	switch raw, fault := f.spelling(moved, program); {
+	case fault != nil:
+		return nil, fault
+	case moved != program || drop == 0:
+		texts = append(texts, raw)
+	default:
+		drop--
+	}
+	all := []splice{{program.start, program.end, texts[0]}}
+	var list []splice
+	var fault *Fault
+	switch texts = texts[1:]; {
+	case s.args == nil && len(texts) > 0:
+		list, fault = f.insert(s, texts)
+	case s.args == nil:
+	case len(texts) == 0 && drop == len(s.args.value.items):
+		if list = f.inserted(s); list == nil {
+			list, fault = f.head(&s.args.value, drop, texts)
+		}
+	default:
+		list, fault = f.head(&s.args.value, drop, texts)
+	}
+	return append(all, list...), fault
+}
+
+// spelling returns the spelling of the first of some words, which are to be moved or replaced.
+func (f *File) spelling(words ...*node) (string, *Fault) {
+	for _, n := range words {
+		if n.kind != isText {
+			return "", n.fault("the program would be "+n.kind.String()+", and has to be a string", "")
+		}
+		if n.end < 0 {
+			return "", n.fault("the program is a block scalar, has a tag or an anchor, or goes on in another line", "write it in one line, between double quotes")
+		}
+	}
+	return string(f.src[words[0].start:words[0].end]), nil
+}
+
+// head replaces the first drop words of a list by texts.
+func (f *File) head(list *node, drop int, texts []string) ([]splice, *Fault) {
+	src, begin := f.src, list.start
+	if begin < 0 || list.flow && src[begin] != '[' {
+		return nil, list.fault("the list does not begin with a bracket", "write it without tag and anchor")
+	}
+	if drop == 0 && len(texts) == 0 {
+		return nil, nil
+	}
+	if len(list.items) == 0 {
+		return []splice{{begin + 1, begin + 1, strings.Join(texts, ", ")}}, nil
+	}
+	dash, between, last := "", ", ", ", "
+	if list.flow {
+		begin = list.items[0].start
+	}
+	line, indent := f.line(begin)
+	if indent != "" && strings.Trim(indent, " \t") == "" {
+		last = "," + line
+	}
+	if !list.flow {
+		if src[begin] != '-' || strings.Trim(indent, " ") != "" {
+			return nil, list.fault("the first dash of the list is not on a line by itself", "write the list between brackets, or each word on its own line after a dash")
+		}
+		dash, between, last = "- ", line, line
+	}
+	text := ""
+	if len(texts) > 0 {
+		text = dash + strings.Join(texts, between+dash)
+	}
+	if drop < len(list.items) {
+		next := &list.items[drop]
+		to := next.start
+		if !list.flow && drop == 0 {
+			to = begin
+		} else if !list.flow {
+			to = len(bytes.TrimRight(src[:max(to, 0)], " \t")) - 1
+			if _, other := f.line(max(to, 0)); to < begin || src[to] != '-' || other != indent {
+				return nil, next.fault("the word is not directly after its dash", "write it there")
+			}
+		}
+		if text != "" {
+			text += last
+		}
+		return []splice{{begin, to, text}}, nil
+	}
+	end := list.items[drop-1].end
+	switch {
+	case end < 0:
+		return nil, list.items[drop-1].fault("the word goes on in another line, or has a tag or an anchor", "write it in one line, between double quotes")
+	case text == "" && !list.flow: // it cannot be empty: it becomes [] after the colon of its key
+		if begin = len(bytes.TrimRight(src[:begin], " \t\r\n")); begin == 0 || src[begin-1] != ':' {
+			return nil, list.fault("a comment stands before the first word, and the list would be empty", "remove the comment")
+		}
+		text = " []"
+	case text == "":
+		if comma := f.skip(end); comma < len(src) && src[comma] == ',' {
+			return []splice{{begin, end, ""}, {comma, comma + 1, ""}}, nil
+		}
+	}
+	return []splice{{begin, end, text}}, nil
+}
+
+// skip returns the offset of the next byte that is neither blank nor in a comment.
+func (f *File) skip(at int) int {
+	if f.format == JSON {
+		p := jsonParser{f: f, at: at}
+		p.next()
+		return p.at
+	}
+	for {
+		rest := bytes.TrimLeft(f.src[at:], " \t\r\n")
+		if at = len(f.src) - len(rest); !bytes.HasPrefix(rest, []byte("#")) {
+			return at
+		}
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		at += len(line)
+	}
+}
+
+// insert adds a list of arguments where there is none, right after the program. It begins with a bracket and
+// one blank. Words in a list that was there and empty begin directly after its bracket. So the two can be
+// told apart when the words are removed again.
+func (f *File) insert(s *Server, texts []string) ([]splice, *Fault) {
+	m, name, at := s.command, s.table.Args, s.command.value.end
+	line, indent := f.line(m.start)
+	if m.key.end < 0 || m.value.start < m.key.end || m.lines && strings.Trim(indent, " \t-") != "" {
+		return nil, m.fault("the key of the program is not at the beginning of its line", "write it on its own line, as a plain word")
+	}
+	if f.src[m.key.start] == '"' {
+		name = f.quote(name)
+	}
+	assign := string(f.src[m.key.end:m.value.start])
+	// A comment or a line end between key and value is not copied.
+	if strings.Trim(assign, " \t:=") != "" {
+		assign = map[Format]string{JSON: ": ", YAML: ": ", TOML: " = "}[f.format]
+	}
+	text := string(f.src[m.start:m.key.start]) + name + assign + "[ " + strings.Join(texts, ", ") + "]"
+	switch {
+	case m.lines: // a dash before the program is that of the whole entry: the new key is indented instead
+		text = strings.ReplaceAll(line, "-", " ") + text
+		if end := bytes.IndexByte(f.src[at:], '\n'); end < 0 {
+			at = len(f.src)
+		} else {
+			at = len(bytes.TrimSuffix(f.src[:at+end], []byte("\r")))
+		}
+	case strings.Trim(indent, " \t") == "":
+		text = "," + line + text
+	case assign == ":" || assign == "=":
+		text = "," + text
+	default:
+		text = ", " + text
+	}
+	return []splice{{at, at, text}}, nil
+}
+
+// inserted returns the splice that removes the list of arguments if insert has made it, or nil.
+func (f *File) inserted(s *Server) []splice {
+	var texts []string
+	for i := range s.args.value.items {
+		item := &s.args.value.items[i]
+		if item.start < 0 || item.end < 0 {
+			return nil
+		}
+		texts = append(texts, string(f.src[item.start:item.end]))
+	}
+	made, fault := f.insert(s, texts)
+	if fault != nil || !bytes.HasPrefix(f.src[made[0].start:], []byte(made[0].text)) {
+		return nil
+	}
+	return []splice{{made[0].start, made[0].start + len(made[0].text), ""}}
+}
+
+// line returns the end of a line, as the file has it, followed by what is before an offset in its line.
+func (f *File) line(offset int) (next, indent string) {
+	indent = string(f.src[bytes.LastIndexByte(f.src[:offset], '\n')+1 : offset])
+	if i := bytes.IndexByte(f.src, '\n'); i > 0 && f.src[i-1] == '\r' {
+		return "\r\n" + indent, indent
+	}
+	return "\n" + indent, indent
+}
+
+func (f *File) quote(word string) string {
+	if f.format == JSON {
+		return show.Item("json", word)
+	}
+	return show.TOML(word) // which YAML reads alike
 }

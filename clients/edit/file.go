@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize is the size of the largest file that Parse reads, in bytes, and of the largest outline that
-// ParseLarge makes.
+// MaxSize is the size of the largest file that Parse reads, in bytes, and the most that ParseLarge looks at.
 const MaxSize = 5 << 20
 
 // maxDepth bounds the nesting of values. The parsers recurse.
@@ -27,118 +26,108 @@ const (
 
 // FormatOf returns the format that the ending of a file's name stands for, or 0.
 func FormatOf(name string) Format {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".json", ".jsonc":
-		return JSON
-	case ".toml":
-		return TOML
-	case ".yaml", ".yml":
-		return YAML
-	}
-	return 0
+	return map[string]Format{".json": JSON, ".jsonc": JSON, ".toml": TOML, ".yaml": YAML, ".yml": YAML}[strings.ToLower(path.Ext(name))]
 }
 
 func (f Format) String() string {
-	switch f {
-	case JSON:
-		return "JSON"
-	case TOML:
-		return "TOML"
-	case YAML:
-		return "YAML"
-	}
-	return "Format(" + strconv.Itoa(int(f)) + ")"
+	return map[Format]string{JSON: "JSON", TOML: "TOML", YAML: "YAML"}[f]
 }
 
 // A File is a parsed configuration file.
 type File struct {
 	format Format
-	src    []byte // its text, or its outline
-	root   *node  // nil if the file holds no value
-
-	whole []byte // its text, if src is its outline
-	cuts  []cut  // what the outline leaves out, in order
+	src    []byte
+	root   node
+	tables [][]string // of ParseLarge
+	most   int        // the size above which only they are looked at
+	cuts   [][2]int   // the values that were not looked at, in order
 }
 
-// A SyntaxError reports a file that is not in its format.
-type SyntaxError struct {
-	Format Format
-	Line   int // 0 if the parser names none
-	Reason string
+// A Fault is why mcp-jail does not change a server, or that clients read a place of a file in different
+// ways: what mcp-jail finds there may not be what a client starts.
+type Fault struct {
+	Server       string // the server that is not changed, or ""
+	Line, Column int    // 0 if that is not known; Column counts characters, from 1
+	Reason       string
+	Fix          string // what the user can do; may be empty
+
+	offset int
 }
 
-func (e *SyntaxError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("the file is not valid %s: %s", e.Format, e.Reason)
+func (e *Fault) Error() string {
+	text := ""
+	if e.Server != "" {
+		text = "the server " + strconv.Quote(e.Server) + " is not changed: "
 	}
-	return fmt.Sprintf("line %d: the file is not valid %s: %s", e.Line, e.Format, e.Reason)
+	if e.Line > 0 {
+		text += "line " + strconv.Itoa(e.Line)
+		if e.Column > 0 {
+			text += ", column " + strconv.Itoa(e.Column)
+		}
+		text += ": "
+	}
+	text += e.Reason
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
+}
+
+// placed returns a fault with its line and column.
+func (f *File) placed(e *Fault) *Fault {
+	placed, before := *e, f.src[:max(e.offset, 0)]
+	placed.Line = 1 + bytes.Count(before, []byte{'\n'})
+	placed.Column = 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+	return &placed
 }
 
 const byteOrderMark = "\ufeff"
 
-// Parse reads a file. It keeps src, which must not change afterwards. An empty file has no
-// servers. The error is a [*SyntaxError] or an [*AmbiguousError].
+// Parse reads a file. It keeps src, which must not change afterwards. An empty file has no servers. The
+// error is a [*Fault] if clients read the text in different ways.
 func Parse(format Format, src []byte) (*File, error) { return ParseLarge(format, src, nil) }
 
 // ParseLarge reads a file as Parse does. Of a JSON file of more than MaxSize bytes it looks only at the
-// tables at some paths, in which "*" stands for every key: other values seem to be empty if they are
-// long. The time and memory for the rest of the file are those of reading its bytes.
+// tables at some paths, in which "*" stands for every key: other tables, lists and texts seem to be empty.
+// The time and memory for the rest of the file are those of reading its bytes.
 func ParseLarge(format Format, src []byte, tables [][]string) (*File, error) {
-	return parseUpTo(MaxSize, format, src, tables)
-}
-
-func parseUpTo(most int, format Format, src []byte, tables [][]string) (*File, error) {
-	f := &File{format: format, src: src}
-	if len(src) > most && (format != JSON || tables == nil) {
-		return nil, f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(src), format, most)
-	}
-	if !utf8.Valid(src) {
-		return nil, f.syntax(f.line(validPrefix(src)), "it has bytes that are not UTF-8")
-	}
-	if len(bytes.TrimSpace(f.text())) == 0 {
-		return f, nil
-	}
-	if doubt := f.checkText(); doubt != nil {
-		return nil, doubt
-	}
-	if len(src) > most {
-		if err := f.outline(tables); err != nil {
-			return nil, err
-		}
-		if len(f.src) > most {
-			return nil, f.syntax(0, "its tables of servers and short values have %d bytes, and mcp-jail edits at most %d", len(f.src), most)
-		}
-	}
+	f := &File{format: format, src: src, tables: tables, most: MaxSize}
 	if err := f.parse(); err != nil {
 		return nil, err
 	}
-	return f, nil
+	_, err := f.decode() // what other parsers refuse is not edited
+	return f, err
 }
 
-func (f *File) parse() (err error) {
+// with returns the file with another text, to be parsed.
+func (f *File) with(src []byte) *File {
+	return &File{format: f.format, src: src, tables: f.tables, most: f.most}
+}
+
+func (f *File) parse() error {
+	if f.isLarge() && (f.format != JSON || f.tables == nil) {
+		return f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(f.src), f.format, f.most)
+	}
+	if !utf8.Valid(f.src) {
+		valid := bytes.ToValidUTF8(f.src, []byte("\n"))
+		same := 0
+		for f.src[same] == valid[same] {
+			same++
+		}
+		return f.syntax(1+bytes.Count(f.src[:same], []byte{'\n'}), "it has bytes that are not UTF-8")
+	}
+	if len(bytes.TrimSpace(f.text())) == 0 {
+		return nil
+	}
 	switch f.format {
 	case JSON:
-		f.root, err = f.parseJSON()
+		return f.parseJSON()
 	case TOML:
-		f.root, err = f.parseTOML()
+		return f.parseTOML()
 	case YAML:
-		f.root, err = f.parseYAML()
-	default:
-		err = f.syntax(0, "the format is not known")
+		return f.parseYAML()
 	}
-	return err
-}
-
-func validPrefix(src []byte) int {
-	n := 0
-	for n < len(src) {
-		r, size := utf8.DecodeRune(src[n:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		n += size
-	}
-	return n
+	return f.syntax(0, "the format is not known")
 }
 
 // text returns the file without its byte order mark, which is skipped bytes long.
@@ -151,34 +140,38 @@ func (f *File) skipped() int {
 	return 0
 }
 
+func (f *File) isLarge() bool { return len(f.src) > f.most }
+
 // IsOutline reports whether some values of the file were not looked at.
 func (f *File) IsOutline() bool { return f.cuts != nil }
 
-func (f *File) line(offset int) int {
-	c := lineCounter{src: f.src, cuts: f.cuts}
-	return c.at(offset)
+// outline returns the file without the values that were not looked at, and how many lines are missing
+// before a line of it.
+func (f *File) outline() (text []byte, missing func(line int) int) {
+	if f.cuts == nil {
+		return f.src, nil
+	}
+	var at, lines []int
+	from, line := 0, 0
+	for _, cut := range f.cuts {
+		line += bytes.Count(f.src[from:cut[0]], []byte{'\n'})
+		text = append(append(text, f.src[from:cut[0]]...), "null"...)
+		at, lines, from = append(at, line), append(lines, bytes.Count(f.src[cut[0]:cut[1]], []byte{'\n'})), cut[1]
+	}
+	return append(text, f.src[from:]...), func(line int) (n int) {
+		for i := range at {
+			if at[i] < line {
+				n += lines[i]
+			}
+		}
+		return n
+	}
 }
 
 func (f *File) syntax(line int, format string, args ...any) error {
-	return &SyntaxError{Format: f.format, Line: line, Reason: fmt.Sprintf(format, args...)}
-}
-
-// A lineCounter turns offsets that mostly grow into line numbers.
-type lineCounter struct {
-	src          []byte
-	cuts         []cut
-	offset, line int
-	passed       int // the number of cuts before offset
-}
-
-func (c *lineCounter) at(offset int) int {
-	if offset < c.offset || c.line == 0 {
-		c.offset, c.line, c.passed = 0, 1, 0
+	text := fmt.Sprintf("the file is not valid %s: %s", f.format, fmt.Sprintf(format, args...))
+	if line > 0 {
+		text = fmt.Sprintf("line %d: %s", line, text)
 	}
-	for ; c.passed < len(c.cuts) && c.cuts[c.passed].at < offset; c.passed++ {
-		c.line += c.cuts[c.passed].lines
-	}
-	c.line += bytes.Count(c.src[c.offset:offset], []byte{'\n'})
-	c.offset = offset
-	return c.line
+	return fmt.Errorf("%s", text)
 }

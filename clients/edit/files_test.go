@@ -54,7 +54,7 @@ func TestRefusedErrorText(t *testing.T) {
 	f, s := one(t, YAML, "servers:\n  s:\n    command: |\n      x\n", Table{Path: []string{"servers"}})
 	_, err := f.Apply(Change{Server: s, Words: wrapper})
 	const want = `the server "s" is not changed: line 3: the program is a block scalar, has a tag or an anchor, or goes on in another line; write it in one line, between double quotes`
-	if e := (*RefusedError)(nil); !errors.As(err, &e) || e.Error() != want {
+	if e := (*Fault)(nil); !errors.As(err, &e) || e.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

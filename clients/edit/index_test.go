@@ -26,28 +26,4 @@ func TestLookupSteps(t *testing.T) {
 			t.Errorf("%q: %v, %t", tt.path, got, found)
 		}
 	}
-	times := 0
-	f.visit([]string{"a", "1", "b"}, func(_ []string, _ *node, fault *fault) {
-		if times++; fault == nil {
-			t.Error("a key that stands twice has no fault")
-		}
-	})
-	if times != 2 {
-		t.Errorf("a key that stands twice is visited %d times", times)
-	}
-}
-
-// BenchmarkLookup is about a table with many members: each is found without a look at the others.
-func BenchmarkLookup(b *testing.B) {
-	src := []byte(`{"t": {"a": 0`)
-	for i := range 50_000 {
-		src = append(src, `, "`+string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676))+`": 1`...)
-	}
-	f, err := Parse(JSON, append(src, "}}"...))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		f.Lookup("t", "abc")
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	burntsushi "github.com/BurntSushi/toml"
+	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -106,7 +107,9 @@ func readInGo(format Format, text []byte) (out reading) {
 	var err error
 	switch format {
 	case JSON:
-		err = json.Unmarshal(plainJSON(text), &v)
+		if text, err = hujson.Standardize(append(bytes.Clone(bytes.TrimPrefix(text, []byte(byteOrderMark))), '\n')); err == nil {
+			err = json.Unmarshal(text, &v)
+		}
 	case TOML:
 		_, err = burntsushi.Decode(string(text), &v)
 	case YAML:

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -30,215 +31,99 @@ type Server struct {
 	List  bool     // the command line is one list
 	// Refused is why the command line cannot be changed, or nil. Apply may refuse a
 	// change for more reasons.
-	Refused *RefusedError
+	Refused *Fault
 	// Ambiguous is why clients may read the entry in different ways, or nil. Apply puts no words
 	// in front then, and removes them.
-	Ambiguous *AmbiguousError
+	Ambiguous *Fault
 
-	doubt, unsure *fault
 	file          *File
 	table         Table
-	nested        string
-	entry         *node
+	nested        string // Table.Nested, if the entry has it
 	command, args *member
-}
-
-// A RefusedError reports a change that is not made, and why.
-type RefusedError struct {
-	Server string
-	Line   int // 0 if the reason has no place
-	Reason string
-	Fix    string // what the user can do; may be empty
-}
-
-func (e *RefusedError) Error() string {
-	text := "the server " + strconv.Quote(e.Server) + " is not changed: "
-	if e.Line != 0 {
-		text += "line " + strconv.Itoa(e.Line) + ": "
-	}
-	text += e.Reason
-	if e.Fix != "" {
-		text += "; " + e.Fix
-	}
-	return text
 }
 
 // Servers returns the servers of a table in the order of the file. An entry that is no
 // table is left out.
 func (f *File) Servers(t Table) (servers []Server) {
-	t = t.withDefaults()
-	f.visit(t.Path, func(path []string, table *node, fault *fault) {
-		if t.Single {
-			if table.kind == isMap {
-				servers = append(servers, newServer(t, "", path, table.line, table, fault))
-			}
-			return
-		}
-		duplicates := table.duplicates()
-		for i := range table.members {
-			m := &table.members[i]
-			if m.value.kind != isMap {
-				continue
-			}
-			servers = append(servers, newServer(t, m.key, append(slices.Clone(path), m.key), m.line, m.value, firstFault(fault, duplicates[m.key])))
-		}
-		for i, item := range table.items {
-			if item.kind != isMap {
-				continue
-			}
-			// An entry of a list has its name inside.
-			name, twice := item.find("name")
-			text, line := "", item.line
-			if name != nil {
-				text, line = name.value.text, name.line
-			}
-			servers = append(servers, newServer(t, text, append(slices.Clone(path), strconv.Itoa(i)), line, item, firstFault(fault, twice)))
-		}
-	})
-	for i := range servers {
-		s := &servers[i]
-		if s.file = f; s.doubt != nil {
-			s.Ambiguous = f.ambiguous(max(s.doubt.offset, 0), s.doubt.fix, "%s", s.doubt.reason)
+	t.Command, t.Args, t.Env = cmp.Or(t.Command, "command"), cmp.Or(t.Args, "args"), cmp.Or(t.Env, "env")
+	add := func(name string, path []string, line int, entry *node, doubt *Fault) {
+		if entry.kind == isMap || entry.kind == isAlias {
+			servers = append(servers, f.server(Server{Name: name, Path: path, Line: line, file: f, table: t}, entry, doubt))
 		}
 	}
+	f.root.each(t.Path, nil, 0, nil, func(path []string, table *node, _ int, twice *Fault) {
+		if t.Single {
+			add("", path, table.line, table, twice)
+			return
+		}
+		for i := range table.members {
+			m := &table.members[i]
+			add(m.key.text, append(slices.Clip(path), m.key.text), m.key.line, &m.value, first(twice, m.twice))
+		}
+		for i := range table.items {
+			// An entry of a list has its name inside.
+			name, line, item := "", table.items[i].line, &table.items[i]
+			if m := item.find("name"); m != nil {
+				name, line = m.value.text, m.key.line
+			}
+			add(name, append(slices.Clip(path), strconv.Itoa(i)), line, item, twice)
+		}
+	})
 	return servers
 }
 
-// Lookup returns the value at a path, and the line of its key: a string, a json.Number (numbers and dates as
-// they are spelled), a bool, nil, []any, or map[string]any. An element of a
-// path is a key, or the number of an element of a list, from 0.
-func (f *File) Lookup(path ...string) (value any, line int, found bool) {
-	f.visit(path, func(_ []string, n *node, _ *fault) { value, line, found = n.value(), n.line, true })
-	return value, line, found
-}
-
-func (t Table) keys() []string {
-	return []string{t.Command, t.Args, t.Env, t.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled", "url", "serverUrl", "httpUrl", "uri"}
-}
-
-func (t Table) withDefaults() Table {
-	for _, d := range []struct {
-		name  *string
-		value string
-	}{{&t.Command, "command"}, {&t.Args, "args"}, {&t.Env, "env"}} {
-		if *d.name == "" {
-			*d.name = d.value
-		}
-	}
-	return t
-}
-
-func (f *File) visit(path []string, each func(path []string, n *node, fault *fault)) {
-	var walk func(n *node, done, todo []string, found *fault)
-	walk = func(n *node, done, todo []string, found *fault) {
-		found = firstFault(found, n.fault)
-		if len(todo) == 0 {
-			each(done, n, found)
-			return
-		}
-		in := n.indexed()
-		step := func(m *member) {
-			walk(m.value, append(slices.Clone(done), m.key), todo[1:], firstFault(found, in.duplicates[m.key]))
-		}
-		if todo[0] == "*" {
-			for i := range n.members {
-				step(&n.members[i])
-			}
-		} else {
-			for _, i := range in.at[todo[0]] {
-				step(&n.members[i])
-			}
-		}
-		// "01" and "+1" are no numbers of elements.
-		if i, err := strconv.Atoi(todo[0]); err == nil && i >= 0 && i < len(n.items) && strconv.Itoa(i) == todo[0] {
-			walk(n.items[i], append(slices.Clone(done), todo[0]), todo[1:], found)
-		}
-	}
-	if f.root != nil {
-		walk(f.root, nil, path, nil)
-	}
-}
-
-func firstFault(faults ...*fault) *fault {
-	for _, f := range faults {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
-}
-
-func newServer(t Table, name string, path []string, line int, entry *node, found *fault) Server {
-	s := Server{Name: name, Path: path, Line: line, entry: entry, table: t}
-	found = firstFault(found, entry.fault, entry.mergeFault())
-	if t.Nested != "" {
+// server reads the command line of an entry.
+func (f *File) server(s Server, entry *node, doubt *Fault) Server {
+	known := []string{s.table.Command, s.table.Args, s.table.Env, s.table.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled", "url", "serverUrl", "httpUrl", "uri"}
+	doubt, inner := first(doubt, f.doubts(entry, known...)), entry
+	if m := entry.find(s.table.Nested); s.table.Nested != "" && m != nil && m.value.kind == isMap {
 		// What decides is in the inner table; the outer one may switch the entry off.
-		if m, twice := entry.find(t.Nested); m != nil && m.value.kind == isMap {
-			found = firstFault(found, twice, m.value.fault, m.value.mergeFault())
-			s.entry, s.nested = m.value, t.Nested
-		}
+		inner, s.nested, doubt = &m.value, s.table.Nested, first(doubt, f.ownDoubt(&m.value, known...))
 	}
-	if s.doubt = firstFault(entry.doubts(t.keys()...), s.entry.ownDoubt(t.keys()...)); found != nil && found.ambiguous {
-		s.doubt = found
-	}
-	found = firstFault(found, s.commandLine(t))
-	if s.doubt = firstFault(s.doubt, s.unsure); found != nil {
-		s.Refused = &RefusedError{Server: name, Line: found.line, Reason: found.reason, Fix: found.fix}
+	s.command, s.args = inner.find(s.table.Command), inner.find(s.table.Args)
+	var unsure *Fault
+	s.Refused, unsure = s.commandLine()
+	if doubt = first(doubt, unsure); doubt != nil {
+		s.Ambiguous = f.placed(doubt)
 	}
 	return s
 }
 
-func (n *node) mergeFault() *fault {
-	if n.merge == 0 {
-		return nil
-	}
-	return &fault{line: n.merge, reason: "the merge key << adds fields here, and clients differ in whether they read it", fix: "write the fields out", ambiguous: true, offset: n.mergeAt}
-}
-
-func (s *Server) commandLine(t Table) *fault {
-	var twice, twiceArgs *fault
-	s.command, twice = s.entry.find(t.Command)
-	s.args, twiceArgs = s.entry.find(t.Args)
+// commandLine reads the words. It returns why they cannot be changed, and why clients may differ about them.
+func (s *Server) commandLine() (refused, unsure *Fault) {
 	if s.command == nil {
-		return &fault{line: s.Line, reason: "it has no " + t.Command}
+		return &Fault{Line: s.Line, Reason: "it has no " + s.table.Command}, nil
 	}
-	program := s.command.value
-	s.unsure = program.unsure
-	found := firstFault(twice, twiceArgs, program.fault)
-	switch program.kind {
-	case isText:
-		s.Words = []string{program.text}
-	case isList:
-		s.List = true
-		return firstFault(found, s.appendWords(program, t.Command))
+	words, name := &s.command.value, s.table.Command
+	switch {
+	case words.kind == isList:
+		if s.List = true; len(words.items) == 0 {
+			return words.fault(name+" is empty", ""), nil
+		}
+	case words.kind != isText:
+		return words.fault(name+" is "+words.kind.String()+", and has to be a string or a list", ""), nil
 	default:
-		return firstFault(found, &fault{line: program.line, reason: t.Command + " is " + program.kind.String() + ", and has to be a string or a list"})
+		s.Words, unsure = []string{words.text}, s.file.wordDoubt(words)
+		if s.args == nil {
+			return nil, unsure
+		}
+		if words, name = &s.args.value, s.table.Args; words.kind != isList {
+			return words.fault(name+" is "+words.kind.String()+", and has to be a list", "write "+name+" as a list"), unsure
+		}
 	}
-	if s.args == nil {
-		return found
-	}
-	list := s.args.value
-	if list.kind != isList {
-		return firstFault(found, &fault{line: list.line, reason: t.Args + " is " + list.kind.String() + ", and has to be a list", fix: "write " + t.Args + " as a list"})
-	}
-	return firstFault(found, list.fault, s.appendWords(list, t.Args))
-}
-
-func (s *Server) appendWords(list *node, name string) *fault {
-	var found *fault
-	for _, item := range list.items {
+	for i := range words.items {
+		item := &words.items[i]
 		s.Words = append(s.Words, item.text)
-		s.unsure = firstFault(s.unsure, item.unsure)
-		// A client may turn true into True, and 1.0 into 1.
-		if item.kind == isBool || item.kind == isScalar && !wholeNumber().MatchString(item.text) {
-			s.unsure = firstFault(s.unsure, &fault{line: item.line, offset: item.start, reason: name + " holds " + item.kind.String() + ", which clients write in different ways", fix: "write it as a string", ambiguous: true})
-		}
-		if item.kind == isList || item.kind == isMap || item.kind == isNull {
-			found = firstFault(found, &fault{line: item.line, reason: name + " holds " + item.kind.String() + ", and has to hold strings"})
+		unsure = first(unsure, s.file.wordDoubt(item))
+		switch item.kind {
+		case isBool, isScalar: // a client may turn true into True, and 1.0 into 1
+			if item.kind == isBool || !wholeNumber().MatchString(item.text) {
+				unsure = first(unsure, item.fault(name+" holds "+item.kind.String()+", which clients write in different ways", "write it as a string"))
+			}
+		case isText:
+		default:
+			refused = first(refused, item.fault(name+" holds "+item.kind.String()+", and has to hold strings", ""))
 		}
 	}
-	if s.List && len(s.Words) == 0 {
-		found = firstFault(found, &fault{line: list.line, reason: name + " is empty"})
-	}
-	return found
+	return refused, unsure
 }

@@ -53,8 +53,7 @@ type Change struct {
 	Servers []ServerChange // that were selected, in the order of the file
 	After   []byte         // the whole file
 
-	made  []byte        // the file that it is made of
-	edits []edit.Change // that make it
+	made []byte // the file that it is made of
 }
 
 // Rewrites reports whether the file of the client changes: a server's own file may change alone.
@@ -73,12 +72,7 @@ func (c *Change) Changed() (all []ServerChange) {
 // Diff returns the unified diff of the file, or "". It has no lines around the changes. It has
 // "***" in place of the values of variables and of probable secrets in command lines.
 func (c *Change) Diff() string {
-	var diff string
-	if name := show.Name(c.File.Path); c.edits != nil {
-		diff = c.File.parsed.Diff(name, 0, c.edits...)
-	} else {
-		diff = edit.Diff(name, c.File.own.Data, c.After, 0)
-	}
+	diff := c.File.parsed.Diff(show.Name(c.File.Path), c.After)
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
@@ -290,7 +284,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 	for len(edits) > 0 {
 		after, err := f.parsed.Apply(edits...)
 		if err == nil {
-			c.After, c.edits = after, edits
+			c.After = after
 			break
 		}
 		i := refusedEdit(edits, err)
@@ -304,7 +298,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 // error names none.
 func refusedEdit(edits []edit.Change, err error) int {
 	for i, e := range edits {
-		if server, bad := e.Server, (*edit.RefusedError)(nil); errors.As(err, &bad) && bad.Server == server.Name && (bad.Line == 0 || bad.Line >= server.Line) {
+		if server, bad := e.Server, (*edit.Fault)(nil); errors.As(err, &bad) && bad.Server == server.Name && (bad.Line == 0 || bad.Line >= server.Line) {
 			if i+1 == len(edits) || edits[i+1].Server.Name != server.Name || bad.Line < edits[i+1].Server.Line {
 				return i
 			}
@@ -314,7 +308,7 @@ func refusedEdit(edits []edit.Change, err error) int {
 }
 
 func reasonOf(err error) string {
-	var refused *edit.RefusedError
+	var refused *edit.Fault
 	if !errors.As(err, &refused) {
 		return err.Error()
 	}

@@ -1,0 +1,175 @@
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	burntsushi "github.com/BurntSushi/toml"
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
+)
+
+// check returns why a file is not what some changes should make of it. Other parsers read both: they must
+// find the words of each change, and else the values of before. If the changes only add words, removing
+// them must give back the file.
+func (f *File) check(result []byte, changes []Change) error {
+	c, g := &changes[0], f.with(result)
+	report := Fault{Line: c.Server.Line, Fix: "put the program between double quotes in one line, or change the entry by hand"}
+	was, err := f.decode()
+	if err == nil {
+		err = g.parse()
+	}
+	var is any
+	if err == nil {
+		is, err = g.decode()
+	}
+	if err != nil {
+		report.Reason = "the changed file would not be read any more (" + err.Error() + ")"
+		return c.refuse(&report)
+	}
+	inverse := make([]Change, len(changes))
+	for i := range changes {
+		c = &changes[i]
+		before, after := c.Server.take(was), c.Server.take(is)
+		if report.Line, report.Reason = c.Server.Line, "the two parsers of mcp-jail read it differently"; !c.Server.finds(before) {
+			return c.refuse(&report)
+		}
+		want := make([]any, len(c.Words))
+		for i, word := range c.Words {
+			want[i] = word
+		}
+		if report.Reason = "the changed file would not say what it should"; !reflect.DeepEqual(after, append(want, before[c.Drop:]...)) {
+			return c.refuse(&report)
+		}
+		if c.Drop == 0 {
+			inverse[i] = Change{Server: g.again(c.Server), Drop: len(c.Words)}
+		}
+	}
+	if !reflect.DeepEqual(is, was) {
+		return c.refuse(&report)
+	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Drop > 0 }) {
+		return nil
+	}
+	all, err := g.splices(inverse)
+	if err != nil || !bytes.Equal(spliced(result, all), f.src) {
+		report.Reason = "the change could not be undone exactly"
+		return c.refuse(&report)
+	}
+	return nil
+}
+
+// again returns a server of another version of the file.
+func (f *File) again(s Server) (again Server) {
+	f.root.each(s.Path, nil, s.Line, nil, func(_ []string, entry *node, line int, twice *Fault) {
+		again = f.server(Server{Name: s.Name, Path: s.Path, Line: line, file: f, table: s.table}, entry, twice)
+	})
+	return again
+}
+
+// finds reports whether both parsers have found the same words, or a change would hit others.
+func (s *Server) finds(words []any) bool {
+	return slices.EqualFunc(words, s.Words, func(found any, word string) bool {
+		text, isText := found.(string)
+		return !isText || text == word
+	})
+}
+
+// take takes the command line of a server out of the values of a file.
+func (s *Server) take(v any) []any {
+	path := s.Path
+	if s.nested != "" {
+		path = append(slices.Clip(path), s.nested)
+	}
+	for _, key := range path {
+		if list, isList := v.([]any); isList {
+			if i, _ := strconv.Atoi(key); i < len(list) {
+				v = list[i]
+			}
+			continue
+		}
+		table, _ := v.(map[string]any)
+		v = table[key]
+	}
+	entry, _ := v.(map[string]any)
+	command, arguments := entry[s.table.Command], entry[s.table.Args]
+	delete(entry, s.table.Command)
+	if list, isList := command.([]any); isList {
+		return list
+	}
+	delete(entry, s.table.Args)
+	list, _ := arguments.([]any)
+	return append([]any{command}, list...)
+}
+
+// decode returns the values of the file, by parsers that know no places.
+func (f *File) decode() (any, error) {
+	if f.root.kind == 0 {
+		return nil, nil
+	}
+	text, _ := f.outline()
+	var v any
+	var err error
+	switch text = bytes.TrimPrefix(text, []byte(byteOrderMark)); f.format {
+	case JSON:
+		// hujson wants a line end after a last comment.
+		if text, err = hujson.Standardize(append(bytes.Clone(text), '\n')); err == nil {
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.UseNumber()
+			err = d.Decode(&v)
+		}
+	case TOML:
+		err = burntsushi.Unmarshal(text, &v)
+	default:
+		err = yaml.Unmarshal(text, &v)
+	}
+	if err != nil {
+		return nil, f.syntax(lineOf(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	return plain(v), nil
+}
+
+// plain returns a value with one kind of table, one of list, and a NaN that equals itself.
+func plain(v any) any {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Map:
+		table := make(map[string]any, r.Len())
+		for key, value := range r.Seq2() {
+			name, isText := key.Interface().(string)
+			if !isText {
+				name = fmt.Sprintf("%T %v", key.Interface(), key)
+			}
+			table[name] = plain(value.Interface())
+		}
+		return table
+	case reflect.Slice:
+		list := make([]any, r.Len())
+		for i := range list {
+			list[i] = plain(r.Index(i).Interface())
+		}
+		return list
+	case reflect.Float64:
+		if math.IsNaN(r.Float()) {
+			return "NaN"
+		}
+	}
+	return v
+}
+
+// lineOf returns the line that an error of a parser names, or 0.
+func lineOf(err error) (line int) {
+	if e := (burntsushi.ParseError{}); errors.As(err, &e) {
+		return e.Position.Line
+	}
+	if _, rest, found := strings.Cut(err.Error(), "line "); found {
+		_, _ = fmt.Sscanf(rest, "%d", &line)
+	}
+	return line
+}
