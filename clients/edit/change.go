@@ -35,9 +35,9 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	if err != nil || len(all) == 0 {
 		return f.src, err
 	}
-	result := spliced(f.src, all)
-	if err = f.check(result, changes); err == nil {
-		return result, nil
+	was, _ := f.outline()
+	if err = f.check(was, spliced(was, f.inOutline(all)), changes); err == nil {
+		return spliced(f.src, all), nil
 	}
 	// Which of them is it?
 	for half := range slices.Chunk(changes, max(1, len(changes)/2)) {
@@ -50,16 +50,27 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	return nil, err
 }
 
-// Diff returns the unified diff of the file and what Apply has made of it. The lines may hold secrets of
-// the file, and are not safe for a terminal.
-func (f *File) Diff(name string, after []byte) string {
-	g := f.with(after)
-	if f.cuts != nil && g.parse() != nil {
+// Diff returns the unified diff of changes that Apply has made. The lines may hold secrets of the file,
+// and are not safe for a terminal.
+func (f *File) Diff(name string, changes ...Change) string {
+	all, err := f.splices(changes)
+	if err != nil {
 		return ""
 	}
 	was, missing := f.outline()
-	is, _ := g.outline()
-	return diff.Format{Skipped: missing}.Unified(name, was, is)
+	return diff.Format{Skipped: missing}.Unified(name, was, spliced(was, f.inOutline(all)))
+}
+
+// inOutline returns splices of the file as those of its outline.
+func (f *File) inOutline(all []splice) []splice {
+	short, i, gone := slices.Clone(all), 0, 0
+	for k := range short {
+		for ; i < len(f.cuts) && f.cuts[i][1] <= all[k].start; i++ {
+			gone += f.cuts[i][1] - f.cuts[i][0] - len(unseen)
+		}
+		short[k].start, short[k].end = short[k].start-gone, short[k].end-gone
+	}
+	return short
 }
 
 // splices returns the splices of some changes, in order.
@@ -299,10 +310,18 @@ func (f *File) inserted(s *Server) []splice {
 	return []splice{{made[0].start, made[0].start + len(made[0].text), ""}}
 }
 
-// line returns the end of a line, as the file has it, followed by what is before an offset in its line.
+// line returns the blanks and dashes before an offset in its line, or "?" if other text is there, and a line
+// end, as the file has it, followed by them.
 func (f *File) line(offset int) (next, indent string) {
-	indent = string(f.src[bytes.LastIndexByte(f.src[:offset], '\n')+1 : offset])
-	if i := bytes.IndexByte(f.src, '\n'); i > 0 && f.src[i-1] == '\r' {
+	begin := len(bytes.TrimRight(f.src[:offset], " \t-"))
+	if begin > 0 && f.src[begin-1] != '\n' && begin != f.skipped() {
+		return "", "?"
+	}
+	end := begin - 1
+	if begin <= f.skipped() {
+		end = bytes.IndexByte(f.src, '\n')
+	}
+	if indent = string(f.src[begin:offset]); end > 0 && f.src[end-1] == '\r' {
 		return "\r\n" + indent, indent
 	}
 	return "\n" + indent, indent

@@ -16,11 +16,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// check returns why a file is not what some changes should make of it. Other parsers read both: they must
+// check returns why a file, or its outline, is not what some changes should make of it. Other parsers read both: they must
 // find the words of each change, and else the values of before. If the changes only add words, removing
 // them must give back the file.
-func (f *File) check(result []byte, changes []Change) error {
-	c, g := &changes[0], f.with(result)
+func (f *File) check(before, result []byte, changes []Change) error {
+	c, g := &changes[0], &File{format: f.format, src: result, most: f.most}
 	report := Fault{Line: c.Server.Line, Fix: "put the program between double quotes in one line, or change the entry by hand"}
 	was, err := f.decode()
 	if err == nil {
@@ -37,15 +37,15 @@ func (f *File) check(result []byte, changes []Change) error {
 	inverse := make([]Change, len(changes))
 	for i := range changes {
 		c = &changes[i]
-		before, after := c.Server.take(was), c.Server.take(is)
-		if report.Line, report.Reason = c.Server.Line, "the two parsers of mcp-jail read it differently"; !c.Server.finds(before) {
+		old, words := c.Server.take(was), c.Server.take(is)
+		if report.Line, report.Reason = c.Server.Line, "the two parsers of mcp-jail read it differently"; !c.Server.finds(old) {
 			return c.refuse(&report)
 		}
 		want := make([]any, len(c.Words))
 		for i, word := range c.Words {
 			want[i] = word
 		}
-		if report.Reason = "the changed file would not say what it should"; !reflect.DeepEqual(after, append(want, before[c.Drop:]...)) {
+		if report.Reason = "the changed file would not say what it should"; !reflect.DeepEqual(words, append(want, old[c.Drop:]...)) {
 			return c.refuse(&report)
 		}
 		if c.Drop == 0 {
@@ -59,7 +59,7 @@ func (f *File) check(result []byte, changes []Change) error {
 		return nil
 	}
 	all, err := g.splices(inverse)
-	if err != nil || !bytes.Equal(spliced(result, all), f.src) {
+	if err != nil || !bytes.Equal(spliced(result, all), before) {
 		report.Reason = "the change could not be undone exactly"
 		return c.refuse(&report)
 	}

@@ -1,11 +1,12 @@
 // Package edit changes the command lines of MCP servers in the configuration file of a
 // client, and no other byte of that file. [Parse] reads a file, [File.Servers] lists the
 // servers of one table with their line numbers, and [File.Apply] returns the file with
-// other command lines. [Diff] shows the difference. The package is pure: bytes in, bytes
+// other words in front of command lines. The package is pure: bytes in, bytes
 // out. Package clients/ownfile reads and replaces the file itself.
 //
-// The formats are JSON with comments and trailing commas, TOML and YAML. A byte order mark,
-// line ends, tabs, comments, the order of keys and every spelling stay as they are.
+// The formats are JSON with comments and trailing commas, TOML and YAML. Each has a parser, and all make
+// the same tree: values with their places. A byte order mark, line ends, tabs, comments, the order of keys
+// and every spelling stay as they are.
 //
 // # The words in front
 //
@@ -23,28 +24,25 @@
 // A list that was empty keeps its blanks after the new words. Where there was no list, one
 // is inserted right after command, and its first word is one blank after the bracket.
 // Those two forms differ, so removing the words restores the file byte for byte without a
-// record of its old form. If all changes have Drop 0, Apply proves that: it removes the words
-// from its result again, and refuses the changes if that does not give the original file.
+// record of its old form.
 //
-// Apply also reads its result with a second parser and compares every value of the file with
-// the expected one. The second parser is encoding/json with a remover of comments, and
-// BurntSushi/toml. For YAML it is the decoder of the same library, because the places of
-// words are found by this package and not by that library.
+// Before Apply returns, other parsers read both files: hujson with encoding/json, BurntSushi/toml, or the
+// decoder of the YAML library, which is not asked for places. They must find the words of each change, and
+// else the same values. If all changes have Drop 0, removing the words must give back the file.
 //
 // # Limits
 //
 //   - The file is UTF-8, of at most 5 MB, and JSON is at most 500 levels deep. A mapping of
 //     YAML has at most 2,000 keys. [ParseLarge] reads larger files of JSON.
 //   - JSON5 (single quotes, bare keys) and several YAML documents in one file are errors.
-//   - What clients read in different ways is an [AmbiguousError] of the file, of a table
+//   - What clients read in different ways is a [Fault] of the file, of a table
 //     ([File.Ambiguity]) or of an entry ([Server.Ambiguous]): characters that end a line for some
 //     parsers only, a key that is there twice, keys that each object of JavaScript has, keys that
 //     differ from those of the client in the case of their letters only, halves of surrogates, and
-//     in YAML directives, tags, merge keys and words without quotes that are no text. The functions
-//     in ambiguous.go name the parsers.
-//   - Refused, with line and reason: in YAML an alias, an anchor that an alias uses, and a program
-//     that is a block scalar, has an anchor, or continues on another line; an args that is no list
-//     of scalars, such as null.
+//     in YAML directives, anchors, aliases, tags, merge keys and words without quotes that are no text.
+//     The functions in ambiguous.go name the parsers.
+//   - Refused, with line and reason: in YAML a program that is a block scalar, or goes on in another line;
+//     an args that is no list of scalars, such as null.
 //   - Comments between words that are removed go with them. Apply adds none there.
 //   - After a client has formatted a wrapped file anew, removing the words restores the
 //     values. A list that was missing may then be there and empty.

@@ -99,11 +99,6 @@ func ParseLarge(format Format, src []byte, tables [][]string) (*File, error) {
 	return f, err
 }
 
-// with returns the file with another text, to be parsed.
-func (f *File) with(src []byte) *File {
-	return &File{format: f.format, src: src, tables: f.tables, most: f.most}
-}
-
 func (f *File) parse() error {
 	if f.isLarge() && (f.format != JSON || f.tables == nil) {
 		return f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(f.src), f.format, f.most)
@@ -145,6 +140,9 @@ func (f *File) isLarge() bool { return len(f.src) > f.most }
 // IsOutline reports whether some values of the file were not looked at.
 func (f *File) IsOutline() bool { return f.cuts != nil }
 
+// unseen stands in an outline for a value that was not looked at.
+const unseen = "null"
+
 // outline returns the file without the values that were not looked at, and how many lines are missing
 // before a line of it.
 func (f *File) outline() (text []byte, missing func(line int) int) {
@@ -155,7 +153,7 @@ func (f *File) outline() (text []byte, missing func(line int) int) {
 	from, line := 0, 0
 	for _, cut := range f.cuts {
 		line += bytes.Count(f.src[from:cut[0]], []byte{'\n'})
-		text = append(append(text, f.src[from:cut[0]]...), "null"...)
+		text = append(append(text, f.src[from:cut[0]]...), unseen...)
 		at, lines, from = append(at, line), append(lines, bytes.Count(f.src[cut[0]:cut[1]], []byte{'\n'})), cut[1]
 	}
 	return append(text, f.src[from:]...), func(line int) (n int) {

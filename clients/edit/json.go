@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // parseJSON reads JSON with comments and trailing commas.
 func (f *File) parseJSON() error {
 	p := jsonParser{f: f, at: f.skipped(), line: 1}
-	f.root = p.value(f.tables, !f.isLarge() || slices.ContainsFunc(f.tables, func(p []string) bool { return len(p) == 0 }), 1)
+	p.value(&f.root, f.tables, !f.isLarge() || slices.ContainsFunc(f.tables, func(p []string) bool { return len(p) == 0 }), 1)
 	if p.next(); p.err == nil && p.at < len(f.src) {
 		p.fail("there is more than one value")
 	}
@@ -67,54 +68,69 @@ func (p *jsonParser) next() byte {
 	return 0
 }
 
-// value reads a value. keep are the paths below it that are looked at, and whole says that all of it is.
-func (p *jsonParser) value(keep [][]string, whole bool, depth int) node {
-	c, cuts := p.next(), len(p.f.cuts)
-	n := node{line: p.line, start: p.at, flow: true}
-	switch look := whole || keep != nil; {
+// value reads a value into n, which may be nil. keep are the paths below it that are looked at, and whole says
+// that all of it is.
+func (p *jsonParser) value(n *node, keep [][]string, whole bool, depth int) {
+	c, look, cuts := p.next(), n != nil && (whole || keep != nil), len(p.f.cuts)
+	begin, line, kind := p.at, p.line, isText
+	switch {
 	case depth > maxDepth:
 		p.fail("it is nested more than %d levels deep", maxDepth)
-	case c == '{':
-		n.kind = isMap
-		p.list('}', func() {
-			m := member{start: p.at, key: node{line: p.line, start: p.at, kind: isText}}
-			if p.next() != '"' {
-				p.fail("a key is missing")
-				return
-			}
-			p.text(&m.key, look)
-			m.key.end = p.at
-			if p.next() != ':' {
-				p.fail("a colon is missing after a key")
-				return
-			}
-			p.at++
-			below, all := below(m.key.text, keep)
-			if m.value = p.value(below, whole || all, depth+1); look {
-				n.members = append(n.members, m)
-			}
-		})
-		n.findTwice()
-	case c == '[':
-		n.kind = isList
-		p.list(']', func() {
-			if item := p.value(nil, whole, depth+1); look {
-				n.items = append(n.items, item)
-			}
-		})
+	case c == '{' || c == '[':
+		p.at++
+		for begun := false; p.more(c+2, begun); begun = true { // the closing one of ASCII
+			p.child(n, c == '{', look, keep, whole, depth)
+		}
+		if kind = isList; c == '{' {
+			kind = isMap
+		}
+	case c == '"' && look:
+		p.text(n)
 	case c == '"':
-		n.kind = isText
-		p.text(&n, look)
+		p.text(nil)
 	default:
-		p.scalar(&n)
+		kind = p.scalar(n)
+	}
+	if n == nil || p.err != nil {
+		return
 	}
 	const long = 64
-	if n.end = p.at; p.err == nil && !whole && keep == nil && n.end-n.start >= long {
+	switch n.kind, n.line, n.start, n.end, n.flow = kind, line, begin, p.at, true; {
+	case look && kind == isMap:
+		n.findTwice()
+	case !look && n.end-n.start >= long:
 		p.f.cuts = append(p.f.cuts[:cuts], [2]int{n.start, n.end})
-	} else if p.kept++; p.kept > MaxSize/2 && p.f.isLarge() && whole { // there are at most as many in MaxSize bytes
+	}
+	if p.kept++; p.kept > MaxSize/2 { // there are at most as many in MaxSize bytes
 		p.fail("its tables of servers and short values are too many, and mcp-jail edits at most %d bytes", p.f.most)
 	}
-	return n
+}
+
+// child reads a member or an element of n.
+func (p *jsonParser) child(n *node, isMember, look bool, keep [][]string, whole bool, depth int) {
+	var key, value *node
+	switch {
+	case look && isMember:
+		n.members = append(n.members, member{start: p.at, key: node{kind: isText, line: p.line, start: p.at}})
+		m := &n.members[len(n.members)-1]
+		key, value = &m.key, &m.value
+	case look:
+		n.items = append(n.items, node{})
+		value = &n.items[len(n.items)-1]
+	}
+	var paths [][]string
+	if isMember {
+		if p.text(key); p.next() != ':' {
+			p.fail("a colon is missing after a key")
+			return
+		}
+		if p.at++; look {
+			ends := false
+			paths, ends = below(key.text, keep)
+			whole = whole || ends
+		}
+	}
+	p.value(value, paths, whole, depth+1)
 }
 
 // below returns the paths that go on below a key, and whether one ends there.
@@ -127,32 +143,39 @@ func below(key string, keep [][]string) (paths [][]string, whole bool) {
 	return paths, whole
 }
 
-// list reads what is between brackets.
-func (p *jsonParser) list(closing byte, one func()) {
-	p.at++
-	for c := p.next(); c != closing; c = p.next() {
-		one()
-		if c = p.next(); c == ',' {
-			p.at++
-		} else if c != closing {
-			p.fail("a comma or %q is missing after a value", closing)
-		}
-		if p.err != nil {
-			return
-		}
+// more goes to the next value between brackets, and reports whether there is one.
+func (p *jsonParser) more(closing byte, begun bool) bool {
+	c := p.next()
+	if begun && c == ',' {
+		p.at++
+		c = p.next()
+	} else if begun && c != closing {
+		p.fail("a comma or %q is missing after a value", closing)
 	}
-	p.at++
+	if c == closing {
+		p.at++
+		return false
+	}
+	return p.err == nil
 }
 
-// text reads a string.
-func (p *jsonParser) text(n *node, look bool) {
+// text reads a string into n, which may be nil.
+func (p *jsonParser) text(n *node) {
 	src, begin := p.f.src, p.at
+	if begin >= len(src) || src[begin] != '"' {
+		p.fail("a key is missing")
+		return
+	}
+	escaped := false
 	for p.at++; p.at < len(src) && src[p.at] != '"'; p.at++ {
 		switch c := src[p.at]; {
 		case c < ' ':
 			p.fail("a control character is in a string")
 		case c == '\\':
-			p.at++
+			escaped = true
+			if p.at++; p.at < len(src) && strings.IndexByte(`"\/bfnrtu`, src[p.at]) < 0 || p.at < len(src) && src[p.at] == 'u' && (p.at+5 > len(src) || !isHex(src[p.at+1:p.at+5])) {
+				p.fail("a backslash begins no escape")
+			}
 		}
 	}
 	if p.at >= len(src) {
@@ -160,19 +183,22 @@ func (p *jsonParser) text(n *node, look bool) {
 		return
 	}
 	p.at++
-	switch raw := src[begin:p.at]; {
-	case bytes.IndexByte(raw, '\\') < 0:
-		if look {
-			n.text = string(raw[1 : len(raw)-1])
-		}
-	case !json.Valid(raw):
-		p.fail("a backslash begins no escape")
-	case look:
-		_ = json.Unmarshal(raw, &n.text)
-		if lossy(raw, n.text) {
-			n.doubt = n.fault("a \\u escape is half of a pair of surrogates, and clients differ in what they make of it", "remove it")
+	if n == nil {
+		return
+	}
+	raw := src[begin:p.at]
+	if n.end, n.text = p.at, string(raw[1:len(raw)-1]); escaped {
+		var text string
+		_ = json.Unmarshal(raw, &text)
+		if n.text = text; lossy(raw, text) {
+			n.doubt = &Fault{offset: begin, Reason: "a \\u escape is half of a pair of surrogates, and clients differ in what they make of it", Fix: "remove it"}
 		}
 	}
+}
+
+func isHex(digits []byte) bool {
+	_, err := strconv.ParseUint(string(digits), 16, 16)
+	return err == nil
 }
 
 // lossy reports whether a string of JSON has half of a pair of surrogates, which is no text:
@@ -181,21 +207,25 @@ func lossy(raw []byte, decoded string) bool {
 	return strings.Count(decoded, "\ufffd") > bytes.Count(raw, []byte("\ufffd"))+bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
 }
 
-// scalar reads a number, boolean or null.
-func (p *jsonParser) scalar(n *node) {
+// scalar reads a number, boolean or null into n, which may be nil.
+func (p *jsonParser) scalar(n *node) kind {
+	begin, kind := p.at, isScalar
 	for p.at < len(p.f.src) && strings.IndexByte(" \t\r\n,]}/:\"[{", p.f.src[p.at]) < 0 {
 		p.at++
 	}
-	text := p.f.src[n.start:p.at]
-	if !json.Valid(text) {
-		p.fail("%.20q is not a value", text)
-		return
+	text := p.f.src[begin:p.at]
+	switch string(text) {
+	case "true", "false":
+		kind = isBool
+	case "null":
+		kind = isNull
+	default:
+		if !json.Valid(text) {
+			p.fail("%.20q is not a value", text)
+		}
 	}
-	n.kind, n.text = isScalar, string(text)
-	switch text[0] {
-	case 't', 'f':
-		n.kind = isBool
-	case 'n':
-		n.kind = isNull
+	if n != nil {
+		n.text = string(text)
 	}
+	return kind
 }

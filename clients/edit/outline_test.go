@@ -60,7 +60,7 @@ func TestLarge(t *testing.T) {
 		if want := bytes.Replace(src, []byte(was), []byte(becomes), 1); !bytes.Equal(after, want) {
 			t.Errorf("%s: the file differs: %d bytes, want %d", name, len(after), len(want))
 		}
-		diff := f.Diff("file", after)
+		diff := f.Diff("file", change)
 		if want := fmt.Sprintf("@@ -%d +%d @@\n", servers[0].Line, servers[0].Line); !strings.Contains(diff, want) || strings.Count(diff, "\n") != 5 {
 			t.Errorf("the difference has no %q:\n%s", want, diff)
 		}
@@ -107,6 +107,12 @@ func TestLargeRefused(t *testing.T) {
 	}
 	if _, err := parseUpTo(enough, []byte(large(twoServers, "x", `"last": 1, // the end`+"\n")), outlineTables); err != nil {
 		t.Errorf("control: %v", err)
+	}
+	values := "[" + strings.Repeat("1, ", MaxSize) + "2]"
+	for src, want := range map[string]string{`{"mcpServers": {"m": ` + values + `}}`: "too many", `{"history": ` + values + `}`: ""} {
+		if _, err := ParseLarge(JSON, []byte(src), outlineTables); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 	if _, err := ParseLarge(TOML, []byte("a = '"+strings.Repeat("x", MaxSize)+"'"), outlineTables); err == nil {
 		t.Error("a large file of TOML is read")

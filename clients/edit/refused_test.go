@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 	f, s := one(t, JSON, text, Table{Path: []string{"servers"}})
 	changes := []Change{{Server: s, Words: wrapper}}
 	wrapped, err := f.Apply(changes...)
-	if err != nil || f.check(wrapped, changes) != nil {
+	if err != nil || f.check(f.src, wrapped, changes) != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, want string }{
@@ -157,7 +157,7 @@ func TestCheck(t *testing.T) {
 		{`2]`, `2`, "would not be read any more"},
 	} {
 		other := strings.Replace(string(wrapped), c.old, c.new, 1)
-		if err := f.check([]byte(other), changes); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := f.check(f.src, []byte(other), changes); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", other, err, c.want)
 		}
 	}

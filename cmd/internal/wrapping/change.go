@@ -53,7 +53,8 @@ type Change struct {
 	Servers []ServerChange // that were selected, in the order of the file
 	After   []byte         // the whole file
 
-	made []byte // the file that it is made of
+	made  []byte        // the file that it is made of
+	edits []edit.Change // that make it
 }
 
 // Rewrites reports whether the file of the client changes: a server's own file may change alone.
@@ -72,7 +73,7 @@ func (c *Change) Changed() (all []ServerChange) {
 // Diff returns the unified diff of the file, or "". It has no lines around the changes. It has
 // "***" in place of the values of variables and of probable secrets in command lines.
 func (c *Change) Diff() string {
-	diff := c.File.parsed.Diff(show.Name(c.File.Path), c.After)
+	diff := c.File.parsed.Diff(show.Name(c.File.Path), c.edits...)
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
@@ -284,7 +285,7 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 	for len(edits) > 0 {
 		after, err := f.parsed.Apply(edits...)
 		if err == nil {
-			c.After = after
+			c.After, c.edits = after, edits
 			break
 		}
 		i := refusedEdit(edits, err)
