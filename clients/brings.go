@@ -19,7 +19,6 @@ type Brings struct {
 	DataAs    string   // the variable for a folder that the plugin may write to
 	Sets      bool     // a server has those variables in its environment, too
 	Forms     []Form   // variables of the folder's files, beside those of Client
-	Note      string   // what users should know
 }
 
 // WithKnown returns the client for files in which it replaces more variables, by values that are known.
@@ -61,7 +60,6 @@ func claudePlugins() Brings {
 		Manifests: []string{".claude-plugin/plugin.json", "plugin.json"}, At: []string{"mcpServers"},
 		Files:  []string{".mcp.json", "mcp.json"},
 		RootAs: []string{"CLAUDE_PLUGIN_ROOT"}, DataAs: "CLAUDE_PLUGIN_DATA", Sets: true,
-		Note: "The plugins that `installed_plugins.json` lists count. One of a marketplace in a directory is read in that directory.",
 	}
 }
 
@@ -114,7 +112,6 @@ func geminiExtensions(dir, variable, manifest string, files ...string) Brings {
 		Kind: "extension", Root: at("*"), Lists: []Place{at("extension-enablement.json")},
 		Manifests: []string{manifest}, At: []string{"mcpServers"}, Files: files,
 		RootAs: []string{"extensionPath", "CLAUDE_PLUGIN_ROOT"},
-		Note:   "One that is linked is read in its own directory.",
 	}
 }
 
@@ -130,6 +127,5 @@ func desktopExtensions() Brings {
 		Kind: "extension", Root: at("Claude Extensions/*"), Lists: []Place{at("Claude Extensions Settings/*.json")},
 		Manifests: []string{"manifest.json"}, At: []string{"server", "mcp_config"}, Single: true,
 		RootAs: []string{"__dirname"}, Forms: append(inBraces(), named(Input, "${user_config.", "}")),
-		Note: "Claude Desktop starts a server with its own Node.js if the command is `node`. A wrapped one needs Node.js on this host.",
 	}
 }

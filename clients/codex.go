@@ -1,25 +1,18 @@
 package clients
 
-import "time"
-
 // codex is OpenAI's command line agent, whose file its applications share.
 func codex() Client {
 	user := everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers"))
 	user.Moves = []Move{{"CODEX_HOME", "$CODEX_HOME/config.toml"}}
 	project := above(everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers")), InRepository)
-	project.Note = "Read in projects that the user trusts."
 	system := Place{Scope: System, Linux: "/etc/codex/config.toml", MacOS: "/etc/codex/config.toml", Windows: `%ProgramData%\OpenAI\Codex\config.toml`, Format: TOML, Tables: tables("mcp_servers")}
 	shape := standard()
 	shape.Cwd, shape.Names, shape.On, shape.Elsewhere = "cwd", "env_vars", "enabled", "environment_id"
 	return Client{
 		Name: "codex", Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"},
 		Hello:  []string{"codex-mcp-client", "codex*"},
-		Basis:  "trials with 0.169.0 on Linux; the system's file: its documentation",
 		Places: []Place{user, project, system},
-		Lookup: Lookup{
-			Read:  "0.169.0: its system calls, trials with `codex app-server`, and codex-rs/config (loader, merge.rs)",
-			Names: Mixed, Order: "managed, flags, project from the nearest directory up, profile, user, system",
-		},
+		Mixed:  true,
 		Brings: []Brings{codexPlugins()},
 		Blind: []Blind{
 			{Place: Place{Scope: Managed, Linux: "/etc/codex/managed_config.toml", MacOS: "/etc/codex/managed_config.toml"}, Word: "mcp_servers", Why: whyRemote},
@@ -31,16 +24,8 @@ func codex() Client {
 			{Place: above(everywhere(Project, ".codex/config.toml", "", nil), InRepository), Word: "config_file", Why: whyAgentFile},
 			movedBy("CODEX_HOME", "config.toml", unread(User, "~/.codex/config.toml", "project_root_markers", "its own servers are read, and files above a repository, which its `project_root_markers` adds, are not")),
 		},
-		Shapes:   []Shape{shape},
-		Start:    Patience{30 * time.Second, "`startup_timeout_sec` in the entry; older versions wait for 10 s"},
-		Dir:      DirProject,
-		Hands:    "HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER, the variables that `env_vars` names, and what `env` sets",
-		PathKept: true,
-		Reload:   "Start a new session.",
-		Quirks: []string{
-			"It replaces no variables and no `~` in an entry.",
-			"`codex mcp add` and `codex mcp remove` lose all comments, and give the file the mode 0600.",
-			"A server gets the PATH with a directory of Codex's own in front.",
-		},
+		Shapes: []Shape{shape},
+		Dir:    DirProject,
+		Reload: "Start a new session.",
 	}
 }

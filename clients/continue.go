@@ -13,7 +13,7 @@ func continueDev() Client {
 			places = append(places, blocks)
 		}
 		dropped := everywhere(at.scope, at.dir+"**/*.json", JSONC, append(tables("mcpServers"), Table{Path: []string{"projects", Any, "mcpServers"}}))
-		dropped.Label, dropped.Note = "files of other clients", "A file of Claude, Cursor or Cline can be put there, or a file that is one entry."
+		dropped.Label = "files of other clients"
 		dropped.Single = true
 		places = append(places, dropped)
 	}
@@ -34,9 +34,7 @@ func continueDev() Client {
 	return Client{
 		Name: "continue", Title: "Continue", Aliases: []string{"cn"},
 		Hello:  []string{"continue-client", "continue*"},
-		Basis:  "its source (schemas/mcp) and trials with its command line 1.5.47 on Linux",
 		Places: places,
-		Lookup: Lookup{Read: "main of November 2026: core/config (loadLocalAssistants.ts, ConfigHandler.ts)", Names: MergingUnknown},
 		Blind: []Blind{
 			unread(User, "~/.continue/config.json", "modelContextProtocolServers", whySetting),
 			unread(User, "~/.continue/config.ts", "", "it is a program"),
@@ -47,13 +45,6 @@ func continueDev() Client {
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(Secret, "${{ secrets.", "}}"), named(Input, "${{ inputs.", "}}")},
 		Dir:    DirProject,
-		Hands:  "its whole environment",
 		Reload: "The extension reads its configuration again when it is saved. With the command line, start a new session.",
-		Quirks: []string{
-			"The servers are a list, and each has a `name`.",
-			"`${{ secrets.NAME }}` is filled from the environment too.",
-			"Tools have no prefix, so those of two servers can collide.",
-			"After a session it only closes the server's input. A server that does not end then stays behind.",
-		},
 	}
 }

@@ -35,20 +35,14 @@ func kilo() Client {
 	return Client{
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
 		Hello:  []string{"Kilo Code", "kilo*"},
-		Basis:  "its documentation; not tried",
 		Places: places,
-		Lookup: Lookup{
-			Read:  "7.7.9: its system calls, its bundle (Config.loadInstanceState, mcp-migrator), trials with `kilo mcp list`; mcp-migrator.ts of main",
-			Names: Mixed, Order: "managed, `KILO_CONFIG_CONTENT`, `KILO_CONFIG_DIR`, directories `.kilo` and `.kilocode`, project from the nearest directory up, `KILO_CONFIG`, user, files of the older extension",
-		},
+		Mixed:  true,
 		Blind:  managedBlind("kilo", names...),
 		AsText: true,
 		Shapes: []Shape{listed(), flat},
 		Forms:  []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
 		Dir:    DirProject,
-		Hands:  "its whole environment",
 		Reload: "Start a new session, or reload the window of the editor.",
-		Quirks: []string{"`command` is a list that begins with the program. The files of older versions of the extension have `command` and `args` instead."},
 	}
 }
 
@@ -63,7 +57,7 @@ func kiloOlder() (all []Place) {
 			file := everywhere(at.scope, at.dir+"mcp.json", JSON, tables("mcpServers"))
 			file.Label = "older extension"
 			folder := everywhere(at.scope, at.dir+"mcp/*.json", JSON, nil)
-			folder.Label, folder.Single, folder.Note = "older extension", true, "A file for each server, in newer versions."
+			folder.Label, folder.Single = "older extension", true
 			all = append(all, file, folder)
 		}
 	}

@@ -1,7 +1,5 @@
 package clients
 
-import "time"
-
 func openCode() Client {
 	found := append(tables("mcp"), Table{Path: []string{"mcp", "servers"}})
 	var places []Place
@@ -27,27 +25,15 @@ func openCode() Client {
 	return Client{
 		Name: "opencode", Title: "OpenCode", Aliases: []string{"open-code"},
 		Hello:  []string{"opencode*"},
-		Basis:  "trials with 1.18.33 on Linux",
 		Places: places,
-		Lookup: Lookup{
-			Read:  "1.18.33: its system calls, its bundle (Config.loadInstanceState), trials with `opencode mcp list`",
-			Names: Mixed, Order: "managed, `OPENCODE_CONFIG_CONTENT`, `OPENCODE_CONFIG_DIR`, `~/.opencode`, `.opencode` of the project from the farthest directory down, project from the nearest up, `OPENCODE_CONFIG`, user, remote",
-		},
-		Blind:    managedBlind("opencode", "opencode.jsonc", "opencode.json"),
-		AsText:   true,
-		ByType:   true,
-		Shapes:   []Shape{listed()},
-		Forms:    []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
-		Start:    Patience{30 * time.Second, "`timeout` in the entry, in milliseconds"},
-		Dir:      DirProject,
-		Hands:    "its whole environment",
-		PathKept: true,
-		Reload:   "Start a new session. `opencode mcp list` starts every server and says which answered.",
-		Quirks: []string{
-			"`command` is a list that begins with the program, and the variables are in `environment`.",
-			"An entry without `type` makes the whole file invalid.",
-			"Version 2 has the servers in `mcp.servers`.",
-		},
+		Mixed:  true,
+		Blind:  managedBlind("opencode", "opencode.jsonc", "opencode.json"),
+		AsText: true,
+		ByType: true,
+		Shapes: []Shape{listed()},
+		Forms:  []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
+		Dir:    DirProject,
+		Reload: "Start a new session. `opencode mcp list` starts every server and says which answered.",
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
+
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -19,17 +21,63 @@ func TestPages(t *testing.T) {
 	for _, f := range fixtures(t) {
 		examples[f.client.Name] = f
 	}
-	for _, c := range All() {
+	all := described(t)
+	for _, c := range all {
 		testkit.Golden(t, "../../docs/clients/"+c.Name+".md", page(c, examples[c.Name]))
 	}
-	testkit.Golden(t, "../../docs/clients/README.md", index())
+	testkit.Golden(t, "../../docs/clients/README.md", index(all))
 	files, err := filepath.Glob("../docs/clients/*.md")
 	if err != nil || len(files) != len(All())+1 {
 		t.Errorf("%d pages for %d clients and a list, %v: remove those of clients that are gone", len(files), len(All()), err)
 	}
 }
 
-func page(c Client, f fixture) string {
+// A description is a client with what only its page says of it, from testdata/pages.toml.
+type description struct {
+	Client
+	Basis   string            // where the facts come from
+	Read    string            // which version was looked at, and how
+	Names   string            // what it does with entries of one name in several files
+	Order   string            // its files, those that count more first
+	Hands   string            // which environment a server gets, beside what its entry says
+	Waits   int               // seconds for the first answer of a server, or 0
+	Setting string            // what changes that
+	Quirks  []string          // its other surprising properties, a sentence or two each
+	Notes   map[string]string // about files
+
+	PathKept bool `toml:"path_kept"` // a server gets the PATH of a terminal; false for clients started from a desktop
+	Rewrites bool // it writes its file by itself, even if the user changes no setting
+}
+
+func described(t *testing.T) (all []description) {
+	var texts map[string]description
+	if _, err := toml.DecodeFile("testdata/pages.toml", &texts); err != nil || len(texts) != len(All()) {
+		t.Fatalf("%d descriptions: %v", len(texts), err)
+	}
+	for _, c := range All() {
+		d := texts[c.Name]
+		d.Client = c
+		if d.Basis == "" || d.Read == "" || d.Hands == "" {
+			t.Errorf("%s: something is not described", c.Name)
+		}
+		for _, text := range append(d.Quirks, c.Reload) {
+			if !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: %q is no sentence", c.Name, text)
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// note writes what there is to know about a file.
+func (c description) note(out *strings.Builder, p Place) {
+	if text := c.Notes[strings.Trim(firstFile(p), "`")]; text != "" {
+		out.WriteString(fill("- "+firstFile(p)+": "+text, "  ") + "\n")
+	}
+}
+
+func page(c description, f fixture) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n", c.Title)
 	fmt.Fprintf(&out, "    mcp-jail wrap --client %s --dry-run    # shows what would change\n", c.Name)
@@ -61,7 +109,7 @@ func example(f fixture) string {
 	return ""
 }
 
-func files(c Client) string {
+func files(c description) string {
 	var out, notes strings.Builder
 	out.WriteString("| for | Linux | macOS | Windows |\n|---|---|---|---|\n")
 	cell := func(file string) string {
@@ -83,9 +131,7 @@ func files(c Client) string {
 		for _, m := range p.Moves {
 			notes.WriteString(fill(fmt.Sprintf("- If `%s` is set, the file of the %s is `%s`.", m.Env, name, m.To), "  ") + "\n")
 		}
-		if p.Note != "" {
-			notes.WriteString(fill("- "+firstFile(p)+": "+p.Note, "  ") + "\n")
-		}
+		c.note(&notes, p)
 		if p.Scope == Managed {
 			notes.WriteString(fill("- `wrap` never changes "+firstFile(p)+".", "  ") + "\n")
 		}
@@ -96,20 +142,18 @@ func files(c Client) string {
 		}
 	}
 	for _, p := range c.Places {
-		if others := alsoRead(c, p); others != "" {
+		if others := alsoRead(c.Client, p); others != "" {
 			notes.WriteString(fill("- "+firstFile(p)+" is also read by "+others+": what is wrapped there is wrapped for all of them.", "  ") + "\n")
 		}
 	}
-	for _, line := range slices.Concat(lookup(c), layouts(c)) {
+	for _, line := range slices.Concat(lookup(c), layouts(c.Client)) {
 		notes.WriteString(fill("- "+line, "  ") + "\n")
 	}
 	if len(c.Brings) > 0 {
 		out.WriteString("\nServers of plugins, which `wrap` finds too:\n\n| folders | files with servers |\n|---|---|\n")
 		for _, b := range c.Brings {
 			fmt.Fprintf(&out, "| %s | `%s` |\n", firstFile(b.Root), strings.Join(slices.Concat(b.Manifests, b.Files), "`, `"))
-			if b.Note != "" {
-				notes.WriteString(fill("- "+firstFile(b.Root)+": "+b.Note, "  ") + "\n")
-			}
+			c.note(&notes, b.Root)
 		}
 		notes.WriteString(fill("- An update of a plugin brings its own files, without mcp-jail. `status` says so, and so does the next start of another server.", "  ") + "\n")
 	}
@@ -123,12 +167,12 @@ func files(c Client) string {
 }
 
 // lookup tells how a client puts its files together, and which of them mcp-jail does not read.
-func lookup(c Client) (out []string) {
+func lookup(c description) (out []string) {
 	if names := merging(c); names != "" {
 		out = append(out, "If a name is in several files, "+names+".")
 	}
-	if c.Lookup.Order != "" {
-		out = append(out, "What counts more comes first: "+c.Lookup.Order+".")
+	if c.Order != "" {
+		out = append(out, "What counts more comes first: "+c.Order+".")
 	}
 	for _, s := range c.Shared {
 		what := firstFile(s.Place)
@@ -151,17 +195,17 @@ func lookup(c Client) (out []string) {
 			out = append(out, "Above the project, up to the root "+above.where+", it looks for "+strings.Join(files, ", ")+" too.")
 		}
 	}
-	return append(out, "Looked at: "+c.Lookup.Read+".")
+	return append(out, "Looked at: "+c.Read+".")
 }
 
-func merging(c Client) string {
-	switch c.Lookup.Names {
-	case Mixed:
+func merging(c description) string {
+	switch {
+	case c.Mixed:
 		return "the entries are mixed: keys that only one of them has count too. Such entries are left"
-	case OneFile:
+	case c.Names == "it has one file only":
 		return ""
 	}
-	return string(c.Lookup.Names)
+	return c.Names
 }
 
 // alsoRead names the other clients that read a place.
@@ -258,7 +302,7 @@ func layouts(c Client) (out []string) {
 	return out
 }
 
-func facts(c Client) []string {
+func facts(c description) []string {
 	dirs := map[Dir]string{
 		DirUnknown: "in a directory that is not documented; say with `--workspace` which one is meant",
 		DirProject: "in the directory of the project",
@@ -269,8 +313,8 @@ func facts(c Client) []string {
 	if !c.PathKept {
 		out = append(out, "Started from a desktop, it can have a short PATH. `wrap` writes the absolute path of mcp-jail; a server's own program needs one where its name is not found.")
 	}
-	if c.Start.Time > 0 {
-		out = append(out, fmt.Sprintf("It waits %d seconds for the first answer. What changes that: %s.", int(c.Start.Time.Seconds()), c.Start.Setting))
+	if c.Waits > 0 {
+		out = append(out, fmt.Sprintf("It waits %d seconds for the first answer. What changes that: %s.", c.Waits, c.Setting))
 	}
 	var forms []string
 	for _, f := range c.Forms {
@@ -305,27 +349,23 @@ func facts(c Client) []string {
 	return append(out, c.Quirks...)
 }
 
-func index() string {
+func index(all []description) string {
 	var out strings.Builder
 	out.WriteString("# Clients\n\n" + fill("`mcp-jail wrap` finds the files of these clients and puts mcp-jail before their servers. A page per client says which files those are, what changes in an entry, and what is special about the client.", "") + "\n\n")
 	out.WriteString("| client | `--client` | first file on Linux |\n|---|---|---|\n")
-	for _, c := range All() {
+	for _, c := range all {
 		fmt.Fprintf(&out, "| [%s](%s.md) | `%s` | %s |\n", c.Title, c.Name, c.Name, firstFile(c.Places[0]))
 	}
 	out.WriteString("\n## Their files on Windows\n\n" + fill("Those of the user and of the machine; `*` is any one name. mcp-jail has not run on Windows yet. `wrap` and `unwrap` were run under Wine, in some of these places.", "") + "\n\n")
 	out.WriteString("| client | files | moved by |\n|---|---|---|\n")
-	for _, c := range All() {
-		fmt.Fprintf(&out, "| %s | %s | %s |\n", c.Title, cmp.Or(strings.Join(windowsFiles(c), ", "), "–"), cmp.Or(strings.Join(movers(c), ", "), "–"))
+	for _, c := range all {
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", c.Title, cmp.Or(strings.Join(windowsFiles(c.Client), ", "), "–"), cmp.Or(strings.Join(movers(c.Client), ", "), "–"))
 	}
 	out.WriteString("\n" + fill("Files of a project are where they are on Linux. A variable that has no path counts as unset, and then the files are below `%USERPROFILE%`: `AppData\\Roaming` for `%APPDATA%`, and `AppData\\Local` for `%LOCALAPPDATA%`.", "") + "\n")
 	out.WriteString("\n## How they put their files together\n\n")
 	out.WriteString("| client | one name in several files | what counts more comes first | looked at |\n|---|---|---|---|\n")
-	for _, c := range All() {
-		names := string(c.Lookup.Names)
-		if names == "" {
-			names = "not known"
-		}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", c.Title, names, cmp.Or(c.Lookup.Order, "–"), c.Lookup.Read)
+	for _, c := range all {
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", c.Title, cmp.Or(c.Names, "not known"), cmp.Or(c.Order, "–"), c.Read)
 	}
 	out.WriteString("\n" + fill("An entry stays as it is if it is reached by a URL, is switched off, has no command, is confined by the client itself, or starts in mcp-jail already. `wrap` says so for each.", "") + "\n")
 	out.WriteString("\nThe pages are made by `go test ./clients -run Pages -update`.\n")

@@ -27,7 +27,6 @@ type Place struct {
 	Line    []string // the keys of a text that is the command line of one more server
 	Brought bool     // plugins fill the folders in which it is looked for, and not the user
 	Above   Reach    // how far up a place of a project also counts
-	Note    string   // what users should know about this file
 }
 
 // Move is an environment variable that moves a file on every system.

@@ -13,14 +13,14 @@ func vscode() Client {
 		places = append(places, p)
 	}
 	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers"))
-	remote.Label, remote.Note = "remote", "On a machine that VS Code reaches by SSH, in WSL or in a container."
+	remote.Label = "remote"
 	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
 	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
-	portable.Label, portable.Note = "portable", "Read by newer versions."
+	portable.Label = "portable"
 	portable.Bare = true // mcpWorkspaceConfiguration.ts
 	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers"))
 	shared.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}
-	shared.Label, shared.Note = "portable", "Read by newer versions."
+	shared.Label = "portable"
 	shape := standard()
 	shape.Cwd, shape.EnvFile, shape.Sandbox, shape.Debug = "cwd", "envFile", "sandboxEnabled", "dev"
 	// mcpResourceScannerService.ts, sanitizeServer: only what is in `config` counts, if that is there.
@@ -29,9 +29,7 @@ func vscode() Client {
 	return Client{
 		Name: "vscode", Title: "Visual Studio Code", Aliases: []string{"vs-code", "code", "code-insiders", "vscodium"},
 		Hello:  []string{"Visual Studio Code*"},
-		Basis:  "its source (mcpConfiguration.ts, extHostMcpNode.ts) and its documentation; not tried",
 		Places: append(places, remote, flatpak, portable, shared),
-		Lookup: Lookup{Read: "workspaceDotMcpDiscovery.ts of November 2026; the rest not read again", Names: AllStart},
 		Blind:  vscodeBlind(),
 		Shapes: []Shape{older, shape}, ByType: true,
 		Forms: []Form{
@@ -39,17 +37,9 @@ func vscode() Client {
 			fixed(Workspace, "${workspaceFolder}"), named(Workspace, "${workspaceFolder:", "}"), fixed(Home, "${userHome}"),
 		},
 		Dir:   DirOpen,
-		Hands: "its whole environment, with what `envFile` and `env` set; a PATH in `env` is appended, and `null` removes a variable",
 		Tilde: true,
 		Reload: "Run “MCP: List Servers” from the command palette, choose the server, and then “Restart”. " +
 			"The line above its entry in `mcp.json` has the same action.",
-		Quirks: []string{
-			"The table is called `servers`. `inputs` beside it lists what `${input:ID}` asks for; that stays as it is.",
-			"A server with `sandboxEnabled` is confined by VS Code on macOS and Linux. Remove that key to use mcp-jail instead.",
-			"An entry with `dev.debug` is left: VS Code puts a debugger into its command line.",
-			"A folder has to be trusted before its servers start, and a changed server can be asked about again.",
-			"Servers that the code of extensions brings are in no file.",
-		},
 	}
 }
 

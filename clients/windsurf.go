@@ -8,15 +8,11 @@ func windsurf() Client {
 	return Client{
 		Name: "windsurf", Title: "Windsurf", Aliases: []string{"codeium"},
 		Hello:  []string{"windsurf-client", "windsurf*"},
-		Basis:  "its documentation; not tried",
 		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), plugin},
 		Blind:  coded("~/.windsurf", "~/.windsurf-server"),
-		Lookup: Lookup{Read: "its documentation only", Names: OneFile},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
 		Dir:    DirUnknown,
-		Hands:  "the environment of the editor",
 		Reload: "Press “Refresh” in the MCP panel of Cascade, or start Windsurf again.",
-		Quirks: []string{"There is no file for a project: say with `--workspace` which directory is meant."},
 	}
 }

@@ -14,22 +14,13 @@ func zed() Client {
 	return Client{
 		Name: "zed", Title: "Zed",
 		Hello:  []string{"Zed"},
-		Basis:  "its source (crates/paths, stdio_transport.rs); not tried",
 		Places: []Place{user, flatpak, everywhere(Project, ".zed/settings.json", JSONC, tables("context_servers"))},
-		Lookup: Lookup{Read: "main of November 2026: crates/settings_macros (an entry is an enum)", Names: OneCounts, Order: "project, user, all users"},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "$XDG_CONFIG_HOME/zed/global_settings.json", MacOS: "~/.config/zed/global_settings.json", Windows: `%APPDATA%\Zed\global_settings.json`}, Word: "context_servers", Why: whySetting},
 			{Place: Place{Scope: User, Linux: "$XDG_DATA_HOME/zed/extensions/installed/*/extension.toml", MacOS: "~/Library/Application Support/Zed/extensions/installed/*/extension.toml", Windows: `%LOCALAPPDATA%\Zed\extensions\installed\*\extension.toml`, Brought: true}, Word: "context_servers", Why: whyPlugin},
 		},
 		Shapes: []Shape{shape, older},
 		Dir:    DirUnknown,
-		Hands:  "its whole environment",
 		Reload: "Zed reads its settings again when they are saved, and starts a server anew whose command changed.",
-		Quirks: []string{
-			"The file has all settings of Zed, with comments and trailing commas.",
-			"On macOS the file is below `~/.config` as well, and not below `~/Library`.",
-			"An entry of an extension has no command, and cannot be wrapped.",
-			"Older versions write the program as a table, `\"command\": {\"path\": …, \"args\": […]}`.",
-		},
 	}
 }

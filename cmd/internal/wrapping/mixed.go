@@ -20,7 +20,7 @@ type part struct {
 // in neither of them. files are those that were selected.
 func leaveMixed(files []*File, host clients.Host) {
 	for _, c := range clients.All() {
-		if c.Lookup.Names != clients.Mixed || !slices.ContainsFunc(files, func(f *File) bool { return f.isReadBy(c) }) {
+		if !c.Mixed || !slices.ContainsFunc(files, func(f *File) bool { return f.isReadBy(c) }) {
 			continue
 		}
 		byName := map[string][]part{}
