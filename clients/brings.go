@@ -44,12 +44,9 @@ func inBraces() []Form { return []Form{named(FromEnv, "${", "}")} }
 
 // claudePlugins are the plugins of Claude Code. Others read folders of the same form.
 func claudePlugins() Brings {
-	root := everywhere(User, "~/.claude/plugins/cache/*/*/*", "", nil)
-	root.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/plugins/cache/*/*/*"}}
+	root := everywhere(User, "~/.claude/plugins/cache/*/*/*", "", nil).moved("CLAUDE_CONFIG_DIR", "plugins/cache/*/*/*")
 	list := func(file string) Place {
-		p := everywhere(User, "~/.claude/"+file, "", nil)
-		p.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/" + file}}
-		return p
+		return everywhere(User, "~/.claude/"+file, "", nil).moved("CLAUDE_CONFIG_DIR", file)
 	}
 	return Brings{
 		Kind: "plugin", Root: root,
@@ -64,8 +61,7 @@ func claudePlugins() Brings {
 }
 
 func codexPlugins() Brings {
-	root := everywhere(User, "~/.codex/plugins/cache/*/*/*", "", nil)
-	root.Moves = []Move{{"CODEX_HOME", "$CODEX_HOME/plugins/cache/*/*/*"}}
+	root := everywhere(User, "~/.codex/plugins/cache/*/*/*", "", nil).moved("CODEX_HOME", "plugins/cache/*/*/*")
 	return Brings{
 		Kind: "plugin", Root: root,
 		Manifests: []string{".codex-plugin/plugin.json", ".claude-plugin/plugin.json"}, At: []string{"mcpServers"},
@@ -74,8 +70,7 @@ func codexPlugins() Brings {
 }
 
 func copilotPlugins() Brings {
-	root := everywhere(User, "~/.copilot/installed-plugins/*/*", "", nil)
-	root.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/installed-plugins/*/*"}}
+	root := everywhere(User, "~/.copilot/installed-plugins/*/*", "", nil).moved("COPILOT_HOME", "installed-plugins/*/*")
 	return Brings{
 		Kind: "plugin", Root: root,
 		Manifests: []string{"plugin.json", ".plugin/plugin.json", ".github/plugin/plugin.json", ".claude-plugin/plugin.json"}, At: []string{"mcpServers"},

@@ -9,13 +9,14 @@ import (
 // ByFile returns the client and the place to which the absolute path of a file belongs. It prefers
 // a place that is this file on this host. Otherwise it takes a place of a project whose path below
 // the project ends the path of the file. Of several clients, it returns the first in All.
-func ByFile(file string, h Host) (Client, Place, bool) {
-	for _, c := range all() {
-		for _, p := range c.Places {
-			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
-				return c, p, true
-			}
+func ByFile(file string, h Host) (client Client, place Place, found bool) {
+	EachReader(file, h, func(c Client, p Place) {
+		if !found {
+			client, place, found = c, p, true
 		}
+	})
+	if found {
+		return client, place, true
 	}
 	for _, c := range all() {
 		for _, p := range c.Places {

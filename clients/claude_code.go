@@ -5,7 +5,7 @@ func claudeCode() Client {
 		{Path: []string{"mcpServers"}},
 		{Path: []string{"projects", Any, "mcpServers"}},
 	})
-	user.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/.claude.json"}}
+	user = user.moved("CLAUDE_CONFIG_DIR", ".claude.json")
 	former := user
 	former.Label = "former place"
 	former.Linux, former.MacOS, former.Windows = "~/.claude/.config.json", "~/.claude/.config.json", "~/.claude/.config.json"
@@ -13,8 +13,7 @@ func claudeCode() Client {
 	shape := standard()
 	shape.Helpers = []string{"headersHelper"}
 	project := above(everywhere(Project, ".mcp.json", JSON, tables("mcpServers")), InAll)
-	settings := everywhere(User, "~/.claude/settings.json", JSON, nil)
-	settings.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/settings.json"}}
+	settings := everywhere(User, "~/.claude/settings.json", JSON, nil).moved("CLAUDE_CONFIG_DIR", "settings.json")
 	return Client{
 		Name: "claude-code", Title: "Claude Code", Aliases: []string{"claude-cli"},
 		Hello:  []string{"claude-code"},

@@ -13,15 +13,13 @@ func cline() Client {
 		p.Label = joinLabels("before 2026", e.label)
 		places = append(places, p)
 	}
-	flat := standardOff()
-	flat.Cwd = "cwd"
-	nested := flat
+	nested := standardOff().in("cwd")
 	nested.Within = "transport"
 	return Client{
 		Name: "cline", Title: "Cline",
 		Hello:  []string{"Cline"},
 		Places: places,
-		Shapes: []Shape{flat, nested},
+		Shapes: []Shape{standardOff().in("cwd"), nested},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
 		Dir:    DirProject,
 		Reload: "The extension starts the servers anew when the file is saved. With the command line, start a new session.",

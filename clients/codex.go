@@ -2,16 +2,17 @@ package clients
 
 // codex is OpenAI's command line agent, whose file its applications share.
 func codex() Client {
-	user := everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers"))
-	user.Moves = []Move{{"CODEX_HOME", "$CODEX_HOME/config.toml"}}
-	project := above(everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers")), InRepository)
 	system := Place{Scope: System, Linux: "/etc/codex/config.toml", MacOS: "/etc/codex/config.toml", Windows: `%ProgramData%\OpenAI\Codex\config.toml`, Format: TOML, Tables: tables("mcp_servers")}
-	shape := standard()
-	shape.Cwd, shape.Names, shape.On, shape.Elsewhere = "cwd", "env_vars", "enabled", "environment_id"
+	shape := standard().in("cwd")
+	shape.Names, shape.On, shape.Elsewhere = "env_vars", "enabled", "environment_id"
 	return Client{
 		Name: "codex", Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"},
-		Hello:  []string{"codex-mcp-client", "codex*"},
-		Places: []Place{user, project, system},
+		Hello: []string{"codex-mcp-client", "codex*"},
+		Places: []Place{
+			everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers")).moved("CODEX_HOME", "config.toml"),
+			above(everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers")), InRepository),
+			system,
+		},
 		Mixed:  true,
 		Brings: []Brings{codexPlugins()},
 		Blind: []Blind{

@@ -8,9 +8,7 @@ func continueDev() Client {
 		dir   string
 	}{{User, "~/.continue/mcpServers/"}, {Project, ".continue/mcpServers/"}} {
 		for _, ending := range []string{"yaml", "yml"} {
-			blocks := everywhere(at.scope, at.dir+"**/*."+ending, YAML, list)
-			blocks.Label = "blocks"
-			places = append(places, blocks)
+			places = append(places, everywhere(at.scope, at.dir+"**/*."+ending, YAML, list).called("blocks"))
 		}
 		dropped := everywhere(at.scope, at.dir+"**/*.json", JSONC, append(tables("mcpServers"), Table{Path: []string{"projects", Any, "mcpServers"}}))
 		dropped.Label = "files of other clients"
@@ -23,14 +21,10 @@ func continueDev() Client {
 				scope Scope
 				dir   string
 			}{{User, "~/.continue/"}, {Project, ".continue/"}} {
-				p := everywhere(at.scope, at.dir+dir+"/**/*."+ending, YAML, list)
-				p.Label = dir
-				places = append(places, p)
+				places = append(places, everywhere(at.scope, at.dir+dir+"/**/*."+ending, YAML, list).called(dir))
 			}
 		}
 	}
-	shape := standard()
-	shape.Cwd = "cwd"
 	return Client{
 		Name: "continue", Title: "Continue", Aliases: []string{"cn"},
 		Hello:  []string{"continue-client", "continue*"},
@@ -42,7 +36,7 @@ func continueDev() Client {
 			unread(Project, ".continue/agents/**/*.md", "mcpServers", whyAgent),
 			unread(Project, ".continue/assistants/**/*.md", "mcpServers", whyAgent),
 		},
-		Shapes: []Shape{shape},
+		Shapes: []Shape{standard().in("cwd")},
 		Forms:  []Form{named(Secret, "${{ secrets.", "}}"), named(Input, "${{ inputs.", "}}")},
 		Dir:    DirProject,
 		Reload: "The extension reads its configuration again when it is saved. With the command line, start a new session.",

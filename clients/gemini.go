@@ -1,15 +1,13 @@
 package clients
 
 func gemini() Client {
-	user := everywhere(User, "~/.gemini/settings.json", JSONC, tables("mcpServers"))
-	user.Moves = []Move{{"GEMINI_CLI_HOME", "$GEMINI_CLI_HOME/.gemini/settings.json"}}
-	shape := standard()
-	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}
+	shape := standard().in("cwd")
+	shape.URL = []string{"url", "httpUrl"}
 	return Client{
 		Name: "gemini", Title: "Gemini CLI", Aliases: []string{"gemini-cli"},
 		Hello: []string{"gemini-cli*"},
 		Places: withLine([]string{"mcp", "serverCommand"},
-			user,
+			everywhere(User, "~/.gemini/settings.json", JSONC, tables("mcpServers")).moved("GEMINI_CLI_HOME", ".gemini/settings.json"),
 			everywhere(Project, ".gemini/settings.json", JSONC, tables("mcpServers")),
 			Place{
 				Moves: []Move{{"GEMINI_CLI_SYSTEM_SETTINGS_PATH", "$GEMINI_CLI_SYSTEM_SETTINGS_PATH"}},

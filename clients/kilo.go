@@ -10,12 +10,9 @@ func kilo() Client {
 			Linux: "$XDG_CONFIG_HOME/kilo/" + name, MacOS: "~/.config/kilo/" + name, Windows: `~\.config\kilo\` + name,
 		})
 	}
-	pointed := everywhere(User, "$KILO_CONFIG", JSONC, tables("mcp"))
-	pointed.Label = "KILO_CONFIG"
-	places = append(places, pointed)
+	places = append(places, everywhere(User, "$KILO_CONFIG", JSONC, tables("mcp")).called("KILO_CONFIG"))
 	for _, name := range names {
-		own := everywhere(User, "$KILO_CONFIG_DIR/"+name, JSONC, tables("mcp"))
-		own.Label = "KILO_CONFIG_DIR"
+		own := everywhere(User, "$KILO_CONFIG_DIR/"+name, JSONC, tables("mcp")).called("KILO_CONFIG_DIR")
 		places = append(places, own)
 		for _, dir := range []string{"", ".kilo/", ".kilocode/"} {
 			places = append(places, above(everywhere(Project, dir+name, JSONC, tables("mcp")), InRepository))
@@ -30,8 +27,6 @@ func kilo() Client {
 		p.Label = joinLabels("older extension", e.label)
 		places = append(places, p)
 	}
-	flat := standardOff()
-	flat.Cwd = "cwd"
 	return Client{
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
 		Hello:  []string{"Kilo Code", "kilo*"},
@@ -39,7 +34,7 @@ func kilo() Client {
 		Mixed:  true,
 		Blind:  managedBlind("kilo", names...),
 		AsText: true,
-		Shapes: []Shape{listed(), flat},
+		Shapes: []Shape{listed(), standardOff().in("cwd")},
 		Forms:  []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
 		Dir:    DirProject,
 		Reload: "Start a new session, or reload the window of the editor.",

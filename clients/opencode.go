@@ -9,12 +9,9 @@ func openCode() Client {
 			Linux: "$XDG_CONFIG_HOME/opencode/" + name, MacOS: "~/.config/opencode/" + name, Windows: `~\.config\opencode\` + name,
 		})
 	}
-	pointed := everywhere(User, "$OPENCODE_CONFIG", JSONC, found)
-	pointed.Label = "OPENCODE_CONFIG"
-	places = append(places, pointed)
+	places = append(places, everywhere(User, "$OPENCODE_CONFIG", JSONC, found).called("OPENCODE_CONFIG"))
 	for _, ending := range []string{"jsonc", "json"} {
-		own := everywhere(User, "$OPENCODE_CONFIG_DIR/opencode."+ending, JSONC, found)
-		own.Label = "OPENCODE_CONFIG_DIR"
+		own := everywhere(User, "$OPENCODE_CONFIG_DIR/opencode."+ending, JSONC, found).called("OPENCODE_CONFIG_DIR")
 		places = append(places, own, everywhere(User, "~/.opencode/opencode."+ending, JSONC, found))
 	}
 	for _, dir := range []string{"", ".opencode/"} {

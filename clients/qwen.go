@@ -1,13 +1,11 @@
 package clients
 
 func qwen() Client {
-	shape := standard()
-	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}
-	user := everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers"))
-	user.Moves = []Move{{"QWEN_HOME", "$QWEN_HOME/settings.json"}}
+	shape := standard().in("cwd")
+	shape.URL = []string{"url", "httpUrl"}
+	user := everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers")).moved("QWEN_HOME", "settings.json")
 	project := everywhere(Project, ".qwen/settings.json", JSONC, tables("mcpServers"))
-	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
-	portable.Label = "portable"
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).called("portable")
 	return Client{
 		Name: "qwen", Title: "Qwen Code",
 		Hello: []string{"qwen-code*", "qwen-cli*"},

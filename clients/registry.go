@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,27 +57,13 @@ func ByName(name string) (Client, error) {
 	return Client{}, &UnknownError{Name: name, Near: near(wanted)}
 }
 
-// near returns the names of the clients that a word begins or ends, or else that of the
-// client whose name is spelt most alike.
+// near returns the names of the clients that a word is a part of, or else the one that is spelt most alike.
 func near(word string) []string {
-	var found, words []string
-	owner := map[string]string{}
-	for _, c := range all() {
-		for _, w := range append([]string{c.Name, plain(c.Title)}, c.Aliases...) {
-			words = append(words, w)
-			owner[w] = c.Name
-			if len(word) > 1 && (strings.HasPrefix(w, word) || strings.HasSuffix(w, "-"+word)) && !slices.Contains(found, c.Name) {
-				found = append(found, c.Name)
-			}
-		}
+	found := slices.DeleteFunc(Names(), func(name string) bool { return len(word) < 2 || !strings.Contains(name, word) })
+	if w := config.Suggest(word, Names()); len(found) == 0 && w != "" {
+		return []string{w}
 	}
-	if found != nil {
-		return found
-	}
-	if w := cmp.Or(config.Suggest(word, Names()), config.Suggest(word, words)); w != "" {
-		return []string{owner[w]}
-	}
-	return nil
+	return found
 }
 
 // ByGreeting returns the client that calls itself so in clientInfo. Several clients can send

@@ -58,6 +58,28 @@ func everywhere(scope Scope, file string, format Format, found []Table) Place {
 
 func windowsSlashes(file string) string { return strings.ReplaceAll(file, "/", `\`) }
 
+// in returns the shape with the key of a directory.
+func (s Shape) in(cwd string) Shape {
+	s.Cwd = cwd
+	return s
+}
+
+func (p Place) called(label string) Place {
+	p.Label = label
+	return p
+}
+
+func (p Place) bare() Place {
+	p.Bare = true
+	return p
+}
+
+// moved returns the place with a variable for the directory of the file, which has a path there.
+func (p Place) moved(variable, file string) Place {
+	p.Moves = append(p.Moves, Move{variable, "$" + variable + "/" + file})
+	return p
+}
+
 func joinLabels(labels ...string) string {
 	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
 }
@@ -82,7 +104,7 @@ func unread(scope Scope, file, word, why string) Blind {
 }
 
 func movedBy(variable, to string, b Blind) Blind {
-	b.Place.Moves = []Move{{variable, "$" + variable + "/" + to}}
+	b.Place = b.Place.moved(variable, to)
 	return b
 }
 

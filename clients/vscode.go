@@ -12,17 +12,12 @@ func vscode() Client {
 		p.Label = joinLabels(e.label, "profiles")
 		places = append(places, p)
 	}
-	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers"))
-	remote.Label = "remote"
+	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers")).called("remote")
 	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
-	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
-	portable.Label = "portable"
-	portable.Bare = true // mcpWorkspaceConfiguration.ts
-	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers"))
-	shared.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}
-	shared.Label = "portable"
-	shape := standard()
-	shape.Cwd, shape.EnvFile, shape.Sandbox, shape.Debug = "cwd", "envFile", "sandboxEnabled", "dev"
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).called("portable").bare() // mcpWorkspaceConfiguration.ts
+	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers")).moved("COPILOT_HOME", "mcp-config.json").called("portable")
+	shape := standard().in("cwd")
+	shape.EnvFile, shape.Sandbox, shape.Debug = "envFile", "sandboxEnabled", "dev"
 	// mcpResourceScannerService.ts, sanitizeServer: only what is in `config` counts, if that is there.
 	older := shape
 	older.Within, older.Wins = "config", true

@@ -1,14 +1,12 @@
 package clients
 
 func windsurf() Client {
-	plugin := everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers"))
-	plugin.Label = "JetBrains plugin"
 	shape := standardOff()
 	shape.URL = []string{"serverUrl", "url"}
 	return Client{
 		Name: "windsurf", Title: "Windsurf", Aliases: []string{"codeium"},
 		Hello:  []string{"windsurf-client", "windsurf*"},
-		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), plugin},
+		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers")).called("JetBrains plugin")},
 		Blind:  coded("~/.windsurf", "~/.windsurf-server"),
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
