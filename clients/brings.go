@@ -2,6 +2,7 @@ package clients
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -30,14 +31,7 @@ func (c Client) WithKnown(forms []Form, known map[string]string) Client {
 
 // Names reports whether a text has a variable with one of some names.
 func (c Client) Names(text string, names ...string) bool {
-	for _, r := range c.References(text) {
-		for _, name := range names {
-			if r.Name == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.References(text), func(r Reference) bool { return slices.Contains(names, r.Name) })
 }
 
 func inBraces() []Form { return []Form{named(FromEnv, "${", "}")} }
@@ -93,15 +87,9 @@ func cursorPlugins() []Brings {
 }
 
 // geminiExtensions are the extensions of Gemini CLI and of its relatives.
-func geminiExtensions(dir, variable, manifest string, files ...string) Brings {
+func geminiExtensions(dir, variable, below, manifest string, files ...string) Brings {
 	at := func(rest string) Place {
-		p := everywhere(User, "~/"+dir+"/extensions/"+rest, "", nil)
-		to := "$" + variable + "/" + dir
-		if variable == "QWEN_HOME" {
-			to = "$" + variable
-		}
-		p.Moves = []Move{{variable, to + "/extensions/" + rest}}
-		return p
+		return everywhere(User, "~/"+dir+"/extensions/"+rest, "", nil).moved(variable, below+"extensions/"+rest)
 	}
 	return Brings{
 		Kind: "extension", Root: at("*"), Lists: []Place{at("extension-enablement.json")},

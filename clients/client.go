@@ -38,17 +38,6 @@ const (
 	DirOpen    Dir = "workspace" // that of the project if one is open, else the home directory
 )
 
-// Workspace returns the variable that the client replaces with the directory of the project,
-// or "".
-func (c Client) Workspace() string {
-	for _, f := range c.Forms {
-		if f.Kind == Workspace && !f.Named {
-			return f.Open
-		}
-	}
-	return ""
-}
-
 // Greets reports whether a client that calls itself so in clientInfo is c.
 func (c Client) Greets(name string) bool {
 	name = plain(name)

@@ -7,18 +7,12 @@ func cline() Client {
 		{"CLINE_MCP_SETTINGS_PATH", "$CLINE_MCP_SETTINGS_PATH"},
 		{"CLINE_DIR", "$CLINE_DIR/data/settings/" + file},
 	}
-	places := []Place{user}
-	for _, e := range editors() {
-		p := e.place("globalStorage/saoudrizwan.claude-dev/settings/"+file, JSON, tables("mcpServers"))
-		p.Label = joinLabels("before 2026", e.label)
-		places = append(places, p)
-	}
 	nested := standardOff().in("cwd")
 	nested.Within = "transport"
 	return Client{
 		Name: "cline", Title: "Cline",
 		Hello:  []string{"Cline"},
-		Places: places,
+		Places: append([]Place{user}, inEditors("before 2026", "saoudrizwan.claude-dev/settings/"+file)...),
 		Shapes: []Shape{standardOff().in("cwd"), nested},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
 		Dir:    DirProject,

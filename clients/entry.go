@@ -80,23 +80,18 @@ func (e Entry) Argv() []string {
 
 // EnvNames returns the names of the variables that the entry gives to its server, each once:
 // those with a value, and then those of Names. A jail must pass these on.
-func (e Entry) EnvNames() []string {
-	var names []string
-	seen := map[string]bool{}
-	add := func(name string) {
-		if !seen[name] {
-			seen[name], names = true, append(names, name)
-		}
-	}
+func (e Entry) EnvNames() (names []string) {
 	for _, v := range e.Env {
 		if !v.Unset {
-			add(v.Name)
+			names = append(names, v.Name)
 		}
 	}
-	for _, name := range e.Names {
-		add(name)
-	}
-	return names
+	seen := map[string]bool{}
+	return slices.DeleteFunc(append(names, e.Names...), func(name string) bool {
+		twice := seen[name]
+		seen[name] = true
+		return twice
+	})
 }
 
 // Entry returns the meaning of an entry of c's file. It never fails: Left says why an entry cannot
@@ -194,10 +189,7 @@ func (c Client) shapeOf(table map[string]any) Shape {
 }
 
 func (e *Entry) readCommand(table, inner map[string]any) {
-	kind := text(table, "type")
-	if kind == "" {
-		kind = text(inner, "type")
-	}
+	kind := cmp.Or(text(table, "type"), text(inner, "type"))
 	for _, key := range e.Shape.URL {
 		if e.URL == "" {
 			e.URL = text(inner, key)

@@ -17,7 +17,7 @@ func gemini() Client {
 				Windows: `%ProgramData%\gemini-cli\settings.json`,
 			},
 		),
-		Brings: []Brings{geminiExtensions(".gemini", "GEMINI_CLI_HOME", "gemini-extension.json")},
+		Brings: []Brings{geminiExtensions(".gemini", "GEMINI_CLI_HOME", ".gemini/", "gemini-extension.json")},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "/etc/gemini-cli/system-defaults.json", MacOS: "/Library/Application Support/GeminiCli/system-defaults.json", Windows: `%ProgramData%\gemini-cli\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
 			unread(User, "~/.gemini/agents/*.md", "mcp", whyAgent),

@@ -1,5 +1,7 @@
 package clients
 
+import "slices"
+
 // kilo is Kilo Code, whose newer versions share OpenCode's notation.
 func kilo() Client {
 	var places []Place
@@ -21,12 +23,7 @@ func kilo() Client {
 			}
 		}
 	}
-	places = append(places, kiloOlder()...)
-	for _, e := range editors() {
-		p := e.place("globalStorage/kilocode.kilo-code/settings/mcp_settings.json", JSON, tables("mcpServers"))
-		p.Label = joinLabels("older extension", e.label)
-		places = append(places, p)
-	}
+	places = slices.Concat(places, kiloOlder(), inEditors("older extension", "kilocode.kilo-code/settings/mcp_settings.json"))
 	return Client{
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
 		Hello:  []string{"Kilo Code", "kilo*"},

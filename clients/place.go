@@ -208,18 +208,11 @@ func (h Host) variable(name string) string {
 		return h.join(h.Home, "AppData/Roaming")
 	case "LOCALAPPDATA":
 		return h.join(h.Home, "AppData/Local")
-	case "ProgramData", "ProgramFiles":
-		if h.Mounted { // which directory that is, only Windows says
-			return ""
-		}
 	}
-	switch name {
-	case "ProgramData":
-		return `C:\ProgramData`
-	case "ProgramFiles":
-		return `C:\Program Files`
+	if h.Mounted { // which directories these are, only Windows says
+		return ""
 	}
-	return ""
+	return map[string]string{"ProgramData": `C:\ProgramData`, "ProgramFiles": `C:\Program Files`}[name]
 }
 
 func (h Host) isAbsolute(file string) bool {

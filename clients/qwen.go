@@ -16,7 +16,7 @@ func qwen() Client {
 			MacOS:   "/Library/Application Support/QwenCode/settings.json",
 			Windows: `%ProgramData%\qwen-code\settings.json`,
 		}), portable),
-		Brings: []Brings{geminiExtensions(".qwen", "QWEN_HOME", "qwen-extension.json", ".mcp.json")},
+		Brings: []Brings{geminiExtensions(".qwen", "QWEN_HOME", "", "qwen-extension.json", ".mcp.json")},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
 			movedBy("QWEN_HOME", "agents/**/*.md", unread(User, "~/.qwen/agents/**/*.md", "mcpServers", whyAgent)),

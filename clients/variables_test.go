@@ -35,15 +35,6 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestWorkspace tests which variable stands for the project.
-func TestWorkspace(t *testing.T) {
-	for name, want := range map[string]string{"vscode": "${workspaceFolder}", "cursor": "${workspaceFolder}", "roo": "${workspaceFolder}", "codex": "", "claude-code": ""} {
-		if c, err := ByName(name); err != nil || c.Workspace() != want {
-			t.Errorf("%s: %q, %v", name, c.Workspace(), err)
-		}
-	}
-}
-
 // FuzzReferences tests that references are parts of the text, in its order, and do not overlap.
 func FuzzReferences(f *testing.F) {
 	for _, text := range []string{"${A}", "$A", "${A:-$B}", "{env:A}", "$(a $(b))", "${{ secrets.A }}", "${input:a}${", "$ü"} {

@@ -77,3 +77,11 @@ func (e editor) place(file string, format Format, found []Table) Place {
 		Windows: `%APPDATA%\` + windowsSlashes(below),
 	}
 }
+
+// inEditors returns a file of an extension in each editor.
+func inEditors(label, file string) (all []Place) {
+	for _, e := range editors() {
+		all = append(all, e.place("globalStorage/"+file, JSON, tables("mcpServers")).called(joinLabels(label, e.label)))
+	}
+	return all
+}

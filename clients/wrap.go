@@ -15,8 +15,6 @@ import (
 // list at Shape.Command alone. If an editor adds or empties the list at Shape.Args, a later Drop
 // must undo that.
 type Edit struct {
-	Path  []string // of the entry
-	Shape Shape    // the keys of the entry
 	Drop  int
 	Words []string
 }
@@ -60,7 +58,7 @@ func (e Entry) Wrap(w Wrapping) (Edit, error) {
 	if e.Left == "" && e.Command == "" {
 		e.Left = NoCommand
 	}
-	edit, argv := Edit{Path: e.Path, Shape: e.Shape}, e.Argv()
+	edit, argv := Edit{}, e.Argv()
 	was, wrapped := ParseWrapped(argv)
 	switch {
 	case e.Left != "" && !wrapped:
@@ -89,7 +87,7 @@ func (e Entry) Unwrap() (Edit, error) {
 	if wrapped.Argv == nil {
 		return Edit{}, fmt.Errorf("server %s of %s is not unwrapped: %w: the entry starts server %q of mcp-jail's configuration, which has its command", e.Server, e.Client, ErrNotWrapped, wrapped.Name)
 	}
-	return Edit{Path: e.Path, Shape: e.Shape, Drop: len(argv) - len(wrapped.Argv)}, nil
+	return Edit{Drop: len(argv) - len(wrapped.Argv)}, nil
 }
 
 // Apply returns the command line that an edit makes of another one.

@@ -61,9 +61,9 @@ func (f *File) Ambiguity(t Table) error {
 	return nil
 }
 
-// OutsideValues returns a [*Fault] for the first text that begins with one of opens, ends
-// with end, and is not within the text of one value of a JSON file. why says what a client does.
-func (f *File) OutsideValues(opens []string, end, why string) error {
+// Marked calls doubt for each text between open and end, with what is between them, and whether they are
+// within the text of one value. It returns a [*Fault] for the first about which doubt has something to say.
+func (f *File) Marked(open, end string, doubt func(name string, inside bool) string) error {
 	var texts []*node // in the order of the file
 	var walk func(n *node)
 	walk = func(n *node) {
@@ -78,46 +78,24 @@ func (f *File) OutsideValues(opens []string, end, why string) error {
 		}
 	}
 	walk(&f.root)
-	for _, open := range opens {
-		for at, next := range f.all(open) {
-			i, _ := slices.BinarySearchFunc(texts, at+1, func(n *node, at int) int { return n.end - at })
-			length := bytes.Index(f.src[next:], []byte(end))
-			if inside := i < len(texts) && texts[i].start <= at && next+length+len(end) <= texts[i].end; length >= 0 && !inside {
-				return f.placed(&Fault{offset: at, Reason: fmt.Sprintf("%q stands outside of a value: %s", open+"…"+end, why), Fix: "remove it"})
-			}
+	for from := 0; ; {
+		at := bytes.Index(f.src[from:], []byte(open))
+		if at < 0 {
+			return nil
 		}
-	}
-	return nil
-}
-
-// all returns the places of a text in the file, and those after it.
-func (f *File) all(text string) func(yield func(at, next int) bool) {
-	return func(yield func(at, next int) bool) {
-		for from := 0; ; {
-			at := bytes.Index(f.src[from:], []byte(text))
-			if at < 0 {
-				return
-			}
-			if from += at + len(text); !yield(from-len(text), from) {
-				return
-			}
-		}
-	}
-}
-
-// Named returns a [*Fault] for the first name between open and end, anywhere in the text of
-// the file, about which doubt has something to say.
-func (f *File) Named(open, end string, doubt func(name string) string) error {
-	for at, next := range f.all(open) {
-		name, _, closed := bytes.Cut(f.src[next:], []byte(end))
+		at += from
+		from = at + len(open)
+		name, _, closed := bytes.Cut(f.src[from:], []byte(end))
 		if !closed {
 			return nil
 		}
-		if why := doubt(string(name)); why != "" {
-			return f.placed(&Fault{offset: at, Reason: fmt.Sprintf("%q stands here: %s", open+"…"+end, why), Fix: "remove it"})
+		i, _ := slices.BinarySearchFunc(texts, at+1, func(n *node, at int) int { return n.end - at })
+		inside := i < len(texts) && texts[i].start <= at && from+len(name)+len(end) <= texts[i].end
+		if why := doubt(string(name), inside); why != "" {
+			where := map[bool]string{true: "here", false: "outside of a value"}[inside]
+			return f.placed(&Fault{offset: at, Reason: fmt.Sprintf("%q stands %s: %s", open+"…"+end, where, why), Fix: "remove it"})
 		}
 	}
-	return nil
 }
 
 // ownDoubt returns why clients may differ about which members a value has, or nil. known are

@@ -147,21 +147,23 @@ func (f *File) splicesOf(c *Change) ([]splice, *Fault) {
 	default:
 		drop--
 	}
-	all := []splice{{program.start, program.end, texts[0]}}
-	var list []splice
-	var fault *Fault
-	switch texts = texts[1:]; {
-	case s.args == nil && len(texts) > 0:
-		list, fault = f.insert(s, texts)
+	list, fault := f.arguments(s, drop, texts[1:])
+	return append(list, splice{program.start, program.end, texts[0]}), fault
+}
+
+// arguments replaces the first drop words of the arguments by texts.
+func (f *File) arguments(s *Server, drop int, texts []string) ([]splice, *Fault) {
+	switch {
+	case s.args == nil && len(texts) == 0:
+		return nil, nil
 	case s.args == nil:
+		return f.insert(s, texts)
 	case len(texts) == 0 && drop == len(s.args.value.items):
-		if list = f.inserted(s); list == nil {
-			list, fault = f.head(&s.args.value, drop, texts)
+		if list := f.inserted(s); list != nil {
+			return list, nil
 		}
-	default:
-		list, fault = f.head(&s.args.value, drop, texts)
 	}
-	return append(all, list...), fault
+	return f.head(&s.args.value, drop, texts)
 }
 
 // spelling returns the spelling of the first of some words, which are to be moved or replaced.
@@ -194,11 +196,11 @@ func (f *File) head(list *node, drop int, texts []string) ([]splice, *Fault) {
 		begin = list.items[0].start
 	}
 	line, indent := f.line(begin)
-	if indent != "" && strings.Trim(indent, " \t") == "" {
+	if blank := strings.Trim(indent, " \t") == ""; blank && indent != "" {
 		last = "," + line
 	}
 	if !list.flow {
-		if src[begin] != '-' || strings.Trim(indent, " ") != "" {
+		if strings.Trim(indent, " ") != "" || src[begin] != '-' {
 			return nil, list.fault("the first dash of the list is not on a line by itself", "write the list between brackets, or each word on its own line after a dash")
 		}
 		dash, between, last = "- ", line, line
@@ -207,37 +209,39 @@ func (f *File) head(list *node, drop int, texts []string) ([]splice, *Fault) {
 	if len(texts) > 0 {
 		text = dash + strings.Join(texts, between+dash)
 	}
-	if drop < len(list.items) {
-		next := &list.items[drop]
-		to := next.start
-		if !list.flow && drop == 0 {
-			to = begin
-		} else if !list.flow {
-			to = len(bytes.TrimRight(src[:max(to, 0)], " \t")) - 1
-			if _, other := f.line(max(to, 0)); to < begin || src[to] != '-' || other != indent {
-				return nil, next.fault("the word is not directly after its dash", "write it there")
-			}
-		}
-		if text != "" {
-			text += last
-		}
-		return []splice{{begin, to, text}}, nil
+	if drop == len(list.items) {
+		return f.all(list, begin, text)
 	}
-	end := list.items[drop-1].end
-	switch {
-	case end < 0:
-		return nil, list.items[drop-1].fault("the word goes on in another line, or has a tag or an anchor", "write it in one line, between double quotes")
+	to := begin
+	if next := &list.items[drop]; list.flow {
+		to = next.start
+	} else if drop > 0 {
+		to = len(bytes.TrimRight(src[:max(next.start, 0)], " \t")) - 1
+		if _, other := f.line(max(to, 0)); to < begin || src[to] != '-' || other != indent {
+			return nil, next.fault("the word is not directly after its dash", "write it there")
+		}
+	}
+	if text != "" {
+		text += last
+	}
+	return []splice{{begin, to, text}}, nil
+}
+
+// all replaces all words of a list, which begin at an offset, by a text.
+func (f *File) all(list *node, begin int, text string) ([]splice, *Fault) {
+	item := &list.items[len(list.items)-1]
+	switch comma := f.skip(max(item.end, 0)); {
+	case item.end < 0:
+		return nil, item.fault("the word goes on in another line, or has a tag or an anchor", "write it in one line, between double quotes")
 	case text == "" && !list.flow: // it cannot be empty: it becomes [] after the colon of its key
-		if begin = len(bytes.TrimRight(src[:begin], " \t\r\n")); begin == 0 || src[begin-1] != ':' {
+		if begin = len(bytes.TrimRight(f.src[:begin], " \t\r\n")); begin == 0 || f.src[begin-1] != ':' {
 			return nil, list.fault("a comment stands before the first word, and the list would be empty", "remove the comment")
 		}
 		text = " []"
-	case text == "":
-		if comma := f.skip(end); comma < len(src) && src[comma] == ',' {
-			return []splice{{begin, end, ""}, {comma, comma + 1, ""}}, nil
-		}
+	case text == "" && comma < len(f.src) && f.src[comma] == ',':
+		return []splice{{begin, item.end, ""}, {comma, comma + 1, ""}}, nil
 	}
-	return []splice{{begin, end, text}}, nil
+	return []splice{{begin, item.end, text}}, nil
 }
 
 // skip returns the offset of the next byte that is neither blank nor in a comment.

@@ -20,8 +20,10 @@ import (
 // find the words of each change, and else the values of before. If the changes only add words, removing
 // them must give back the file.
 func (f *File) check(before, result []byte, changes []Change) error {
-	c, g := &changes[0], &File{format: f.format, src: result, most: f.most}
-	report := Fault{Line: c.Server.Line, Fix: "put the program between double quotes in one line, or change the entry by hand"}
+	g := &File{format: f.format, src: result, most: f.most}
+	refuse := func(c *Change, reason string) error {
+		return c.refuse(&Fault{Line: c.Server.Line, Reason: reason, Fix: "put the program between double quotes in one line, or change the entry by hand"})
+	}
 	was, err := f.decode()
 	if err == nil {
 		err = g.parse()
@@ -31,37 +33,34 @@ func (f *File) check(before, result []byte, changes []Change) error {
 		is, err = g.decode()
 	}
 	if err != nil {
-		report.Reason = "the changed file would not be read any more (" + err.Error() + ")"
-		return c.refuse(&report)
+		return refuse(&changes[0], "the changed file would not be read any more ("+err.Error()+")")
 	}
 	inverse := make([]Change, len(changes))
 	for i := range changes {
-		c = &changes[i]
+		c := &changes[i]
 		old, words := c.Server.take(was), c.Server.take(is)
-		if report.Line, report.Reason = c.Server.Line, "the two parsers of mcp-jail read it differently"; !c.Server.finds(old) {
-			return c.refuse(&report)
+		if !c.Server.finds(old) {
+			return refuse(c, "the two parsers of mcp-jail read it differently")
 		}
 		want := make([]any, len(c.Words))
 		for i, word := range c.Words {
 			want[i] = word
 		}
-		if report.Reason = "the changed file would not say what it should"; !reflect.DeepEqual(words, append(want, old[c.Drop:]...)) {
-			return c.refuse(&report)
+		if !reflect.DeepEqual(words, append(want, old[c.Drop:]...)) {
+			return refuse(c, "the changed file would not say what it should")
 		}
 		if c.Drop == 0 {
 			inverse[i] = Change{Server: g.again(c.Server), Drop: len(c.Words)}
 		}
 	}
 	if !reflect.DeepEqual(is, was) {
-		return c.refuse(&report)
+		return refuse(&changes[0], "the changed file would not say what it should")
 	}
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Drop > 0 }) {
 		return nil
 	}
-	all, err := g.splices(inverse)
-	if err != nil || !bytes.Equal(spliced(result, all), before) {
-		report.Reason = "the change could not be undone exactly"
-		return c.refuse(&report)
+	if all, err := g.splices(inverse); err != nil || !bytes.Equal(spliced(result, all), before) {
+		return refuse(&changes[0], "the change could not be undone exactly")
 	}
 	return nil
 }

@@ -145,38 +145,3 @@ func TestJSON(t *testing.T) {
 		t.Errorf("control: %d of the texts are JSON", accepted)
 	}
 }
-
-// FuzzOutline: each change is the same, whether all of the file is looked at or not.
-func FuzzOutline(f *testing.F) {
-	f.Add(`{"mcpServers": {"a": {"command": "x"}}, "other": ["` + strings.Repeat("z", 99) + `"]}`)
-	f.Add(`{"projects": {"p": {"mcpServers": {"a": {"command": "x", "args": []}}, "o": {"k": "` + strings.Repeat("z", 99) + `"}}}, /* c */ "mcpServers": 1}`)
-	f.Fuzz(func(t *testing.T, src string) {
-		whole, err := Parse(JSON, []byte(src))
-		if err != nil || whole.root.kind == 0 {
-			return
-		}
-		part, err := parseUpTo(len(src)-1, []byte(src), outlineTables)
-		if err != nil {
-			if !strings.Contains(err.Error(), "edits at most") {
-				t.Fatalf("a part: %v", err)
-			}
-			return
-		}
-		for _, path := range outlineTables {
-			a, b := whole.Servers(Table{Path: path}), part.Servers(Table{Path: path})
-			if len(a) != len(b) {
-				t.Fatalf("%d servers, and %d in a part", len(a), len(b))
-			}
-			for i := range a {
-				one, err1 := whole.Apply(Change{Server: a[i], Words: []string{"jail", "--"}})
-				two, err2 := part.Apply(Change{Server: b[i], Words: []string{"jail", "--"}})
-				if err2 != nil && strings.Contains(err2.Error(), "edits at most") {
-					continue
-				}
-				if a[i].Line != b[i].Line || (err1 == nil) != (err2 == nil) || !bytes.Equal(one, two) {
-					t.Fatalf("lines %d and %d, %v and %v:\n%s\n%s", a[i].Line, b[i].Line, err1, err2, one, two)
-				}
-			}
-		}
-	})
-}

@@ -32,26 +32,14 @@ func (f *File) parseYAML() error {
 	} else if err != nil {
 		return f.syntax(lineOf(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	if wide := tooWide(&doc); wide != nil {
-		return f.syntax(wide.Line, "a mapping has more than %d keys", maxKeys)
-	}
 	// Clients differ in which of several documents they read.
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
 		return f.syntax(next.Line, "a second document begins here, and mcp-jail edits files with one")
 	}
 	b := &yamlBuilder{src: f.src, at: f.skipped(), line: 1, column: 1}
 	f.root = b.node(doc.Content[0])
-	return nil
-}
-
-func tooWide(y *yaml.Node) *yaml.Node {
-	if y.Kind == yaml.MappingNode && len(y.Content) > 2*maxKeys {
-		return y
-	}
-	for _, inner := range y.Content {
-		if wide := tooWide(inner); wide != nil {
-			return wide
-		}
+	if b.wide > 0 {
+		return f.syntax(b.wide, "a mapping has more than %d keys", maxKeys)
 	}
 	return nil
 }
@@ -60,6 +48,7 @@ func tooWide(y *yaml.Node) *yaml.Node {
 type yamlBuilder struct {
 	src              []byte
 	at, line, column int
+	wide             int // the line of a mapping with too many keys, or 0
 }
 
 // offset returns the offset of a node, or -1 if the file has no such position.
@@ -109,7 +98,9 @@ func (b *yamlBuilder) node(y *yaml.Node) node {
 			n.items = append(n.items, b.node(item))
 		}
 	case yaml.MappingNode:
-		n.kind = isMap
+		if n.kind = isMap; len(y.Content) > 2*maxKeys {
+			b.wide = y.Line
+		}
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			key := b.node(y.Content[i])
 			key.text = y.Content[i].Value

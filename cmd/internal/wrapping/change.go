@@ -244,7 +244,7 @@ func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]strin
 			if err != nil {
 				return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration: " + err.Error())
 			}
-			return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
+			return clients.Edit{Drop: len(s.Argv()), Words: argv}, ""
 		}
 		if err != nil {
 			return edit, NotWrapped

@@ -209,19 +209,12 @@ func (f *File) checkReplaced(c clients.Client) error {
 		return tooLarge(c)
 	}
 	env := f.host.Env
-	var opens []string
 	for _, form := range c.Forms {
-		opens = append(opens, form.Open)
-	}
-	if err := f.parsed.OutsideValues(opens, "}", c.Title+" replaces it before it looks for keys and values"); err != nil {
-		return err
-	}
-	for _, form := range c.Forms {
-		if form.Kind != clients.FromEnv { // the text of a file is escaped
-			continue
-		}
-		err := f.parsed.Named(form.Open, form.Close, func(name string) string {
+		err := f.parsed.Marked(form.Open, form.Close, func(name string, inside bool) string {
 			switch {
+			case !inside:
+				return c.Title + " replaces it before it looks for keys and values"
+			case form.Kind != clients.FromEnv: // the text of a file is escaped
 			case namesDirectory(name):
 				return c.Title + " puts the name of a directory in its place before it looks for keys and values, and that can have quotes"
 			case env != nil && strings.ContainsFunc(env(name), func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }):
