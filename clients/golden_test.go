@@ -120,7 +120,7 @@ func describe(out *strings.Builder, c Client, e Entry) {
 	}
 }
 
-// TestAfter reads what wrap makes of each fixture with parsers that the editor does not use: an entry is the
+// TestAfter reads what wrap makes of each fixture: an entry is the
 // same in both files, but for the words that start mcp-jail.
 func TestAfter(t *testing.T) {
 	for _, f := range fixtures(t) {
