@@ -14,13 +14,13 @@
 // An Edit is data as well, for a program that changes bytes in place.
 //
 //	before  npx -y @modelcontextprotocol/server-memory
-//	after   /usr/bin/mcp-jail run --name memory -- npx -y @modelcontextprotocol/server-memory
+//	after   /usr/bin/mcp-jail run --id memory-4k7q2m9x3vt5 -- npx -y @modelcontextprotocol/server-memory
 //
 // The wrapped entry contains the whole original. So Unwrap needs no memory: it recognises an
 // entry by the program's base name and by the form of the command line, under any path.
 //
-// Limits. The facts come from three kinds of sources, and [Client.Basis] names the one of
-// each client: trials, its source, its documentation. Clients change; a client that moved its
+// Limits. The facts come from three kinds of sources, and testdata/pages.toml names the one of
+// each client: trials, its source, its documentation. What only the page of a client says is there, too. Clients change; a client that moved its
 // file is not found. Entries that are no text in a file are out of reach: those of extensions,
 // of JetBrains' settings, and the shell scripts of Crush. Settings beside an entry, with which
 // some clients switch servers off, are not read.
