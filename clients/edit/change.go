@@ -32,8 +32,11 @@ type splice struct {
 // not change.
 func (f *File) Apply(changes ...Change) ([]byte, error) {
 	all, err := f.splices(changes)
-	if err != nil || len(all) == 0 {
-		return f.src, err
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return f.src, nil
 	}
 	was, _ := f.outline()
 	if err = f.check(was, spliced(was, f.inOutline(all)), changes); err == nil {
@@ -101,9 +104,8 @@ func spliced(src []byte, all []splice) []byte {
 }
 
 func (c *Change) refuse(why *Fault) *Fault {
-	refused := *why
-	refused.Server, refused.Column = cmp.Or(c.Server.Name, strings.Join(c.Server.Path, "."), "?"), 0
-	return &refused
+	name := cmp.Or(c.Server.Name, strings.Join(c.Server.Path, "."), "?")
+	return &Fault{Server: name, Path: c.Server.Path, Line: why.Line, Reason: why.Reason, Fix: why.Fix}
 }
 
 // splicesOf decides how many words of the list go, and what comes before the others.

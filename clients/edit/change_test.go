@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -75,4 +76,20 @@ func one(t *testing.T, format Format, text string, table Table) (*File, Server) 
 		}
 	}
 	return f, servers[0]
+}
+
+// TestWhich: of several changes, the error names the one that cannot be made.
+func TestWhich(t *testing.T) {
+	f, err := Parse(YAML, []byte("- {command: a}\n- {command: b}\n- {command: 'c', name: c}\n- name: d\n  command: d[1],e\n- {command: e}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []Change
+	for _, s := range f.Servers(Table{}) {
+		changes = append(changes, Change{Server: s, Words: wrapper})
+	}
+	bad := (*Fault)(nil)
+	if got, err := f.Apply(changes...); !errors.As(err, &bad) || got != nil || bad.Server != "d" || bad.Path[0] != "3" {
+		t.Errorf("%v\n%s", err, got)
+	}
 }

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,15 +25,10 @@ func (f *File) check(before, result []byte, changes []Change) error {
 	refuse := func(c *Change, reason string) error {
 		return c.refuse(&Fault{Line: c.Server.Line, Reason: reason, Fix: "put the program between double quotes in one line, or change the entry by hand"})
 	}
-	was, err := f.decode()
-	if err == nil {
-		err = g.parse()
-	}
-	var is any
-	if err == nil {
-		is, err = g.decode()
-	}
-	if err != nil {
+	was, err1 := f.decode()
+	err2 := g.parse()
+	is, err3 := g.decode()
+	if err := cmp.Or(err1, err2, err3); err != nil {
 		return refuse(&changes[0], "the changed file would not be read any more ("+err.Error()+")")
 	}
 	inverse := make([]Change, len(changes))

@@ -46,8 +46,9 @@ type File struct {
 // A Fault is why mcp-jail does not change a server, or that clients read a place of a file in different
 // ways: what mcp-jail finds there may not be what a client starts.
 type Fault struct {
-	Server       string // the server that is not changed, or ""
-	Line, Column int    // 0 if that is not known; Column counts characters, from 1
+	Server       string   // the server that is not changed, or ""
+	Path         []string // of its entry
+	Line, Column int      // 0 if that is not known; Column counts characters, from 1
 	Reason       string
 	Fix          string // what the user can do; may be empty
 

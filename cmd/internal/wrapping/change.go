@@ -298,11 +298,9 @@ func (f *File) change(sel Selection, decide func(Entry, *ServerChange) (clients.
 // refusedEdit returns the index of the edit that an error is about, or the last index if the
 // error names none.
 func refusedEdit(edits []edit.Change, err error) int {
-	for i, e := range edits {
-		if server, bad := e.Server, (*edit.Fault)(nil); errors.As(err, &bad) && bad.Server == server.Name && (bad.Line == 0 || bad.Line >= server.Line) {
-			if i+1 == len(edits) || edits[i+1].Server.Name != server.Name || bad.Line < edits[i+1].Server.Line {
-				return i
-			}
+	if bad := (*edit.Fault)(nil); errors.As(err, &bad) {
+		if i := slices.IndexFunc(edits, func(e edit.Change) bool { return slices.Equal(e.Server.Path, bad.Path) }); i >= 0 {
+			return i
 		}
 	}
 	return len(edits) - 1
