@@ -46,7 +46,10 @@ func (p *jsonParser) next() byte {
 		case c == ' ' || c == '\t':
 			p.at++
 			continue
-		case c == '\n' || c == '\r':
+		case c == '\n':
+			p.at, p.line = end, p.line+1
+			continue
+		case c == '\r':
 		case c != '/':
 			return c
 		case bytes.HasPrefix(rest, []byte("//")):
