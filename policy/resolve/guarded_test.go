@@ -100,8 +100,9 @@ func TestLoginsAreHidden(t *testing.T) {
 	logins := []string{
 		".mcp-auth/mcp-remote-0.1.37/x_tokens.json", ".codex/.credentials.json", ".gemini/mcp-oauth-tokens-v2.json", ".copilot/config.json", ".local/share/opencode/mcp-auth.json",
 		".config/goose/secrets.yaml", ".local/share/crush/crush.json", ".local/share/amazon-q/data.sqlite3", ".local/share/kiro-cli/data.sqlite3", ".cloudflared/cert.pem",
+		".copilot/mcp-config.json", ".codex/config.toml", ".config/mcp-jail/servers/notes.toml",
 	}
-	others := []string{".gemini/GEMINI.md", ".copilot/mcp-config.json", ".local/share/crush/crush.db", ".mcp-author/x"}
+	others := []string{".gemini/GEMINI.md", ".local/share/crush/crush.db", ".mcp-author/x"}
 	h := newFake(aSystem, "f /home/u/"+strings.Join(append(logins, others...), "\nf /home/u/"))
 	p, _, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/server\"\n[[servers.s.access.fs]]\npath = \"~/\"\nread = true\n")
 	if err != nil {
@@ -115,6 +116,24 @@ func TestLoginsAreHidden(t *testing.T) {
 	for _, name := range others {
 		if !p.RightsAt("/home/u/" + name).Has(policy.Read) {
 			t.Errorf("%s cannot be read", name)
+		}
+	}
+}
+
+// TestMovedIsHidden checks that what a variable moves elsewhere is hidden there, and in its usual place.
+func TestMovedIsHidden(t *testing.T) {
+	secret := []string{"/home/u/.config/gh/hosts.yml", "/home/u/cfg/gh/hosts.yml", "/home/u/codex/config.toml", "/home/u/.codex/config.toml"}
+	open := []string{"/home/u/cfg/app/x", "/home/u/codex/AGENTS.md"}
+	h := newFake(aSystem, "f "+strings.Join(append(secret, open...), "\nf ")).host()
+	h.Places = []string{"XDG_CONFIG_HOME=/home/u/cfg", "CODEX_HOME=/home/u/codex"}
+	for _, name := range secret {
+		if Sensitive(&h, &policy.Policy{}, name) == "" {
+			t.Errorf("%s is not hidden", name)
+		}
+	}
+	for _, name := range open {
+		if why := Sensitive(&h, &policy.Policy{}, name); why != "" {
+			t.Errorf("%s: hidden as %s", name, why)
 		}
 	}
 }

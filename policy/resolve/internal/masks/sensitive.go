@@ -26,8 +26,10 @@ func (b *Masks) HideSensitive() {
 			b.hideLinks(at.Links, s.Written) // also where they lead out of every grant
 		}
 	}
-	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and the records of their sessions
-		b.hideSensitivePath(b.h.StateDir, path.Clean(b.h.StateDir))
+	for _, dir := range []string{b.h.ConfigDir, b.h.StateDir} { // the policies of servers; their HOMEs, and the records of their sessions
+		if strings.HasPrefix(dir, "/") {
+			b.hideSensitivePath(dir, path.Clean(dir))
+		}
 	}
 	for _, dir := range []string{b.h.CacheDir, b.h.DataDir} {
 		if strings.HasPrefix(dir, "/") {

@@ -24,15 +24,15 @@ const (
 	startedRisk  = "the MCP client, or what started it, is this program"
 )
 
-// A move is a variable that moves a part of the home directory elsewhere. What is protected in its usual
-// place is protected there as well.
-type move struct{ prefix, variable string }
+// A move is a variable, or the directory that it names, to which a part of the home directory moves. What is
+// protected or hidden in its usual place is so there as well.
+type move struct{ prefix, to string }
 
 var moved = []move{
 	{"~/.config/", "XDG_CONFIG_HOME"}, {"~/.local/share/", "XDG_DATA_HOME"}, {"~/.cache/", "XDG_CACHE_HOME"}, {"~/.local/state/", "XDG_STATE_HOME"},
 	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
 	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
-	{"~/.virtualenvs", "WORKON_HOME"},
+	{"~/.virtualenvs", "WORKON_HOME"}, {"~/.codex/", "CODEX_HOME"}, {"~/.qwen/", "QWEN_HOME"}, {"~/.copilot/", "COPILOT_HOME"},
 }
 
 // PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
@@ -40,7 +40,7 @@ var moved = []move{
 func PlaceVariables(os string) []string {
 	names := []string{"PATH", "FPATH"}
 	for _, m := range moved {
-		names = append(names, m.variable)
+		names = append(names, m.to)
 	}
 	for _, m := range (&hostfs.Host{OS: os}).VersionManagers() {
 		names = append(names, m.Variable)
@@ -49,28 +49,40 @@ func PlaceVariables(os string) []string {
 	return slices.Compact(names)
 }
 
+// moves returns the moves whose variables are set, with the directories that these name.
+func (b *Places) moves() (set []move) {
+	for _, m := range moved {
+		if dir, _ := b.h.UserEnv(m.to); strings.HasPrefix(dir, "/") {
+			set = append(set, move{m.prefix, dir})
+		}
+	}
+	return set
+}
+
+// movedTo returns where else a path lies, after moves with directories.
+func movedTo(written string, moves []move) (all []string) {
+	for _, m := range moves {
+		rest, ok := strings.CutPrefix(written, m.prefix)
+		if ok && (m.prefix != "~/" || strings.HasPrefix(rest, ".z")) {
+			all = append(all, path.Join(m.to, rest))
+		}
+	}
+	return all
+}
+
 // roomForDeciding is more than a host usually has. Pages that a start touches for the first time are
 // dear, and a list that grows touches three times as many.
 const roomForDeciding = 768
 
 func (b *Places) collectDeciding() {
-	var places []struct{ prefix, dir string }
-	for _, m := range moved {
-		if v, _ := b.h.UserEnv(m.variable); strings.HasPrefix(v, "/") {
-			places = append(places, struct{ prefix, dir string }{m.prefix, v})
-		}
-	}
 	b.Deciding = make([]DecidingPath, 0, roomForDeciding)
+	moves := b.moves()
 	for _, g := range append(DecidingFiles(b.h.OS), DecidingGroup{"MCP clients start the servers that it names", ClientFiles(b.h.OS)}) {
 		for _, s := range g.Paths {
 			abs, _ := b.Expand(s, "/")
 			b.Deciding = append(b.Deciding, DecidingPath{abs, s, g.Risk, false})
-			// The files of a moved directory are protected in both places.
-			for _, m := range places {
-				rest, ok := strings.CutPrefix(s, m.prefix)
-				if ok && (m.prefix != "~/" || strings.HasPrefix(rest, ".z")) {
-					b.addDeciding(path.Join(m.dir, rest), g.Risk)
-				}
+			for _, at := range movedTo(s, moves) { // protected in both places
+				b.addDeciding(at, g.Risk)
 			}
 		}
 	}

@@ -24,6 +24,7 @@ var macSensitive = []string{
 	support + "Claude/Cookies*", support + "Claude/Local Storage", support + "Claude/IndexedDB", support + "Claude/Session Storage", support + "Claude/config.json", support + "com.openai.chat", support + "ChatGPT", support + "Codex",
 	support + "Code/User/globalStorage", support + "Code - Insiders/User/globalStorage", support + "VSCodium/User/globalStorage", support + "Cursor/User/globalStorage", support + "Windsurf/User/globalStorage", support + "Antigravity/User/globalStorage",
 	support + "Code/Cookies*", support + "Cursor/Cookies*", support + "Windsurf/Cookies*",
+	support + "Claude/claude_desktop_config.json", support + "jp/config.toml", support + "Code/User/mcp.json", support + "Code/User/profiles", support + "Code - Insiders/User/mcp.json", support + "Code - Insiders/User/profiles", support + "VSCodium/User/mcp.json", support + "VSCodium/User/profiles",
 	support + "ngrok", support + "doctl", support + "com.vercel.cli", support + "netlify", "~/Library/Preferences/netlify", support + "pypoetry/auth.toml", "~/Library/Preferences/pypoetry/auth.toml", support + "Postman", support + "Insomnia",
 }
 

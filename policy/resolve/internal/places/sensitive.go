@@ -38,8 +38,13 @@ var dotSensitive = []string{
 	"~/.cache/huggingface/token", "~/.cache/huggingface/stored_tokens", "~/.config/containers/auth.json", "~/.config/helm/registry", "~/.config/rclone", "~/.config/hub", "~/.config/glab-cli", "~/.config/github-copilot", "~/.config/sops", "~/.config/age", "~/.config/doctl", "~/.config/stripe", "~/.config/ngrok", "~/.config/netlify", "~/.config/configstore", "~/.config/filezilla", "~/.config/pypoetry/auth.toml",
 	"~/.cloudflared", "~/.wrangler", "~/.config/.wrangler", "~/.supabase", "~/.railway", "~/.pulumi/credentials.json", "~/.databricks", "~/.snowflake", "~/.snowsql", "~/.huggingface/token", "~/.sentryclirc", "~/.circleci", "~/.ngrok2", "~/.ollama/id_ed25519", "~/.expo/state.json",
 	"~/.local/share/kwalletd", "~/.local/share/com.vercel.cli", "~/.config/1Password", "~/.config/Bitwarden*", "~/.config/KeePassXC", "~/.electrum", "~/.bitcoin", "~/.ethereum", "~/.config/solana", "~/.Xauthority", "~/.ICEauthority",
-	// Logins of assistants and editors, and those configurations of theirs that have the tokens of other servers.
-	"~/.claude.json", "~/.claude/.credentials.json", "~/.config/Claude", "~/.codex/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "~/.cursor/mcp.json", "~/.local/share/opencode/auth.json",
+	// The user's own files in which clients look for servers (clients.All, that is a test): they have the tokens and ids of other servers.
+	"~/.claude.json", "~/.claude/.config.json", "~/.config/Claude", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.qwen/settings.json", "~/.copilot/mcp-config.json", "~/.cursor/mcp.json", "~/.codeium/mcp_config.json", "~/.codeium/windsurf/mcp_config.json",
+	"~/.cache/lm-studio/mcp.json", "~/.lmstudio/mcp.json", "~/.cline/data/settings", "~/.continue/config.yaml", "~/.continue/agents", "~/.continue/assistants", "~/.continue/mcpServers", "~/.junie/mcp", "~/.kiro/agents", "~/.kiro/settings/mcp.json", "~/.warp/.mcp.json",
+	"~/.kilo/*.json*", "~/.kilo/mcp", "~/.kilocode/*.json*", "~/.kilocode/mcp", "~/.opencode/opencode.json*", "~/.config/kilo", "~/.config/opencode", "~/.config/crush", "~/.config/goose/config.yaml", "~/.config/jp/config.toml", "~/.config/zed/settings.json",
+	"~/.config/Code/User/mcp.json", "~/.config/Code/User/profiles", "~/.config/Code - Insiders/User/mcp.json", "~/.config/Code - Insiders/User/profiles", "~/.config/VSCodium/User/mcp.json", "~/.config/VSCodium/User/profiles", "~/.vscode-server/data/User/mcp.json", "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json",
+	// Logins of assistants and editors.
+	"~/.claude/.credentials.json", "~/.codex/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "~/.local/share/opencode/auth.json",
 	// Logins of assistants at servers, and those that mcp-remote keeps for all of its servers.
 	"~/.mcp-auth", "~/.codex/.credentials.json", "~/.gemini/mcp-oauth-tokens*", "~/.qwen/mcp-oauth-tokens*", "~/.copilot/config.json", "~/.copilot/mcp-oauth-config", "~/.local/share/opencode/mcp-auth.json", "~/.config/goose/secrets.yaml", "~/.local/share/crush/crush.json", "~/.local/share/amazon-q", "~/.local/share/kiro-cli",
 	"~/.config/Code/User/globalStorage", "~/.config/Code - Insiders/User/globalStorage", "~/.config/VSCodium/User/globalStorage", "~/.config/Cursor/User/globalStorage", "~/.config/Windsurf/User/globalStorage",
@@ -124,10 +129,14 @@ func (s SensitivePath) Pattern() (dir, base string, ok bool) {
 }
 
 func (b *Places) listBuiltin() {
+	moves := b.moves()
 	for _, s := range builtinSensitive(b.h.OS) {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.Expand(s, "/")
 			b.Builtin = append(b.Builtin, SensitivePath{Written: s, Abs: abs})
+			for _, at := range movedTo(s, moves) {
+				b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(at), Abs: at})
+			}
 			b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
 		}
 	}

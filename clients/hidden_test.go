@@ -1,0 +1,45 @@
+package clients_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// TestHidden: the files of the user's own in which clients look for servers have tokens and ids of other
+// servers, so no grant of a directory around one shows it. Files that variables move are elsewhere.
+func TestHidden(t *testing.T) {
+	home := t.TempDir()
+	h, err := hostfs.LocalHostOf(home, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Dir = home
+	for _, os := range []string{"linux", "darwin"} {
+		h.OS = os
+		host := clients.Host{OS: os, Home: home, Env: func(string) string { return "" }}
+		for _, client := range clients.All() {
+			for _, place := range client.Places {
+				at, ok := place.Locate(host)
+				if !ok || place.Scope != clients.User {
+					continue
+				}
+				file := at.File
+				if file == "" {
+					file = path.Join(at.Dir, strings.NewReplacer("**/", "", "*", "x").Replace(at.Pattern))
+				}
+				if resolve.Sensitive(&h, &policy.Policy{}, file) == "" {
+					t.Errorf("%s on %s: %s is not hidden", client.Name, os, file)
+				}
+				if other := path.Join(home, "notes", path.Base(file)); resolve.Sensitive(&h, &policy.Policy{}, other) != "" {
+					t.Errorf("%s is hidden", other)
+				}
+			}
+		}
+	}
+}
