@@ -80,8 +80,9 @@ var variableByName = map[string]string{
 	"cmd/internal/session/earlier.go":                   "the variable of a package's data, which says where it was",
 	"cmd/internal/session/preset.go":                    "what a preset names, for its server",
 	"cmd/internal/wrapping/grant.go":                    "what a preset names, for its server",
-	"cmd/internal/commands/entries/selection.go":        "the function for package clients",
-	"cmd/internal/commands/entries/wrapped.go":          "what environ.MaySet lets an entry set",
+	"cmd/internal/commands/index/selection.go":          "the function for package clients",
+	"cmd/internal/commands/index/entry.go":              "what environ.MaySet lets an entry set",
+	"policy/resolve/harm.go":                            "proxies, whose names it lists",
 	"policy/resolve/secret_command.go":                  "what the words of a secret's command name",
 	"policy/resolve/environ.go":                         "the variables of a server",
 }

@@ -24,7 +24,7 @@ confine/attacks
 confine TestPreparedOfAnotherUser
 clients/ownfile TestOtherUser
 cmd/internal/commands/doctorcmd TestOwners
-cmd/internal/commands/entries TestForeignProgram
+cmd/internal/commands/index TestForeignProgram
 cmd/internal/wrapping TestForeignState
 cmd/mcp-jail TestContainers|TestCommandArguments
 internal/private

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -42,11 +43,11 @@ func (a *All) joinPins() {
 	}
 	for _, e := range a.lock.Entries() {
 		name := nameOf(e)
-		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
+		if s := a.Server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
 			a.use(e.Key, name)
 		}
 		for _, name := range a.uses[e.Key] {
-			s := a.server(name)
+			s := a.Server(name)
 			if s == nil {
 				s = &Server{Name: name}
 				a.Servers = append(a.Servers, s)
@@ -65,13 +66,28 @@ func (a *All) use(key lockfile.Key, server string) {
 	}
 }
 
-func (a *All) server(name string) *Server {
+// Server returns the server that is kept under a name, or nil.
+func (a *All) Server(name string) *Server {
 	for _, s := range a.Servers {
 		if s.Name == name {
 			return s
 		}
 	}
 	return nil
+}
+
+// IsPackage reports whether a name is that of a package of the server, with or without a version.
+func (s *Server) IsPackage(name string) bool {
+	for _, e := range s.Pins {
+		if name == e.Name || name == e.Spec || name == e.Name+"@"+e.Version {
+			return true
+		}
+	}
+	if name != "" && (name == s.Asked || strings.HasPrefix(s.Asked, name+"@")) {
+		return true
+	}
+	p := s.About.Package
+	return p != nil && (name == p.Name || name == p.Spec)
 }
 
 // keyOf returns the key of a launcher's line, and the package that the line asks for. asked is ""

@@ -1,8 +1,7 @@
 // Package stored tells what mcp-jail keeps of the servers of one user, and removes it.
 //
 //	all, err := stored.Look(host)
-//	servers, err := all.Find("server-memory")
-//	removal, err := all.Removal(servers)
+//	removal, err := all.Removal([]*stored.Server{all.Server("server-memory")})
 //	... // show it, and ask
 //	err = removal.Do()
 //
@@ -52,6 +51,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -92,6 +92,15 @@ func (s *Server) Called() string {
 		return PlainName(s.Name, s.About.Project)
 	}
 	return cmp.Or(s.About.Name, identity.KeyLabel(s.Name))
+}
+
+// PlainName returns the name that a server has in its configuration. kept is the name under which
+// things are kept, and project the file of a project's own server.
+func PlainName(kept, project string) string {
+	if project == "" {
+		return kept
+	}
+	return strings.TrimSuffix(kept, "-"+policy.ShortHash(project))
 }
 
 // Failure is the last known failure of a server.
@@ -160,38 +169,20 @@ func Names(host hostfs.Host) (names []string, err error) {
 }
 
 // Known returns the servers and their pins. Unlike Look it measures nothing, and knows no tree,
-// time or failure.
+// time or failure. With an error it returns the servers that were started.
 func Known(host hostfs.Host) (*All, error) {
-	lock, err := lockfile.Load(session.LockFile(host))
-	if err != nil {
-		return nil, err
-	}
+	all := &All{host: host, uses: map[lockfile.Key][]string{}}
 	names, err := Names(host)
-	if err != nil {
-		return nil, err
-	}
-	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
 	for _, name := range names {
 		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), started: true})
 	}
-	all.joinPins()
-	return all, nil
-}
-
-// Completions returns the names of all servers, for a shell.
-func Completions(host hostfs.Host) []string {
-	all, err := Known(host)
-	if err != nil {
-		names, _ := Names(host)
-		return names
+	if err == nil {
+		all.lock, err = lockfile.Load(session.LockFile(host))
 	}
-	var names []string
-	for _, s := range all.Servers {
-		if name := cmp.Or(s.About.Name, s.Name); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+	if err == nil {
+		all.joinPins()
 	}
-	return names
+	return all, err
 }
 
 // removedDir is the directory, in the state directory, into which the directories of servers are

@@ -4,7 +4,6 @@ package stored
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
 
 const day = 24 * time.Hour
@@ -62,12 +60,6 @@ func TestLook(t *testing.T) {
 	if len(all.Unpinned) != 1 || all.Unpinned[0].ID.Version != "1.0.0" || len(all.Trees()) != 3 {
 		t.Errorf("unpinned: %v", all.Unpinned)
 	}
-	if got := all.ShortName(all.Servers[1]); got != "other" {
-		t.Errorf("the short name of other is %s", got)
-	}
-	if got := Completions(u.host); len(got) != 4 || !slices.Contains(got, "other") {
-		t.Errorf("a shell is proposed %q", got)
-	}
 }
 
 // TestFailurePast tests that a failure is the server's last only until a later session begins.
@@ -109,48 +101,6 @@ func TestFailurePast(t *testing.T) {
 	note, err := json.Marshal(records.LossNote{Session: now.Add(time.Second), At: now, Why: "the disk is full"})
 	must(t, err, os.WriteFile(marker, note, 0o600), os.Chtimes(marker, now, now))
 	is("the record of a later session was lost", true)
-}
-
-// TestFind tests which names mean a server.
-func TestFind(t *testing.T) {
-	const hash = "-0123456789abcdef"
-	a := &All{}
-	for _, name := range []string{"mem" + hash, "mem-files" + hash, "twin" + hash, "twin-fedcba9876543210", "plain"} {
-		a.Servers = append(a.Servers, &Server{Name: name})
-	}
-	a.Servers[1].About.Package = &records.Package{Name: "@a/files", Spec: "@a/files@^1"}
-	for _, c := range []struct{ name, want string }{
-		{"plain", "plain"}, {"pl", "plain"}, {"mem", "mem" + hash}, {"mem-f", "mem-files" + hash}, {"@a/files", "mem-files" + hash}, {"@a/files@^1", "mem-files" + hash},
-		{"twin-f", "twin-fedcba9876543210"},
-		{"twin", `"twin" may be any of twin` + hash + `, twin-fedcba9876543210: type the whole name`},
-		{"me", `"me" may be any of mem` + hash + `, mem-files` + hash + `: type the whole name`},
-		{"palin", `mcp-jail keeps nothing of a server "palin"; names like it: plain`},
-		{"files", `mcp-jail keeps nothing of a server "files"; names like it: mem-files`},
-		{"zzz", "mcp-jail keeps nothing of a server \"zzz\"; `mcp-jail list` shows all servers"},
-		{"", "mcp-jail keeps nothing of a server \"\"; `mcp-jail list` shows all servers"},
-		{"../plain", `mcp-jail keeps nothing of a server "../plain"; `},
-	} {
-		s, err := a.Find(c.name)
-		if err == nil && s.Name != c.want || err != nil && !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%q: %+v, %v, want %s", c.name, s, err, c.want)
-		}
-	}
-	one, other := &lockfile.Entry{}, &lockfile.Entry{}
-	a.Servers[2].Pins, a.Servers[3].Pins, a.Servers[4].Pins = []*lockfile.Entry{one}, []*lockfile.Entry{one}, []*lockfile.Entry{other}
-	twins := []string{"twin" + hash, "twin-fedcba9876543210"}
-	if a.WithOnePin(twins) != a.Servers[2] || a.WithOnePin(append(twins, "plain")) != nil || a.WithOnePin(append(twins, "mem"+hash)) != nil {
-		t.Error("servers with one pin are told from servers with several, or without")
-	}
-	for i, want := range []string{"mem", "mem-files", "twin-0123", "twin-fedc", "plain"} {
-		if got := a.ShortName(a.Servers[i]); got != want {
-			t.Errorf("the short name of %s is %s, want %s", a.Servers[i].Name, got, want)
-		}
-	}
-	_, err := (&All{}).Find("x")
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || !unknown.None {
-		t.Errorf("of nothing: %v", err)
-	}
 }
 
 // TestConfiguredPin tests that a pin belongs to the configured server that uses it, and that a

@@ -52,6 +52,7 @@ func (c Console) Asks() bool { return IsTerminal(c.in) && IsTerminal(c.out) }
 
 // InputIsTerminal and ErrIsTerminal report whether a stream is a terminal.
 func (c Console) InputIsTerminal() bool { return IsTerminal(c.in) }
+func (c Console) OutIsTerminal() bool   { return IsTerminal(c.out) }
 func (c Console) ErrIsTerminal() bool   { return IsTerminal(c.err) }
 
 // screened writes to a stream what the screen may show.

@@ -47,6 +47,12 @@ type Session struct {
 // quotes such a line.
 const OwnPrefix = "mcp-jail: "
 
+// Marked returns a server's words for a terminal, each line with a mark: without it, a server could write what looks like
+// mcp-jail's own, such as the command that grants something.
+func Marked(text string) string {
+	return "  | " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  | ")
+}
+
 // endAfter is how long a session may take to end after it was told to.
 const endAfter = 15 * time.Second
 
@@ -135,7 +141,7 @@ func (s *Session) take(line, own string, isOwn bool) {
 		}
 		s.console.Notef("%s%s", OwnPrefix, own)
 	case s.verbose:
-		s.console.Notef("%s", line)
+		s.console.Notef("%s", Marked(line))
 	}
 }
 

@@ -14,7 +14,7 @@ func TestTake(t *testing.T) {
 	const own = `server "s" writes lines that are not MCP messages; they are shown here instead (mcp-jail explain stdout):`
 	for verbose, want := range map[bool]string{
 		false: OwnPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail explain stdout)` + "\n",
-		true:  OwnPrefix + own + "\nrubbish\n",
+		true:  OwnPrefix + own + "\n  | rubbish\n",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "err"))
 		if err != nil {

@@ -124,9 +124,6 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	k.Verb = "call"
-	if k.tool != "" {
-		k.After = append([]string{k.tool}, k.words...)
-	}
 	t, err := k.Choose(c)
 	if err != nil {
 		return nil, err

@@ -8,8 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 )
 
 // propose proposes the servers, then the tools of the server, and no files.
@@ -29,19 +28,15 @@ func propose(line *cli.CommandLine, k *callCmd) cobra.CompletionFunc {
 // pinnedTools proposes the tools of a server whose package is pinned. Others are known to the server
 // alone, which is not started to propose something.
 func pinnedTools(server string) (names []string) {
-	host, err := hostfs.LocalHost()
+	x, err := index.Read()
 	if err != nil {
 		return nil
 	}
-	all, err := stored.Known(host)
-	if err != nil {
+	s, err := x.Pick(server, nil)
+	if err != nil || s.Kept == nil {
 		return nil
 	}
-	s, err := all.Find(cli.Meant(host, server).Stored)
-	if err != nil {
-		return nil
-	}
-	for _, e := range s.Pins {
+	for _, e := range s.Kept.Pins {
 		for _, name := range slices.Sorted(maps.Keys(e.Pins)) {
 			for _, t := range e.Pins[name].Tools {
 				names = cli.AddNames(names, []string{cli.Described(t.Name, "")})

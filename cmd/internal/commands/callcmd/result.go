@@ -135,6 +135,9 @@ func (r *outcome) print(c terminal.Console) error {
 		r.said = slices.DeleteFunc(r.said, func(line string) bool { return repeats(line, text) })
 	} else {
 		for _, text := range texts {
+			if c.OutIsTerminal() {
+				text = asclient.Marked(text)
+			}
 			c.WriteText(text)
 		}
 	}
@@ -148,14 +151,13 @@ func (r *outcome) print(c terminal.Console) error {
 	return nil
 }
 
-// quoted sets the words of a server apart from what mcp-jail says: a server could write what looks like
-// the command that grants something.
+// quoted sets the words of a server apart from what mcp-jail says.
 func (r *outcome) quoted(text string) string {
 	who := show.Name(cmp.Or(r.Tool, r.Server))
 	if !strings.Contains(text, "\n") {
 		return who + ": " + text
 	}
-	return who + ":\n  | " + strings.ReplaceAll(text, "\n", "\n  | ")
+	return who + ":\n" + asclient.Marked(text)
 }
 
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -137,7 +138,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		}
 		b.WriteString(line + "\n")
 		if text := t.firstSentence(); text != "" {
-			b.WriteString("    " + text + "\n")
+			b.WriteString(asclient.Marked(text) + "\n")
 		}
 	}
 	c.PrintText(b.String())

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -67,8 +67,8 @@ func printApparmorProfile(c terminal.Console) error {
 		return &exit.HostError{Err: err}
 	}
 	programs := []string{self}
-	if entries.InLauncherCache(self) {
-		programs = []string{entries.CopyPath(host), self}
+	if index.InLauncherCache(self) {
+		programs = []string{index.CopyPath(host), self}
 	}
 	var patterns, shared []string
 	for _, path := range programs {

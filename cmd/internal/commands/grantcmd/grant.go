@@ -9,10 +9,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -93,30 +92,20 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	case !g.last && len(words) == 0:
 		return exit.UsageErrorf("say what to grant, such as --read PATH, --net HOST or --env NAME; --last takes what the last failure lacked")
 	}
-	all, err := g.find(host)
+	x, err := index.Read()
 	if err != nil {
 		return err
 	}
-	s, err := g.choose(c, all)
+	s, err := g.find(x)
 	if err != nil {
 		return err
 	}
-	return g.change(c, host, s, split(words))
+	return g.change(c, x.Host, s, split(words))
 }
 
-func proposeServers(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+func proposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	servers, _ := entries.WrappedServers() // grant says what is wrong
-	if host, err := hostfs.LocalHost(); err == nil {
-		files, _ := config.ServerFiles(host.ConfigDir)
-		for _, f := range files {
-			names = cli.AddNames(names, []string{f.Server.Name})
-		}
-	}
-	for _, w := range servers {
-		names = cli.AddNames(names, []string{cli.Described(w.Entry.Server, w.File.Client.Title)})
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return servers(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -170,11 +170,12 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 		return err == nil, err // it is there: nothing is written
 	}
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
-	why, never := p.guards(l.flag)
-	if never {
-		p.left = append(p.left, l.flag.String()+": "+why)
+	harm := p.harm(l.flag)
+	if harm.Never != "" {
+		p.left = append(p.left, l.flag.String()+": "+harm.Never)
 		return false, nil
 	}
+	why := harm.Ask
 	var doubts []string
 	if l.by != diagnostics.Certain {
 		doubts = append(doubts, "only the server's own words name it, and the jail did not record it")
@@ -204,23 +205,20 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	return false, nil
 }
 
-// guards returns why no text of a server leads to a grant of a flag by itself, or "". never says that
-// it leads to none at all.
-func (p *plan) guards(f flag) (why string, never bool) {
-	if !f.isPath() {
-		return "", false
+// harm judges a flag that no person typed.
+func (p *plan) harm(f flag) (h resolve.Harm) {
+	host, policyNow := p.now.target.Host, p.now.target.Policy
+	t, err := table([]flag{f})
+	if err != nil || t.Access == nil {
+		return h
 	}
-	path, host, isWrite := real(p.grants.At(f.value)), p.now.target.Host, f.name == "--write"
-	if place := resolve.Guarded(&host, path, isWrite); place != "" {
-		return "it gives a hold on " + place + ", which decides what a jail grants, or what runs outside of it", true
+	for _, r := range t.Access.Fs {
+		return resolve.HarmOf(&host, policyNow, real(p.grants.At(r.Path)), r.Rights())
 	}
-	if place := resolve.Sensitive(&host, p.now.target.Policy, path); place != "" {
-		return "it is a sensitive path (" + place + ")", false
+	for _, r := range t.Access.Net {
+		return resolve.HarmOfHost(&host, r)
 	}
-	if isWrite && hostfs.HasProtectedName(host.OS, path) {
-		return "it is a protected name: programs outside of the jail run or trust what is written there", false
-	}
-	return "", false
+	return h
 }
 
 // command returns a command line that grants something else to the server, for a shell.

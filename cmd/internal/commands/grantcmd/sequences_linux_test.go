@@ -85,7 +85,7 @@ func (y *history) command(remove bool, flag string) {
 	must(y.t, err)
 	defer out.Close()
 	g := &grantCmd{server: "s", remove: remove, yes: true, home: host.Home, dir: host.Dir}
-	if err := g.change(terminal.New(out, out, out), host, &server{name: f.Name, id: f.ID, words: wordsOf(f)}, split(strings.SplitN(flag, " ", 2))); err != nil {
+	if err := g.change(terminal.New(out, out, out), host, &server{name: f.Name, id: f.ID, words: files[0].Words()}, split(strings.SplitN(flag, " ", 2))); err != nil {
 		y.t.Errorf("%q: %v", y.log, err)
 	}
 }

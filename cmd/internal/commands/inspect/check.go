@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
@@ -110,12 +110,21 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		return k.reportBroken(c, err)
 	}
 	names := cfg.ServerNames()
-	// The configuration has no such server, but a client may.
-	if server != "" && cfg.Servers[server] == nil && len(k.Config) == 0 {
-		unknown := &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files}
-		if server = entries.Configured(unknown); server == "" {
-			return k.checkWrapped(c, host.Home, unknown)
+	var x *index.Index // nil if files of configuration were named
+	if len(files) == 0 {
+		if x, err = index.Read(); err != nil {
+			return err
 		}
+	}
+	if server != "" && x != nil {
+		s, err := x.Pick(server, (*index.Server).Declared)
+		if err != nil {
+			return err
+		}
+		if s.Table == nil {
+			return k.checkEntry(c, host.Home, server, s)
+		}
+		server = s.Table.Name
 	}
 	if server != "" {
 		if cfg.Servers[server] == nil {
@@ -123,25 +132,34 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		}
 		names = []string{server}
 	}
+	reports, err := k.checkConfigured(c, host, cfg, names, x, axes)
+	if err != nil {
+		return err
+	}
+	return k.finish(c, host.Home, cfg.Files, reports)
+}
+
+// checkConfigured checks servers of the configuration, with the variables that clients set for them.
+func (k *checkCmd) checkConfigured(c terminal.Console, host hostfs.Host, cfg *config.Config, names []string, x *index.Index, axes []policy.Axis) ([]serverReport, error) {
 	as := make([]string, len(names))
 	reports, err := k.checkServers(c, names, func(name string) (*session.Target, func(), error) {
 		restore := func() {}
-		if len(k.Config) == 0 && len(k.files) == 0 {
-			restore, as[slices.Index(names, name)] = entries.UseClientEnv(name)
+		if x != nil {
+			restore, as[slices.Index(names, name)] = useClientEnv(x, name)
 		}
 		with, err := hostfs.LocalHost() // with these variables
 		with.Configs = host.Configs
 		return session.Configured(with, cfg, name, axes), restore, err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range reports {
 		if as[i] != "" {
 			reports[i].Remarks = append([]string{"with the variables that " + as[i]}, reports[i].Remarks...)
 		}
 	}
-	return k.finish(c, host.Home, cfg.Files, reports)
+	return reports, nil
 }
 
 func (k *checkCmd) finish(c terminal.Console, home string, files []string, reports []serverReport) error {
@@ -199,7 +217,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))
 		// Servers run, but no configuration has them: clients start them in mcp-jail.
-		if names := cli.StoredNames(); len(names) > 0 {
+		if x, err := index.Read(); err == nil && len(x.Servers) > 0 {
 			c.PrintText("a server that a client starts in mcp-jail: `mcp-jail check NAME`, with its name in `mcp-jail status`\n")
 		}
 	}
@@ -330,27 +348,40 @@ func serverArgument(args []string) string {
 	return args[0]
 }
 
-func (k *checkCmd) checkWrapped(c terminal.Console, home string, unknown *config.UnknownServerError) error {
-	name := unknown.Server
-	w, err := entries.FindWrapped(name, unknown)
+// useClientEnv sets the variables that a client of the user's sets for a server of the configuration. restore takes them
+// back. as says whose they are; "" if there are none.
+func useClientEnv(x *index.Index, name string) (restore func(), as string) {
+	s, err := x.Pick(name, func(s *index.Server) bool { return s.Table != nil })
+	if err != nil || s.Starter() == nil {
+		return func() {}, ""
+	}
+	e := s.Starter()
+	restore, set, err := e.UseEnv(true)
+	if err != nil || set == 0 {
+		return restore, ""
+	}
+	return restore, e.File.Client.Title + " starts it: " + e.Place()
+}
+
+func (k *checkCmd) checkEntry(c terminal.Console, home, name string, s *index.Server) error {
+	e, err := s.Jailed(name)
 	if err != nil {
 		return err
 	}
-	if k.probe && w.File.IsProject() {
-		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.Place(), name)
+	if k.probe && e.File.IsProject() {
+		return exit.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, e.Place(), name)
 	}
 	reports, err := k.checkServers(c, []string{name}, func(string) (*session.Target, func(), error) {
-		t, err := w.Load(k.Waive)
+		t, err := e.Load(k.Waive)
 		return t, func() {}, err
 	})
 	if err != nil {
 		return err
 	}
 	for i := range reports {
-		as := "as " + w.File.Client.Title + " starts it: " + w.Place()
-		reports[i].Remarks = append([]string{as}, reports[i].Remarks...)
+		reports[i].Remarks = append([]string{"as " + e.File.Client.Title + " starts it: " + e.Place()}, reports[i].Remarks...)
 	}
-	return k.finish(c, home, []string{w.File.Path}, reports)
+	return k.finish(c, home, []string{e.File.Path}, reports)
 }
 
 // launcherNotes returns what a line does that no package of mcp-jail's starts.

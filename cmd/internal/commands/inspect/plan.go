@@ -10,14 +10,13 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/spf13/cobra"
@@ -92,40 +91,46 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	return nil
 }
 
-// resolve resolves the policy of the configured server, or of the command after --. If the
-// configuration has no such server, it resolves the policy of the server that a client starts in
-// mcp-jail under that name, and also returns that server.
-func (p *planCmd) resolve(server cmdline.Server) (*session.Target, *entries.WrappedServer, error) {
+// resolve resolves the policy of the command after --, or of the server that the word means: as the configuration has it,
+// or as a client starts it in mcp-jail, which it also returns.
+func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.Entry, err error) {
 	if !server.Given && len(p.Config) == 0 {
-		entries.UseClientEnv(p.serverName)
+		x, err := index.Read()
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := x.Pick(p.serverName, (*index.Server).Declared)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.Table == nil {
+			return p.resolveEntry(s)
+		}
+		p.serverName = s.Table.Name
+		if e := s.Starter(); e != nil {
+			if _, _, err := e.UseEnv(true); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
-	t, err := session.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	t, err = session.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	return t, nil, err
+}
+
+func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Entry, err error) {
 	given := p.PolicyFlags.FirstSet()
-	asked := err
-	if given != "" && p.serverName != "" && !server.Given { // err is about the flags
-		_, asked = session.Load(p.ConfigFlags, cmdline.PolicyFlags{}, p.serverName, p.tool, server)
-	}
-	var unknown *config.UnknownServerError
-	if !errors.As(asked, &unknown) || len(p.Config) > 0 {
-		return t, nil, err
-	}
-	if configured := entries.Configured(unknown); configured != "" {
-		p.serverName = configured
-		return p.resolve(server)
-	}
-	w, err := entries.FindWrapped(p.serverName, unknown)
-	switch {
+	switch e, err = s.Jailed(p.serverName); {
 	case err != nil:
 		return nil, nil, err
 	case p.tool != "":
 		return nil, nil, exit.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
 	case given != "":
-		return nil, nil, exit.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
+		return nil, nil, exit.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}
-	if t, err = w.Load(p.Waive); err == nil {
+	if t, err = e.Load(p.Waive); err == nil {
 		err = t.Resolve()
 	}
-	return t, w, err
+	return t, e, err
 }
 
 func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools []toolReport) {

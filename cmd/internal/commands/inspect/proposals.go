@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -39,11 +39,8 @@ func proposePlanned(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.Complet
 		if line.Server.Given || len(args) > 0 || len(f.Config) > 0 {
 			return names, directive
 		}
-		servers, _ := entries.WrappedServers() // plan says what is wrong
-		for _, w := range servers {
-			if name := w.Entry.Server; !w.File.IsProject() {
-				names = cli.AddNames(names, []string{cli.Described(name, w.File.Client.Title)})
-			}
+		if x, err := index.Read(); err == nil { // else plan says what is wrong
+			names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.IsOwn() && s.Starts() }))
 		}
 		return names, directive
 	}

@@ -10,16 +10,14 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/spf13/cobra"
 )
@@ -62,9 +60,13 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	x, err := index.Read()
+	if err != nil {
+		return err
+	}
 	sessions := listRecords(host)
 	if w.format != "json" {
-		w.noteConfiguration(c, host)
+		w.noteConfiguration(c, x)
 	}
 	if w.list {
 		if w.server != "" {
@@ -72,7 +74,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		}
 		return w.printList(c, sessions)
 	}
-	s, err := w.find(c, host, sessions)
+	s, err := w.find(c, host, x, sessions)
 	if err != nil {
 		return err
 	}
@@ -88,58 +90,53 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.Printf("%s", b)
 		return nil
 	}
-	c.PrintText(record.Text(clientLists(host, s.Server)...))
-	if more := namesakes(host, sessions, record, s.Server); len(more) > 0 {
+	c.PrintText(record.Text(clientLists(x, s.Server)...))
+	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
-	if line := grantLine(host, record, s); line != "" {
+	if line := grantLine(x, record, s); line != "" {
 		c.Printf("\n%s\n", line)
 	}
 	return nil
 }
 
-// find returns the server that is meant.
-func (w *whyCmd) find(c terminal.Console, host hostfs.Host, sessions []serverRecords) (serverRecords, error) {
-	if w.format != "json" && w.server != "" {
-		for _, said := range entries.Unclear(w.server) {
+// find returns the server that is meant, with its name in the index.
+func (w *whyCmd) find(c terminal.Console, host hostfs.Host, x *index.Index, sessions []serverRecords) (found serverRecords, err error) {
+	if w.server == "" && len(sessions) == 0 {
+		return found, errors.New("there is no record: no server was run yet")
+	}
+	if w.server == "" {
+		return sessions[0], nil
+	}
+	recorded := func(s *index.Server) bool {
+		return slices.ContainsFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key })
+	}
+	s, err := x.Pick(w.server, recorded)
+	if err != nil {
+		return found, err
+	}
+	if w.format != "json" {
+		for _, said := range s.Unclear() {
 			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), said)
 		}
 	}
-	meant := entries.Meant(host, w.server)
-	s, others, err := findServer(sessions, meant.Stored)
-	if known, lookErr := stored.Known(host); err != nil && lookErr == nil && meant.Project == "" { // wrap names a server as its client does
-		if of, findErr := known.Find(w.server); findErr == nil {
-			s, others, err = findServer(sessions, of.Name)
-		}
+	if at := slices.IndexFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key }); at >= 0 {
+		return sessions[at], nil
 	}
-	if err != nil {
-		var owner *hostfs.OwnerError
-		// The list leaves out records that another user could have written: say that.
-		if _, refused := records.Load(host, w.server); meant.Project == "" && errors.As(refused, &owner) {
-			err = refused
-		}
-		return s, meant.NotFound(host, err, "there is no record of a session", "why")
+	// The list leaves out records that another user could have written: say that.
+	var owner *hostfs.OwnerError
+	if _, refused := records.Load(host, s.Key); s.Key != "" && errors.As(refused, &owner) {
+		return found, refused
 	}
-	if len(others) > 0 {
-		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
-	}
-	return s, nil
+	return found, fmt.Errorf("there is no record of a session of %s", s.Title())
 }
 
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not
 // start then, and have no record of that.
-func (w *whyCmd) noteConfiguration(c terminal.Console, host hostfs.Host) {
-	_, files, err := (&entries.Choice{}).Find()
-	if err != nil {
-		files = nil
-	}
-	program, err := entries.FindProgram(host)
-	if err != nil {
-		files = nil
-	}
-	all := entries.ConfigurationProblems(host, files, program.Program)
+func (w *whyCmd) noteConfiguration(c terminal.Console, x *index.Index) {
+	all := x.ConfigurationProblems()
 	// Those of the server's own configuration come first.
-	slices.SortStableFunc(all, func(a, b entries.ConfigurationProblem) int {
+	slices.SortStableFunc(all, func(a, b index.ConfigurationProblem) int {
 		return cmp.Compare(cli.FalseFirst(a.Entries == nil), cli.FalseFirst(b.Entries == nil))
 	})
 	effect := ""
@@ -157,12 +154,13 @@ func (w *whyCmd) noteConfiguration(c terminal.Console, host hostfs.Host) {
 	}
 }
 
-func namesakes(host hostfs.Host, all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
+// namesakes are the other servers on record that people call the same.
+func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
 	for _, s := range all {
 		switch {
 		case s.Server == server || s.name() != shown.Server:
 		case s.Server == s.name():
-			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+cli.Elsewhere(host, "why", s.Server)+"\n")
+			lines = append(lines, "  your own server "+show.Name(s.Server)+", in another directory:  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		default:
 			lines = append(lines, "  that of "+show.Line(cmp.Or(s.Project, s.dir, s.Server))+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		}
@@ -213,47 +211,6 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 	return all
 }
 
-// findServer returns the server with a name. If there is none, it returns the latest server whose
-// name begins so, or was derived from a package of that name; others are the other such servers.
-// Without a name it returns the latest server.
-func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
-	switch {
-	case len(all) == 0 && name == "":
-		return found, nil, errors.New("there is no record: no server was run yet")
-	case name == "":
-		return all[0], nil, nil
-	}
-	var names []string
-	for _, s := range all {
-		if s.Server == name {
-			return s, nil, nil
-		}
-		names = append(names, s.Server, s.name())
-	}
-	// The beginning of a name, then the name of a package.
-	for _, begin := range []string{name, identity.Label([]string{name})} {
-		for _, s := range all {
-			switch {
-			case begin == "" || !strings.HasPrefix(s.name(), begin) && !strings.HasPrefix(s.Server, begin):
-			case found.Server == "":
-				found = s
-			default:
-				others = append(others, s.Server)
-			}
-		}
-		if found.Server != "" {
-			return found, others, nil
-		}
-	}
-	hint := ""
-	if near := config.Suggest(name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	} else if len(names) > 0 {
-		hint = "; `mcp-jail why --list` shows all recorded servers"
-	}
-	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
-}
-
 func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
 	if w.format == "json" {
 		cli.PrintJSON(c, append([]serverRecords{}, all...))
@@ -288,14 +245,14 @@ func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
 }
 
 func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	host, err := hostfs.LocalHost()
+	x, err := index.Read()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, s := range listRecords(host) {
-		names = append(names, s.Server)
-	}
-	return cli.ProposedHere(host, names), cobra.ShellCompDirectiveNoFileComp
+	sessions := listRecords(x.Host)
+	return x.Names(func(s *index.Server) bool {
+		return slices.ContainsFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key })
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // clientLists returns how the clients write the arguments of a server, and the arguments that
@@ -303,13 +260,10 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 // session. If there is none, it takes entries of its name with another command: the user has
 // changed that. The client of the last session comes first. Without any entry, the list is that
 // of this client, if it is known.
-func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientList) {
+func clientLists(x *index.Index, server string) (lists []diagnostics.ClientList) {
+	host, files := x.Host, slices.Clone(x.Files)
 	about := records.ReadAbout(host, server)
 	last, known := clients.ByGreeting(about.Client.Name)
-	_, files, err := (&entries.Choice{}).Find()
-	if err != nil {
-		files = nil // the record is told without them
-	}
 	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
 		return cmp.Compare(cli.FalseFirst(a.Client.Name != last.Name), cli.FalseFirst(b.Client.Name != last.Name))
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -85,7 +86,9 @@ host, and writes no file of yours.`
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
 		if !line.Server.Given && len(i.Config) == 0 {
-			names = cli.AddNames(names, cli.StoredNames())
+			if x, err := index.Read(); err == nil {
+				names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.Kept != nil }))
+			}
 		}
 		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -23,21 +23,31 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	if !errors.As(err, &unknown) || len(i.Config) > 0 {
 		return w, err
 	}
-	if configured := entries.Configured(unknown); configured != "" {
-		return i.configured(configured)
+	x, readErr := index.Read()
+	if readErr != nil {
+		return w, readErr
 	}
 	all, keptErr := stored.Known(host)
 	if keptErr != nil {
 		return w, keptErr
 	}
-	s, keptErr := all.Find(name)
-	var ambiguous *stored.AmbiguousError
+	of, pickErr := x.Pick(name, func(s *index.Server) bool { return s.Table != nil || s.Kept != nil })
+	var ambiguous *index.AmbiguousError
 	switch {
-	case errors.As(keptErr, &ambiguous):
-		if s = all.WithOnePin(ambiguous.Names); s == nil {
-			return w, exit.UsageErrorf("%s", keptErr)
+	case errors.As(pickErr, &ambiguous):
+		if of = withOnePin(ambiguous.Servers); of == nil {
+			return w, pickErr
 		}
-	case keptErr != nil:
+	case pickErr != nil:
+		return w, err
+	case of.Table != nil && of.Table.Name != name:
+		return i.configured(of.Table.Name)
+	}
+	s := all.Server(of.Key)
+	if s == nil {
+		if of.Words != nil {
+			return i.kept(host, of.Words)
+		}
 		return w, err
 	}
 	for _, e := range s.Pins {
@@ -49,6 +59,16 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 		return i.kept(host, s.About.Command)
 	}
 	return w, err
+}
+
+// withOnePin returns the first of several servers that share one pin, and nil if they do not.
+func withOnePin(all []*index.Server) *index.Server {
+	for _, s := range all {
+		if s.Kept == nil || len(s.Kept.Pins) != 1 || all[0].Kept == nil || s.Kept.Pins[0].Key != all[0].Kept.Pins[0].Key {
+			return nil
+		}
+	}
+	return all[0]
 }
 
 // pinned returns the pinned packages whose lines are not among others. Clients start their
@@ -94,21 +114,23 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 	if err != nil {
 		return nil
 	}
-	servers, err := entries.WrappedServers()
+	x, err := index.Read()
 	if err != nil {
 		return nil // then the flags alone count
 	}
-	for _, w := range servers {
-		of, err := runline.Parse(w.Line().Argv)
-		if err != nil || w.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
-			continue
-		}
-		var has []string
-		for _, a := range gaps.Has(host.ConfigDir, w.Line()) {
-			has = append(has, string(a))
-		}
-		if len(has) > len(longest) {
-			longest = has
+	for _, server := range x.Servers {
+		for _, e := range server.Entries {
+			of, err := runline.Parse(e.Line().Argv)
+			if err != nil || e.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
+				continue
+			}
+			var has []string
+			for _, a := range gaps.Has(host.ConfigDir, e.Line()) {
+				has = append(has, string(a))
+			}
+			if len(has) > len(longest) {
+				longest = has
+			}
 		}
 	}
 	return longest

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -67,6 +68,10 @@ func (l *listCmd) Run(c terminal.Console) error {
 		cli.PrintJSON(c, listOf(all))
 		return nil
 	}
+	x, err := index.Read()
+	if err != nil {
+		return err
+	}
 	if all.ConfigErr != nil {
 		c.Notef("%s the configuration has an error, so servers that only it names may be missing: %s", c.Paint(terminal.Yellow, "warning:"), exit.OneLine(all.ConfigErr))
 	}
@@ -76,21 +81,17 @@ func (l *listCmd) Run(c terminal.Console) error {
 	if len(all.Servers) == 0 {
 		c.PrintText("nothing is kept: no server was run or installed, or all of it was removed\n")
 	} else {
-		c.Printf("%s", serverTable(all, time.Now(), c.TableColumns()))
+		c.Printf("%s", serverTable(x, all, time.Now(), c.TableColumns()))
 	}
-	if text := namesText(all); text != "" {
+	if text := placesText(x, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
-	if text := placesText(host, all); text != "" {
+	if text := waivedText(x, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
-	if text := waivedText(all); text != "" {
-		c.Printf("\n")
-		c.PrintText(text)
-	}
-	if text := neverStartedText(host, all); text != "" {
+	if text := neverStartedText(x, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text + "\n")
 	}
@@ -101,30 +102,26 @@ func (l *listCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// placesText says to which project or directory a server belongs that shares its name with others.
-func placesText(host hostfs.Host, all *stored.All) string {
+// placesText says to which project a server belongs.
+func placesText(x *index.Index, all *stored.All) string {
 	var b strings.Builder
 	for _, s := range all.Servers {
-		if s.About.Project == "" {
-			continue
-		}
-		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
-		if name := ownNamesake(all, s); name != "" && cli.Meant(host, name).Stored == s.Name {
-			b.WriteString("  in this directory, `" + show.Typed("mcp-jail why", name) + "` means that one, and `" + cli.Elsewhere(host, "why", name) + "` yours\n")
+		if s.About.Project != "" {
+			b.WriteString(show.Name(x.NameOf(s.Name)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
 		}
 	}
 	return b.String()
 }
 
 // waivedText names the servers whose last session accepted gaps, or returns "".
-func waivedText(all *stored.All) string {
+func waivedText(x *index.Index, all *stored.All) string {
 	var order []string
 	names := map[string][]string{} // of each text
 	add := func(s *stored.Server, text string) {
 		if names[text] == nil {
 			order = append(order, text)
 		}
-		names[text] = append(names[text], show.Name(all.ShortName(s)))
+		names[text] = append(names[text], show.Name(x.NameOf(s.Name)))
 	}
 	for _, s := range all.Servers {
 		var words []policy.Axis
@@ -147,27 +144,18 @@ func waivedText(all *stored.All) string {
 }
 
 // neverStartedText names the servers whose program does not exist, or returns "".
-func neverStartedText(host hostfs.Host, all *stored.All) string {
-	var shown, here, removes []string
+func neverStartedText(x *index.Index, all *stored.All) string {
+	var shown, names []string
 	for _, s := range all.Servers {
-		if !s.NeverStarted() {
-			continue
-		}
-		name := all.ShortName(s)
-		shown = append(shown, show.Name(name))
-		if meant := cli.Meant(host, name); meant.Project == "" || meant.Stored == s.Name {
-			here = append(here, name)
-		} else { // in this directory, the name means a project's server
-			removes = append(removes, cli.Elsewhere(host, "rm", name))
+		if s.NeverStarted() {
+			names = append(names, x.NameOf(s.Name))
+			shown = append(shown, show.Name(x.NameOf(s.Name)))
 		}
 	}
 	if shown == nil {
 		return ""
 	}
-	if here != nil {
-		removes = append([]string{show.Typed("mcp-jail rm", here...)}, removes...)
-	}
-	return "the program was not found at the last start: " + strings.Join(shown, ", ") + "; if it was mistyped, `" + strings.Join(removes, "` and `") + "` removes what is kept"
+	return "the program was not found at the last start: " + strings.Join(shown, ", ") + "; if it was mistyped, `" + show.Typed("mcp-jail rm", names...) + "` removes what is kept"
 }
 
 func unneededText(all *stored.All) string {
@@ -195,7 +183,7 @@ func unneededText(all *stored.All) string {
 	return "also kept: " + strings.Join(parts, ", ") + ", " + cli.SizeText(bytes) + "; `mcp-jail rm --unused 30d` removes what is old"
 }
 
-func serverTable(all *stored.All, now time.Time, width int) string {
+func serverTable(x *index.Index, all *stored.All, now time.Time, width int) string {
 	rows := [][]cli.Cell{cli.Heading("NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE")}
 	for _, s := range all.Servers {
 		used, failed := cli.Whole(cli.AgoText(now, s.Used)), cli.Words("")
@@ -206,28 +194,9 @@ func serverTable(all *stored.All, now time.Time, width int) string {
 			failed = cli.Whole(cli.AgoText(now, f.Time))
 		}
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
-		rows = append(rows, []cli.Cell{nameCell(all, s), cli.Words(runsText(s)), cli.Words(s.Pinned()), cli.Words(client), used, failed, cli.Whole(cli.SizeText(s.Bytes()))})
+		rows = append(rows, []cli.Cell{cli.Words(show.Name(x.NameOf(s.Name))), cli.Words(runsText(s)), cli.Words(s.Pinned()), cli.Words(client), used, failed, cli.Whole(cli.SizeText(s.Bytes()))})
 	}
 	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
-}
-
-// nameCell returns the shortest name that means a server.
-func nameCell(all *stored.All, s *stored.Server) cli.Cell {
-	short := all.ShortName(s)
-	if short == s.Called() || short == s.Name {
-		return cli.Words(show.Name(short))
-	}
-	return cli.Cell{Text: show.Name(s.Name), Short: show.Name(short) + "…"}
-}
-
-// namesText explains the digits in names of the table, or returns "".
-func namesText(all *stored.All) string {
-	for _, s := range all.Servers {
-		if s.About.Name != "" && all.ShortName(s) != s.Called() {
-			return "another server is called " + show.Name(s.Called()) + ", too: the digits of " + show.Name(s.Name) + " belong to its line and its directory\n"
-		}
-	}
-	return ""
 }
 
 func runsText(s *stored.Server) string {

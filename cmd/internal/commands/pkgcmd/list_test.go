@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -39,19 +40,19 @@ func TestServerTable(t *testing.T) {
 		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
 	for _, width := range []int{60, 80, 90, 100, 120} {
-		for line := range strings.Lines(serverTable(all, now, width)) {
+		for line := range strings.Lines(serverTable(&index.Index{}, all, now, width)) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("a line has %d characters: %s", n, line)
 			}
 		}
 	}
-	if got := serverTable(all, now, 80); !strings.Contains(got, " 50 min ago  ") || !strings.Contains(got, " 1 kB\n") {
+	if got := serverTable(&index.Index{}, all, now, 80); !strings.Contains(got, " 50 min ago  ") || !strings.Contains(got, " 1 kB\n") {
 		t.Errorf("narrow:\n%s", got)
 	}
-	if got := serverTable(all, now, 0); strings.Count(got, "\n") != 6 || strings.Contains(got, "…") || !strings.Contains(got, "@modelcontextprotocol/server-sequential-thinking") {
+	if got := serverTable(&index.Index{}, all, now, 0); strings.Count(got, "\n") != 6 || strings.Contains(got, "…") || !strings.Contains(got, "@modelcontextprotocol/server-sequential-thinking") {
 		t.Errorf("in a pipe:\n%s", got)
 	}
-	got := serverTable(all, now, terminal.TextWidth)
+	got := serverTable(&index.Index{}, all, now, terminal.TextWidth)
 	if strings.Contains(got, "\x1b") || strings.Contains(got, "40 min") {
 		t.Errorf("%s", got)
 	}
@@ -67,8 +68,8 @@ func TestWaivedText(t *testing.T) {
 	server := func(name string, axes ...string) *stored.Server {
 		return &stored.Server{Name: name, About: records.About{Waived: axes}}
 	}
-	got := waivedText(&stored.All{Servers: []*stored.Server{server("a", "fs", "limits"), server("b", "fs"), server("c"), server("d", "fs", "limits")}})
-	mac := waivedText(&stored.All{Servers: []*stored.Server{server("a", "fs", "macos"), server("b", "macos")}})
+	got := waivedText(&index.Index{}, &stored.All{Servers: []*stored.Server{server("a", "fs", "limits"), server("b", "fs"), server("c"), server("d", "fs", "limits")}})
+	mac := waivedText(&index.Index{}, &stored.All{Servers: []*stored.Server{server("a", "fs", "macos"), server("b", "macos")}})
 	if want := "a: gaps are accepted (--waive) on fs\na, b: accepted (--waive) is what macOS cannot enforce\n"; mac != want {
 		t.Errorf("%s", mac)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -108,11 +108,6 @@ func (r *rmCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	showRemoval(c, host, removal)
-	for _, s := range removal.Servers {
-		if name := ownNamesake(all, s); name != "" {
-			c.Printf("%s\n", show.Line(whoseText(name)+" stays: "+cli.Elsewhere(host, "rm", name)+" removes that one"))
-		}
-	}
 	if !r.yes {
 		question := "Remove this, " + cli.SizeText(removal.Bytes()) + "?"
 		// Packages and records come back or are no loss; this does not.
@@ -140,12 +135,19 @@ func (r *rmCmd) removal(host hostfs.Host, all *stored.All) (*stored.Removal, err
 		}
 		return removal, err
 	}
+	x, err := index.Read()
+	if err != nil {
+		return nil, err
+	}
 	var servers []*stored.Server
 	for _, name := range r.servers {
-		meant := entries.Meant(host, name)
-		s, err := all.Find(meant.Stored)
+		of, err := x.Pick(name, func(s *index.Server) bool { return s.Kept != nil })
 		if err != nil {
-			return nil, meant.NotFound(host, err, "nothing is kept", "rm")
+			return nil, err
+		}
+		s := all.Server(of.Key)
+		if s == nil {
+			return nil, fmt.Errorf("nothing is kept of %s", of.Title())
 		}
 		if !slices.Contains(servers, s) {
 			servers = append(servers, s)
@@ -189,17 +191,6 @@ func ofPlace(s *stored.Server) string {
 		return ", a server of the project of " + show.Line(s.About.Project)
 	}
 	return ""
-}
-
-// whoseText says whose the server is that has a name itself.
-func whoseText(name string) string { return "your own server " + show.Name(name) }
-
-func ownNamesake(all *stored.All, s *stored.Server) string {
-	name := stored.PlainName(s.Name, s.About.Project)
-	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *stored.Server) bool { return o.Name == name }) {
-		return ""
-	}
-	return name
 }
 
 // removalList is the output of rm --format json.
@@ -257,10 +248,10 @@ func (f ageFlag) Set(text string) error {
 }
 
 func proposeStored(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	host, err := hostfs.LocalHost()
+	x, err := index.Read()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := cli.ProposedHere(host, stored.Completions(host))
+	names := x.Names(func(s *index.Server) bool { return s.Kept != nil })
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -256,11 +256,20 @@ func (e change) text() string {
 // keptSessions returns the sessions that are kept of a server, or of all servers, the latest
 // first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
-	meant := entries.Meant(host, server)
-	server = meant.Stored
-	names := []string{server}
-	if server == "" {
-		names = undoServers(host)
+	names := undoServers(host)
+	if server != "" {
+		x, err := index.Read()
+		if err != nil {
+			return nil, err
+		}
+		s, err := x.Pick(server, func(s *index.Server) bool { return slices.Contains(names, s.Key) })
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(names, s.Key) {
+			return nil, errNothingKept(x, s, names)
+		}
+		names = []string{s.Key}
 	}
 	for _, name := range names {
 		store := keeping.Store(host, name)
@@ -276,15 +285,15 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 		all = append(all, sessions...)
 	}
 	slices.SortStableFunc(all, func(a, b *undo.Session) int { return b.Started.Compare(a.Started) })
-	if server != "" && len(all) == 0 {
-		return nil, meant.NotFound(host, errNothingKept(host, server), "nothing is kept", "changes")
-	}
 	return all, nil
 }
 
-func errNothingKept(host hostfs.Host, server string) error {
-	text := fmt.Sprintf("nothing is kept of server %q", server)
-	if names := undoServers(host); len(names) > 0 {
+func errNothingKept(x *index.Index, s *index.Server, names []string) error {
+	text := fmt.Sprintf("nothing is kept of %s", s.Title())
+	for i, name := range names {
+		names[i] = show.Name(x.NameOf(name))
+	}
+	if len(names) > 0 {
 		return errors.New(text + "; there is something of " + strings.Join(names, ", "))
 	}
 	return errors.New(text + ":\n" + howKept)
@@ -304,11 +313,12 @@ func undoServers(host hostfs.Host) (names []string) {
 }
 
 func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	host, err := hostfs.LocalHost()
+	x, err := index.Read()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return cli.ProposedHere(host, undoServers(host)), cobra.ShellCompDirectiveNoFileComp
+	names := undoServers(x.Host)
+	return x.Names(func(s *index.Server) bool { return slices.Contains(names, s.Key) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 func changesLine(server string) string {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -14,14 +14,18 @@ import (
 // offerEarlier asks once whether to copy what wrapped servers of the user's own kept without a jail into their private
 // HOMEs, as far as those lack it. With --yes it does not ask. Without a terminal it copies nothing.
 func (w *wrapCmd) offerEarlier(c terminal.Console, home string) error {
-	servers, err := w.Choice.Wrapped()
+	x, err := w.Choice.Read()
 	if err != nil {
 		return err
 	}
 	var found []session.Earlier
 	var failed []error
 	seen := map[string]bool{} // several entries may have one id
-	for _, s := range servers {
+	for _, server := range x.Servers {
+		s, err := server.Jailed("")
+		if err != nil || !w.Has(s.Server) {
+			continue
+		}
 		e, err := s.Earlier()
 		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 || seen[e.Home()] {
 			continue
@@ -31,10 +35,10 @@ func (w *wrapCmd) offerEarlier(c terminal.Console, home string) error {
 		}
 		for _, f := range e.Files() {
 			to := cli.ShortPath(filepath.Join(e.Home(), f.To), home)
-			c.PrintText("  " + entries.ServerTitle(s.Entry) + "  " + show.Line("~/"+f.From) + " (" + cli.SizeText(f.Size) + ")\n    to " + show.Line(to) + "\n")
+			c.PrintText("  " + index.ServerTitle(s.Entry) + "  " + show.Line("~/"+f.From) + " (" + cli.SizeText(f.Size) + ")\n    to " + show.Line(to) + "\n")
 		}
 		for _, why := range e.Left {
-			c.PrintText("  " + entries.ServerTitle(s.Entry) + "  " + c.Paint(terminal.Yellow, "not copied:") + " " + show.Line(why) + "\n")
+			c.PrintText("  " + index.ServerTitle(s.Entry) + "  " + c.Paint(terminal.Yellow, "not copied:") + " " + show.Line(why) + "\n")
 		}
 		if len(e.Files()) > 0 {
 			found = append(found, e)

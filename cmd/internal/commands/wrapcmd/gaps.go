@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -84,7 +84,7 @@ func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need gaps.N
 		file.Waive(s.Key(), policy.OrderWaivers(append(gaps.Without(has, less), more...)))
 	}
 	if len(more) > 0 {
-		g.servers = append(g.servers, serverGaps{entries.ServerTitle(s.Entry), need, more})
+		g.servers = append(g.servers, serverGaps{index.ServerTitle(s.Entry), need, more})
 		g.axes = append(g.axes, gaps.Without(more, g.axes)...)
 	}
 }

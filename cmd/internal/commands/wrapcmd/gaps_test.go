@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -81,7 +81,7 @@ func TestGapsOfMacOS(t *testing.T) {
 		t.Error(out)
 	}
 	var waived [][]policy.Axis
-	for _, c := range files[0].Wrap(wrapping.Program{Path: "/opt/mcp-jail"}, w.Selection, entries.ClientsHost(host), w.ids(host, files)).Servers {
+	for _, c := range files[0].Wrap(wrapping.Program{Path: "/opt/mcp-jail"}, w.Selection, index.ClientsHost(host), w.ids(host, files)).Servers {
 		waived = append(waived, c.Own.Server.Waive)
 	}
 	if fmt.Sprint(waived) != "[[macos] [net macos]]" {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -29,7 +29,7 @@ import (
 )
 
 type statusCmd struct {
-	entries.Choice
+	index.Choice
 	format string
 
 	finder     *gaps.Finder
@@ -61,7 +61,7 @@ those of all users, of administrators, of extensions whose code starts servers. 
 line counts all servers.
 
 With --format json, the output is an object with the lists files and unread (client, path,
-why, starts), summary (servers, jailed, not, elsewhere, off, and reasons),
+why, starts), summary (servers, jailed, granted, not, elsewhere, off, and reasons),
 without_namespaces (detail and fix) if this host refuses user namespaces, and
 config_problem if the configuration has an error. Of each file:
 
@@ -72,7 +72,7 @@ config_problem if the configuration has an error. Of each file:
     plugin, updated             what brings the file, if a plugin does; updated: it was
                                 wrapped, and its own file is there again
     servers                     name, project, command, wrapped, left (why not), state
-                                (jailed, unwrapped, container, unclear, open, local,
+                                (jailed, granted, unwrapped, container, unclear, open, local,
                                 windows, elsewhere, off, none), unclear
                                 (its command line starts mcp-jail, and left says what
                                 could make that untrue), repair (it starts another
@@ -117,6 +117,7 @@ type serverStatus struct {
 	Wrapped     bool            `json:"wrapped"`
 	State       state           `json:"state"`
 	Left        string          `json:"left,omitempty"`
+	Granted     []string        `json:"granted,omitempty"` // by the file of a project or plugin
 	Unclear     bool            `json:"unclear,omitempty"`
 	Repair      bool            `json:"repair,omitempty"`
 	Problem     string          `json:"problem,omitempty"`
@@ -135,29 +136,30 @@ type serverStatus struct {
 	gone bool // the mcp-jail that it starts does not exist
 
 	unclear string // what makes it unclear, for a note
+	called  string // its name in the index
 }
 
 // Run prints the state of the selected files.
 func (s *statusCmd) Run(c terminal.Console) error {
 	s.OfWindows = true
-	host, files, err := s.Find()
+	x, err := s.Read()
 	if err != nil {
 		return err
 	}
+	if x.ProgramErr != nil {
+		return x.ProgramErr
+	}
+	host := x.Host
 	all, err := stored.Look(host)
 	if err != nil {
 		return err
 	}
-	program, err := entries.FindProgram(host)
-	if err != nil {
-		return err
-	}
 	status := []fileStatus{}
-	s.finder, s.namespaces = gaps.NewFinder(entries.ClientsHost(host)), confine.Probe().UserNamespaces
-	for _, f := range files {
-		status = append(status, s.fileStatus(c, host, f, all, program.Program))
+	s.finder, s.namespaces = gaps.NewFinder(index.ClientsHost(host)), confine.Probe().UserNamespaces
+	for _, f := range x.Files {
+		status = append(status, s.fileStatus(c, x, f, all))
 	}
-	problems := entries.ConfigurationProblems(host, files, program.Program)
+	problems := x.ConfigurationProblems()
 	noteChosen(status, problems)
 	noteUpdates(status, host.StateDir)
 	unread := unreadOf(host, s.Selection)
@@ -193,7 +195,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 }
 
 // noteChosen notes at each server what is wrong with the configuration that its entry chooses.
-func noteChosen(status []fileStatus, problems []entries.ConfigurationProblem) {
+func noteChosen(status []fileStatus, problems []index.ConfigurationProblem) {
 	for _, f := range status {
 		for i, s := range f.Servers {
 			for _, p := range problems {
@@ -218,7 +220,7 @@ type unreadFile struct {
 
 func unreadOf(host hostfs.Host, sel wrapping.Selection) []unreadFile {
 	all := []unreadFile{}
-	for _, b := range wrapping.Unread(entries.ClientsHost(host), sel) {
+	for _, b := range wrapping.Unread(index.ClientsHost(host), sel) {
 		all = append(all, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Starts, b.Client.Title + "  " + show.Name(cli.ShortPath(b.Path, host.Home))})
 	}
 	return all
@@ -288,7 +290,8 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 	}
 }
 
-func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *stored.All, program wrapping.Program) fileStatus {
+func (s *statusCmd) fileStatus(c terminal.Console, x *index.Index, f *wrapping.File, all *stored.All) fileStatus {
+	host := x.Host
 	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
 	if p := f.Plugin(); p != nil {
 		out.Plugin = p.ID
@@ -308,8 +311,10 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	}
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
-			v := f.Judge(e, program, entries.ClientsHost(host))
-			one := entryStatus(host, f, e, v, all)
+			of := x.Of(f, e)
+			entry := of.Entry(f, e)
+			v := entry.Verdict
+			one := entryStatus(host, f, entry, of, all)
 			one.Since = string(since[e.Key()])
 			one.addGaps(host.ConfigDir, s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
@@ -318,32 +323,28 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	return out
 }
 
-func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *stored.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(f, e, v), open: v.Open}
+func entryStatus(host hostfs.Host, f *wrapping.File, entry *index.Entry, of *index.Server, all *stored.All) serverStatus {
+	e, v := entry.Entry, entry.Verdict
+	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(f, entry), open: v.Open, Granted: entry.Brings()}
 	if !v.Jailed && !v.Unclear {
 		return out
 	}
 	if v.Unclear {
-		out.unclear = entries.WhyUnclear(v, host.Home)
+		out.unclear = index.WhyUnclear(v, host.Home)
 	}
 	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
-	out.Policy, out.Kept, out.Command = policyText(host, w), entries.KeptName(f, e, w, host), shown.Words(w.Argv)
+	out.Policy, out.Kept, out.called, out.Command = policyText(of, w), of.Key, of.Name, shown.Words(w.Argv)
 	if err := checkFlags(host, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
-	// A configured server: its name may mean that of a project.
-	if w.Argv == nil {
-		out.Kept, _ = stored.Here(host, entries.ConfigDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
-	}
-	at := slices.IndexFunc(all.Servers, func(s *stored.Server) bool { return s.Name == out.Kept })
-	if at < 0 {
+	s := all.Server(out.Kept)
+	if s == nil {
 		return out
 	}
-	s := all.Servers[at]
 	if w.Argv == nil {
 		out.Command = shown.Words(s.About.Command)
 	}
@@ -370,7 +371,7 @@ func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.
 	}
 	if w.ID != "" {
 		own, err := config.FindServerFile(host.ConfigDir, w.ID)
-		if given := f.Started(e, w.Argv, entries.ClientsHost(host)); err == nil && !identity.Same(own.Words(), given) {
+		if given := f.Started(e, w.Argv, index.ClientsHost(host)); err == nil && !identity.Same(own.Words(), given) {
 			err = &identity.WordsError{ID: w.ID, Saved: own.Words(), Given: given}
 		}
 		return err
@@ -379,7 +380,7 @@ func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.
 	if err == nil && flags.Preset != "" {
 		var p *presets.Preset
 		if p, err = presets.Find(flags.Preset); err == nil {
-			err = p.Lists(f.Started(e, w.Argv, entries.ClientsHost(host)))
+			err = p.Lists(f.Started(e, w.Argv, index.ClientsHost(host)))
 		}
 	}
 	return err

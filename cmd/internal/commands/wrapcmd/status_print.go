@@ -1,7 +1,6 @@
 package wrapcmd
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -9,13 +8,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
@@ -32,21 +30,12 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	rows := [][]cli.Cell{cli.Heading("  SERVER", "JAIL", "RUNS", "POLICY", "PINNED", "USED", "FAILED")}
 	var notes []string
 	for _, s := range f.Servers {
-		jail := "yes"
-		switch {
-		case s.Repair || s.Unclear:
-			if jail = "?"; s.gone {
-				jail = "-"
-			}
-			notes = append(notes, show.Name(s.Name)+s.unclear)
-		case !s.Wrapped && s.Left == "":
-			jail = "no"
+		jail, note := s.jail()
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if jail == "no" && !s.open {
 			bare++
-		case !s.Wrapped:
-			if jail = "-"; s.open {
-				jail = "no"
-			}
-			notes = append(notes, fmt.Sprintf("%s is left: it %s", s.Name, s.Left))
 		}
 		used, failed := cli.Words(""), cli.Words("")
 		if s.LastUsed != nil {
@@ -54,7 +43,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = cli.Whole(cli.AgoText(now, s.LastFailure.Time))
-			notes = append(notes, show.Name(s.Name)+": "+s.LastFailure.Brief+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
+			notes = append(notes, show.Name(s.Name)+": "+s.LastFailure.Brief+" (more: "+show.Typed("mcp-jail why", s.called)+")")
 		}
 		notes = append(notes, s.fetched()...)
 		if s.Problem != "" {
@@ -79,6 +68,28 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	return bare
 }
 
+// jail says whether a server is in a jail, as a word, and why not.
+func (s serverStatus) jail() (word, note string) {
+	switch {
+	case s.Repair || s.Unclear:
+		if word = "?"; s.gone {
+			word = "-"
+		}
+		return word, show.Name(s.Name) + s.unclear
+	case s.State == granted:
+		return "granted", show.Name(s.Name) + " is granted by this file, which others may have written: " + strings.Join(s.Granted, " ")
+	case s.Wrapped:
+		return "yes", ""
+	case s.Left == "":
+		return "no", ""
+	case s.open:
+		word = "no"
+	default:
+		word = "-"
+	}
+	return word, fmt.Sprintf("%s is left: it %s", s.Name, s.Left)
+}
+
 // fetched says what a wrapped server's line would fetch at each start.
 func (s serverStatus) fetched() (notes []string) {
 	if !s.Wrapped {
@@ -97,12 +108,15 @@ func shownName(name string) string {
 	return show.Name(name)
 }
 
-func policyText(host hostfs.Host, w clients.Wrapped) string {
+func policyText(of *index.Server, w clients.Wrapped) string {
 	if w.Argv == nil {
 		return "the configuration's " + w.Name
 	}
 	if w.ID != "" {
-		return cmp.Or(entries.OwnNames(host)[w.ID], "no file of the id")
+		if of.File == nil {
+			return "no file of the id"
+		}
+		return of.File.Server.Name
 	}
 	flags := map[string]int{}
 	preset := ""

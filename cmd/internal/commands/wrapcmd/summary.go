@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -22,6 +23,7 @@ type state string
 
 const (
 	jailed    state = "jailed"
+	granted   state = "granted"   // in a jail, with what the file of a project or plugin gives it
 	unwrapped state = "unwrapped" // wrap puts it into a jail
 	container state = "container"
 	unclear   state = "unclear"
@@ -34,8 +36,11 @@ const (
 )
 
 // stateOf returns the state of an entry. One of a client on Windows has that, wherever wrap would put it.
-func stateOf(f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) state {
-	s := stateHere(e, v)
+func stateOf(f *wrapping.File, e *index.Entry) state {
+	s := stateHere(e.Entry, e.Verdict)
+	if s == jailed && e.Brings() != nil {
+		return granted
+	}
 	if wrapping.OnWindows(f) && (s == unwrapped || s == open) {
 		return windows
 	}
@@ -81,6 +86,7 @@ func isLoopback(address string) bool {
 type summary struct {
 	Servers   int            `json:"servers"`
 	Jailed    int            `json:"jailed"`
+	Granted   int            `json:"granted"`
 	Not       int            `json:"not"`
 	Elsewhere int            `json:"elsewhere"`
 	Off       int            `json:"off"`
@@ -100,6 +106,8 @@ func summaryOf(status []fileStatus, unread []unreadFile) summary {
 			switch one.State {
 			case jailed:
 				s.Jailed++
+			case granted:
+				s.Granted++
 			case elsewhere:
 				s.Elsewhere++
 			case off:
@@ -118,7 +126,7 @@ func summaryOf(status []fileStatus, unread []unreadFile) summary {
 	for _, n := range s.Reasons {
 		s.Not += n
 	}
-	s.Servers = s.Jailed + s.Not + s.Elsewhere + s.Off
+	s.Servers = s.Jailed + s.Granted + s.Not + s.Elsewhere + s.Off
 	return s
 }
 
@@ -136,6 +144,9 @@ func (s summary) text() string {
 	}
 	if why != nil {
 		parts[1] += " (" + strings.Join(why, ", ") + ")"
+	}
+	if s.Granted > 0 {
+		parts = slices.Insert(parts, 1, fmt.Sprintf("%d with what a project or plugin grants it", s.Granted))
 	}
 	if s.Elsewhere > 0 {
 		parts = append(parts, runElsewhere(s.Elsewhere))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -61,7 +61,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "unwrap", func() error { return nil })
 	printDiffering(c, host, written)
-	entries.PrintReload(c, written)
+	index.PrintReload(c, written)
 	printOwnFiles(c, host, written)
 	return errors.Join(err, forgetWrites(host, written), unread(files, host.Home))
 }

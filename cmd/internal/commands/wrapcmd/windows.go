@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -50,7 +50,7 @@ func (w *changeCmd) printWindows(c terminal.Console, host hostfs.Host, jailed bo
 	}
 	sel := w.Selection
 	sel.OfWindows, sel.Servers = true, nil
-	files, err := wrapping.Find(entries.ClientsHost(host), sel)
+	files, err := wrapping.Find(index.ClientsHost(host), sel)
 	if err != nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
@@ -27,7 +27,7 @@ import (
 
 // changeCmd has the flags that wrap and unwrap share.
 type changeCmd struct {
-	entries.Choice
+	index.Choice
 	dryRun, yes bool
 	fetches     []*prefetch.Package // after the change
 	first       string              // what the answer yes agrees to besides
@@ -120,16 +120,16 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	program, err := entries.FindProgram(host)
+	program, err := index.FindProgram(host)
 	if err != nil {
 		return err
 	}
 	ids := w.ids(host, files)
 	wrap := func(f *wrapping.File) *wrapping.Change {
-		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), ids)
+		return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
 	}
 	changes := changesOf(files, wrap)
-	open, refused := lookForGaps(c, program.Program, entries.ClientsHost(host), changes)
+	open, refused := lookForGaps(c, program.Program, index.ClientsHost(host), changes)
 	if refused != nil && !w.dryRun {
 		return refused
 	}
@@ -143,7 +143,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		}
 	}
 	if !w.noInstall {
-		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), changes)
+		w.fetches = prefetch.Missing(host, index.ClientsHost(host), changes)
 	}
 	if countChanged(changes) > 0 {
 		program.Announce(c, host.Home)
@@ -155,7 +155,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	err = errors.Join(err, renameHomes(host, written))
 	if len(written) > 0 {
-		entries.PrintReload(c, written)
+		index.PrintReload(c, written)
 		c.Printf("\nBack again: `mcp-jail unwrap`. How it goes: `mcp-jail status`\n")
 	}
 	left := errors.Join(unread(files, host.Home), w.refresh(host, files))
@@ -175,7 +175,7 @@ func takeOver(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	place, err := wrapping.TakeOver(host.ConfigDir, entries.ClientsHost(host), asked.ID, asked.Given)
+	place, err := wrapping.TakeOver(host.ConfigDir, index.ClientsHost(host), asked.ID, asked.Given)
 	if err == nil && place != "" {
 		c.Printf("%s\n", place)
 	}
@@ -185,7 +185,7 @@ func takeOver(c terminal.Console) error {
 // complete offers what servers kept before and fetches packages, unless a signal ends that.
 func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrapping.Change, failed error) error {
 	if failed != nil && !w.noInstall { // some files stay as they were
-		w.fetches = prefetch.Missing(host, entries.ClientsHost(host), written)
+		w.fetches = prefetch.Missing(host, index.ClientsHost(host), written)
 	}
 	err := w.offerEarlier(c, host.Home)
 	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
@@ -198,9 +198,9 @@ func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrap
 func (w *wrapCmd) ids(host hostfs.Host, files []*wrapping.File) *wrapping.IDs {
 	all := files
 	if !w.Everything() {
-		all = append(slices.Clone(files), wrapping.Others(entries.ClientsHost(host), files)...)
+		all = append(slices.Clone(files), wrapping.Others(index.ClientsHost(host), files)...)
 	}
-	leaveRefused(files, w.Selection, host, entries.ClientsHost(host))
+	leaveRefused(files, w.Selection, host, index.ClientsHost(host))
 	var tables []string
 	if cfg, _, err := session.LoadTrusted(config.LoadOptions{}, host); err == nil { // else check says what is wrong
 		for _, name := range cfg.ServerNames() {
@@ -222,7 +222,7 @@ func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 			}
 			done[s.Former] = true
 			line, _ := clients.ParseWrapped(s.Argv())
-			words := ch.File.Started(s.Entry, line.Argv, entries.ClientsHost(host))
+			words := ch.File.Started(s.Entry, line.Argv, index.ClientsHost(host))
 			if line.ID != "" {
 				words = nil
 			}
@@ -256,7 +256,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	for _, ch := range changes {
 		if len(ch.Changed()) > 0 {
 			if todo = append(todo, ch); ch.Rewrites() {
-				c.Printf("\n%s", entries.DiffText(c, ch))
+				c.Printf("\n%s", index.DiffText(c, ch))
 			}
 		}
 	}
@@ -282,7 +282,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	if err := prepare(); err != nil {
 		return nil, err
 	}
-	return entries.Write(c, host, todo)
+	return index.Write(c, host, todo)
 }
 
 // question asks for all changes of some files at once, for what comes first, and for what is fetched

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -124,7 +124,7 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 	width := 0
 	for _, s := range ch.Servers {
-		width = max(width, len([]rune(entries.ServerTitle(s.Entry))))
+		width = max(width, len([]rune(index.ServerTitle(s.Entry))))
 	}
 	width = min(width, 24)
 	indent := strings.Repeat(" ", width+4)
@@ -132,7 +132,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Left == string(wrapping.NotWrapped) {
 			continue
 		}
-		title := fmt.Sprintf("  %-*s  ", width, entries.ServerTitle(s.Entry))
+		title := fmt.Sprintf("  %-*s  ", width, index.ServerTitle(s.Entry))
 		if s.Left != "" {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
 			printNewer(c, indent, s)

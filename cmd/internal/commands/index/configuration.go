@@ -1,4 +1,4 @@
-package entries
+package index
 
 import (
 	"errors"
@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -29,7 +26,7 @@ type ConfigurationProblem struct {
 
 // ConfigurationProblems returns the faults of the configuration in the working directory, and of the
 // configurations that the entries of clients choose by --config, --workspace or their directory.
-func ConfigurationProblems(host hostfs.Host, files []*wrapping.File, program wrapping.Program) []ConfigurationProblem {
+func (x *Index) ConfigurationProblems() []ConfigurationProblem {
 	var all []ConfigurationProblem
 	looked := map[string][]ConfigurationProblem{}
 	look := func(o config.LoadOptions, name string) {
@@ -39,7 +36,7 @@ func ConfigurationProblems(host hostfs.Host, files []*wrapping.File, program wra
 			return // a project may bring any number of entries
 		}
 		if !ok {
-			found = problemsOf(o, host)
+			found = problemsOf(o, x.Host)
 			looked[key] = found
 		}
 		for _, p := range found {
@@ -55,10 +52,10 @@ func ConfigurationProblems(host hostfs.Host, files []*wrapping.File, program wra
 			}
 		}
 	}
-	look(config.LoadOptions{Workspace: host.Dir}, "")
-	for _, f := range files {
-		for _, e := range f.Entries {
-			if o, ok := chosenConfiguration(host, f, e, program); ok {
+	look(config.LoadOptions{Workspace: x.Host.Dir}, "")
+	for _, s := range x.Servers {
+		for _, e := range s.Entries {
+			if o, ok := x.chosenConfiguration(e); ok {
 				look(o, e.Server)
 			}
 		}
@@ -72,21 +69,15 @@ func (p ConfigurationProblem) Warning() string {
 }
 
 // chosenConfiguration returns which configuration an entry reads that starts a server of it by name.
-func chosenConfiguration(host hostfs.Host, f *wrapping.File, e wrapping.Entry, program wrapping.Program) (o config.LoadOptions, ok bool) {
-	v := f.Judge(e, program, ClientsHost(host))
-	if !v.Jailed && !v.Unclear || v.Line.Argv != nil {
+func (x *Index) chosenConfiguration(e *Entry) (o config.LoadOptions, ok bool) {
+	if !e.Verdict.Jailed && !e.Verdict.Unclear || e.line.Argv != nil || e.err != nil || slices.ContainsFunc(e.line.Flags, e.File.References) {
 		return o, false // a command after -- reads the usual files
 	}
-	given := f.Started(e, v.Line.Flags, ClientsHost(host))
-	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
-	if err != nil || slices.ContainsFunc(given, f.References) {
-		return o, false
-	}
-	if len(flags.Config) > 0 {
-		o.Files, ok = absoluteFrom(f.StartDir(e, ClientsHost(host)), host.Home, flags.Config)
+	if len(e.flags.Config) > 0 {
+		o.Files, ok = absoluteFrom(e.File.StartDir(e.Entry, x.clients), x.Host.Home, e.flags.Config)
 		return o, ok
 	}
-	o.Workspace = ConfigDir(f, e, given, ClientsHost(host))
+	o.Workspace = x.configDir(e)
 	return o, o.Workspace != ""
 }
 
@@ -109,16 +100,11 @@ func absoluteFrom(dir, home string, names []string) (paths []string, ok bool) {
 	return paths, true
 }
 
-// ConfigDir returns the directory in which the start of an entry looks for a project's file, or "" if it
-// reads none or only the client knows.
-func ConfigDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.Host) string {
-	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
-	if err != nil || len(flags.Config) > 0 {
-		return ""
-	}
-	dir := f.StartDir(e, host)
-	w := flags.Workspace
-	switch _, inHome := hostfs.CutHome(host.OS, w); {
+// configDir returns the directory in which the start of an entry looks for a project's file, or "" if only the client
+// knows.
+func (x *Index) configDir(e *Entry) string {
+	dir, w := e.File.StartDir(e.Entry, x.clients), e.flags.Workspace
+	switch _, inHome := hostfs.CutHome(x.clients.OS, w); {
 	case w == "":
 		return dir
 	case filepath.IsAbs(w) || w == "~" || inHome:

@@ -1,14 +1,8 @@
-package entries
+package index
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestConfigurationProblems tests which faults are found, wherever a start would read them, and
@@ -41,23 +35,10 @@ func TestConfigurationProblems(t *testing.T) {
 		"its directory":            {map[string]string{"home/w/.mcp-jail.toml": good, "home/.gemini/settings.json": `{"mcpServers": {"it": {"command": "BIN/mcp-jail", "args": ["run", "s"], "cwd": "HOME/w"}}}`}, "!home/w/.mcp-jail.toml:0 it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := filepath.EvalSymlinks(t.TempDir())
-			testkit.Must(t, err)
-			testkit.PlantBelow(t, dir, "home/", "project/", "bin/mcp-jail")
-			for name, value := range map[string]string{"HOME": dir + "/home", "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": "", "XDG_DATA_HOME": ""} {
-				t.Setenv(name, value)
-			}
-			t.Chdir(dir + "/project")
-			for file, content := range c.files {
-				testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
-				testkit.WriteFile(t, filepath.Join(dir, file), strings.NewReplacer("HOME", dir+"/home", "BIN", dir+"/bin").Replace(content))
-			}
-			host, err := hostfs.LocalHost()
-			testkit.Must(t, err)
-			files, err := wrapping.Find(ClientsHost(host), wrapping.Selection{})
-			testkit.Must(t, err)
+			dir := plantHome(t, c.files)
+			x := readAs(t, dir+"/bin/mcp-jail")
 			var lines []string
-			for _, p := range ConfigurationProblems(host, files, wrapping.Program{Path: dir + "/bin/mcp-jail"}) {
+			for _, p := range x.ConfigurationProblems() {
 				line := strings.TrimPrefix(p.File, dir+"/") + ":" + string(rune('0'+p.Line))
 				if p.Fix != "" {
 					line = "!" + line

@@ -1,6 +1,6 @@
-// Package entries finds the servers in the files of clients that a command line means, and the
+// Package index finds the servers in the files of clients that a command line means, and the
 // program that such an entry starts.
-package entries
+package index
 
 import (
 	"errors"
@@ -23,7 +23,10 @@ import (
 
 // Choice is what the flags --client, --file and --server choose. Without them it is all files
 // of the user's clients, and the project files in the working directory.
-type Choice struct{ wrapping.Selection }
+type Choice struct {
+	wrapping.Selection
+	SwitchOn bool // entries that are switched off are as if they were not
+}
 
 func (s *Choice) AddFlags(cmd *cobra.Command) {
 	s.AddFileFlags(cmd)
@@ -69,7 +72,7 @@ func ClientsHost(host hostfs.Host) clients.Host {
 }
 
 func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	all := &Choice{wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
+	all := &Choice{Selection: wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
 	_, files, err := all.Find()
 	if err != nil { // the command says what is wrong
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -1,0 +1,217 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// An Entry is a server as the file of a client declares it.
+type Entry struct {
+	File *wrapping.File
+	wrapping.Entry
+	Verdict wrapping.Verdict
+
+	line  clients.Wrapped   // with the values of the client's variables that are known here
+	flags *cmdline.RunFlags // of mcp-jail run in the line
+	err   error             // of these flags
+	home  string
+}
+
+// signature tells entries without a key apart: two with one start the same server in the same way.
+func (e *Entry) signature() string {
+	return fmt.Sprintf("\x00%q %v %q %q %q %t", e.Argv(), e.Env, e.EnvFile, e.Cwd, e.For, e.File.IsProject())
+}
+
+// Entry returns the entry of a file; nil if it starts another server.
+func (s *Server) Entry(f *wrapping.File, e wrapping.Entry) *Entry {
+	for _, o := range s.Entries {
+		if o.File == f && o.Key() == e.Key() {
+			return o
+		}
+	}
+	return nil
+}
+
+// Line returns the command line of the server, with the values of the client's variables.
+func (e *Entry) Line() clients.Wrapped { return e.line }
+
+// Configuration returns the files of configuration that the line chooses by --config; nil for the usual ones.
+func (e *Entry) Configuration() []string {
+	if e.flags == nil {
+		return nil
+	}
+	return e.flags.Config
+}
+
+// Brings returns the flags by which the file of a project or plugin, and not the user, gives the server more than the default
+// policy.
+func (e *Entry) Brings() []string {
+	if !e.File.IsProject() || e.flags == nil || e.line.Argv == nil {
+		return nil
+	}
+	f := e.flags.PolicyFlags
+	more := cmdline.PolicyFlags{Read: f.Read, Write: f.Write, Execute: f.Execute, Net: f.Net, Inbound: f.Inbound, Env: f.Env, Workspace: f.Workspace, Preset: f.Preset, Home: f.Home, GPU: f.GPU}
+	if words := more.Words(); words != nil {
+		return shown.Words(words)
+	}
+	return nil
+}
+
+// Place returns the file of the entry, with its line.
+func (e *Entry) Place() string {
+	return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(e.File.Path, e.home)), e.Entry.Line)
+}
+
+// Jailed returns the entry of a server that starts in a jail of this mcp-jail: of those that a client calls by the word, if any
+// is called so. The error says why none does, and what to do.
+func (s *Server) Jailed(word string) (*Entry, error) {
+	if len(s.Entries) == 0 {
+		line := show.Spelled(shown.Words(append([]string{"mcp-jail", "plan", "--"}, s.Words...)))
+		if s.File != nil && s.Words != nil {
+			line = show.Spelled(shown.Words(append([]string{"mcp-jail", "plan", "--id", s.Key, "--"}, s.Words...)))
+		}
+		if s.Dir != "" {
+			line = show.InDir(s.Dir, line)
+		}
+		return nil, exit.UsageErrorf("no client starts %s; its line:  %s", s.Title(), line)
+	}
+	called := slices.DeleteFunc(slices.Clone(s.Entries), func(e *Entry) bool { return e.Server != word })
+	if len(called) == 0 {
+		called = s.Entries
+	}
+	var said []string
+	for _, e := range called {
+		why := e.whyOpen()
+		if why == "" {
+			return e, nil
+		}
+		said = append(said, fmt.Sprintf("%s of %s (%s) %s", ServerTitle(e.Entry), e.File.Client.Title, e.Place(), why))
+	}
+	return nil, exit.UsageErrorf("%s", strings.Join(said, "\n"))
+}
+
+// whyOpen says why an entry does not start its server in a jail of this mcp-jail, or "".
+func (e *Entry) whyOpen() string {
+	wrap := show.Typed("mcp-jail wrap --server", e.Server)
+	switch v := e.Verdict; {
+	case v.Unclear && v.Repair != nil:
+		return strings.TrimSpace(WhyUnclear(v, e.home)) + ". To put this mcp-jail there:  " + wrap
+	case v.Unclear:
+		return strings.TrimSpace(WhyUnclear(v, e.home))
+	case !v.Jailed && v.Why != "":
+		return "starts without a jail, and can reach what you can: it " + show.Line(string(v.Why))
+	case !v.Jailed:
+		return "starts without a jail, and can reach what you can: put mcp-jail in front first, with  " + wrap
+	case e.err != nil:
+		return "cannot start: " + e.err.Error()
+	}
+	return ""
+}
+
+// Unclear says of each entry of a server whose command line starts mcp-jail why it does not start, or may start without
+// this jail.
+func (s *Server) Unclear() (said []string) {
+	for _, e := range s.Entries {
+		if e.Verdict.Unclear {
+			said = append(said, fmt.Sprintf("%s of %s (%s) %s", show.Name(e.Server), e.File.Client.Title, e.Place(), e.whyOpen()))
+		}
+	}
+	return said
+}
+
+// WhyUnclear says why the server of an entry does not start, or may start without this jail. The text
+// continues one that begins with its name.
+func WhyUnclear(v wrapping.Verdict, home string) string {
+	text := " may start without this jail: it "
+	if v.Repair != nil && v.Repair.Gone {
+		text = " cannot start: it "
+	}
+	return text + show.Line(terminal.ShortHome(string(v.Why), home))
+}
+
+// PlanLine returns the command line that plans the server as its client starts it, with more
+// flags.
+func (e *Entry) PlanLine(more []string) string {
+	words := append([]string{"mcp-jail", "plan"}, e.line.Flags...)
+	return show.Spelled(shown.Words(append(append(append(words, more...), "--"), e.line.Argv...)))
+}
+
+// UseEnv sets the variables in the environment of this process that the client sets for the entry, before it starts
+// mcp-jail. restore takes them back. Those that keep says are there stay as they are.
+func (e *Entry) UseEnv(keep bool) (restore func(), set int, err error) {
+	var undo []func()
+	for _, v := range e.File.ServerEnv(e.Entry, e.home) {
+		was, is := os.LookupEnv(v.Name)
+		if is && keep {
+			continue
+		}
+		if err = errors.Join(err, os.Setenv(v.Name, v.Value)); is {
+			undo = append(undo, func() { os.Setenv(v.Name, was) })
+		} else {
+			undo = append(undo, func() { os.Unsetenv(v.Name) })
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}, len(undo), err
+}
+
+// Load loads the policy that the server gets from its client. It sets the variables of the entry
+// in the environment of this process.
+func (e *Entry) Load(waive []string) (*session.Target, error) {
+	return e.LoadWith(nil, waive, "")
+}
+
+// LoadWith is Load for one tool, or for the whole server if tool is "", as if the user had written a file of the
+// server. nil is the one that is there.
+func (e *Entry) LoadWith(file *config.ServerFile, waive []string, tool string) (t *session.Target, err error) {
+	if err = e.err; err == nil {
+		_, _, err = e.UseEnv(false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Place(), err)
+	}
+	common := e.flags.ConfigFlags
+	common.Waive = append(append([]string{}, common.Waive...), waive...)
+	name, server := "", cmdline.Server{Given: true, Argv: e.line.Argv}
+	if e.line.Argv == nil { // it starts a server of the configuration
+		name, server = e.line.Name, cmdline.Server{}
+	}
+	if t, err = session.LoadWith(file, common, e.flags.PolicyFlags, name, tool, server); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Place(), err)
+	}
+	return t, nil
+}
+
+// Earlier returns what the server of an entry of the user's own kept before, without a jail.
+func (e *Entry) Earlier() (earlier session.Earlier, err error) {
+	if e.err != nil || e.flags == nil || e.flags.ID == "" || e.File.IsProject() {
+		return earlier, nil // status says what is wrong, and nothing of the user's is for another line
+	}
+	restore, _, err := e.UseEnv(false)
+	defer restore()
+	if err != nil {
+		return earlier, err
+	}
+	t, err := session.Load(e.flags.ConfigFlags, e.flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: e.line.Argv})
+	if err != nil {
+		return earlier, fmt.Errorf("%s: %w", e.Place(), err)
+	}
+	return session.FindEarlier(t), nil
+}

@@ -1,0 +1,328 @@
+package index
+
+import (
+	"cmp"
+	"os"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// An Index has the servers of one user: those of clients' files and of plugins, those with files and tables of
+// mcp-jail's, and those of which something is kept.
+type Index struct {
+	Host    hostfs.Host
+	Files   []*wrapping.File // of clients
+	Servers []*Server
+	Broken  []error // files of servers that cannot be used
+
+	Ignored *config.UntrustedError // the project's file that was left out; nil for none
+	Err     error                  // of the configuration or of what is kept: servers may be missing
+
+	Program    Program // as clients start it
+	ProgramErr error   // why there is none: no entry is known to be jailed then
+
+	clients clients.Host
+	files   []*config.ServerFile
+	tables  map[string]*config.Config // of each directory
+	kept    *stored.All
+	joined  map[string]*Server                    // by key, or by signature
+	of      map[*wrapping.File]map[string]*Server // of entries, by their keys
+	words   [3]map[string][]*Server               // by the names of files and tables here, by keys, and by what servers are called
+}
+
+// A Server is one server, with all that names it.
+type Server struct {
+	Name   string   // means this server and no other, if one word can
+	Key    string   // under which mcp-jail keeps what belongs to it; "" if only its start can tell
+	Called []string // by clients and people
+	Words  []string // its line, with the client's variables and without their values
+	Dir    string   // where it starts; "" if only its client knows
+
+	Entries []*Entry
+	File    *config.ServerFile // nil if it has none
+	Table   *config.Server     // nil if it has none here
+	Kept    *stored.Server     // nil if nothing is kept
+
+	home string
+}
+
+// Read returns the index. With chosen files it has the servers of these alone.
+func (s *Choice) Read() (*Index, error) {
+	host, files, err := s.Find()
+	if err != nil {
+		return nil, err
+	}
+	program, err := FindProgram(host)
+	x := s.read(host, files, program)
+	x.ProgramErr = err
+	return x, nil
+}
+
+func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program) *Index {
+	x := &Index{Host: host, Files: files, Program: program, clients: ClientsHost(host), tables: map[string]*config.Config{}, joined: map[string]*Server{}, of: map[*wrapping.File]map[string]*Server{}}
+	var err error
+	x.files, x.Broken = config.ServerFiles(host.ConfigDir)
+	if x.kept, err = stored.Known(host); err != nil {
+		x.Err = err
+	}
+	// Files of the project come last, because others may have written them.
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
+		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
+	})
+	for _, f := range files {
+		if s.SwitchOn && f.Err == nil {
+			wrapping.SwitchOn(f)
+		}
+		x.of[f] = map[string]*Server{}
+		for _, e := range f.Entries {
+			x.of[f][e.Key()] = x.addEntry(f, e)
+		}
+	}
+	x.addKnown(s.Everything())
+	x.name()
+	return x
+}
+
+// addKnown adds what mcp-jail itself knows of servers: their files, the tables here, and what is kept. Without isNew, it is only added to
+// servers that are there.
+func (x *Index) addKnown(isNew bool) {
+	for _, f := range x.files {
+		x.join(&Server{Key: f.Server.ID, File: f, Words: wordsOf(f.Server)}, isNew)
+	}
+	here, err := x.tablesOf(x.Host.Dir)
+	if err != nil {
+		x.Err = err
+	} else {
+		for _, name := range here.ServerNames() {
+			t := here.Servers[name]
+			x.join(&Server{Key: policy.KeptName(name, t.Project), Called: []string{name}, Table: t}, isNew)
+		}
+	}
+	for _, k := range x.kept.Servers {
+		one := &Server{Key: k.Name, Called: []string{k.Called()}, Kept: k, Words: k.About.Command}
+		if c := k.About.Configuration; c != nil {
+			one.Dir = c.Workspace
+		}
+		x.join(one, isNew)
+	}
+}
+
+// Read returns the index of all servers.
+func Read() (*Index, error) { return (&Choice{}).Read() }
+
+func wordsOf(s *config.Server) []string {
+	if s.Command == "" {
+		return nil
+	}
+	return append([]string{s.Command}, s.Arguments...)
+}
+
+// join adds what one place says of a server to what others say. Without them it is a new server, if that is wanted.
+func (x *Index) join(s *Server, isNew bool) *Server {
+	same := s.Key
+	s.home = x.Host.Home
+	if same == "" {
+		same = s.Entries[0].signature()
+	}
+	o := x.joined[same]
+	switch {
+	case o == nil && isNew:
+		x.Servers = append(x.Servers, s)
+		x.joined[same] = s
+		return s
+	case o != nil:
+		o.Dir, o.File, o.Table, o.Kept = cmp.Or(o.Dir, s.Dir), cmp.Or(o.File, s.File), cmp.Or(o.Table, s.Table), cmp.Or(o.Kept, s.Kept)
+		o.Entries = append(o.Entries, s.Entries...)
+		if o.Words == nil {
+			o.Words = s.Words
+		}
+		for _, name := range s.Called {
+			if !slices.Contains(o.Called, name) {
+				o.Called = append(o.Called, name)
+			}
+		}
+	}
+	return o
+}
+
+// Of returns the server of an entry.
+func (x *Index) Of(f *wrapping.File, e wrapping.Entry) *Server { return x.of[f][e.Key()] }
+
+// addEntry adds the server of an entry, and returns it.
+func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
+	one := &Entry{File: f, Entry: e, Verdict: f.Judge(e, x.Program.Program, x.clients), home: x.Host.Home}
+	s := &Server{Called: []string{e.Server}, Words: e.Argv(), Entries: []*Entry{one}}
+	raw, wrapped := clients.ParseWrapped(e.Argv())
+	if wrapped {
+		one.line = raw
+		one.line.Flags, one.line.Argv = f.Started(e, raw.Flags, x.clients), f.Started(e, raw.Argv, x.clients)
+		one.flags, one.err = cmdline.ParseRun(append([]string{"run"}, one.line.Flags...))
+		s.Words = raw.Argv
+	}
+	switch {
+	case !wrapped || one.err != nil:
+		s.Dir = x.startDir(one)
+	case raw.Argv == nil:
+		x.ofTable(s, one)
+	case one.flags.ID != "":
+		s.Key, s.Dir = one.flags.ID, x.startDir(one)
+	default:
+		s.Dir = x.startDir(one)
+		x.ofLine(s, one)
+	}
+	return x.join(s, true)
+}
+
+// ofTable finds the key of a server of the configuration, which an entry starts by its name.
+func (x *Index) ofTable(s *Server, e *Entry) {
+	s.Key = e.line.Name
+	if e.line.Name != e.Server {
+		s.Called = append(s.Called, e.line.Name)
+	}
+	if len(e.flags.Config) > 0 {
+		return // another configuration: see Entry.Configuration
+	}
+	s.Dir = x.configDir(e)
+	cfg, err := x.tablesOf(cmp.Or(s.Dir, x.Host.Dir))
+	if err != nil {
+		return
+	}
+	if s.Table = cfg.Servers[e.line.Name]; s.Table != nil {
+		s.Key = policy.KeptName(e.line.Name, s.Table.Project)
+	}
+}
+
+// ofLine finds the key of a line without an id: by where it starts, or by the one line that was started and can
+// be its.
+func (x *Index) ofLine(s *Server, e *Entry) {
+	if s.Dir != "" && !slices.ContainsFunc(e.line.Argv, e.File.References) {
+		host := x.Host
+		host.Dir = s.Dir
+		s.Key = session.KeyOf(host, e.line.Argv)
+		return
+	}
+	for _, k := range x.kept.Servers {
+		c := k.About.Configuration
+		if c == nil || c.ID == "" || c.Configured || s.Dir != "" && s.Dir != c.Workspace || !identity.Same(e.line.Argv, k.About.Command) {
+			continue
+		}
+		if s.Key != "" { // it may be either
+			s.Key = ""
+			return
+		}
+		s.Key = c.ID
+	}
+}
+
+// tablesOf returns the configuration that holds in a directory, without a project's file that is not trusted.
+func (x *Index) tablesOf(dir string) (cfg *config.Config, err error) {
+	if cfg = x.tables[dir]; cfg != nil {
+		return cfg, nil
+	}
+	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{Workspace: dir}, x.Host)
+	if ignored != nil && dir == x.Host.Dir {
+		x.Ignored = ignored
+	}
+	if err == nil {
+		x.tables[dir] = cfg
+	}
+	return cfg, err
+}
+
+// startDir returns the directory in which a client starts an entry, or "" if it is not known. An entry for all
+// projects has one in each of them, and not where the user is.
+func (x *Index) startDir(e *Entry) string {
+	host := x.clients
+	everywhere := !e.File.IsProject() && e.For == ""
+	elsewhere := slices.ContainsFunc(append([]clients.Client{e.File.Client}, e.File.Also...), func(c clients.Client) bool { return c.Dir != clients.DirProject && c.Dir != clients.DirOpen })
+	if e.Cwd == "" && (everywhere || elsewhere) {
+		return ""
+	}
+	if everywhere {
+		host.Project = ""
+	}
+	dir := e.File.StartDir(e.Entry, host)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
+}
+
+// Place says where a server is declared, or what is known of it else.
+func (s *Server) Place() string {
+	switch {
+	case len(s.Entries) > 0:
+		e := s.Entries[0]
+		return e.File.Client.Title + " (" + e.Place() + ")"
+	case s.Table != nil:
+		return "table of the configuration (" + show.Line(cli.ShortPath(s.Table.Where, s.home)) + ")"
+	case s.File != nil:
+		return show.Line(cli.ShortPath(s.File.Path, s.home))
+	case s.Dir != "":
+		return "started by hand in " + show.Line(cli.ShortPath(s.Dir, s.home)) + ":  " + cli.Clip(shown.Line(s.Words), maxLine)
+	}
+	return "kept since an earlier session or installation"
+}
+
+// maxLine is the most that is shown of a line beside its server's name.
+const maxLine = 60
+
+// Title names a server, and says where it is declared.
+func (s *Server) Title() string {
+	if len(s.Entries) > 0 {
+		return ServerTitle(s.Entries[0].Entry) + " of " + s.Place()
+	}
+	return show.Name(s.Name) + " (" + s.Place() + ")"
+}
+
+// IsOwn reports whether the user has declared a server: no project, no plugin and no line by hand.
+func (s *Server) IsOwn() bool {
+	return s.File != nil && identity.IsID(s.Key) || s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.File.IsProject() })
+}
+
+// Here returns the entry of a server that counts in a directory; nil if it has none. One for another project counts if there is
+// no other.
+func (s *Server) Here(dir string) *Entry {
+	for _, project := range []string{dir, ""} {
+		for _, e := range s.Entries {
+			if e.For == project {
+				return e
+			}
+		}
+	}
+	if len(s.Entries) == 0 {
+		return nil
+	}
+	return s.Entries[0]
+}
+
+// Starts reports whether a server starts in a jail of this mcp-jail: by its name, or as a client starts it.
+func (s *Server) Starts() bool {
+	return s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.whyOpen() == "" })
+}
+
+// Declared reports whether a client or the configuration has a server.
+func (s *Server) Declared() bool { return s.Table != nil || len(s.Entries) > 0 }
+
+// Starter returns the entry of the user's own that starts a server of the configuration by its name; nil for none.
+func (s *Server) Starter() *Entry {
+	for _, e := range s.Entries {
+		if !e.File.IsProject() && e.Verdict.Jailed && e.line.Argv == nil {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package index
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// readAs reads the index with a file as the program that clients start.
+func readAs(t *testing.T, program string) *Index {
+	t.Helper()
+	c := &Choice{}
+	host, files, err := c.Find()
+	testkit.Must(t, err)
+	return c.read(host, files, Program{Program: wrapping.Program{Path: program}})
+}
+
+// plantHome makes a home directory and a project in it, and makes the project the working directory.
+func plantHome(t *testing.T, files map[string]string) (dir string) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	testkit.Must(t, err)
+	testkit.PlantBelow(t, dir, "home/", "project/", "bin/mcp-jail")
+	for name, value := range map[string]string{"HOME": dir + "/home", "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": "", "XDG_DATA_HOME": ""} {
+		t.Setenv(name, value)
+	}
+	t.Setenv("PATH", dir+"/bin:"+os.Getenv("PATH"))
+	testkit.Must(t, os.Chmod(dir+"/bin/mcp-jail", 0o700))
+	t.Chdir(dir + "/project")
+	for file, content := range files {
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+		testkit.WriteFile(t, filepath.Join(dir, file), strings.NewReplacer("HOME", dir+"/home", "BIN", dir+"/bin", "PROJECT", dir+"/project").Replace(content))
+	}
+	return dir
+}
+
+const (
+	stateDir  = "home/.local/state/mcp-jail/servers/"
+	serversAt = "home/.config/mcp-jail/servers/"
+)
+
+// aUser has: notes, with an id, in two clients; mem in one client without a jail and in another one too, with other words;
+// gh, a table that Cursor starts as hub; a project's entry notes; and records of lines by hand.
+var aUser = map[string]string{
+	"home/.cursor/mcp.json": `{"mcpServers": {
+		"notes": {"command": "BIN/mcp-jail", "args": ["run", "--id", "notes-0123456789ab", "--", "npx", "-y", "notes"]},
+		"mem": {"command": "npx", "args": ["-y", "mem"]},
+		"hub": {"command": "BIN/mcp-jail", "args": ["run", "gh"]},
+		"old": {"command": "HOME/gone/mcp-jail", "args": ["run", "--", "npx", "-y", "old"]}}}`,
+	"home/.gemini/settings.json": `{"mcpServers": {
+		"notizen": {"command": "BIN/mcp-jail", "args": ["run", "--id", "notes-0123456789ab", "--", "npx", "-y", "notes"]},
+		"mem": {"command": "npx", "args": ["-y", "mem", "--other"]}}}`,
+	"project/.mcp.json":                            `{"mcpServers": {"notes": {"command": "BIN/mcp-jail", "args": ["run", "--", "npx", "-y", "evil"]}, "team": {"command": "npx", "args": ["-y", "team"]}}}`,
+	"home/.config/mcp-jail/config.toml":            "version = 1\n[servers.gh]\ncommand = \"true\"\n",
+	serversAt + "my-notes.toml":                    "# mcp-jail writes this file\nversion = 1\n[servers.my-notes]\nid = \"notes-0123456789ab\"\ncommand = \"npx\"\narguments = [\"-y\", \"notes\"]\n",
+	serversAt + "broken.toml":                      "version = 1\n[servers.broken]\nid = 1\n",
+	stateDir + "notes-0123456789ab/about.json":     `{"command": ["npx", "-y", "notes"], "name": "my-notes"}`,
+	stateDir + "twin-0123456789abcdef/about.json":  `{"command": ["twin", "a"], "name": "twin", "configuration": {"id": "twin-0123456789abcdef", "workspace": "/a"}}`,
+	stateDir + "twin-fedcba9876543210/about.json":  `{"command": ["twin", "b"], "name": "twin", "configuration": {"id": "twin-fedcba9876543210", "workspace": "/b"}}`,
+	stateDir + "files-0123456789abcdef/about.json": `{"command": ["npx", "@a/files"], "name": "files", "package": {"ecosystem": "npm", "name": "@a/files", "spec": "@a/files@^1", "version": "1.2.3"}}`,
+}
+
+// TestPick tests which words mean which server, and what is said of the others.
+func TestPick(t *testing.T) {
+	dir := plantHome(t, aUser)
+	x := readAs(t, dir+"/bin/mcp-jail")
+	for word, want := range map[string]string{
+		"my-notes": "notes-0123456789ab", "notes-0123456789ab": "notes-0123456789ab", "notizen": "notes-0123456789ab",
+		"notes": "notes-0123456789ab", // the user's own, and not the project's
+		"gh":    "gh", "hub": "gh",
+		"twin-0123": "twin-0123456789abcdef", "twin-fedcba98": "twin-fedcba9876543210", "twin-fedcba9876543210": "twin-fedcba9876543210",
+		"files": "files-0123456789abcdef", "@a/files": "files-0123456789abcdef", "@a/files@^1": "files-0123456789abcdef", "fil": "files-0123456789abcdef",
+		"team": "", "old": "",
+	} {
+		if s, err := x.Pick(word, nil); err != nil || s.Key != want {
+			t.Errorf("%s: %+v, %v, want %s", word, s, err, want)
+		}
+	}
+	for word, want := range map[string]string{
+		"mem":    "mem may be any of 2 servers; choose one by the words before its place:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
+		"twin":   "twin may be any of 2 servers; choose one by the words before its place:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
+		"notess": "there is no server notess; did you mean notes?\na server's file cannot be used: ~/.config/mcp-jail/servers/broken.toml:3",
+		"zzz":    "there is no server zzz; `mcp-jail status` shows",
+		"broken": dir + "/home/.config/mcp-jail/servers/broken.toml:3",
+	} {
+		if s, err := x.Pick(word, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %s", word, s, err, want)
+		}
+	}
+	// What a command cannot use does not hide what it can.
+	kept := func(s *Server) bool { return s.Kept != nil && strings.HasPrefix(s.Key, "twin-f") }
+	if s, err := x.Pick("twin", kept); err != nil || s.Key != "twin-fedcba9876543210" {
+		t.Errorf("of those that fit: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("gh", kept); err != nil || s.Key != "gh" {
+		t.Errorf("of one that does not fit: %+v, %v", s, err)
+	}
+}
+
+// TestJoined tests that all that is known of a server comes together under one key, and that each name chooses its server.
+func TestJoined(t *testing.T) {
+	dir := plantHome(t, aUser)
+	x := readAs(t, dir+"/bin/mcp-jail")
+	s, err := x.Pick("my-notes", nil)
+	if err != nil || len(s.Entries) != 2 || s.File == nil || s.Kept == nil || !slices.Equal(s.Called, []string{"notes", "notizen", "my-notes"}) || s.Name != "my-notes" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if gh, err := x.Pick("gh", nil); err != nil || gh.Table == nil || gh.Starter() == nil || gh.Starter().Server != "hub" {
+		t.Errorf("%+v, %v", gh, err)
+	}
+	for _, s := range x.Servers {
+		if len(s.Entries) > 0 && s.Key == "" {
+			continue // --client chooses these
+		}
+		if got, err := x.Pick(s.Name, nil); err != nil || got != s {
+			t.Errorf("%s: %+v, %v", s.Name, got, err)
+		}
+	}
+	for word, want := range map[string]string{"team": "put mcp-jail in front first, with  mcp-jail wrap --server team", "old": "mcp-jail wrap --server old"} {
+		s, err := x.Pick(word, nil)
+		if _, err2 := s.Jailed(word); err != nil || err2 == nil || !strings.Contains(err2.Error(), want) {
+			t.Errorf("%s: %v, %v", word, err, err2)
+		}
+	}
+	one := (&Choice{Selection: wrapping.Selection{Clients: []string{"gemini"}}})
+	host, files, err := one.Find()
+	testkit.Must(t, err)
+	if x := one.read(host, files, Program{Program: wrapping.Program{Path: dir + "/bin/mcp-jail"}}); len(x.Servers) != 2 || x.Servers[0].File == nil {
+		t.Errorf("of one client: %+v", x.Servers)
+	}
+}

@@ -1,0 +1,245 @@
+package index
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// name gives each server the shortest of its names that no other server has.
+func (x *Index) name() {
+	x.words = [3]map[string][]*Server{{}, {}, {}}
+	add := func(tier int, word string, s *Server) {
+		if word != "" && !slices.Contains(x.words[tier][word], s) {
+			x.words[tier][word] = append(x.words[tier][word], s)
+		}
+	}
+	for _, s := range x.Servers {
+		add(1, s.Key, s)
+		if s.File != nil {
+			add(0, s.File.Server.Name, s)
+		}
+		if s.Table != nil {
+			add(0, s.Table.Name, s)
+		}
+		for _, name := range s.Called {
+			add(2, name, s)
+		}
+		if s.Key != "" {
+			add(2, identity.Short(s.Key), s)
+		}
+	}
+	for _, s := range x.Servers {
+		names := slices.Clone(s.Called)
+		switch {
+		case s.File != nil:
+			names = append([]string{s.File.Server.Name}, names...)
+		case s.Table != nil:
+			names = append([]string{s.Table.Name}, names...)
+		}
+		if s.Key != "" {
+			names = append(names, identity.Short(s.Key), s.Key)
+		}
+		s.Name = names[0]
+		for _, name := range names {
+			if found := x.exact(name, nil); len(found) == 1 && found[0] == s {
+				s.Name = name
+				break
+			}
+		}
+	}
+}
+
+// NameOf returns the name of the server with a key.
+func (x *Index) NameOf(key string) string {
+	if s := x.joined[key]; s != nil {
+		return s.Name
+	}
+	return key
+}
+
+// exact returns the servers that have a whole name. A table of the configuration here hides what else has its name, whether it
+// fits or not: a project's server must not be taken for the user's.
+func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
+	for _, tier := range x.words {
+		if found := x.preferred(tier[word], fits); found != nil {
+			return found
+		}
+		if i := slices.IndexFunc(tier[word], func(s *Server) bool { return s.Table != nil }); i >= 0 {
+			return tier[word][i : i+1]
+		}
+	}
+	if fits != nil {
+		return x.exact(word, nil)
+	}
+	return nil
+}
+
+// preferred returns the servers that fit: those that the user has declared, if there are any, and of these without those
+// for other projects. A file that has one for the project here prefers it to that for all projects.
+func (x *Index) preferred(all []*Server, fits func(*Server) bool) (found []*Server) {
+	for _, own := range []bool{true, false} {
+		for _, s := range all {
+			if s.IsOwn() == own && (fits == nil || fits(s)) {
+				found = append(found, s)
+			}
+		}
+		if len(found) > 1 {
+			return x.here(found)
+		}
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// here returns the servers that count in the working directory, if they differ in that.
+func (x *Index) here(all []*Server) []*Server {
+	if started := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return len(s.Entries) > 0 || s.Dir != x.Host.Dir }); len(started) > 0 && !all[0].IsOwn() {
+		return started
+	}
+	counts := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool {
+		e := s.Here(x.Host.Dir)
+		return e != nil && e.For != "" && e.For != x.Host.Dir
+	})
+	if len(counts) == 0 {
+		return all
+	}
+	file := ""
+	var only *Server
+	for _, s := range counts {
+		e := s.Here(x.Host.Dir)
+		if e == nil || file != "" && file != e.File.Path {
+			return counts
+		}
+		if file = e.File.Path; e.For == x.Host.Dir {
+			only = s
+		}
+	}
+	if only == nil {
+		return counts
+	}
+	return []*Server{only}
+}
+
+// Pick returns the server that a word means: by its name, by what a client or a person calls it, by its package, or
+// by the beginning of a name. fits says which servers a command can use; nil is all. If the one that the word means does
+// not fit, it is returned all the same, and the command says what it lacks.
+func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
+	for _, err := range x.Broken {
+		if strings.HasPrefix(err.Error(), filepath.Join(x.Host.ConfigDir, config.ServersDir, word+".toml")+":") {
+			return nil, err
+		}
+	}
+	found := x.exact(word, fits)
+	for _, fits := range []func(*Server) bool{fits, nil} {
+		for _, matches := range []func(*Server) bool{
+			func(s *Server) bool { return s.Kept != nil && s.Kept.IsPackage(word) },
+			func(s *Server) bool {
+				return slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) })
+			},
+		} {
+			if found == nil && word != "" {
+				found = x.preferred(x.Servers, func(s *Server) bool { return matches(s) && (fits == nil || fits(s)) })
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			return nil, x.ambiguous(word, found)
+		}
+	}
+	return nil, x.unknown(word)
+}
+
+// An AmbiguousError reports a word that may mean several servers.
+type AmbiguousError struct {
+	Servers []*Server
+	text    string
+}
+
+func (e *AmbiguousError) Error() string { return e.text }
+
+// maxShown is how many servers an error lists.
+const maxShown = 10
+
+func (x *Index) ambiguous(word string, found []*Server) error {
+	e := &AmbiguousError{Servers: found, text: fmt.Sprintf("%s may be any of %d servers; choose one by the words before its place:", show.Name(word), len(found))}
+	slices.SortStableFunc(found, func(a, b *Server) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range found[:min(maxShown, len(found))] {
+		words := show.Name(s.Name)
+		if only := x.exact(s.Name, nil); (len(only) != 1 || only[0] != s) && len(s.Entries) > 0 {
+			words += " --client " + s.Entries[0].File.Client.Name
+			if slices.ContainsFunc(found, func(o *Server) bool {
+				return o != s && len(o.Entries) > 0 && o.Entries[0].File.Client.Name == s.Entries[0].File.Client.Name
+			}) {
+				words = show.Name(s.Name) + " --file " + show.Name(s.Entries[0].File.Path)
+			}
+		}
+		e.text += "\n  " + words + "   " + s.Place()
+	}
+	if more := len(found) - maxShown; more > 0 {
+		e.text += fmt.Sprintf("\n  and %d more", more)
+	}
+	return exit.UsageErrorf("%w", e)
+}
+
+func (x *Index) unknown(word string) error {
+	var names []string
+	for _, s := range x.Servers {
+		names = append(append(names, s.Name), s.Called...)
+	}
+	text := "there is no server " + show.Name(word)
+	switch near := config.Suggest(word, names); {
+	case near != "":
+		text += "; did you mean " + show.Name(near) + "?"
+	case len(names) == 0:
+		text += ": no client and no configuration has one, and nothing is kept of any"
+	default:
+		text += "; `mcp-jail status` shows those of clients, and `mcp-jail list` what is kept"
+	}
+	for _, f := range x.Files {
+		if f.Err != nil {
+			text += "\na file could not be read: " + show.Line(cli.ShortPath(f.Err.Error(), x.Host.Home))
+		}
+	}
+	for _, err := range x.Broken {
+		text += "\na server's file cannot be used: " + show.Line(cli.ShortPath(err.Error(), x.Host.Home))
+	}
+	if x.Ignored != nil {
+		text += "\n" + x.Ignored.Error()
+	}
+	if x.Err != nil {
+		text += "\n" + exit.OneLine(x.Err)
+	}
+	return exit.UsageErrorf("%s", text)
+}
+
+// Names returns the names of the servers that fit, for a shell.
+func (x *Index) Names(fits func(*Server) bool) (names []string) {
+	for _, s := range x.Servers {
+		if fits == nil || fits(s) {
+			about := ""
+			switch {
+			case s.Table != nil && s.Table.Project != "":
+				about = s.Table.Project
+			case s.Kept != nil && s.Kept.About.Project != "":
+				about = s.Kept.About.Project
+			case len(s.Entries) > 0:
+				about = s.Entries[0].File.Client.Title
+			}
+			names = cli.AddNames(names, []string{cli.Described(s.Name, about)})
+		}
+	}
+	return names
+}

@@ -1,0 +1,50 @@
+package resolve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestHarm tests what may be granted without a word, what is asked for, and what never is.
+func TestHarm(t *testing.T) {
+	h := newFake(aSystem, `
+		d /home/u/data
+		f /home/u/data/id_rsa
+		f /home/u/data/id_rsa.pub
+		f /home/u/data/notes.txt
+		d /home/u/proj/sub
+		f /home/u/todo.txt`).host()
+	h.Environ = append(h.Environ, "HTTPS_PROXY=http://proxy.example:3128")
+	const write = policy.Write | policy.Read
+	for _, c := range []struct {
+		path   string
+		rights policy.Rights
+		want   string // "" is fine, "!" begins what is never granted
+	}{
+		{"~/data/notes.txt", policy.Read, ""}, {"~/data/sub", write, ""}, {"~/proj/sub", write, ""}, {"~/todo.txt", policy.Read, ""}, {"/srv/data/x", policy.Read, ""},
+		{"~/data/id_rsa", policy.Read, "key or passwords"}, {"~/data/id_rsa.pub", policy.Read, ""}, {"~/data/server.pem", policy.Read, "key or passwords"}, {"~/proj/credentials.json", policy.Read, "key or passwords"},
+		{"~/.ssh/config", policy.Read, "sensitive path (~/.ssh)"}, {"~/proj/.env", policy.Read, "sensitive path (**/.env)"},
+		{"~/.npm", write, "package managers install"}, {"~/.cache/uv/x", write, "package managers install"}, {"~/.cargo/registry", write, "package managers install"}, {"~/.cache", write, "!a hold on"}, {"~/.npm/x", policy.Read, ""},
+		{"~/proj/.vscode/x", write, "protected name"}, {"~/proj/.vscode/x", policy.Read, ""},
+		{"~", policy.Read, "!"}, {"/", policy.Read, "!"}, {"/home", policy.Read, "!"},
+		{"~/data", policy.Read, "directly in your home"}, {"~/new", write, "directly in your home"},
+		{"~/.bashrc", write, "!a hold on /home/u/.bashrc"}, {"~/.config/mcp-jail/config.toml", policy.Read, "!a hold on"}, {"/usr/lib/x", write, "belongs to the system"},
+	} {
+		got := HarmOf(&h, &policy.Policy{}, c.path, c.rights)
+		is := got.Ask
+		if got.Never != "" {
+			is = "!" + got.Never
+		}
+		never, text := strings.CutPrefix(c.want, "!")
+		if (c.want == "") != (is == "") || never == "" && text && got.Never == "" || !strings.Contains(is, strings.TrimPrefix(c.want, "!")) {
+			t.Errorf("%s (%s): %q, want %q", c.path, c.rights, is, c.want)
+		}
+	}
+	for host, want := range map[string]string{"api.example.com": "", "10.0.0.1": "is a private address", "169.254.169.254": "cloud", "metadata.google.internal": "cloud", "*": "every host", "proxy.example": "your proxy", "127.0.0.1": ""} {
+		if got := HarmOfHost(&h, policy.NetRule{Host: host, Allow: true}); got.Never != "" || (want == "") != (got.Ask == "") || !strings.Contains(got.Ask, want) {
+			t.Errorf("%s: %+v, want %q", host, got, want)
+		}
+	}
+}
