@@ -283,7 +283,7 @@ func allTables() (paths [][]string) {
 
 // maxServers bounds the servers of a file. A person has some ten. A project may come with a file
 // that has any number, and the time of the commands grows faster than that number.
-const maxServers = 2000
+const maxServers = 5000
 
 func editFormat(f clients.Format) edit.Format {
 	switch f {

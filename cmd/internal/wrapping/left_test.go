@@ -222,7 +222,7 @@ func TestUnreadVariables(t *testing.T) {
 
 // TestTooManyServers: a file with more servers than a person has is left, and named.
 func TestTooManyServers(t *testing.T) {
-	for n, want := range map[int]string{maxServers: "", maxServers + 1: ".mcp.json: the file has 2001 servers or more, and mcp-jail reads files with at most 2000"} {
+	for n, want := range map[int]string{maxServers: "", maxServers + 1: ".mcp.json: the file has 5001 servers or more, and mcp-jail reads files with at most 5000"} {
 		h := newHost(t)
 		var b strings.Builder
 		for i := range n {

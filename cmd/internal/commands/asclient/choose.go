@@ -115,7 +115,7 @@ func (k *Chooser) prepare(c terminal.Console, x *index.Index, of *index.Server, 
 	t.Grant = []string{programs.Main, "grant", of.Name}
 	t.Place = e.File.Client.Title + ", " + e.Place()
 	argv := e.Argv()
-	switch v := e.Verdict; {
+	switch v := e.Verdict(); {
 	case v.Jailed:
 		t.Wrapped = true
 	case v.Repair != nil:

@@ -70,7 +70,7 @@ func (p ConfigurationProblem) Warning() string {
 
 // chosenConfiguration returns which configuration an entry reads that starts a server of it by name.
 func (x *Index) chosenConfiguration(e *Entry) (o config.LoadOptions, ok bool) {
-	if !e.Verdict.Jailed && !e.Verdict.Unclear || e.line.Argv != nil || e.err != nil || slices.ContainsFunc(e.line.Flags, e.File.References) {
+	if e.flags == nil || e.err != nil || e.line.Argv != nil || slices.ContainsFunc(e.line.Flags, e.File.References) || !e.Verdict().Jailed && !e.Verdict().Unclear {
 		return o, false // a command after -- reads the usual files
 	}
 	if len(e.flags.Config) > 0 {

@@ -23,13 +23,17 @@ import (
 type Entry struct {
 	File *wrapping.File
 	wrapping.Entry
-	Verdict wrapping.Verdict
 
+	judge func() wrapping.Verdict
 	line  clients.Wrapped   // with the values of the client's variables that are known here
 	flags *cmdline.RunFlags // of mcp-jail run in the line
 	err   error             // of these flags
 	home  string
 }
+
+// Verdict returns how the entry starts its server. What wrap would make of one without mcp-jail takes a millisecond, so nothing is
+// judged before somebody asks.
+func (e *Entry) Verdict() wrapping.Verdict { return e.judge() }
 
 // signature tells entries without a key apart: two with one start the same server in the same way.
 func (e *Entry) signature() string {
@@ -107,7 +111,7 @@ func (s *Server) Jailed(word string) (*Entry, error) {
 // whyOpen says why an entry does not start its server in a jail of this mcp-jail, or "".
 func (e *Entry) whyOpen() string {
 	wrap := show.Typed("mcp-jail wrap --server", e.Server)
-	switch v := e.Verdict; {
+	switch v := e.Verdict(); {
 	case v.Unclear && v.Repair != nil:
 		return strings.TrimSpace(WhyUnclear(v, e.home)) + ". To put this mcp-jail there:  " + wrap
 	case v.Unclear:
@@ -126,7 +130,7 @@ func (e *Entry) whyOpen() string {
 // this jail.
 func (s *Server) Unclear() (said []string) {
 	for _, e := range s.Entries {
-		if e.Verdict.Unclear {
+		if e.Verdict().Unclear {
 			said = append(said, fmt.Sprintf("%s of %s (%s) %s", show.Name(e.Server), e.File.Client.Title, e.Place(), e.whyOpen()))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -163,7 +164,8 @@ func (x *Index) Of(f *wrapping.File, e wrapping.Entry) *Server { return x.of[f][
 
 // addEntry adds the server of an entry, and returns it.
 func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
-	one := &Entry{File: f, Entry: e, Verdict: f.Judge(e, x.Program.Program, x.clients), home: x.Host.Home}
+	one := &Entry{File: f, Entry: e, home: x.Host.Home}
+	one.judge = sync.OnceValue(func() wrapping.Verdict { return f.Judge(e, x.Program.Program, x.clients) })
 	s := &Server{Called: []string{e.Server}, Words: e.Argv(), Entries: []*Entry{one}}
 	raw, wrapped := clients.ParseWrapped(e.Argv())
 	if wrapped {
@@ -320,7 +322,7 @@ func (s *Server) Declared() bool { return s.Table != nil || len(s.Entries) > 0 }
 // Starter returns the entry of the user's own that starts a server of the configuration by its name; nil for none.
 func (s *Server) Starter() *Entry {
 	for _, e := range s.Entries {
-		if !e.File.IsProject() && e.Verdict.Jailed && e.line.Argv == nil {
+		if !e.File.IsProject() && e.Verdict().Jailed && e.line.Argv == nil {
 			return e
 		}
 	}

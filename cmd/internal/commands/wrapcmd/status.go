@@ -313,7 +313,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, x *index.Index, f *wrapping.F
 		if s.Has(e.Server) {
 			of := x.Of(f, e)
 			entry := of.Entry(f, e)
-			v := entry.Verdict
+			v := entry.Verdict()
 			one := entryStatus(host, f, entry, of, all)
 			one.Since = string(since[e.Key()])
 			one.addGaps(host.ConfigDir, s.finder, s.namespaces, f, e, v)
@@ -324,7 +324,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, x *index.Index, f *wrapping.F
 }
 
 func entryStatus(host hostfs.Host, f *wrapping.File, entry *index.Entry, of *index.Server, all *stored.All) serverStatus {
-	e, v := entry.Entry, entry.Verdict
+	e, v := entry.Entry, entry.Verdict()
 	out := serverStatus{Name: e.Server, Project: e.For, Command: shown.Words(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), State: stateOf(f, entry), open: v.Open, Granted: entry.Brings()}
 	if !v.Jailed && !v.Unclear {
 		return out

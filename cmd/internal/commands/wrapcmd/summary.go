@@ -37,7 +37,7 @@ const (
 
 // stateOf returns the state of an entry. One of a client on Windows has that, wherever wrap would put it.
 func stateOf(f *wrapping.File, e *index.Entry) state {
-	s := stateHere(e.Entry, e.Verdict)
+	s := stateHere(e.Entry, e.Verdict())
 	if s == jailed && e.Brings() != nil {
 		return granted
 	}
