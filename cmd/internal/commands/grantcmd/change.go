@@ -1,6 +1,7 @@
 package grantcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -300,8 +301,8 @@ func (p *plan) elsewhere(by string) string {
 	return ", which you wrote yourself: take it back there"
 }
 
-// differences returns what differs between the policies of two files, in words.
-func (p *plan) differences(after *checked) (lines []string) {
+// compare returns what differs between the policies of two files.
+func (p *plan) compare(after *checked) []config.Change {
 	was, is := *p.now.target.Policy, after.target.Policy
 	if was.Default && !is.Default { // the same rule, written
 		was.Fs = slices.Clone(was.Fs)
@@ -311,7 +312,12 @@ func (p *plan) differences(after *checked) (lines []string) {
 			}
 		}
 	}
-	for _, ch := range config.ComparePolicies(&was, is) {
+	return config.ComparePolicies(&was, is)
+}
+
+// differences returns what differs between the policies of two files, in words.
+func (p *plan) differences(after *checked) (lines []string) {
+	for _, ch := range p.compare(after) {
 		sign, text := "+", ch.Text
 		for _, loss := range []string{"no longer: ", "no longer "} {
 			if rest, isLoss := strings.CutPrefix(text, loss); isLoss {
@@ -352,6 +358,9 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 		c.Printf("nothing was changed (--dry-run)\n")
 		return g.status(c, p)
 	}
+	if err := g.askApart(c, p, after); err != nil {
+		return err
+	}
 	if err := g.confirm(c, p); err != nil {
 		return err
 	}
@@ -369,6 +378,56 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 	}
 	c.PrintText(fmt.Sprintf("%s %s\n\nTo use it: %s\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(file.Path, g.home)), p.takesEffect()))
 	return g.status(c, p)
+}
+
+// askApart asks about what the server gets beside what the flags say: what --remove gives back to it, and all of a host of which it has
+// a part.
+func (g *grantCmd) askApart(c terminal.Console, p *plan, after *checked) error {
+	var more []string
+	if g.remove {
+		for _, ch := range p.compare(after) {
+			if ch.Loosens {
+				more = append(more, "it gets back what a rule took away: "+ch.Text)
+			}
+		}
+	} else if a := p.grants.Table.Access; a != nil {
+		for _, r := range a.Net {
+			if part := p.partOf(r); part != "" {
+				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")
+			}
+		}
+	}
+	for _, text := range more {
+		text = show.Name(g.server) + ": " + show.Line(text)
+		if g.yes || !c.Asks() {
+			return fmt.Errorf("nothing was changed: %s. That is asked on a terminal, and not taken by --yes", text)
+		}
+		yes, err := cli.AskYes(c, text+". Is that meant?", "nothing was changed")
+		if err != nil || !yes {
+			return cmp.Or(err, errors.New("nothing was changed: the answer was not yes"))
+		}
+	}
+	return nil
+}
+
+// partOf says to which part of a host the server is held so far, or "".
+func (p *plan) partOf(r policy.NetRule) string {
+	for _, o := range p.now.target.Policy.Net {
+		if o.Host != r.Host || !o.Allow || r.PathPrefix != "" || len(r.Methods) > 0 {
+			continue
+		}
+		part := append([]string{}, o.Methods...)
+		if o.PathPrefix != "" {
+			part = append(part, o.PathPrefix)
+		}
+		for _, name := range o.SecretNames() {
+			part = append(part, "with "+name)
+		}
+		if len(part) > 0 {
+			return strings.Join(part, " ")
+		}
+	}
+	return ""
 }
 
 func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
