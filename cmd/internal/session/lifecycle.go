@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // Session returns the lifecycle session that begins with a target.
@@ -90,8 +92,14 @@ func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func
 	return started, nil
 }
 
+// warningLines returns the warnings of a start. A rule in a server's file for what does not exist is none: grant has said so, and the
+// path may come and go.
 func warningLines(t *Target) (lines []string) {
-	for _, w := range t.WarningTexts() {
+	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
+	for i, w := range t.WarningTexts() {
+		if i < len(t.Warnings) && t.Warnings[i].Code == "missing-path" && strings.HasPrefix(t.Warnings[i].Where, servers) {
+			continue
+		}
 		lines = append(lines, "warning: "+w)
 	}
 	return lines

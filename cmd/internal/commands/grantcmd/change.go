@@ -352,7 +352,7 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 		c.PrintText(l + "\n")
 	}
 	for _, w := range warnings {
-		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w)))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(w)))
 	}
 	if g.dryRun {
 		c.Printf("nothing was changed (--dry-run)\n")
