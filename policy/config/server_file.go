@@ -160,6 +160,9 @@ func (f *ServerFile) Check() error {
 
 // Words returns the command line of the server.
 func (f *ServerFile) Words() []string {
+	if f.Server.Command == "" {
+		return nil
+	}
 	return append([]string{f.Server.Command}, f.Server.Arguments...)
 }
 

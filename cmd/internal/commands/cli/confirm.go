@@ -55,15 +55,6 @@ func AskNo(c terminal.Console, question, undone string) (bool, error) {
 	return answer == "y" || answer == "yes", err
 }
 
-// AskLine returns the line that the user types after a question, in lower case. AskLine ends as AskYes does.
-func AskLine(c terminal.Console, question string) (string, error) {
-	return waitFor(context.Background(), c, unchanged, func() (string, error) {
-		c.Sayf("%s", question)
-		answer, _ := readLine(c)
-		return answer, nil
-	})
-}
-
 // AskText returns the text that the user types after a question. If hidden is set, it is not shown.
 // AskText ends as AskYes does.
 func AskText(c terminal.Console, question string, hidden bool) (string, error) {

@@ -101,7 +101,7 @@ func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program)
 // servers that are there.
 func (x *Index) addKnown(isNew bool) {
 	for _, f := range x.files {
-		x.join(&Server{Key: f.Server.ID, File: f, Words: wordsOf(f.Server)}, isNew)
+		x.join(&Server{Key: f.Server.ID, File: f, Words: f.Words()}, isNew)
 	}
 	here, err := x.tablesOf(x.Host.Dir)
 	if err != nil {
@@ -123,13 +123,6 @@ func (x *Index) addKnown(isNew bool) {
 
 // Read returns the index of all servers.
 func Read() (*Index, error) { return (&Choice{}).Read() }
-
-func wordsOf(s *config.Server) []string {
-	if s.Command == "" {
-		return nil
-	}
-	return append([]string{s.Command}, s.Arguments...)
-}
 
 // join adds what one place says of a server to what others say. Without them it is a new server, if that is wanted.
 func (x *Index) join(s *Server, isNew bool) *Server {
@@ -222,10 +215,10 @@ func (x *Index) ofLine(s *Server, e *Entry) {
 			continue
 		}
 		if s.Key != "" { // it may be either
-			s.Key = ""
+			s.Key, s.Dir = "", ""
 			return
 		}
-		s.Key = c.ID
+		s.Key, s.Dir = c.ID, c.Workspace
 	}
 }
 
