@@ -384,13 +384,14 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 // a part.
 func (g *grantCmd) askApart(c terminal.Console, p *plan, after *checked) error {
 	var more []string
-	if g.remove {
-		for _, ch := range p.compare(after) {
-			if ch.Loosens {
-				more = append(more, "it gets back what a rule took away: "+ch.Text)
-			}
+	a := p.grants.Table.Access
+	takesLess := p.grants.Table.Limits != (config.LimitsTable{}) || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
+	for _, ch := range p.compare(after) {
+		if g.remove && takesLess && ch.Loosens {
+			more = append(more, "it gets back what a rule took away: "+ch.Text)
 		}
-	} else if a := p.grants.Table.Access; a != nil {
+	}
+	if !g.remove && a != nil {
 		for _, r := range a.Net {
 			if part := p.partOf(r); part != "" {
 				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")

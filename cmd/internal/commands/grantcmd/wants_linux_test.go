@@ -55,7 +55,10 @@ func TestWants(t *testing.T) {
 		want    string
 	}{
 		{"--read ~/notes/a", certain, "", "taken"},
-		{"--write ~/repo", certain, "", "taken"},
+		{"--write ~/notes/new", certain, "", "taken"},
+		{"--write ~/repo", certain, "", "asked"},
+		{"--write ~/.npm", certain, "", "asked"},
+		{"--net 10.0.0.1", certain, "", "asked"},
 		{"--net a.test", certain, "", "taken"},
 		{"--read ~/notes/a", likely, "", "asked"},
 		{"--net a.test", likely, "", "asked"},
