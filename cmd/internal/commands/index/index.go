@@ -190,8 +190,8 @@ func (x *Index) ofTable(s *Server, e *Entry) {
 	if len(e.flags.Config) > 0 {
 		return // another configuration: see Entry.Configuration
 	}
-	s.Dir = x.configDir(e)
-	cfg, err := x.tablesOf(cmp.Or(s.Dir, x.Host.Dir))
+	s.Dir = x.startDir(e)
+	cfg, err := x.tablesOf(cmp.Or(x.configDir(e), x.Host.Dir))
 	if err != nil {
 		return
 	}
