@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
@@ -69,7 +68,7 @@ func (s *Started) addEnv(e Entry, v *values) error {
 		if shared.Place.Scope == clients.Project {
 			may = environ.Project
 		}
-		for _, path := range locate.Existing(shared.Place, v.host) {
+		for _, path := range existing(shared.Place, v.host) {
 			if err := s.add(v, may, sharedValues(shared, path, v.host)...); err != nil {
 				return err
 			}
@@ -146,7 +145,7 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 // sharedValues returns the variables that a client gives to all of its servers. A file that cannot be
 // read has none: the entry is refused then.
 func sharedValues(shared clients.Shared, path string, host clients.Host) (env []clients.Variable) {
-	file, err := locate.Read(path, shared.Place)
+	file, err := readPlace(path, shared.Place)
 	if err != nil {
 		return nil
 	}

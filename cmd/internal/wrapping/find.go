@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -208,7 +207,7 @@ func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (
 			if p.Scope != clients.User && p.Scope != clients.Project {
 				continue
 			}
-			for _, path := range locate.Existing(p, host) {
+			for _, path := range existing(p, host) {
 				look(reading{client: c, place: p}, path)
 			}
 		}
@@ -241,10 +240,10 @@ func checkServers(files []*File, names []string) error {
 func read(host clients.Host, r reading, path string) *File {
 	c, p := r.client, r.place
 	f := &File{readers: readers{Client: c, readings: []reading{r}}, Place: p, Path: path, host: host, waive: map[string][]policy.Axis{}}
-	f.own, f.Err = locate.Read(path, p)
+	f.own, f.Err = readPlace(path, p)
 	at, _ := filepath.EvalSymlinks(path)
 	if info, err := os.Stat(at); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
-		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, locate.Most)
+		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, mostFiles)
 	}
 	if f.addScope(r, path, f.Real()); f.Err == nil {
 		f.parse()
@@ -297,7 +296,7 @@ func editFormat(f clients.Format) edit.Format {
 
 // InGit reports whether the file lies in a git work tree, and may so be had by others.
 func (f *File) InGit() bool {
-	_, repo := locate.Above(filepath.Dir(f.Real()))
+	_, repo := Above(filepath.Dir(f.Real()))
 	return repo >= 0
 }
 

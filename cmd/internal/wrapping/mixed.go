@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // A part is one of several entries of a name, out of which a client makes one.
@@ -52,7 +51,7 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 		}
 	}
 	for _, p := range c.Places {
-		for _, path := range locate.Existing(p, host) {
+		for _, path := range existing(p, host) {
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || known[real] {
 				continue

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // plant writes files into the project or, if they begin with "~/", the home directory. It puts a
@@ -196,11 +195,11 @@ func TestAbove(t *testing.T) {
 	h.Project = filepath.Join(root, "a", "b")
 	must(t, os.MkdirAll(h.Project, 0o700))
 	must(t, os.Mkdir(filepath.Join(root, "a", ".git"), 0o700))
-	h.Above, h.Repo = locate.Above(h.Project)
+	h.Above, h.Repo = Above(h.Project)
 	if h.Repo != 1 || h.Above[0] != filepath.Join(root, "a") || h.Above[len(h.Above)-1] != "/" {
 		t.Fatalf("%q, %d", h.Above, h.Repo)
 	}
-	if dirs, repo := locate.Above("/"); dirs != nil || repo != -1 {
+	if dirs, repo := Above("/"); dirs != nil || repo != -1 {
 		t.Errorf("above the root: %q, %d", dirs, repo)
 	}
 	for _, dir := range []string{root, filepath.Join(root, "a")} {

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
 )
 
 func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
-	for _, p := range locate.Plugins(c, host) {
+	for _, p := range pluginsOf(c, host) {
 		for _, f := range p.Files {
 			each(reading{p.Reader(c), f.Place, p}, f.Path)
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 )
 
 // found returns what each file says of its servers, in lines.
@@ -113,7 +112,7 @@ func TestFoldersWithMore(t *testing.T) {
 		t.Errorf("a link to a folder: %s", got)
 	}
 	must(t, os.Remove(filepath.Join(h.Project, ".continue/mcpServers/link")))
-	for i := range locate.Most {
+	for i := range mostFiles {
 		write(t, filepath.Join(folder, fmt.Sprint(i)), "")
 	}
 	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, ".continue/mcpServers: mcp-jail does not look at all") {

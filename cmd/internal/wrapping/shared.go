@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
@@ -19,7 +18,7 @@ import (
 func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 	for _, c := range j.file.clients() {
 		for _, shared := range c.Shared {
-			for _, path := range locate.Existing(shared.Place, j.host) {
+			for _, path := range existing(shared.Place, j.host) {
 				names, err := sharedNames(shared, path, j.host)
 				if err != nil {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
@@ -44,7 +43,7 @@ func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 }
 
 func sharedNames(shared clients.Shared, path string, host clients.Host) (names []string, err error) {
-	file, err := locate.Read(path, shared.Place)
+	file, err := readPlace(path, shared.Place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

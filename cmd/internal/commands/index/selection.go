@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/locate"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -67,7 +66,7 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 
 // ClientsHost returns the host as package clients knows it.
 func ClientsHost(host hostfs.Host) clients.Host {
-	above, repo := locate.Above(host.Dir)
+	above, repo := wrapping.Above(host.Dir)
 	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
 }
 

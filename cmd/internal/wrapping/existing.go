@@ -1,4 +1,4 @@
-package locate
+package wrapping
 
 import (
 	"errors"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/clients/plugins"
 )
 
-// Existing returns the paths of a place that exist. In place of folders of which it does not look at all
+// existing returns the paths of a place that exist. In place of folders of which it does not look at all
 // files it returns the folder. It looks at no path of a project or a plugin that leads to another machine,
-// and returns it too: Read and Real refuse it by name.
-func Existing(p clients.Place, host clients.Host) (paths []string) {
+// and returns it too: readPlace and Real refuse it by name.
+func existing(p clients.Place, host clients.Host) (paths []string) {
 	for _, at := range p.LocateAll(host) {
 		paths = append(paths, existingAt(at)...)
 	}
@@ -40,9 +41,9 @@ func existingAt(at clients.Location) (paths []string) {
 	return paths
 }
 
-// Read reads a path of a place. A client may keep much else in its user's file. No project needs a large
+// readPlace reads a path of a place. A client may keep much else in its user's file. No project needs a large
 // one.
-func Read(path string, p clients.Place) (*ownfile.File, error) {
+func readPlace(path string, p clients.Place) (*ownfile.File, error) {
 	if (p.Format == clients.JSON || p.Format == clients.JSONC) && p.Scope != clients.Project {
 		return ownfile.ReadLarge(path)
 	}
@@ -67,8 +68,8 @@ func Above(project string) (dirs []string, repo int) {
 	}
 }
 
-// Most bounds the files that are looked at in the folders of a place.
-const Most = 2000
+// mostFiles bounds the files that are looked at in the folders of a place.
+const mostFiles = 2000
 
 // inFolders returns the files in a directory, and in the folders below it, whose names match a
 // pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
@@ -80,7 +81,7 @@ func inFolders(dir, pattern string) (paths []string) {
 		if err != nil {
 			return fs.SkipDir
 		}
-		if seen++; seen > Most {
+		if seen++; seen > mostFiles {
 			paths = append(paths, dir)
 			return fs.SkipAll
 		}
@@ -93,4 +94,19 @@ func inFolders(dir, pattern string) (paths []string) {
 		return nil
 	})
 	return paths
+}
+
+// pluginsOf returns the plugins of a client.
+func pluginsOf(c clients.Client, host clients.Host) []*plugins.Plugin {
+	return plugins.Find(c, host, plugins.Look{
+		Find: existing,
+		Real: filepath.EvalSymlinks,
+		Read: func(path string) ([]byte, error) {
+			file, err := ownfile.Read(path)
+			if err != nil {
+				return nil, err
+			}
+			return file.Data, nil
+		},
+	})
 }
