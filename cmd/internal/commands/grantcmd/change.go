@@ -1,8 +1,6 @@
 package grantcmd
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -378,68 +376,6 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 	}
 	c.PrintText(fmt.Sprintf("%s %s\n\nTo use it: %s\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(file.Path, g.home)), p.takesEffect()))
 	return g.status(c, p)
-}
-
-// askApart asks about what the server gets beside what the flags say: what --remove gives back to it, and all of a host of which it has
-// a part.
-func (g *grantCmd) askApart(c terminal.Console, p *plan, after *checked) error {
-	var more []string
-	a := p.grants.Table.Access
-	takesLess := p.grants.Table.Limits != (config.LimitsTable{}) || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
-	for _, ch := range p.compare(after) {
-		if g.remove && takesLess && ch.Loosens {
-			more = append(more, "it gets back what a rule took away: "+ch.Text)
-		}
-	}
-	if !g.remove && a != nil {
-		for _, r := range a.Net {
-			if part := p.partOf(r); part != "" {
-				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")
-			}
-		}
-	}
-	for _, text := range more {
-		text = show.Name(g.server) + ": " + show.Line(text)
-		if g.yes || !c.Asks() {
-			return fmt.Errorf("nothing was changed: %s. That is asked on a terminal, and not taken by --yes", text)
-		}
-		yes, err := cli.AskYes(c, text+". Is that meant?", "nothing was changed")
-		if err != nil || !yes {
-			return cmp.Or(err, errors.New("nothing was changed: the answer was not yes"))
-		}
-	}
-	return nil
-}
-
-// partOf says to which part of a host the server is held so far, or "".
-func (p *plan) partOf(r policy.NetRule) string {
-	for _, o := range p.now.target.Policy.Net {
-		if o.Host != r.Host || !o.Allow || r.PathPrefix != "" || len(r.Methods) > 0 {
-			continue
-		}
-		part := append([]string{}, o.Methods...)
-		if o.PathPrefix != "" {
-			part = append(part, o.PathPrefix)
-		}
-		for _, name := range o.SecretNames() {
-			part = append(part, "with "+name)
-		}
-		if len(part) > 0 {
-			return strings.Join(part, " ")
-		}
-	}
-	return ""
-}
-
-func (g *grantCmd) confirm(c terminal.Console, p *plan) error {
-	if g.yes {
-		return nil
-	}
-	verb := "Grant this to "
-	if g.remove {
-		verb = "Take this away from "
-	}
-	return cli.Confirm(context.Background(), c, verb+show.Name(g.server)+" in "+cli.ShortPath(p.file.Path, g.home)+"?")
 }
 
 // takesEffect says when the policy holds.
