@@ -12,7 +12,7 @@ import (
 )
 
 // TestHidden: the files of the user's own in which clients look for servers have tokens and ids of other
-// servers, so no grant of a directory around one shows it. Files that variables move are elsewhere.
+// servers, so no grant of a directory around one shows it, also where a variable moves it. Cline names the file itself.
 func TestHidden(t *testing.T) {
 	home := t.TempDir()
 	h, err := hostfs.LocalHostOf(home, nil)
@@ -35,6 +35,13 @@ func TestHidden(t *testing.T) {
 				}
 				if resolve.Sensitive(&h, &policy.Policy{}, file) == "" {
 					t.Errorf("%s on %s: %s is not hidden", client.Name, os, file)
+				}
+				for _, move := range place.Moves {
+					moved := h
+					moved.Places = []string{move.Env + "=/elsewhere"}
+					if at := strings.Replace(move.To, "$"+move.Env, "/elsewhere", 1); resolve.Sensitive(&moved, &policy.Policy{}, at) == "" && !strings.HasPrefix(move.Env, "CLINE_") {
+						t.Errorf("%s: %s is not hidden with %s", client.Name, at, move.Env)
+					}
 				}
 				if other := path.Join(home, "notes", path.Base(file)); resolve.Sensitive(&h, &policy.Policy{}, other) != "" {
 					t.Errorf("%s is hidden", other)

@@ -22,7 +22,7 @@ func TestMaySet(t *testing.T) {
 		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG CARGO_HOME GOPATH FPATH TMPDIR USER IFS APPDATA BASH_FUNC_x%%", true, false, false},
 		{"npm_config_@a:registry npm-config-userconfig A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false, false},
 		{"npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC PREFIX DESTDIR", true, true, false},
-		{"PYENV_VERSION RBENV_VERSION NVM_BIN GIT_SSH_COMMAND YARN_X UV_PROJECT VIRTUAL_ENV REQUESTS_CA_BUNDLE PYTHON_NEW NODE_NEW GEMINI_CLI_HOME", true, true, false},
+		{"PYENV_VERSION RBENV_VERSION NVM_BIN GIT_SSH_COMMAND YARN_X UV_PROJECT VIRTUAL_ENV REQUESTS_CA_BUNDLE PYTHON_NEW NODE_NEW CLINE_DIR", true, true, false},
 		{"HTTPS_PROXY=http://e/ A=B = =A \x00 A\x00 \ufeffHTTPS_PROXY HTTPS_PROXY\ufeff \u212AEY \x7f", false, false, false},
 		{"ProgramFiles(x86) A1 _ a", true, true, true},
 		{"NODE_OPTIONS PYTHONPATH OPENSSL_CONF NODE_TLS_REJECT_UNAUTHORIZED npm_config_loglevel PYTHONHASHSEED GIT_AUTHOR_NAME", true, true, true},

@@ -79,7 +79,7 @@ func Rows() []Row {
 
 		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), Direct, "the version that a version manager would start"},
 		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "NVM_HOME", "PYENV"), readers(Jail), User, "what version managers installed"},
-		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "WORKON_HOME", "UV_CACHE_DIR", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME"), readers(Jail, Files), User, "programs, caches, start-up files and files of clients that are [protected](protected.md) there too"},
+		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "WORKON_HOME", "UV_CACHE_DIR", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "CLAUDE_CONFIG_DIR", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*"), readers(Jail, Files), User, "programs, caches, start-up files and files of clients that are [protected](protected.md) there too"},
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), Direct, "version managers, which mcp-jail does not start"},
 
 		{names("NPM_CONFIG_CACHE", "PIP_CACHE_DIR"), readers(Jail), User, "caches of packages, which are [protected](protected.md) there too"},
@@ -107,7 +107,7 @@ func Rows() []Row {
 
 		{names(ofPresets...), readers(Presets), Project, "hosts, files and secrets of a server with a [preset](presets.md), and what it is told. An entry of a project's file that starts a server of your configuration may not set them"},
 
-		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_CODE_SYSTEM_*"), readers(Files), Direct, "the files of clients"},
+		{names("CLINE_*", "GEMINI_CLI_SYSTEM_*", "QWEN_CODE_SYSTEM_*"), readers(Files), Direct, "the files of clients"},
 		{names("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "WSL_DISTRO_NAME"), readers(Jail, Files), User, "the same on Windows and beside WSL"},
 	}
 }

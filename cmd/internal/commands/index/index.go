@@ -101,6 +101,10 @@ func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program)
 // servers that are there.
 func (x *Index) addKnown(isNew bool) {
 	for _, f := range x.files {
+		if s := x.unwrapped(f); s != nil {
+			s.File = f
+			continue
+		}
 		x.join(&Server{Key: f.Server.ID, File: f, Words: f.Words()}, isNew)
 	}
 	here, err := x.tablesOf(x.Host.Dir)
@@ -155,6 +159,17 @@ func (x *Index) join(s *Server, isNew bool) *Server {
 // Of returns the server of an entry.
 func (x *Index) Of(f *wrapping.File, e wrapping.Entry) *Server { return x.of[f][e.Key()] }
 
+// unwrapped returns the server of the user's own that has the words of a file and no mcp-jail in front, or nil: wrap offers it the file
+// again.
+func (x *Index) unwrapped(f *config.ServerFile) *Server {
+	for _, s := range x.Servers {
+		if x.joined[f.Server.ID] == nil && s.Key == "" && s.File == nil && len(s.Entries) > 0 && !s.Entries[0].File.IsProject() && slices.Equal(s.Words, f.Words()) {
+			return s
+		}
+	}
+	return nil
+}
+
 // addEntry adds the server of an entry, and returns it.
 func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
 	one := &Entry{File: f, Entry: e, home: x.Host.Home}
@@ -168,7 +183,7 @@ func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
 		s.Words = raw.Argv
 	}
 	switch {
-	case !wrapped || one.err != nil:
+	case !wrapped || one.err != nil || one.flags.ID != "" && f.IsProject(): // an id in a file of others is stolen
 		s.Dir = x.startDir(one)
 	case raw.Argv == nil:
 		x.ofTable(s, one)

@@ -81,8 +81,8 @@ func TestPick(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"mem":    "mem may be any of 2 servers; choose one by the words before its place:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
-		"twin":   "twin may be any of 2 servers; choose one by the words before its place:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
+		"mem":    "mem means 2 servers; type one of these:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
+		"twin":   "twin means 2 servers; type one of these:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
 		"notess": "there is no server notess; did you mean notes?\na server's file cannot be used: ~/.config/mcp-jail/servers/broken.toml:3",
 		"zzz":    "there is no server zzz; `mcp-jail status` shows",
 		"broken": dir + "/home/.config/mcp-jail/servers/broken.toml:3",
@@ -131,5 +131,38 @@ func TestJoined(t *testing.T) {
 	testkit.Must(t, err)
 	if x := one.read(host, files, Program{Program: wrapping.Program{Path: dir + "/bin/mcp-jail"}}); len(x.Servers) != 2 || x.Servers[0].File == nil {
 		t.Errorf("of one client: %+v", x.Servers)
+	}
+}
+
+// TestPickOfProjects: what a repository or another project declares takes no word, no id and no file from a server of the user.
+func TestPickOfProjects(t *testing.T) {
+	file := func(name, id, word string) string {
+		return "version = 1\n[servers." + name + "]\nid = \"" + id + "\"\ncommand = \"npx\"\narguments = [\"-y\", \"" + word + "\"]\n"
+	}
+	line := func(id, word string) string {
+		return `{"command": "BIN/mcp-jail", "args": ["run", "--id", "` + id + `", "--", "npx", "-y", "` + word + `"]}`
+	}
+	dir := plantHome(t, map[string]string{
+		"home/.claude.json": `{"mcpServers": {"tracker": ` + line("tracker-0123456789ab", "tracker") + `, "bare": {"command": "npx", "args": ["-y", "bare"]}},
+			"projects": {"/elsewhere": {"mcpServers": {"local": ` + line("local-0123456789ab", "there") + `}}, "PROJECT": {"mcpServers": {"local": ` + line("local-ba9876543210", "here") + `}}}}`,
+		"project/.mcp.json":        `{"mcpServers": {"release": ` + line("tracker-0123456789ab", "evil") + `, "track": {"command": "npx", "args": ["-y", "evil"]}}}`,
+		serversAt + "tracker.toml": file("tracker", "tracker-0123456789ab", "tracker"), serversAt + "local.toml": file("local", "local-0123456789ab", "there"),
+		serversAt + "local-2.toml": file("local-2", "local-ba9876543210", "here"), serversAt + "bare.toml": file("bare", "bare-0123456789ab", "bare"),
+	})
+	x := readAs(t, dir+"/bin/mcp-jail")
+	if s, err := x.Pick("release", nil); err != nil || s.Key != "" || s.File != nil || len(s.Unclear()) != 1 {
+		t.Errorf("an id in a project's file: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("tracker", nil); err != nil || s.Key != "tracker-0123456789ab" || len(s.Entries) != 1 {
+		t.Errorf("the server of the id: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("track", nil); err == nil || !strings.Contains(err.Error(), "track means 2 servers") {
+		t.Errorf("the beginning of a name: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("local", nil); err != nil || s.Key != "local-ba9876543210" {
+		t.Errorf("the one for this project: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("bare", nil); err != nil || s.File == nil || len(s.Entries) != 1 || s.Starts() {
+		t.Errorf("one that was unwrapped: %+v, %v", s, err)
 	}
 }

@@ -13,27 +13,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
+// The names of servers, by what they say: what comes first decides.
+const (
+	own    = iota // of a server's file, or of a table that holds here
+	keys          // under which something is kept
+	called        // by clients and people
+	tiers
+)
+
 // name gives each server the shortest of its names that no other server has.
 func (x *Index) name() {
-	x.words = [3]map[string][]*Server{{}, {}, {}}
+	x.words = [tiers]map[string][]*Server{{}, {}, {}}
 	add := func(tier int, word string, s *Server) {
 		if word != "" && !slices.Contains(x.words[tier][word], s) {
 			x.words[tier][word] = append(x.words[tier][word], s)
 		}
 	}
 	for _, s := range x.Servers {
-		add(1, s.Key, s)
+		add(keys, s.Key, s)
 		if s.File != nil {
-			add(0, s.File.Server.Name, s)
+			add(own, s.File.Server.Name, s)
 		}
 		if s.Table != nil {
-			add(0, s.Table.Name, s)
+			add(own, s.Table.Name, s)
 		}
 		for _, name := range s.Called {
-			add(2, name, s)
+			add(called, name, s)
 		}
 		if s.Key != "" {
-			add(2, identity.Short(s.Key), s)
+			add(called, identity.Short(s.Key), s)
 		}
 	}
 	for _, s := range x.Servers {
@@ -68,6 +76,11 @@ func (x *Index) NameOf(key string) string {
 // exact returns the servers that have a whole name. A table of the configuration here hides what else has its name, whether it
 // fits or not: a project's server must not be taken for the user's.
 func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
+	for _, s := range x.words[called][word] { // what a client calls so in this project, before what has the name elsewhere
+		if slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Server == word && e.For == x.Host.Dir && !e.File.IsProject() }) {
+			return x.here(x.words[called][word])
+		}
+	}
 	for _, tier := range x.words {
 		if found := x.preferred(tier[word], fits); found != nil {
 			return found
@@ -85,9 +98,9 @@ func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
 // preferred returns the servers that fit: those that the user has declared, if there are any, and of these without those
 // for other projects. A file that has one for the project here prefers it to that for all projects.
 func (x *Index) preferred(all []*Server, fits func(*Server) bool) (found []*Server) {
-	for _, own := range []bool{true, false} {
+	for _, isOwn := range []bool{true, false} {
 		for _, s := range all {
-			if s.IsOwn() == own && (fits == nil || fits(s)) {
+			if s.IsOwn() == isOwn && (fits == nil || fits(s)) {
 				found = append(found, s)
 			}
 		}
@@ -141,25 +154,39 @@ func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
 	}
 	found := x.exact(word, fits)
 	for _, fits := range []func(*Server) bool{fits, nil} {
-		for _, matches := range []func(*Server) bool{
-			func(s *Server) bool { return s.Kept != nil && s.Kept.IsPackage(word) },
-			func(s *Server) bool {
-				return slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) })
-			},
-		} {
+		for _, matches := range []func(*Server, string) bool{isPackage, begins} {
 			if found == nil && word != "" {
-				found = x.preferred(x.Servers, func(s *Server) bool { return matches(s) && (fits == nil || fits(s)) })
+				found = x.preferred(x.Servers, func(s *Server) bool { return matches(s, word) && (fits == nil || fits(s)) })
 			}
 		}
 		switch len(found) {
 		case 0:
 		case 1:
-			return found[0], nil
+			return found[0], x.contested(word, found[0])
 		default:
 			return nil, x.ambiguous(word, found)
 		}
 	}
 	return nil, x.unknown(word)
+}
+
+func isPackage(s *Server, name string) bool { return s.Kept != nil && s.Kept.IsPackage(name) }
+
+func begins(s *Server, word string) bool {
+	return slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) })
+}
+
+// contested returns an error if a server that the user has not declared has a word which is the package, or the beginning of the
+// name, of one that is the user's: a project must not take the word from it.
+func (x *Index) contested(word string, found *Server) error {
+	if found.IsOwn() || found.Name == word && found.Key == word {
+		return nil
+	}
+	users := slices.DeleteFunc(slices.Clone(x.Servers), func(s *Server) bool { return !s.IsOwn() || !isPackage(s, word) && !begins(s, word) })
+	if len(users) == 0 {
+		return nil
+	}
+	return x.ambiguous(word, append(users, found))
 }
 
 // An AmbiguousError reports a word that may mean several servers.
@@ -174,7 +201,7 @@ func (e *AmbiguousError) Error() string { return e.text }
 const maxShown = 10
 
 func (x *Index) ambiguous(word string, found []*Server) error {
-	e := &AmbiguousError{Servers: found, text: fmt.Sprintf("%s may be any of %d servers; choose one by the words before its place:", show.Name(word), len(found))}
+	e := &AmbiguousError{Servers: found, text: fmt.Sprintf("%s means %d servers; type one of these:", show.Name(word), len(found))}
 	slices.SortStableFunc(found, func(a, b *Server) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range found[:min(maxShown, len(found))] {
 		words := show.Name(s.Name)

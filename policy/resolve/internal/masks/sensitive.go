@@ -26,8 +26,10 @@ func (b *Masks) HideSensitive() {
 			b.hideLinks(at.Links, s.Written) // also where they lead out of every grant
 		}
 	}
-	for _, dir := range []string{b.h.ConfigDir, b.h.StateDir} { // the policies of servers; their HOMEs, and the records of their sessions
-		if strings.HasPrefix(dir, "/") {
+	// The policies of servers; their HOMEs, and the records of their sessions. The variables of this process may not be those of the
+	// user's shell, so the usual places are hidden as well.
+	for _, dir := range append([]string{b.h.ConfigDir, b.h.StateDir}, places.UsualDirs(b.h)...) {
+		if strings.HasPrefix(dir, "/") && dir != b.h.CacheDir && dir != b.h.DataDir {
 			b.hideSensitivePath(dir, path.Clean(dir))
 		}
 	}

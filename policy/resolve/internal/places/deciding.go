@@ -24,8 +24,8 @@ const (
 	startedRisk  = "the MCP client, or what started it, is this program"
 )
 
-// A move is a variable, or the directory that it names, to which a part of the home directory moves. What is
-// protected or hidden in its usual place is so there as well.
+// A move is a variable, or the directory that it names, to which a part of the home directory moves: to a name in it after a
+// slash. What is protected or hidden in its usual place is so there as well.
 type move struct{ prefix, to string }
 
 var moved = []move{
@@ -33,6 +33,8 @@ var moved = []move{
 	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
 	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
 	{"~/.virtualenvs", "WORKON_HOME"}, {"~/.codex/", "CODEX_HOME"}, {"~/.qwen/", "QWEN_HOME"}, {"~/.copilot/", "COPILOT_HOME"},
+	{"~/.claude/", "CLAUDE_CONFIG_DIR"}, {"~/.gemini/", "GEMINI_CLI_HOME/.gemini"}, {"~/.config/goose/", "GOOSE_PATH_ROOT/config"}, {"~/.config/jp/", "JP_GLOBAL_CONFIG_DIR"},
+	{"~/.config/crush", "CRUSH_GLOBAL_CONFIG"}, {"~/.local/share/crush/", "CRUSH_GLOBAL_DATA"}, {"~/.config/kilo", "KILO_CONFIG_DIR"}, {"~/.config/opencode", "OPENCODE_CONFIG_DIR"},
 }
 
 // PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
@@ -40,7 +42,8 @@ var moved = []move{
 func PlaceVariables(os string) []string {
 	names := []string{"PATH", "FPATH"}
 	for _, m := range moved {
-		names = append(names, m.to)
+		name, _, _ := strings.Cut(m.to, "/")
+		names = append(names, name)
 	}
 	for _, m := range (&hostfs.Host{OS: os}).VersionManagers() {
 		names = append(names, m.Variable)
@@ -52,8 +55,9 @@ func PlaceVariables(os string) []string {
 // moves returns the moves whose variables are set, with the directories that these name.
 func (b *Places) moves() (set []move) {
 	for _, m := range moved {
-		if dir, _ := b.h.UserEnv(m.to); strings.HasPrefix(dir, "/") {
-			set = append(set, move{m.prefix, dir})
+		name, below, _ := strings.Cut(m.to, "/")
+		if dir, _ := b.h.UserEnv(name); strings.HasPrefix(dir, "/") {
+			set = append(set, move{m.prefix, path.Join(dir, below)})
 		}
 	}
 	return set

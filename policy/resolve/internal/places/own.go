@@ -39,9 +39,9 @@ func (b *Places) TrustedFiles() []string {
 	return files
 }
 
-// defaultDirs returns where mcp-jail's directories are without variables. The variables of this
-// process may not be those of the user's shell.
-func defaultDirs(h *hostfs.Host) []string {
+// UsualDirs returns where mcp-jail's directories for its configuration, state, cache and data are without
+// variables. The variables of this process may not be those of the user's shell.
+func UsualDirs(h *hostfs.Host) []string {
 	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: AsWritten(h, h.Home)})
 	dirs := []string{cfg, state, cache, data}
 	for i, dir := range dirs {
@@ -127,7 +127,7 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 func guarded(b *Places, p string, write bool) string {
 	abs, _ := b.Expand(p, "/")
 	at := b.paths.Canonical(abs)
-	dirs := append(b.OwnDirs(), defaultDirs(b.h)...)
+	dirs := append(b.OwnDirs(), UsualDirs(b.h)...)
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
 		b.collectDeciding()

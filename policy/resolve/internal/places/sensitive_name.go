@@ -39,7 +39,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	if s := b.SensitiveAround(at); s != "" {
 		return s
 	}
-	for _, dir := range append(b.OwnDirs(), defaultDirs(h)...) {
+	for _, dir := range append(b.OwnDirs(), UsualDirs(h)...) {
 		if b.liesIn(at, b.paths.Canonical(dir)) {
 			return b.Abbreviate(dir)
 		}

@@ -32,7 +32,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case within(b.h, home, dir):
 		return "holds the home directory"
 	}
-	for _, own := range append(b.OwnDirs(), defaultDirs(b.h)...) {
+	for _, own := range append(b.OwnDirs(), UsualDirs(b.h)...) {
 		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
 			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
 		}
