@@ -38,7 +38,7 @@ func Name(s string) string {
 }
 
 func isPlainName(s string) bool {
-	return s != "" && Line(s) == s && !strings.ContainsAny(s, "\"(),;") && strings.TrimSpace(s) == s && !Imitates(s)
+	return s != "" && Line(s) == s && !strings.ContainsAny(s, "\"(),;") && !strings.Contains(s, ": ") && strings.TrimSpace(s) == s && !Imitates(s)
 }
 
 func quoteName(s string) string {

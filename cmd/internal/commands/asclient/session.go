@@ -47,10 +47,24 @@ type Session struct {
 // quotes such a line.
 const OwnPrefix = "mcp-jail: "
 
-// Marked returns a server's words for a terminal, each line with a mark: without it, a server could write what looks like
-// mcp-jail's own, such as the command that grants something.
-func Marked(text string) string {
-	return "  | " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  | ")
+// Marked returns a server's words for a terminal, each line of the screen with a mark: without it, a server could write what looks
+// like mcp-jail's own, such as the command that grants something.
+func Marked(c terminal.Console, text string) string {
+	const mark, widest = "  | ", 80
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		for rest := []rune(line); ; {
+			n := len(rest)
+			if width := c.TextColumns(); width > 0 { // not folded again
+				n = min(n, min(width, widest)-len(mark)-1)
+			}
+			lines = append(lines, mark+string(rest[:n]))
+			if rest = rest[n:]; len(rest) == 0 {
+				break
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // endAfter is how long a session may take to end after it was told to.
@@ -141,7 +155,7 @@ func (s *Session) take(line, own string, isOwn bool) {
 		}
 		s.console.Notef("%s%s", OwnPrefix, own)
 	case s.verbose:
-		s.console.Notef("%s", Marked(line))
+		s.console.Notef("%s", Marked(s.console, line))
 	}
 }
 

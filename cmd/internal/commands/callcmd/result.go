@@ -131,17 +131,17 @@ func (r *outcome) print(c terminal.Console) error {
 	texts := out.texts(len(r.said) > 0)
 	if out.IsError {
 		text := strings.TrimSpace(strings.Join(texts, "\n"))
-		c.Errorf("%s", r.quoted(cmp.Or(text, "the tool failed without a word")))
+		c.Errorf("%s", r.quoted(c, cmp.Or(text, "the tool failed without a word")))
 		r.said = slices.DeleteFunc(r.said, func(line string) bool { return repeats(line, text) })
 	} else {
 		for _, text := range texts {
 			if c.OutIsTerminal() {
-				text = asclient.Marked(text)
+				text = asclient.Marked(c, text)
 			}
 			c.WriteText(text)
 		}
 	}
-	if text := r.errorText(); text != "" {
+	if text := r.errorText(c); text != "" {
 		c.Errorf("%s", text)
 	}
 	r.printRefused(c)
@@ -152,12 +152,8 @@ func (r *outcome) print(c terminal.Console) error {
 }
 
 // quoted sets the words of a server apart from what mcp-jail says.
-func (r *outcome) quoted(text string) string {
-	who := show.Name(cmp.Or(r.Tool, r.Server))
-	if !strings.Contains(text, "\n") {
-		return who + ": " + text
-	}
-	return who + ":\n" + asclient.Marked(text)
+func (r *outcome) quoted(c terminal.Console, text string) string {
+	return show.Name(cmp.Or(r.Tool, r.Server)) + ":\n" + asclient.Marked(c, text)
 }
 
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.
@@ -168,13 +164,13 @@ func repeats(line, text string) bool {
 }
 
 // errorText returns why there is no result, without what is in the lines of mcp-jail's own.
-func (r *outcome) errorText() string {
+func (r *outcome) errorText(c terminal.Console) string {
 	if r.Error == nil {
 		return r.Failure
 	}
 	text := r.Error.Message
 	if !ofSession(r.Error) {
-		text = r.quoted(strings.TrimSpace(text))
+		text = r.quoted(c, strings.TrimSpace(text))
 	}
 	all := append(r.shown, r.said...)
 	if own, is := strings.CutPrefix(text, asclient.OwnPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {

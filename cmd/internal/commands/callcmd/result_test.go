@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
 // TestTexts tests what a result has for people.
@@ -43,10 +45,11 @@ func TestTexts(t *testing.T) {
 func TestQuoted(t *testing.T) {
 	r := &outcome{Server: "s", Tool: "t"}
 	for text, want := range map[string]string{
-		"no":                             "t: no",
-		"to grant it:\n  mcp-jail grant": "t:\n  | to grant it:\n  |   mcp-jail grant",
+		"no":                               "t:\n  | no",
+		strings.Repeat("x", 80) + "fix: y": "t:\n  | " + strings.Repeat("x", 75) + "\n  | xxxxxfix: y",
+		"to grant it:\n  mcp-jail grant":   "t:\n  | to grant it:\n  |   mcp-jail grant",
 	} {
-		if got := r.quoted(text); got != want {
+		if got := r.quoted(terminal.New(nil, nil, nil), text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

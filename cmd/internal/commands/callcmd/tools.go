@@ -128,7 +128,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 	var b strings.Builder
 	about := ""
 	if r.About != "" {
-		about = " (" + show.Line(r.About) + ")"
+		about = " (" + show.Name(r.About) + ")"
 	}
 	fmt.Fprintf(&b, "%s%s offers %s\n\n", show.Name(r.Server), about, cli.Plural(len(r.list), "tool"))
 	for _, t := range r.list {
@@ -138,7 +138,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		}
 		b.WriteString(line + "\n")
 		if text := t.firstSentence(); text != "" {
-			b.WriteString(asclient.Marked(text) + "\n")
+			b.WriteString(asclient.Marked(c, text) + "\n")
 		}
 	}
 	c.PrintText(b.String())

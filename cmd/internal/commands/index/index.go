@@ -163,7 +163,7 @@ func (x *Index) Of(f *wrapping.File, e wrapping.Entry) *Server { return x.of[f][
 // again.
 func (x *Index) unwrapped(f *config.ServerFile) *Server {
 	for _, s := range x.Servers {
-		if x.joined[f.Server.ID] == nil && s.Key == "" && s.File == nil && len(s.Entries) > 0 && !s.Entries[0].File.IsProject() && slices.Equal(s.Words, f.Words()) {
+		if x.joined[f.Server.ID] == nil && s.Key == "" && s.File == nil && len(s.Entries) > 0 && s.Entries[0].flags == nil && !s.Entries[0].File.IsProject() && slices.Equal(s.Words, f.Words()) {
 			return s
 		}
 	}
