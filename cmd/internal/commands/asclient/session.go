@@ -55,7 +55,7 @@ func Marked(c terminal.Console, text string) string {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		for rest := []rune(line); ; {
 			n := len(rest)
-			if width := c.TextColumns(); width > 0 { // not folded again
+			if width := c.TextColumns(); c.OutIsTerminal() || c.ErrIsTerminal() { // not folded again
 				n = min(n, min(width, widest)-len(mark)-1)
 			}
 			lines = append(lines, mark+string(rest[:n]))

@@ -187,7 +187,9 @@ func (r *outcome) errorText(c terminal.Console) string {
 
 func (r *outcome) printRefused(c terminal.Console) {
 	for _, line := range r.said {
-		c.Notef("%s", line)
+		if r.Grant == "" || !strings.HasPrefix(line, "  to grant it: `") { // it comes at the end
+			c.Notef("%s", line)
+		}
 	}
 	if r.Grant == "" {
 		return
