@@ -21,9 +21,9 @@ func (f *PolicyFlags) Flags() []Flag {
 	return []Flag{
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Usage: "The directory that relative paths start from and that the default policy grants. Default: the working directory."},
 		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
-		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. What lies below your home directory is also at its place in the server's HOME. Any of --read, --write, --execute and --net replaces the default policy."},
+		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. What lies below your home directory is also at its place in the server's HOME. Beside a command after --, any of --read, --write, --execute and --net replaces the default policy."},
 		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
-		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, but for longer paths that are granted. Takes away from the default policy too. Repeatable."},
+		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, whatever else is granted there. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
 		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
 		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Usage: "Let programs of this machine reach a port of the server at 127.0.0.1, as the browser does after a login. Repeatable; keeps the default policy."},

@@ -39,14 +39,14 @@ func TestDirectory(t *testing.T) {
 		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
 		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
 		{"unknown cwd", mine("${input:where}"), "${input:where}, where it is started, (read write)", none, ""},
-		{"no cwd", mine(""), "the directory that it is started in (read write)", none, ""},
+		{"no cwd", mine(""), "the directory that its client starts it in (read write)", none, ""},
 
-		{"preset", files(".", ""), "the directory that it is started in (read write)", none, ""},
+		{"preset", files(".", ""), "the directory that its client starts it in (read write)", none, ""},
 		{"preset with cwd", files(".", h.Home+"/Documents"), h.Home + "/Documents (read write)", none, ""},
 		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), h.Home + "/Documents (read write)", "which leads to", ""},
 		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "it grants nothing; name another directory", ""},
 		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read write)`, none, ""},
-		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that it is started in (read write)", none, ""},
+		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that its client starts it in (read write)", none, ""},
 		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},
 		{"preset, a link", files("home", h.Project), "", none, "leaves the workspace"},
 		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
@@ -59,7 +59,7 @@ func TestDirectory(t *testing.T) {
 		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), h.Project + "/.git/hooks (read write)", "which programs run or trust outside", ""},
 		{"preset, ordinary", files("${userHome}/notes", ""), h.Home + "/notes (read write)", none, ""},
 
-		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the directory that it is started in (read write)", "it can be read in two ways", ""},
+		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the directory that its client starts it in (read write)", "it can be read in two ways", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(h.Project, ".vscode/mcp.json")

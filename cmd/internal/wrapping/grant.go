@@ -336,7 +336,7 @@ func has(a *config.Access, n meaning.Named) bool {
 }
 
 const (
-	startedThere = "the directory that it is started in"
+	startedThere = "the directory that its client starts it in"
 	secretWords  = "the secret, which the server does not see,"
 )
 

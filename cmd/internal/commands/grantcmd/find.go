@@ -20,6 +20,7 @@ type server struct {
 	dir   string // where its client starts it; "" if only the client knows
 	place string // where that is said, in words
 
+	others   *index.Index // all servers
 	line     *index.Entry // nil if no client's file starts it
 	starters []clients.Client
 }
@@ -30,7 +31,7 @@ func (g *grantCmd) find(x *index.Index) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &server{id: s.Key, adds: !identity.IsID(s.Key), words: s.Words, dir: s.Dir, place: s.Place()}
+	out := &server{others: x, id: s.Key, adds: !identity.IsID(s.Key), words: s.Words, dir: s.Dir, place: s.Place()}
 	for _, e := range s.Entries {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}
