@@ -29,12 +29,13 @@ type IDs struct {
 	held    map[string]bool     // ids of which an entry of the user's own has the words
 	foreign map[string]string   // ids in files of others, and where
 	made    map[string]*config.ServerFile
+	broken  string // a file of a server that cannot be used, with what is wrong; it may have any id
 }
 
 // NewIDs returns the ids that are there: in the files of servers, and in the entries of some files. tables are
 // the names that the user's configuration has given to servers.
 func NewIDs(configDir string, files []*File, tables []string) *IDs {
-	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}}
+	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}, ""}
 	var broken []error
 	n.files, broken = config.ServerFiles(configDir)
 	for _, f := range n.files {
@@ -45,6 +46,7 @@ func NewIDs(configDir string, files []*File, tables []string) *IDs {
 		if errors.As(err, &problems) {
 			n.taken[strings.TrimSuffix(filepath.Base(problems[0].File), ".toml")] = true
 		}
+		n.broken = err.Error()
 	}
 	for _, name := range tables {
 		n.taken[name] = true
@@ -276,6 +278,9 @@ func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Re
 	}
 	words := plain.saved(j.host.Home)
 	f, id := ids.byID(line.ID), line.ID
+	if f == nil && id != "" && ids.broken != "" {
+		return clients.Edit{}, clients.Reason("has an id, and its file may be one that cannot be used: repair that first: " + ids.broken)
+	}
 	if f != nil && ids.held[id] && !isLine(f, words) { // another entry has the id, and the words
 		f, id = nil, ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -200,6 +201,22 @@ func TestOneIDTwice(t *testing.T) {
 		all := wrapAll(t, h)
 		if a, b := all[0].Own.Server, all[1].Own.Server; a.ID != "s-4k7q2m9x3vt5" || a.Command != "x" || b.ID == a.ID || b.Command != "y" {
 			t.Errorf("%+v, %+v", a, b)
+		}
+	}
+}
+
+// TestBrokenFile: an entry whose file may be one that cannot be used gets no second file, which would lack the denials of the first.
+func TestBrokenFile(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"s": {"command": "x"}}}`)
+	own := wrapAll(t, h)[0].Own
+	write(t, own.Path, strings.Replace(testkit.ReadFile(t, own.Path), "version = 1", "version = one", 1))
+	for range 2 {
+		files, err := Find(h, Selection{})
+		must(t, err)
+		p := files[0].Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
+		if !strings.Contains(p.Left, "repair that first") || p.Own != nil {
+			t.Errorf("%+v", p)
 		}
 	}
 }
