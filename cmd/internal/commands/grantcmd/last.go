@@ -28,7 +28,7 @@ type lacked struct {
 // does not want or must name.
 func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags []flag, err error) {
 	kept := p.now.target.Policy.KeptName()
-	r, err := lastFailure(host, kept)
+	r, err := lastFailure(host, kept, p.name)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +37,13 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 	}
 	items, none := lackedIn(r)
 	if len(items) == 0 && len(none) == 0 && !r.LacksHost() {
-		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", kept))
+		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", p.name))
 	}
 	if r.LacksHost() {
 		p.left = append(p.left, "a host: the jail did not learn its name, since the server has no network. If you know it:  "+g.command("--net", "HOST"))
 	}
 	for _, what := range none {
-		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", kept)+" says what does")
+		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.name)+" says what does")
 	}
 	for _, l := range items {
 		l.flag = g.wholePath(host, kept, l.flag)
@@ -62,7 +62,7 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 }
 
 // lastFailure returns the record of the last session of the server that has a failure.
-func lastFailure(host hostfs.Host, kept string) (r diagnostics.Record, err error) {
+func lastFailure(host hostfs.Host, kept, name string) (r diagnostics.Record, err error) {
 	if r, err = records.Load(host, kept); err != nil {
 		return r, err
 	}
@@ -70,7 +70,7 @@ func lastFailure(host hostfs.Host, kept string) (r diagnostics.Record, err error
 		r = *r.Failed
 	}
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of server %q on record", kept)
+		return r, fmt.Errorf("there is no failure of %s on record", show.Name(name))
 	}
 	return r, nil
 }
