@@ -50,8 +50,11 @@ The flags are those of mcp-jail run about what a server gets. --preset adds the 
 the preset has now. --waive and --name are not among them.
 
 --last takes what the last failure of the server lacked, as mcp-jail why shows it. What only
-the server's own words name, and sensitive and protected paths, are asked for one by one.
---yes leaves these out: name them in flags, if the server is to have them.
+the server's own words name, and what may do harm, is asked for one by one. --yes leaves
+that out: name it in flags, if the server is to have it.
+
+What --remove of a denial or a limit gives back, and all of a host of which the server has
+a part, is asked for apart, and not taken by --yes.
 
 Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
 changed; 2: a mistake, or the server could not start with it.`
