@@ -56,10 +56,3 @@ func (p *Preset) isOwnHost(secret Variable, label, value string) bool {
 	}
 	return err == nil
 }
-
-// IsGivenBy reports whether an argument gives the secret in place of its variable.
-func (c Chosen) IsGivenBy(p *Preset, e Entry) bool {
-	return slices.ContainsFunc(p.arguments(e.Args), func(g givenArgument) bool {
-		return g.argument.Secret && (g.argument.Variable == c.Secret.Name || slices.Contains(c.Secret.Unless, g.argument.Label()))
-	})
-}
