@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == download.Word {
 		os.Exit(download.Main(os.Args[2:]))
 	}
-	testkit.Programs{registry.ProgramName: registry.Main, installerName: installerMain, fullDiskName: fullDiskMain, withoutNamespacesName: withoutNamespacesMain}.Dispatch()
+	testkit.Programs{installerName: installerMain, fullDiskName: fullDiskMain, withoutNamespacesName: withoutNamespacesMain}.Dispatch()
 	os.Exit(m.Run())
 }
 

@@ -1,13 +1,11 @@
 // Package registry is a package registry for tests: npm's protocol, and Python's simple
 // index, on loopback. The real npm and pip install from it. Only tests import it.
 //
-// A [Stock] says what the registry has: packages ([Package]), wheels ([Wheel]),
-// advisories, and what it does wrong ([Fault]). Four forms serve the same stock:
+// A [Stock] says what the registry has: packages ([Package]), wheels ([Wheel]), and what it does
+// wrong ([Fault]). Two forms serve the same stock:
 //
 //	New(stock)                the http.Handler alone, to be put behind TLS
 //	Start(t, stock)           the handler on a loopback port of this process
-//	StartProcess(t, stock)    a process of its own, see [Main]
-//	Main                      the same, started by the test, for example in a network namespace
 //
 // Packages are made when they are asked for: no tarball is held in memory, whatever its
 // size. The same Package makes the same bytes in every process, so its integrity is stable.
@@ -21,13 +19,11 @@
 // configuration counts.
 //
 // What it serves of npm: packuments in both forms with ETags, tarballs, dist-tags, ping,
-// whoami, advisories in bulk, attestations. POST to /-/loot is a host that takes stolen
+// whoami, attestations. POST to /-/loot is a host that takes stolen
 // things: the log has the body. Of Python: the simple index in HTML and JSON, wheels,
 // source distributions, metadata files.
 //
 // Limits:
 //   - There is no publishing, searching or logging in over HTTP.
 //   - Attestations and signatures are not signed: no client can verify them.
-//   - A stock in JSON holds text only: a file of a package must be UTF-8 there.
-//   - [Request] counts bodies, not headers, TLS records or packets.
 package registry

@@ -26,11 +26,9 @@ var serverPython string
 type MCPServer struct {
 	Name    string // "mcp-fixture" otherwise
 	Version string // "1.0.0" otherwise
-	Program string // the program's name; the last element of Name otherwise
 
 	Tools    []Tool            // what tools/list tells; Tools() otherwise
 	Describe map[string]string // descriptions that replace those of Tools, by the tool's name
-	Later    []Tool            // what tools/list tells from the second time on; the same otherwise
 
 	// Dependencies are those of the npm package. The server loads each one at its start.
 	Dependencies map[string]string
@@ -70,7 +68,6 @@ func Tools() []Tool {
 // complete returns the server with its defaults.
 func (s MCPServer) complete() MCPServer {
 	s.Name, s.Version = firstOf(s.Name, "mcp-fixture"), firstOf(s.Version, "1.0.0")
-	s.Program = firstOf(s.Program, path.Base(s.Name))
 	if s.Tools == nil {
 		s.Tools = Tools()
 	}
@@ -85,9 +82,6 @@ func (s MCPServer) complete() MCPServer {
 
 func (s MCPServer) definitions() string {
 	doc := map[string]any{"name": s.Name, "version": s.Version, "tools": s.Tools}
-	if s.Later != nil {
-		doc["later"] = s.Later
-	}
 	if s.AtStart != nil {
 		doc["attackAtStart"] = true
 	}
@@ -102,7 +96,7 @@ func (s MCPServer) definitions() string {
 func (s MCPServer) Package() Package {
 	s = s.complete()
 	p := Package{
-		Name: s.Name, Version: s.Version, Bin: map[string]string{s.Program: "server.cjs"}, Dependencies: s.Dependencies,
+		Name: s.Name, Version: s.Version, Bin: map[string]string{path.Base(s.Name): "server.cjs"}, Dependencies: s.Dependencies,
 		Files: map[string]string{"server.cjs": serverJS, "definitions.json": s.definitions()},
 		Modes: map[string]int64{"server.cjs": 0o755},
 	}
@@ -121,7 +115,7 @@ func (s MCPServer) Wheel() Wheel {
 	s = s.complete()
 	module := strings.ReplaceAll(normal(path.Base(s.Name)), "-", "_")
 	w := Wheel{
-		Name: path.Base(s.Name), Version: s.Version, Scripts: map[string]string{s.Program: module + ":main"},
+		Name: path.Base(s.Name), Version: s.Version, Scripts: map[string]string{path.Base(s.Name): module + ":main"},
 		Files: map[string]string{module + "/__init__.py": serverPython, module + "/__main__.py": "from . import main\n\nmain()\n", module + "/definitions.json": s.definitions()},
 	}
 	if s.AtStart != nil {

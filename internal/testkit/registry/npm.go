@@ -1,12 +1,10 @@
 package registry
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -24,7 +22,6 @@ func (a answer) npm(name string) {
 	case !strings.HasPrefix(name, "@") && len(parts) >= 2:
 		name, rest = parts[0], strings.Join(parts[1:], "/")
 	}
-	a.entry.Package = name
 	offers := a.shelf.packages[name]
 	if offers == nil {
 		a.json(http.StatusNotFound, map[string]any{"error": "Not found"})
@@ -77,9 +74,6 @@ func (a answer) packument(name string, offers []offer) {
 		doc["maintainers"] = []any{map[string]string{"name": "tester", "email": "tester@example.com"}}
 	}
 	a.Header().Set("Vary", "Accept")
-	if a.stock.MaxAge > 0 {
-		a.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(a.stock.MaxAge))
-	}
 	a.encode(http.StatusOK, kind, doc)
 }
 
@@ -132,11 +126,6 @@ func tags(offers []offer) map[string]string {
 	for _, o := range offers {
 		out["latest"] = o.Version
 	}
-	for _, o := range offers {
-		for _, tag := range o.Tags {
-			out[tag] = o.Version
-		}
-	}
 	return out
 }
 
@@ -153,7 +142,7 @@ func (a answer) service(name string) {
 	case name == "npm/v1/keys":
 		a.json(http.StatusOK, map[string]any{"keys": []any{}})
 	case isTags && rest && a.shelf.packages[of] != nil:
-		if a.entry.Package = of; a.allowed(a.shelf.packages[of][0].Token) {
+		if a.allowed(a.shelf.packages[of][0].Token) {
 			a.json(http.StatusOK, tags(a.shelf.packages[of]))
 		}
 	case isAttestation && a.attests(attested):
@@ -170,19 +159,4 @@ func (a answer) attests(id string) bool {
 		}
 	}
 	return false
-}
-
-// advisories answers `npm audit`: what is known of the packages that it names.
-func (a answer) advisories() {
-	asked, found := map[string][]string{}, map[string][]Advisory{}
-	if err := json.Unmarshal([]byte(a.entry.Body), &asked); err != nil {
-		a.json(http.StatusBadRequest, map[string]any{"error": err.Error()})
-		return
-	}
-	for name := range asked {
-		if list := a.stock.Advisories[name]; list != nil {
-			found[name] = list
-		}
-	}
-	a.json(http.StatusOK, found)
 }

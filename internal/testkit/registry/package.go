@@ -13,60 +13,54 @@ import (
 )
 
 // Package is one version of an npm package. Name and Version suffice: an empty package.
-// The names in JSON are those of package.json where it has them.
 type Package struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name    string
+	Version string
 
 	// Files are the contents by name, below the tarball's folder "package". If
 	// package.json is not among them, it is made of the fields below. If it is, the
 	// registry still answers with the fields below: the two can contradict each other.
-	Files map[string]string `json:"files,omitempty"`
-	Modes map[string]int64  `json:"modes,omitempty"` // of Files; 0644 otherwise
+	Files map[string]string
+	Modes map[string]int64 // of Files; 0644 otherwise
 
-	Bin          any               `json:"bin,omitempty"` // a string, or a map of names to files
-	Dependencies map[string]string `json:"dependencies,omitempty"`
-	Optional     map[string]string `json:"optionalDependencies,omitempty"`
-	Peer         map[string]string `json:"peerDependencies,omitempty"`
-	Scripts      map[string]string `json:"scripts,omitempty"`
-	Engines      map[string]string `json:"engines,omitempty"`
-	OS           []string          `json:"os,omitempty"`
-	CPU          []string          `json:"cpu,omitempty"`
-	Deprecated   string            `json:"deprecated,omitempty"` // in the registry's answer only
-	Manifest     map[string]any    `json:"manifest,omitempty"`   // further fields; they win
+	Bin          any // a string, or a map of names to files
+	Dependencies map[string]string
+	Optional     map[string]string
+	Peer         map[string]string
+	Scripts      map[string]string
+	Engines      map[string]string
+	OS           []string
+	Deprecated   string         // in the registry's answer only
+	Manifest     map[string]any // further fields; they win
 
-	// Tags are the dist-tags of this version. The version published last has "latest",
-	// unless a version names that tag.
-	Tags      []string  `json:"tags,omitempty"`
-	Published time.Time `json:"published,omitzero"` // 2026-01-01 otherwise
+	Published time.Time // 2026-01-01 otherwise
 
-	Attested bool `json:"attested,omitempty"` // dist has attestations
+	Attested bool // dist has attestations
 	// Dist has fields of dist that win, such as a wrong integrity; null leaves a field out.
-	Dist map[string]any `json:"dist,omitempty"`
+	Dist map[string]any
 
 	// Token is demanded as a Bearer token. If it has a space, it is the whole header:
 	// "Basic dXNlcjpwYXNz".
-	Token string `json:"token,omitempty"`
+	Token string
 
 	// Entries are in the tarball after Files, under exactly the names given.
-	Entries []Entry `json:"entries,omitempty"`
+	Entries []Entry
 	// Filler is the size of a further file, package/filler.bin. It is not compressed,
-	// so the tarball is at least that long; if Squeezed, it is compressed to a hundredth.
+	// so the tarball is at least that long.
 	// To tell its integrity takes seconds for a gigabyte, once. If Dist has integrity and
 	// shasum, null perhaps, that is saved, and the tarball is served without its length.
-	Filler   int64 `json:"filler,omitempty"`
-	Squeezed bool  `json:"squeezed,omitempty"`
+	Filler int64
 }
 
 // Entry is an entry of a tarball as no honest tool writes it. The default is a regular
 // file; a Link makes it a symlink, and Type may be any type of tar: "1" a hard link, "3"
 // a character device, "5" a directory, "6" a FIFO.
 type Entry struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
-	Link string `json:"link,omitempty"`
-	Body string `json:"body,omitempty"`
-	Mode int64  `json:"mode,omitempty"` // 0644 otherwise
+	Name string
+	Type string
+	Link string
+	Body string
+	Mode int64 // 0644 otherwise
 }
 
 // ID returns NAME@VERSION.
@@ -105,9 +99,6 @@ func (p Package) packageJSON() map[string]any {
 	}
 	if p.OS != nil {
 		m["os"] = p.OS
-	}
-	if p.CPU != nil {
-		m["cpu"] = p.CPU
 	}
 	maps.Copy(m, p.Manifest)
 	return m

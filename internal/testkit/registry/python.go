@@ -20,7 +20,6 @@ func (a answer) simple(project string) {
 		a.projects(asJSON)
 		return
 	}
-	a.entry.Package = project
 	wheels := a.shelf.wheels[project]
 	if wheels == nil {
 		a.text(http.StatusNotFound, "text/plain; charset=utf-8", "no such project: "+project)
@@ -39,10 +38,6 @@ func (a answer) simple(project string) {
 		if w.RequiresPython != "" {
 			file["requires-python"] = w.RequiresPython
 			attributes += fmt.Sprintf(` data-requires-python="%s"`, html.EscapeString(w.RequiresPython))
-		}
-		if w.Yanked != "" {
-			file["yanked"] = w.Yanked
-			attributes += fmt.Sprintf(` data-yanked="%s"`, html.EscapeString(w.Yanked))
 		}
 		if w.Build == "" {
 			metadata := a.shelf.artifacts["/files/"+w.filename()+".metadata"].facts().sha256

@@ -22,12 +22,10 @@ type Registry struct {
 	closing chan struct{}
 	close   sync.Once
 
-	mu     sync.Mutex
-	stock  Stock // its slices are never written to
-	shelf  *shelf
-	struck []int // how many requests each fault has matched
-	log    []*Request
-	lines  io.Writer
+	mu    sync.Mutex
+	stock Stock // its slices are never written to
+	shelf *shelf
+	log   []*Request
 }
 
 // shelf is what a stock offers, with the artifacts by name. It is never changed.
@@ -51,12 +49,11 @@ func New(stock Stock) *Registry {
 	return r
 }
 
-// Load replaces the whole stock. Faults begin to count anew; the log stays.
+// Load replaces the whole stock. The log stays.
 func (r *Registry) Load(stock Stock) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load(stock)
-	r.struck = make([]int, len(stock.Faults))
 }
 
 // load forgets the measures of all artifacts: they are taken again at the next use.
@@ -66,7 +63,7 @@ func (r *Registry) load(stock Stock) {
 		if err := p.check(); err != nil {
 			panic(err)
 		}
-		a := newArtifact(p.ID(), "application/octet-stream", firstOf(p.Token, stock.Token), p.WriteTarball)
+		a := newArtifact("application/octet-stream", firstOf(p.Token, stock.Token), p.WriteTarball)
 		a.unmeasured = p.Filler > 0 && !p.needsFacts()
 		s.packages[p.Name] = append(s.packages[p.Name], offer{p, a})
 		s.artifacts["/"+p.Name+"/-/"+p.tarballName()] = a
@@ -77,10 +74,10 @@ func (r *Registry) load(stock Stock) {
 		}
 		s.wheels[normal(w.Name)] = append(s.wheels[normal(w.Name)], w)
 		file, token := "/files/"+w.filename(), firstOf(w.Token, stock.Token)
-		s.artifacts[file] = newArtifact(w.ID(), "application/octet-stream", token, w.write)
+		s.artifacts[file] = newArtifact("application/octet-stream", token, w.write)
 		if w.Build == "" {
 			write := func(to io.Writer) error { _, err := io.WriteString(to, w.Metadata()); return err }
-			s.artifacts[file+".metadata"] = newArtifact(w.ID(), "text/plain; charset=utf-8", token, write)
+			s.artifacts[file+".metadata"] = newArtifact("text/plain; charset=utf-8", token, write)
 		}
 	}
 	r.stock, r.shelf = stock, s
@@ -108,11 +105,11 @@ func (r *Registry) Upload(wheels ...Wheel) {
 	r.load(next)
 }
 
-// Fail replaces all faults. Without an argument nothing goes wrong any longer.
+// Fail replaces all faults.
 func (r *Registry) Fail(faults ...Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stock.Faults, r.struck = slices.Clone(faults), make([]int, len(faults))
+	r.stock.Faults = slices.Clone(faults)
 }
 
 func replace[T any](list []T, one T, id func(T) string) []T {
@@ -126,19 +123,13 @@ func (r *Registry) Close() { r.close.Do(func() { close(r.closing) }) }
 // ServeHTTP answers a request. What it panics with, http.ErrAbortHandler, ends a
 // connection without a word to the log of net/http.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	entry := Request{
-		Started: time.Now(), Remote: q.RemoteAddr, Method: q.Method, Host: q.Host, URI: q.RequestURI, Path: q.URL.Path, Header: q.Header.Clone(), Aborted: true,
-	}
-	place := r.begin(entry)
-	out := &faulty{ResponseWriter: w, request: q, closing: r.closing, stalls: func() { r.stalls(place) }}
-	defer func() {
-		entry.Took, entry.Status, entry.Sent = time.Since(entry.Started), out.status, out.sent
-		r.end(place, entry)
-	}()
-	entry.Body, entry.Received = readBody(q)
+	place := r.begin(Request{Method: q.Method, URI: q.RequestURI, Path: q.URL.Path, Header: q.Header.Clone()})
+	defer r.note(func() { place.Open = false })
+	body := readBody(q)
+	r.note(func() { place.Body = body })
 	stock, shelf, fault := r.look(q)
-	out.fault = fault
-	a := answer{out, q, stock, shelf, &entry}
+	out := &faulty{ResponseWriter: w, fault: fault, request: q, closing: r.closing, stalls: func() { r.note(func() { place.Stalled = true }) }}
+	a := answer{out, q, stock, shelf}
 	if fault.Delay > 0 {
 		out.wait(time.After(fault.Delay))
 	}
@@ -147,48 +138,36 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		panic(http.ErrAbortHandler)
 	default:
 	}
-	switch {
-	case fault.Redirect != "":
+	if fault.Redirect != "" {
 		http.Redirect(out, q, fault.Redirect+q.RequestURI, http.StatusFound)
-	case fault.Status != 0 || fault.Body != "":
-		a.text(max(fault.Status, http.StatusOK), "text/plain; charset=utf-8", fault.Body)
-	default:
-		a.route()
+		return
 	}
-	if q.Context().Err() != nil {
-		return // the client went: aborted
-	}
-	entry.Aborted = false
+	a.route()
 }
 
 // look returns the stock of the moment and the fault that is to happen.
 func (r *Registry) look(q *http.Request) (Stock, *shelf, Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, f := range r.stock.Faults {
-		if !f.matches(q) {
-			continue
-		}
-		r.struck[i]++
-		if n := r.struck[i] - f.Skip; n > 0 && (f.Times == 0 || n <= f.Times) {
+	for _, f := range r.stock.Faults {
+		if f.matches(q) {
 			return r.stock, r.shelf, f
 		}
 	}
 	return r.stock, r.shelf, Fault{}
 }
 
-// readBody returns the start of a request's body, unpacked, and how long it was.
-func readBody(q *http.Request) (string, int64) {
-	var n counter
-	var from io.Reader = io.TeeReader(q.Body, &n)
+// readBody returns the start of a request's body, unpacked.
+func readBody(q *http.Request) string {
+	var from io.Reader = q.Body
 	if q.Header.Get("Content-Encoding") == "gzip" {
 		if unpacked, err := gzip.NewReader(from); err == nil {
 			from = unpacked
 		}
 	}
 	text, _ := io.ReadAll(io.LimitReader(from, maxBody))
-	io.Copy(&n, q.Body)
-	return string(text), int64(n)
+	io.Copy(io.Discard, q.Body)
+	return string(text)
 }
 
 // answer is the answer to one request.
@@ -197,7 +176,6 @@ type answer struct {
 	q     *http.Request
 	stock Stock
 	shelf *shelf
-	entry *Request
 }
 
 func (a answer) route() {
@@ -207,7 +185,7 @@ func (a answer) route() {
 		a.json(http.StatusOK, map[string]any{})
 	case !a.allowed(a.stock.Token):
 	case a.q.Method == http.MethodPost && strings.HasPrefix(name, "/-/npm/v1/security/"):
-		a.advisories()
+		a.json(http.StatusOK, map[string]any{}) // nothing is known of any package
 	case a.q.Method != http.MethodGet && a.q.Method != http.MethodHead:
 		a.json(http.StatusMethodNotAllowed, map[string]any{"error": "this registry is read-only"})
 	case strings.HasPrefix(name, "/-/"):
@@ -233,7 +211,6 @@ func (a answer) allowed(token string) bool {
 }
 
 func (a answer) artifact(f artifact) {
-	a.entry.Package = f.name
 	if !a.allowed(f.token) {
 		return
 	}

@@ -17,7 +17,6 @@ type Site struct {
 	*Registry
 	URL string // http://HOST:PORT, without a slash at its end
 
-	before func(*Registry) error // each request, if set
 	server *http.Server
 	served sync.WaitGroup
 	busy   sync.RWMutex // requests in progress hold it for reading, Close for ever
@@ -37,10 +36,8 @@ func Start(t testing.TB, stock Stock) *Site {
 }
 
 // Serve serves a registry on a listener until Close.
-func Serve(l net.Listener, r *Registry) *Site { return serve(l, r, nil) }
-
-func serve(l net.Listener, r *Registry, before func(*Registry) error) *Site {
-	s := &Site{Registry: r, URL: "http://" + l.Addr().String(), before: before}
+func Serve(l net.Listener, r *Registry) *Site {
+	s := &Site{Registry: r, URL: "http://" + l.Addr().String()}
 	s.server = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
 	s.served.Go(func() {
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -56,12 +53,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		panic(http.ErrAbortHandler) // it is being closed
 	}
 	defer s.busy.RUnlock()
-	if s.before != nil {
-		if err := s.before(s.Registry); err != nil {
-			http.Error(w, "the registry cannot read its stock: "+err.Error(), http.StatusInternalServerError)
-			return
-		}
-	}
 	s.Registry.ServeHTTP(w, q)
 }
 

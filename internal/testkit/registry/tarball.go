@@ -17,7 +17,6 @@ import (
 
 // artifact is a file that the registry serves. It is written anew for each request.
 type artifact struct {
-	name  string // the package and its version, for the log
 	kind  string // the media type
 	token string
 	write func(io.Writer) error
@@ -26,8 +25,8 @@ type artifact struct {
 	unmeasured bool // it is served without a look at the facts
 }
 
-func newArtifact(name, kind, token string, write func(io.Writer) error) artifact {
-	return artifact{name: name, kind: kind, token: token, write: write, facts: sync.OnceValue(func() facts { return measure(write) })}
+func newArtifact(kind, token string, write func(io.Writer) error) artifact {
+	return artifact{kind: kind, token: token, write: write, facts: sync.OnceValue(func() facts { return measure(write) })}
 }
 
 // facts are what an index says about an artifact.
@@ -58,10 +57,7 @@ func packedAt() time.Time { return time.Date(1985, 10, 26, 8, 15, 0, 0, time.UTC
 // WriteTarball writes the package as `npm pack` would.
 func (p Package) WriteTarball(w io.Writer) error {
 	level := gzip.BestCompression
-	switch {
-	case p.Filler > 0 && p.Squeezed:
-		level = gzip.BestSpeed
-	case p.Filler > 0:
+	if p.Filler > 0 {
 		level = gzip.NoCompression
 	}
 	packed, err := gzip.NewWriterLevel(w, level)

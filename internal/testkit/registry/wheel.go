@@ -16,21 +16,20 @@ import (
 
 // Wheel is one version of a Python package, as a pure-python wheel.
 type Wheel struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name    string
+	Version string
 
-	Files          map[string]string `json:"files,omitempty"`   // by their names below site-packages
-	Scripts        map[string]string `json:"scripts,omitempty"` // console scripts: "name": "module:function"
-	Requires       []string          `json:"requires,omitempty"`
-	RequiresPython string            `json:"requires_python,omitempty"`
+	Files          map[string]string // by their names below site-packages
+	Scripts        map[string]string // console scripts: "name": "module:function"
+	Requires       []string
+	RequiresPython string
 
-	Yanked string `json:"yanked,omitempty"` // the reason
-	Token  string `json:"token,omitempty"`  // see Package.Token; pip sends it as Basic
-	Digest string `json:"digest,omitempty"` // the sha256 that the index tells instead of the right one
+	Token  string // see Package.Token; pip sends it as Basic
+	Digest string // the sha256 that the index tells instead of the right one
 
 	// Build makes it a source distribution instead. Its build runs that Python code,
 	// which is how an installation without wheels runs the package's code.
-	Build string `json:"build,omitempty"`
+	Build string
 }
 
 // ID returns NAME==VERSION.

@@ -13,7 +13,6 @@ for (const name of Object.keys(own.dependencies || {})) {
   dependencies[name] = require(`${name}/package.json`).version
 }
 if (definitions.attackAtStart) require('./attack.cjs')
-let listed = 0
 
 const tools = {
   echo: args => String(args.text),
@@ -45,11 +44,11 @@ function answer (method, params) {
     case 'initialize':
       return {
         protocolVersion: params.protocolVersion || '2025-06-18',
-        capabilities: { tools: definitions.later ? { listChanged: true } : {} },
+        capabilities: { tools: {} },
         serverInfo: { name: definitions.name, version: definitions.version }
       }
     case 'ping': return {}
-    case 'tools/list': return { tools: (listed++ && definitions.later) || definitions.tools }
+    case 'tools/list': return { tools: definitions.tools }
     case 'tools/call': return call(params)
   }
 }
