@@ -4,7 +4,6 @@ package lifecycle
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -183,34 +182,5 @@ func TestLeaksOff(t *testing.T) {
 	sessiontest.Has(t, p.Answer("1").Line, leaked)
 	if _, stderr, _ := p.Close(); stderr != "" {
 		t.Error(stderr)
-	}
-}
-
-// BenchmarkLeaks is an answer of a server through a session: without a search, with one that has
-// nothing to look for, and with twenty secrets.
-func BenchmarkLeaks(b *testing.B) {
-	for _, size := range []int{200, 1 << 20} {
-		words := "{\"name\": \"leak\", \"lines\": \"a b\"}\n"
-		quoted, _ := json.Marshal(strings.Repeat(words, size/len(words)+1)[:size])
-		line := sessiontest.ListOf("1", `raw {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}}`)
-		for _, secrets := range []int{-1, 0, 20} {
-			b.Run(fmt.Sprint(size, " B, secrets ", secrets), func(b *testing.B) {
-				p := begin(b, &sessiontest.Fake{Server: "menu"}, func(s *session.Session) {
-					s.Profile.Leaks = policy.LeaksWarn
-					if secrets < 0 {
-						s.Profile.Leaks = policy.LeaksOff
-					}
-					for i := range secrets {
-						s.Profile.Env = append(s.Profile.Env, policy.Variable{Name: fmt.Sprint("T_", i, "_TOKEN"), Value: fmt.Sprintf("%d\"%s%d", i, leaked, i*i), Secret: true})
-					}
-				})
-				b.SetBytes(int64(size))
-				for b.Loop() {
-					p.Send(line)
-					p.Line()
-				}
-				p.Close()
-			})
-		}
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -134,67 +132,6 @@ func TestClientGone(t *testing.T) {
 	broken := errors.New("broken")
 	if err := p.RunServer(NewConn(iotest.ErrReader(broken), io.Discard, 0)); err != broken {
 		t.Errorf("error %v", err)
-	}
-}
-
-// BenchmarkRelay measures one frame to the server and one of the same size back, through
-// four pipes and both directions of the proxy. The server responds at once.
-func BenchmarkRelay(b *testing.B) {
-	for _, size := range []struct {
-		name string
-		n    int
-	}{{"200B", 200}, {"10kB", 10_000}, {"1MB", 1_000_000}} {
-		b.Run(size.name, func(b *testing.B) {
-			line := callOf(size.n)
-			answer := []byte(strings.Replace(string(line), `"method":"tools/call","params"`, `"result"`, 1))
-			b.SetBytes(int64(len(line) + len(answer)))
-			b.ReportAllocs()
-			relay(b, len(line), len(answer), answer, func(client io.Writer, back io.Reader) {
-				buf := make([]byte, len(answer))
-				for b.Loop() {
-					go client.Write(line)
-					if _, err := io.ReadFull(back, buf); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		})
-	}
-}
-
-// relay runs a proxy between run and a server that reads ask bytes and then writes answer.
-func relay(tb testing.TB, ask, size int, answer []byte, run func(io.Writer, io.Reader)) {
-	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return r, w
-	}
-	clientIn, clientW := pipe()
-	clientR, clientOut := pipe()
-	serverIn, toServer := pipe()
-	fromServer, serverOut := pipe()
-	p := NewProxy(NewConn(clientIn, clientOut, 0), Hooks{})
-	server := NewConn(fromServer, toServer, 0)
-	var all sync.WaitGroup
-	all.Go(func() { p.RunClient(server); toServer.Close() })
-	all.Go(func() { p.RunServer(server) })
-	all.Go(func() {
-		buf := make([]byte, ask)
-		for {
-			if _, err := io.ReadFull(serverIn, buf); err != nil {
-				serverOut.Close()
-				return
-			}
-			serverOut.Write(answer)
-		}
-	})
-	run(clientW, clientR)
-	clientW.Close()
-	all.Wait()
-	for _, f := range []*os.File{clientIn, clientR, clientOut, serverIn, fromServer} {
-		f.Close()
 	}
 }
 

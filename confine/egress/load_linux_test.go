@@ -158,11 +158,3 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkAnswer(b *testing.B) {
-	g, _ := testGateway(b, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("*.wild.test"), allow("x.test"))
-	q := question(b, "api.test.", 1)
-	for b.Loop() {
-		g.Answer(q)
-	}
-}

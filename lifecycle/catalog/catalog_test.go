@@ -235,16 +235,3 @@ func TestConcurrentPuts(t *testing.T) {
 		t.Errorf("left behind: %v", files)
 	}
 }
-
-func BenchmarkGet(b *testing.B) {
-	c := &Catalog{Dir: filepath.Join(b.TempDir(), "catalog")}
-	list := json.RawMessage(`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{"type":"object"}},`, 500) + `{}]}`) // 22 kB
-	if err := c.Put("s", aKey, &Entry{Answers: map[string]Answer{"tools/list": {Result: list, Stored: time.Now()}}}); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, ok := c.Get("s", aKey); !ok {
-			b.Fatal("not there")
-		}
-	}
-}

@@ -108,16 +108,3 @@ func TestRemembered(t *testing.T) {
 		t.Errorf("after a change: %s", got)
 	}
 }
-
-// BenchmarkRemembered is what a later start pays for the version of the node in PATH.
-func BenchmarkRemembered(b *testing.B) {
-	host := localHost(b)
-	if _, err := Interpreters(b.Context(), host, nil, nil, runtime.Node); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, _, v := openVersions(host, nil).locate(runtime.Node); v == "" {
-			b.Fatal("nothing is remembered")
-		}
-	}
-}

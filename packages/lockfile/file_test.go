@@ -264,23 +264,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkFind(b *testing.B) {
-	keys, text := largeFile(b)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if e, err := Find(text, keys[15], "x"); err != nil || len(e.Packages) != 100 {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	_, text := largeFile(b)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, err := Parse(text, "x"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

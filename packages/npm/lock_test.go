@@ -178,17 +178,3 @@ func FuzzReadLock(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkReadLock(b *testing.B) {
-	data, err := os.ReadFile("../../testdata/npm/package-lock.json")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		list, err := ReadLock(data)
-		if err != nil {
-			b.Fatal(err)
-		}
-		Digest(list)
-	}
-}

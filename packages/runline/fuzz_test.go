@@ -104,26 +104,6 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-func BenchmarkParse(b *testing.B) {
-	for _, line := range []string{
-		"/usr/bin/node /srv/weather/dist/index.js --stdio", "/opt/server", "npx -y @modelcontextprotocol/server-memory --debug", "npx -y a@1.2.3", "uvx --from mcp[cli]==1.2 --python 3.12 mcp run x", "npm exec -- @s/a b",
-	} {
-		argv := strings.Fields(line)
-		b.Run(strings.ReplaceAll(line, "/", "|"), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = Parse(argv)
-			}
-		})
-	}
-	b.Run("sh -c npx", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = Parse([]string{"sh", "-c", "exec npx -y @s/a 'b c'"})
-		}
-	})
-}
-
 // TestParseIsCheap: a command that is no launcher costs no allocation.
 func TestParseIsCheap(t *testing.T) {
 	for _, line := range []string{"/usr/bin/node /srv/dist/index.js --stdio", "/opt/my.server --x", "python3 -m server", "npm start", "C:\\a\\server.exe"} {

@@ -208,22 +208,3 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkNew(b *testing.B) {
-	var tools []string
-	for i := range 100 {
-		var fields strings.Builder
-		for f := range 12 {
-			fmt.Fprintf(&fields, `"field_%d":{"type":"string","description":"The field with the number %d, which says \"what\" is done,\nand how: see the manual.","minLength":%d},`, f, f, f)
-		}
-		tools = append(tools, fmt.Sprintf(`{"name":"tool_%d","description":%q,"inputSchema":{"type":"object","properties":{%s"z":{}},"required":["z"]},"annotations":{"readOnlyHint":true}}`,
-			i, strings.Repeat("It does something. ", 20), fields.String()))
-	}
-	page := []byte(`{"tools":[` + strings.Join(tools, ",") + `]}`)
-	b.SetBytes(int64(len(page)))
-	for b.Loop() {
-		if _, err := New(Server{}, page); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -316,14 +316,6 @@ func TestSecretHeader(t *testing.T) {
 	}
 }
 
-func BenchmarkDecode(b *testing.B) {
-	for b.Loop() {
-		if _, err := Decode([]byte(everyKey), "f"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func codes(ws []policy.Warning) string {
 	var out []string
 	for _, w := range ws {

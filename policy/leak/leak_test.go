@@ -273,32 +273,3 @@ func TestPlanted(t *testing.T) {
 		t.Errorf("%d of %d are not there", missed, n)
 	}
 }
-
-// BenchmarkFind measures the search for twenty secrets in messages of different kinds.
-func BenchmarkFind(b *testing.B) {
-	known, tokens := New(secrets(20), false), New(secrets(20), true)
-	prose := strings.Repeat("The quick brown fox jumps over the lazy dog, and nobody minds. ", 1<<14)
-	source := jsonText(strings.Repeat("func main() {\n\tfmt.Println(\"hello, world\")\n}\n", 1<<14))
-	binary := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00\x17binary\xff", 1<<17)))
-	result := string(mustJSON(map[string]any{"content": []any{map[string]string{"type": "text", "text": strings.Repeat(`{"name":"leak","path":"/home/me/src/leak.go","size":4711,"lines":["a","b"]}`+"\n", 1<<12)}}}))
-	digits := hex.EncodeToString([]byte(strings.Repeat("\x00\x17binary\xff", 1<<16)))
-	for name, text := range map[string]string{"prose": prose, "source": source, "base64": binary, "JSON": result, "hex": digits, "200 B": result[:200]} {
-		for what, f := range map[string]*Finder{"": known, ", and tokens": tokens} {
-			b.Run(name+what, func(b *testing.B) {
-				b.SetBytes(int64(len(text)))
-				bytes := []byte(text)
-				for b.Loop() {
-					if f.Find(bytes) != nil {
-						b.Fatal("found")
-					}
-				}
-			})
-		}
-	}
-	b.Run("making it", func(b *testing.B) {
-		all := secrets(20)
-		for b.Loop() {
-			New(all, false)
-		}
-	})
-}

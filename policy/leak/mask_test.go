@@ -168,17 +168,3 @@ func TestMaskTellsNothing(t *testing.T) {
 	}
 	t.Error("the control: that of a search does not")
 }
-
-// BenchmarkMask measures a mask of one value with an answer of 1 MB in pieces of 32 KB.
-func BenchmarkMask(b *testing.B) {
-	m := NewMask([]string{"ghp_q7Zr41bc9Xw2LrW4aZb8q7Zr41bc9Xw2LrW4"})
-	piece := []byte(strings.Repeat("The quick brown fox jumps over it, ", 1000))[:32<<10]
-	b.SetBytes(1 << 20)
-	var out []byte
-	for b.Loop() {
-		s := m.Stream(false)
-		for range 32 {
-			out, _ = s.Next(out[:0], piece)
-		}
-	}
-}

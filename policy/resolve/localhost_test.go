@@ -1,8 +1,6 @@
 package resolve
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -46,48 +44,5 @@ func TestResolveLocalHost(t *testing.T) {
 		if real, _ := filepath.EvalSymlinks(p.Program); real != p.Program {
 			t.Errorf("%s: program %s is not canonical", line, p.Program)
 		}
-	}
-}
-
-// manyFiles makes a tree like an installed project: 1000 packages, 22,000 files.
-func manyFiles(tb testing.TB) string {
-	tb.Helper()
-	dir := tb.TempDir()
-	for i := range 1000 {
-		for _, sub := range []string{"dist", "src"} {
-			d := filepath.Join(dir, "node_modules", fmt.Sprintf("package-%d", i), sub)
-			if err := os.MkdirAll(d, 0o755); err != nil {
-				tb.Fatal(err)
-			}
-			for k := range 11 {
-				if err := os.WriteFile(filepath.Join(d, fmt.Sprintf("module-%d.js", k)), nil, 0o644); err != nil {
-					tb.Fatal(err)
-				}
-			}
-		}
-	}
-	return dir
-}
-
-// BenchmarkResolve measures the share of this package in a start, for an empty workspace
-// and for one with 22,000 files in 3,000 directories.
-func BenchmarkResolve(b *testing.B) {
-	h, err := hostfs.LocalHost()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, bench := range []struct{ name, dir string }{{"empty", b.TempDir()}, {"22000-files", manyFiles(b)}} {
-		b.Run(bench.name, func(b *testing.B) {
-			h.Dir = bench.dir
-			p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"sh"}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if _, _, err := Resolve(p, h); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

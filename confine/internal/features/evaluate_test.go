@@ -109,9 +109,3 @@ func TestProbe(t *testing.T) {
 		t.Errorf("Landlock %v with ABI %d", f.Landlock.Answer, f.LandlockABI)
 	}
 }
-
-func BenchmarkProbeForStart(b *testing.B) {
-	for b.Loop() {
-		ProbeForStart()
-	}
-}

@@ -188,11 +188,3 @@ func TestUnnamedCallsReadNoArgument(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCompile(b *testing.B) {
-	for b.Loop() {
-		if _, err := Compile(ArchAMD64, filterModes["namespaces"]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

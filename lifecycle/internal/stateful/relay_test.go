@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
 // TestRelay: messages pass unchanged in both directions.
@@ -108,42 +107,5 @@ func TestStderrIsNeverBlocked(t *testing.T) {
 	w.Close()
 	if b, _ := io.ReadAll(r); len(b) > 1<<20 || len(b) == 0 {
 		t.Errorf("%d bytes were forwarded", len(b))
-	}
-}
-
-// BenchmarkCall is one tools/call through a session and a real process, and
-// without one: the difference is what a call costs.
-func BenchmarkCall(b *testing.B) {
-	b.Run("proxied", func(b *testing.B) {
-		p := begin(b, &sessiontest.Fake{Server: "polite"}, nil)
-		benchmark(b, p)
-		p.In.Close()
-		p.Rest()
-		p.Ended()
-	})
-	b.Run("direct", func(b *testing.B) {
-		p := &sessiontest.Play{T: b}
-		pipes, err := streams.NewPipes()
-		if err != nil {
-			b.Fatal(err)
-		}
-		proc, err := (&sessiontest.Fake{Server: "polite"}).Start(b.Context(), nil, pipes.ServerEnds)
-		if err != nil {
-			b.Fatal(err)
-		}
-		pipes.CloseServerEnds()
-		p.Use(pipes.Stdin, pipes.Stdout.File)
-		benchmark(b, p)
-		pipes.Stdin.Close()
-		proc.Wait()
-		pipes.CloseOwnEnds()
-	})
-}
-
-func benchmark(b *testing.B, p *sessiontest.Play) {
-	b.ReportAllocs()
-	for b.Loop() {
-		p.Send(sessiontest.CallLine)
-		p.Line()
 	}
 }
