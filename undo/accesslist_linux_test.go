@@ -25,8 +25,7 @@ func TestAccessListOfUser(t *testing.T) {
 		"below one that was moved": {func(w *world) { w.check(w.rename("around", "t", 0)); w.rmdir("t/only") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			list := accessList(1234)
 			for _, path := range []string{"only", "around", "around/only"} {
 				w.check(os.Mkdir(w.at(path), 0o755))
@@ -62,8 +61,7 @@ func TestAccessListOfUser(t *testing.T) {
 // TestAccessListNamed tests that the plan names what loses its access list.
 func TestAccessListNamed(t *testing.T) {
 	for _, list := range []bool{true, false} {
-		w := newWorld(t)
-		w.fill()
+		w := filled(t)
 		if list {
 			w.check(unix.Setxattr(w.at("d0/f0"), "system.posix_acl_access", accessList(1234), 0))
 		}

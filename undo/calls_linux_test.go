@@ -17,8 +17,7 @@ import (
 func TestOpenOverCalls(t *testing.T) {
 	for name, open := range map[string]bool{"the server's": true, "the user's": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			before := w.tree()
 			w.begin()
 			w.nextCall(1)
@@ -72,8 +71,7 @@ func TestOtherNameInLaterCall(t *testing.T) {
 		},
 	} {
 		t.Run(why, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			before := w.tree()
 			w.begin()
 			settled := w.sweeps()
@@ -147,8 +145,7 @@ func (w *world) calls(name string) []int {
 // TestWrittenInLaterCall tests that what a server writes by a descriptor from an earlier call belongs
 // to the call in which it is written.
 func TestWrittenInLaterCall(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	w.nextCall(1)
@@ -184,9 +181,7 @@ func TestWrittenInLaterCall(t *testing.T) {
 
 // TestOpenUnchangedIsNotCopied tests that a file that stays open without being written is kept once.
 func TestOpenUnchangedIsNotCopied(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.nextCall(1)
 	h := w.hold("d0/f0")
 	h.add(", 1")
@@ -209,8 +204,7 @@ func TestOpenUnchangedIsNotCopied(t *testing.T) {
 
 // TestOpenTooLarge tests that a file is named that has become too large to be kept for a later call.
 func TestOpenTooLarge(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	w.keeper.FileBytes = 20

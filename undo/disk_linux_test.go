@@ -83,9 +83,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestTornLast tests that records are read which follow a line that was cut short.
 func TestTornLast(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	_, err := w.files.Journal.WriteString(`was 1 "/to`)
 	w.check(err)
@@ -128,9 +126,7 @@ func TestFailedCopy(t *testing.T) {
 // TestJournalIsBounded tests that a server that changes too much does not make the journal ever
 // longer, and that the session says that not everything was kept.
 func TestJournalIsBounded(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	told := ""
 	w.keeper.TotalBytes, w.keeper.Tell = 1<<20, func(text string) { told += text }
 	settled := w.sweeps()

@@ -122,8 +122,7 @@ func TestUndoInterrupted(t *testing.T) {
 // interrupt undoes a session, kills the undo before its nth change, and undoes the session again.
 // It returns false if the first undo ended before that.
 func interrupt(t *testing.T, n int, change func(*world)) bool {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	change(w)

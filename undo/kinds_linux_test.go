@@ -33,8 +33,7 @@ func TestOddKinds(t *testing.T) {
 				if mode == unix.S_IFCHR && os.Geteuid() != 0 {
 					t.Skip("root: only root may make a device")
 				}
-				w := newWorld(t)
-				w.fill()
+				w := filled(t)
 				make(w, "p")
 				make(w, "d0/p")
 				before := w.tree()

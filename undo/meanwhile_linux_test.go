@@ -36,9 +36,7 @@ func TestMovedMeanwhile(t *testing.T) {
 		"control":      {first: func(w *world) { w.chmod("d0/f0", 0o600) }, at: "d0/f0", from: "d0/f0", to: "g", left: "g", overwrite: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			c.first(w)
 			settled()
@@ -102,9 +100,7 @@ func TestDirectoryMovedMeanwhile(t *testing.T) {
 func TestLinkedMeanwhile(t *testing.T) {
 	for name, others := range map[string]bool{"theirs is wanted": true, "control": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.write("d0/f0", "server", os.O_TRUNC)
 			settled()
@@ -133,9 +129,7 @@ func TestLinkedMeanwhile(t *testing.T) {
 func TestEditedAfterUndo(t *testing.T) {
 	for name, edited := range map[string]bool{"edited": true, "control": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.write("d0/f0", "server", os.O_TRUNC)
 			settled()
@@ -162,9 +156,7 @@ func TestEditedAfterUndo(t *testing.T) {
 func TestFirstMovedMeanwhile(t *testing.T) {
 	for name, moved := range map[string]bool{"moved": true, "control": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.check(w.rename("d0/f0", "g", 0))
 			if !moved {
@@ -192,9 +184,7 @@ func TestFirstMovedMeanwhile(t *testing.T) {
 func TestSecondMovedMeanwhile(t *testing.T) {
 	for name, back := range map[string]uint{"moved back": unix.RENAME_EXCHANGE, "control": 0} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.chmod("d0/f0", 0o600)
 			for i, text := range []string{"first", "second"} {
@@ -219,9 +209,7 @@ func TestSecondMovedMeanwhile(t *testing.T) {
 // TestEarlierFirst tests that the undo of a later session keeps the file that the session moved, if
 // the undo of an earlier one has made another one for it meanwhile.
 func TestEarlierFirst(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
 	first := w.session()
@@ -273,9 +261,7 @@ func TestChangedWhileWritten(t *testing.T) {
 		"made":          {"d0/f2", func(w *world) { w.save("d0/f2", "the user's") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f0", "server", os.O_TRUNC)
 			w.remove("d0/f2")
 			w.end()

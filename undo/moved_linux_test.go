@@ -51,8 +51,7 @@ func TestUndoLeavesMoved(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			before := w.tree()
 			w.begin()
 			c.server(w)
@@ -101,9 +100,7 @@ func said(r *Restorer, out []Outcome) string {
 // TestUndoKeepsLaterCall tests that the undo of a call leaves the mode that a later call has set,
 // though the file has had several names.
 func TestUndoKeepsLaterCall(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	settled := w.sweeps()
 	w.nextCall(3)
 	w.check(w.rename("d0/f0", "d0/g", 0))
@@ -168,8 +165,7 @@ func TestUndoLeavesUsersAttributes(t *testing.T) {
 
 // TestUndoUnreadableNames tests that both names of a file come back that its owner may not read.
 func TestUndoUnreadableNames(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	w.write("d2/f1", "x", os.O_TRUNC) // also sub/hard

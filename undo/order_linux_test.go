@@ -56,8 +56,7 @@ var inOrder = map[string][2]func(w *world){
 func TestUndoInOrder(t *testing.T) {
 	for name, change := range inOrder {
 		t.Run(name+", in two sessions", func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			before := w.tree()
 			first := w.does(change[0])
 			between := w.tree()
@@ -76,8 +75,7 @@ func TestUndoInOrder(t *testing.T) {
 			w.same("undone", before)
 		})
 		t.Run(name+", in two calls", func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			before := w.tree()
 			w.begin()
 			settled := w.sweeps()
@@ -120,8 +118,7 @@ func TestUndoKeepsUnknownMoved(t *testing.T) {
 		}
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", known ", known), func(t *testing.T) {
-				w := newWorld(t)
-				w.fill()
+				w := filled(t)
 				before := w.tree()
 				first := w.does(change[0])
 				between := w.tree()
@@ -156,8 +153,7 @@ func TestUndoKeepsUnknownMoved(t *testing.T) {
 // TestUndoOfMovedCopy tests that two files with the same content stay two files, though the server
 // has removed one and given its name to the other.
 func TestUndoOfMovedCopy(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	w.check(os.WriteFile(w.at("d0/copy"), []byte("file 0 of d0"), 0o644))
 	before := w.tree()
 	w.does(func(w *world) { w.remove("d0/f0"); w.check(w.rename("d0/copy", "d0/f0", 0)) })
@@ -170,8 +166,7 @@ func TestUndoRandomInOrder(t *testing.T) {
 	for seed := range uint64(testkit.Rounds(10, 200)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			w.random = rand.New(rand.NewPCG(seed, 3))
 			var trees []string
 			var sessions []*Session
@@ -195,8 +190,7 @@ func TestUndoRandomInOrder(t *testing.T) {
 // TestUndoKeepsStandIn tests that an undo does not remove a file which stands for one that its user
 // has given another content since, and of which it is now the only copy.
 func TestUndoKeepsStandIn(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	first := w.does(func(w *world) { w.check(w.rename("d0/f0", "d0/f1", 0)) })
 	open := func(id string) *Session {
 		s, err := readSession(id)
@@ -219,8 +213,7 @@ func TestUndoKeepsRemadeLink(t *testing.T) {
 	for _, kind := range []string{"link", "empty"} {
 		for _, taken := range []bool{true, false} {
 			t.Run(fmt.Sprint(kind, ", taken ", taken), func(t *testing.T) {
-				w := newWorld(t)
-				w.fill()
+				w := filled(t)
 				w.check(os.Mkdir(w.at("d0/empty"), 0o755))
 				s := w.does(func(w *world) { w.check(w.rename("d0/"+kind, "d0/moved", 0)) })
 				after := w.tree()

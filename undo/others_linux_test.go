@@ -30,9 +30,7 @@ func (w *world) mustHave(name, want string) {
 // did not see being written. The user may have written that, or the server through a hidden
 // descriptor.
 func TestFirstStateStays(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	settled := w.sweeps()
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.check(w.rename("d1/f0", "d1/moved", 0))
@@ -69,9 +67,7 @@ func TestFirstStateStays(t *testing.T) {
 func TestEditAndRename(t *testing.T) {
 	for name, jails := range map[string]int{"one jail": 1, "two jails": 2} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.write("d0/f0", "server", os.O_TRUNC)
 			settled()
@@ -96,9 +92,7 @@ func TestEditAndRename(t *testing.T) {
 // TestReplacedWhilePending tests that a file counts as the user's if the user puts it in the place
 // of one that the server has just changed.
 func TestReplacedWhilePending(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	settled := w.sweeps()
 	var open atomic.Bool
 	open.Store(true)
@@ -137,9 +131,7 @@ func TestOtherNames(t *testing.T) {
 		"the user's":   {true, nil, "server, and the user"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f1", "server", os.O_TRUNC)
 			w.remove("d0/f1")
 			w.end()
@@ -162,8 +154,7 @@ func TestOtherNames(t *testing.T) {
 // TestTwoSessions tests two sessions that changed the same paths: the undo of the earlier one names
 // the later one, and works when that is undone.
 func TestTwoSessions(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	var sessions []*Session
 	for _, text := range []string{"first", "second"} {
@@ -191,9 +182,7 @@ func TestTwoSessions(t *testing.T) {
 // TestBlockedTemporary tests that an undo works if an object that cannot be removed has the
 // temporary name.
 func TestBlockedTemporary(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.check(w.rename("d0/f2", "d0/g", 0))
 	w.end()
@@ -208,8 +197,7 @@ func TestBlockedTemporary(t *testing.T) {
 // TestPlanWritesNothing tests that the plan of an undo leaves the journals of a session that was
 // killed as they are.
 func TestPlanWritesNothing(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	w.write("d0/f0", "server", os.O_TRUNC)
@@ -237,9 +225,7 @@ func TestPlanWritesNothing(t *testing.T) {
 func TestCallNotOnRecord(t *testing.T) {
 	for name, lost := range map[string]bool{"lost": true, "recorded": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			settled := w.sweeps()
 			w.nextCall(1)
 			w.write("d0/f0", "server", os.O_TRUNC)
@@ -292,9 +278,7 @@ func TestFoundElsewhere(t *testing.T) {
 		"not moved":         {func(*world) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f0", "server", os.O_TRUNC)
 			id := w.writer.ID()
 			w.files.Journal.Close()
@@ -321,8 +305,7 @@ func TestFoundElsewhere(t *testing.T) {
 // TestFoundByOtherName tests that a file counts as what a killed session left at a path, though the
 // next session took another name from the file before it changed that path.
 func TestFoundByOtherName(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	before := w.tree()
 	w.begin()
 	w.write("d0/sub/hard", "server", os.O_TRUNC)

@@ -73,8 +73,7 @@ func TestUndoSetsNoSetID(t *testing.T) {
 		"two renamed":  {func(w *world) { w.check(w.rename("d0/f0", "d0/f2", unix.RENAME_EXCHANGE)) }, before, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			w.check(os.Chmod(w.at("d0/f0"), before))
 			w.begin()
 			c.server(w)
@@ -126,8 +125,7 @@ func TestFullJournalProvesNothing(t *testing.T) {
 	} {
 		for why, lose := range map[string]func(w *world){"full": flood, "damaged": damage, "": nil} {
 			t.Run(name+" "+why, func(t *testing.T) {
-				w := newWorld(t)
-				w.fill()
+				w := filled(t)
 				w.check(os.Chmod(w.at("d0/f0"), c.before))
 				w.begin()
 				settled := w.sweeps()
@@ -153,9 +151,7 @@ func TestFullJournalProvesNothing(t *testing.T) {
 // TestFullJournalLeavesPending tests that nothing counts as the server's that was not settled when
 // the journal was full.
 func TestFullJournalLeavesPending(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.keeper.JournalBytes, w.keeper.Tell = 2000, func(string) {}
 	w.write("d0/f0", "server", os.O_TRUNC)
 	for i := range 30 {
@@ -182,9 +178,7 @@ func TestUnchangedByTime(t *testing.T) {
 		"":          func(*world) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f0", "ser", os.O_TRUNC) // in several writes
 			w.write("d0/f0", "ver", os.O_APPEND)
 			w.end()
@@ -205,9 +199,7 @@ func TestUnchangedByTime(t *testing.T) {
 
 // TestJournalWithoutTime tests a journal that has no time of the inodes: its files are left.
 func TestJournalWithoutTime(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
 	file := w.file(w.session(), 0, journal.JournalSuffix)
@@ -248,8 +240,7 @@ func TestServersNames(t *testing.T) {
 	} {
 		for _, sessions := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, " ", sessions), func(t *testing.T) {
-				w := newWorld(t)
-				w.fill()
+				w := filled(t)
 				before := w.tree()
 				var first *Session
 				w.begin()
@@ -284,9 +275,7 @@ func TestServersNames(t *testing.T) {
 // TestUsersUnseenChange tests that a change of the user counts as one, and is kept, though the size
 // and the time of the file stayed.
 func TestUsersUnseenChange(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	settled := w.sweeps()
 	w.write("d0/f0", "server", os.O_TRUNC)
 	settled()
@@ -307,8 +296,7 @@ func TestAttributesOfReplaced(t *testing.T) {
 	}
 	for name, replace := range map[string]bool{"the same file": false, "a file of the server's": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			set := func(attr string, value []byte) { w.check(unix.Setxattr(w.at("d0/f0"), attr, value, 0)) }
 			w.begin()
 			if replace {

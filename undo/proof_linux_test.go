@@ -41,9 +41,7 @@ func TestLostContentIsNamed(t *testing.T) {
 		"not written": {func(w *world) { w.write("d0/f0", "", 0) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.tooLarge("d0/f0")
 			w.check(os.Link(w.at("d0/f0"), w.at("d0/other")))
 			before := w.tree()
@@ -69,9 +67,7 @@ func TestLostContentIsNamed(t *testing.T) {
 // changed between the first change of its attributes and the first one of its content.
 func TestContentHasItsSize(t *testing.T) {
 	for _, users := range []string{"short", "a text of the user's that is longer"} {
-		w := newWorld(t)
-		w.fill()
-		w.begin()
+		w := begun(t)
 		settled := w.sweeps()
 		w.chmod("d0/f0", 0o600)
 		settled()
@@ -100,9 +96,7 @@ func TestChangesNamesHidden(t *testing.T) {
 		},
 		"": func(w *world) { w.write("d0/f0", "", 0) },
 	} {
-		w := newWorld(t)
-		w.fill()
-		w.begin()
+		w := begun(t)
 		server(w)
 		w.end()
 		var changed bool
@@ -135,9 +129,7 @@ func TestAccessListOfOthers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.check(os.Chmod(w.at("d0/f0"), 0o660))
 			server(w, accessList(1234))
 			w.end()
@@ -168,8 +160,7 @@ func accessList(user uint32) (list []byte) {
 func TestUsersDirectoryKeepsMode(t *testing.T) {
 	for name, users := range map[string]bool{"the user's": true, "the server's": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			w.check(os.Chmod(w.at("d0/sub"), 0o777))
 			w.begin()
 			w.remove("d0/sub/hard")
@@ -204,9 +195,7 @@ func TestClockSetBack(t *testing.T) {
 		"":                     {0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f0", "server", os.O_TRUNC)
 			w.check(w.rename("d1", "e", 0))
 			w.files.Journal.Close()

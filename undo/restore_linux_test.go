@@ -83,8 +83,7 @@ func TestUndoEachOperation(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			w.check(os.WriteFile(w.at("d0/big"), []byte(strings.Repeat("0123456789abcdef", 9999)), 0o640))
 			before := w.tree()
 			w.begin()
@@ -203,9 +202,7 @@ func (w *world) randomOperation() {
 // TestUndoRefusesUsersChanges tests that files stay that were changed after the server's last
 // change.
 func TestUndoRefusesUsersChanges(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.write("d0/f2", "server", os.O_TRUNC)
 	w.write("d0/new", "server", 0)
@@ -253,8 +250,7 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 // TestUndoHalfAttributes tests that an undo goes on where another one was killed after one of the
 // calls that put attributes back. The controls are modes that no undo has given.
 func TestUndoHalfAttributes(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	w.check(os.Chmod(w.at("d0/f0"), 0o750))
 	before := w.tree()
 	w.begin()
@@ -302,8 +298,7 @@ func TestUndoHalfAttributes(t *testing.T) {
 // TestUndoFollowsNoLink tests that a path is refused if its directory is a symbolic link now, and
 // that the target of the link stays as it is.
 func TestUndoFollowsNoLink(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	outside := t.TempDir()
 	w.check(os.WriteFile(filepath.Join(outside, "f0"), []byte("outside"), 0o644))
 	w.begin()

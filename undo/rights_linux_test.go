@@ -39,9 +39,7 @@ func (w *world) asUser() {
 // TestUnreadable tests that a file or directory is kept which its owner may not read at the moment,
 // and that its mode stays.
 func TestUnreadable(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -77,8 +75,7 @@ func TestUnknownNames(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has a directory that another user cannot read")
 	}
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	w.check(os.MkdirAll(w.at("d0/sub/closed/x"), 0o755))
 	w.check(os.Chmod(w.at("d0/sub/closed"), 0o700))
 	w.begin()
@@ -100,9 +97,7 @@ func TestUnknownNames(t *testing.T) {
 // TestUnreachable tests that a path does not count as removed if it cannot be looked at. The first
 // undo gives its directory the rights back and says that a second undo must follow.
 func TestUnreachable(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	done := make(chan struct{})
 	sweep := func() { t.Error("the control: there is no sweep") }
 	w.keeper.After = func(_ time.Duration, f func()) { sweep = f }
@@ -139,8 +134,7 @@ func TestForeignGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can make such a file
 	}
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	w.check(os.Lchown(w.at("d0/f3"), 65534, 0))
 	w.check(os.Chmod(w.at("d0/f3"), 0o755|os.ModeSetgid))
 	w.begin()
@@ -183,9 +177,7 @@ func TestUndoKeepsAll(t *testing.T) {
 		"journal is full": func(k *Keeper) { k.JournalBytes = 1200 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			for i := range 16 {
 				w.write(fmt.Sprintf("d%d/f%d", i/4, i%4), "server", os.O_TRUNC)
 			}
@@ -229,9 +221,7 @@ func TestUndoKeepsAll(t *testing.T) {
 func TestFailedKeepsMode(t *testing.T) {
 	for name, cut := range map[string]bool{"control": false, "what was kept is cut": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
-			w.begin()
+			w := begun(t)
 			w.write("d0/f0", "server", os.O_TRUNC)
 			w.chmod("d0/f0", 0)
 			w.end()

@@ -20,8 +20,7 @@ func TestTemporaryNameOfFile(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.fill()
+			w := filled(t)
 			want := w.tree()
 			w.begin()
 			temp := w.temp
@@ -42,9 +41,7 @@ func TestTemporaryNameOfFile(t *testing.T) {
 // TestTemporaryNameOfLater tests that undo leaves a file that got the name of a temporary file after
 // the session.
 func TestTemporaryNameOfLater(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
+	w := begun(t)
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
 	temp := w.temp("d0/f0")
@@ -62,8 +59,7 @@ func TestTemporaryNameOfLater(t *testing.T) {
 // TestRootsOfJails tests that a change is undone if the jail that made it could write there, even
 // if the last jail of the session could not.
 func TestRootsOfJails(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
+	w := filled(t)
 	want := w.tree()
 	var err error
 	w.writer, err = w.store.Begin(Head{Server: "test"})

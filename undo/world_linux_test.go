@@ -50,6 +50,22 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// filled returns a world with files: see fill.
+func filled(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.fill()
+	return w
+}
+
+// begun returns a world with files in which a session has begun.
+func begun(t testing.TB) *world {
+	t.Helper()
+	w := filled(t)
+	w.begin()
+	return w
+}
+
 func (w *world) check(err error) {
 	if err != nil {
 		w.t.Helper()

@@ -6,13 +6,11 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -98,26 +96,4 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 	}
 	pipe.gone(t)
 	return n
-}
-
-// TestJailLauncherIsKilled: SIGKILL of the launcher at any moment leaves no process, no mount
-// and no directory.
-func TestJailLauncherIsKilled(t *testing.T) {
-	jailtest.Needs(t)
-	dir := testkit.Plant(t, "file", "sub/masked")
-	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/sub/masked", Rights: 0})
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
-	before := jailtest.LookAtHost(t, dir)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	runs := jailtest.Rounds(15, 60)
-	var starts int
-	for i := range runs {
-		// A launcher takes some ten milliseconds for its three jails.
-		moment := time.Duration(random.IntN(60_000)) * time.Microsecond
-		starts += killLauncher(t, []*policy.Profile{p, p, p}, moment, i == 0)
-	}
-	t.Logf("%d launchers, %d of %d jails were up", runs, starts, 3*runs)
-	before.Same(t)
 }

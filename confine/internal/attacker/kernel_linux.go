@@ -58,7 +58,6 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 			defer unix.Close(fd)
 			return RawErr(unix.SYS_IOCTL, uintptr(fd), uintptr(Number(a[1])), 0)
 		}),
-		"subreaper":      silent(func([]string) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }),
 		"personality-of": silent(func(a []string) error { return RawErr(unix.SYS_PERSONALITY, uintptr(Number(a[0]))) }),
 		"kcore":          attemptKcore,
 		"kallsyms":       attemptKallsyms,

@@ -38,13 +38,6 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		return attemptAllocate(a, unix.MAP_PRIVATE)
 	}),
-	"fill-tmp": silent(func(a []string) error {
-		if err := attemptFill([]string{"/tmp/large", a[0]}); err != nil {
-			return err
-		}
-		time.Sleep(20 * time.Second)
-		return nil
-	}),
 	"allocate-two": silent(func(a []string) error {
 		cmd := exec.Command(Executable())
 		cmd.Args = []string{Name, fmt.Sprintf(`[["allocate", %q]]`, a[0])}

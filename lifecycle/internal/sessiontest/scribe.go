@@ -23,7 +23,6 @@ var scribes = map[string]scribe{
 	"declines-hang": {probe: "decline", initialize: "hang"},
 	"dies-hang":     {probe: "die", initialize: "hang"},
 	"ignores-dies":  {probe: "ignore", initialize: "die"},
-	"declines-end":  {probe: "decline", initialize: "die"},
 	"asks-dies":     {probe: "ask-die"},
 }
 

@@ -46,11 +46,6 @@ var servers = map[string]func(){
 		serve(nil)
 		fmt.Print("bye")
 	},
-	// log-lines prints a log in JSON to its stdout.
-	"log-lines": func() {
-		fmt.Println(`{"level":30,"time":1,"msg":"started"}`)
-		serve(func(message) bool { fmt.Println(`{"level":"info","method":"POST","url":"/"}`); return false })
-	},
 	// indented writes each answer over several lines, and a notification too.
 	"indented": func() {
 		fmt.Print("{\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"notifications/message\"\n}\n")

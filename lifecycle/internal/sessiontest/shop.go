@@ -31,7 +31,7 @@ type shopMessage struct {
 // shop runs with the options (words, some with a value after "=") of
 // MCP_JAIL_TEST_OPTIONS:
 //
-//	die-boot, die-probe, silent-boot, error-boot, big-boot, twice-boot
+//	die-boot, die-probe, silent-boot, error-boot, big-boot
 //	                                 how it handles initialize or server/discover
 //	start=JSON                       a line that it writes first
 //	stdout=TEXT, stderr=TEXT         text that it prints first
@@ -155,11 +155,7 @@ func (s *shopkeeper) boot(m shopMessage) {
 	if s.is("forged-boot") {
 		extra = `,"_meta":{"dev.mcp-jail/policy":{}}`
 	}
-	answer := fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true,"listChanged":true},"tasks":{}},"serverInfo":{"name":"shop","version":"1"}%s}`, extra)
-	answerWith(m.ID, answer)
-	if s.is("twice-boot") {
-		answerWith(m.ID, answer)
-	}
+	answerWith(m.ID, fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true,"listChanged":true},"tasks":{}},"serverInfo":{"name":"shop","version":"1"}%s}`, extra))
 }
 
 func (s *shopkeeper) discover(m shopMessage) {
