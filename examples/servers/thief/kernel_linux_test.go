@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestLinuxSockets(t *testing.T) {
@@ -22,18 +20,12 @@ func TestLinuxSockets(t *testing.T) {
 	testkit.Accept(t, "unix", "@"+name)
 	s.got(t, "connected", "abstract_socket", map[string]any{"name": name})
 	s.failed(t, "ECONNREFUSED", "abstract_socket", map[string]any{"name": name + "-none"})
-	s.failed(t, "no kind", "raw_socket", map[string]any{"kind": "none"})
-	s.got(t, "kind netlink", "raw_socket", map[string]any{"kind": "netlink"})
 }
 
-func TestMemory(t *testing.T) { open(t).got(t, hello, "memfd_exec", nil) }
-
-// TestKernelDoors checks the form of the answers, and that the process is unchanged afterwards. The outcomes depend on the
-// user and the host.
+// TestKernelDoors checks the form of the answers. The outcomes depend on the user and the host.
 func TestKernelDoors(t *testing.T) {
 	s := open(t)
-	uid, namespace := os.Getuid(), link(t, "/proc/self/ns/user")
-	for _, tool := range []string{"mount", "chroot", "new_namespace", "ptrace", "setuid", "io_uring", "bpf", "keyctl", "open_by_handle"} {
+	for _, tool := range []string{"new_namespace", "io_uring"} {
 		text := textOf(s(tool, nil))
 		if !strings.HasPrefix(text, "got: ") && !strings.HasPrefix(text, "failed: ") {
 			t.Errorf("%s answered %q", tool, text)
@@ -42,29 +34,7 @@ func TestKernelDoors(t *testing.T) {
 			t.Errorf("%s is called wrongly: %q", tool, text)
 		}
 	}
-	if os.Getuid() != uid || link(t, "/proc/self/ns/user") != namespace {
-		t.Error("the server is not what it was")
-	}
 	s.failed(t, "no \"none\" namespace", "new_namespace", map[string]any{"kind": "none"})
-}
-
-func link(t *testing.T, path string) string {
-	t.Helper()
-	target, err := os.Readlink(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target
-}
-
-func TestDoomedThreadIsNotMain(t *testing.T) {
-	for range 50 {
-		onDoomedThread(func() {
-			if unix.Gettid() == unix.Getpid() {
-				t.Error("ran on the main thread, which cannot end")
-			}
-		})
-	}
 }
 
 func TestSurvivorSurvivesAndEnds(t *testing.T) {
