@@ -12,14 +12,14 @@ import (
 
 // machine describes the host that the figures were measured on.
 type machine struct {
-	Kernel    string `json:"kernel"`
-	Cores     int    `json:"cores"`
-	CPU       string `json:"cpu"`
-	Go        string `json:"go"`
-	Node      string `json:"node,omitempty"`
-	Autogroup bool   `json:"autogroup"`      // sched(7): processor time is shared by session where no cgroup shares it
-	Load      string `json:"load,omitempty"` // of the last minute, before the first measure
-	LoadAfter string `json:"load_after,omitempty"`
+	Kernel    string
+	Cores     int
+	CPU       string
+	Go        string
+	Node      string
+	Autogroup bool   // sched(7): processor time is shared by session where no cgroup shares it
+	Load      string // of the last minute, before the first measure
+	LoadAfter string
 }
 
 func machineOf(ctx context.Context) machine {

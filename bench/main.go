@@ -2,7 +2,7 @@
 // jail, and prints the table of docs/performance.md.
 //
 //	go run ./bench
-//	go run ./bench --runs 100 --format json >bench.json
+//	go run ./bench --runs 100 >bench.md
 //
 // # What is measured
 //
@@ -70,7 +70,6 @@ import (
 // options are the flags of the command line.
 type options struct {
 	runs     int
-	format   string
 	servers  string
 	measures []measure
 }
@@ -93,7 +92,6 @@ func main() {
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.runs, "runs", 30, "`rounds` of every measure; a round is one value for each side")
-	flags.StringVar(&o.format, "format", "markdown", "markdown or json")
 	flags.StringVar(&o.servers, "servers", os.Getenv("MCPJAIL_SERVERS"), "`directory` with the node_modules that hold server-filesystem")
 	only := flags.String("only", "", "these `measures`, by the names that progress shows, with commas between them")
 	if err := flags.Parse(args); err != nil {
@@ -104,8 +102,6 @@ func parse(args []string) (o options, err error) {
 		return o, fmt.Errorf("unexpected argument %q: bench takes flags only", flags.Arg(0))
 	case o.runs < 1:
 		return o, errors.New("--runs must be at least 1")
-	case o.format != "markdown" && o.format != "json":
-		return o, fmt.Errorf("--format %s: it has to be markdown or json", o.format)
 	}
 	o.measures, err = chosen(*only)
 	return o, err
@@ -180,7 +176,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	t.Machine.LoadAfter = load()
-	if err := t.print(out, o.format); err != nil {
+	if _, err := io.WriteString(out, t.markdown()); err != nil {
 		return err
 	}
 	return failed

@@ -7,10 +7,10 @@ import (
 
 // summary is a series of values in four numbers.
 type summary struct {
-	Median float64 `json:"median"`
-	P90    float64 `json:"p90"` // nine of ten values are not above it
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median float64
+	P90    float64 // nine of ten values are not above it
+	Min    float64
+	Max    float64
 }
 
 // summarize returns NaNs if there are no values.

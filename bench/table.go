@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -11,33 +9,22 @@ import (
 
 // table is the result of a run.
 type table struct {
-	Machine machine `json:"machine"`
-	Runs    int     `json:"runs"`
-	Rows    []row   `json:"rows"`
+	Machine machine
+	Runs    int
+	Rows    []row
 }
 
 // row is one measure. A measure that failed has a note in place of figures.
 type row struct {
-	Measure string   `json:"measure"`
-	Unit    string   `json:"unit,omitempty"`
-	Bare    *summary `json:"bare,omitempty"`
-	Jailed  *summary `json:"jailed,omitempty"`
-	Added   *float64 `json:"added,omitempty"` // median over the pairs
-	Ratio   *float64 `json:"ratio,omitempty"` // the same
-	Budget  string   `json:"budget,omitempty"`
-	Note    string   `json:"note,omitempty"`
-	Tail    bool     `json:"-"` // the table shows P90 too
-}
-
-func (t table) print(w io.Writer, format string) error {
-	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(t)
-	}
-	_, err := io.WriteString(w, t.markdown())
-	return err
+	Measure string
+	Unit    string
+	Bare    *summary
+	Jailed  *summary
+	Added   *float64 // median over the pairs
+	Ratio   *float64 // the same
+	Budget  string
+	Note    string
+	Tail    bool // the table shows P90 too
 }
 
 var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "budget"}

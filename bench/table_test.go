@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -52,22 +49,5 @@ func TestMarkdown(t *testing.T) {
 		"- under bwrap: not installed\n"
 	if got := testTable().markdown(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestJSON(t *testing.T) {
-	var b bytes.Buffer
-	if err := testTable().print(&b, "json"); err != nil {
-		t.Fatal(err)
-	}
-	var back table
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
-		t.Fatal(err)
-	}
-	if len(back.Rows) != 2 || *back.Rows[0].Added != 2 || back.Rows[0].Bare.Max != 2 || back.Rows[1].Bare != nil || back.Runs != 3 {
-		t.Errorf("got %+v", back)
-	}
-	if strings.Contains(b.String(), `\u00`) {
-		t.Errorf("escaped: %s", b.String())
 	}
 }
