@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -285,29 +286,20 @@ func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
+	go egresstest.Serve(l, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		var head strings.Builder
 		for {
-			c, err := l.Accept()
+			line, err := r.ReadString('\n')
+			head.WriteString(line)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				var head strings.Builder
-				for {
-					line, err := r.ReadString('\n')
-					head.WriteString(line)
-					if err != nil {
-						return
-					}
-					if line == "\r\n" {
-						answer(head.String(), c)
-						head.Reset()
-					}
-				}
-			}()
+			if line == "\r\n" {
+				answer(head.String(), c)
+				head.Reset()
+			}
 		}
-	}()
+	})
 	return l.Addr()
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	proxies "github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -38,30 +39,21 @@ func tlsProxy(t *testing.T) (port, certificate string, asked chan string) {
 	}
 	t.Cleanup(func() { l.Close() })
 	asked = make(chan string, 64)
-	go func() {
-		for {
-			c, err := l.Accept()
+	go egresstest.Serve(l, func(c net.Conn) {
+		b := bufio.NewReader(c)
+		head := ""
+		for !strings.HasSuffix(head, "\r\n\r\n") {
+			line, err := b.ReadString('\n')
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				b := bufio.NewReader(c)
-				head := ""
-				for !strings.HasSuffix(head, "\r\n\r\n") {
-					line, err := b.ReadString('\n')
-					if err != nil {
-						return
-					}
-					head += line
-				}
-				asked <- head
-				io.WriteString(c, "HTTP/1.1 200 fine\r\n\r\nhello")
-				io.Copy(c, b)
-				io.WriteString(c, "bye")
-			}()
+			head += line
 		}
-	}()
+		asked <- head
+		io.WriteString(c, "HTTP/1.1 200 fine\r\n\r\nhello")
+		io.Copy(c, b)
+		io.WriteString(c, "bye")
+	})
 	_, port, _ = net.SplitHostPort(l.Addr().String())
 	return port, certificate, asked
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 )
 
 // socksServer is a SOCKS5 proxy that answers requests itself: it says hello, and echoes. It tells what
@@ -67,18 +69,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(c)
-			}()
-		}
-	}()
+	go egresstest.Serve(l, serve)
 	return l.Addr().String()
 }
 
