@@ -130,29 +130,6 @@ func printProfile(p *policy.Profile) string {
 	return b.String()
 }
 
-// TestDeterministic resolves each scenario ten times (docs/policy.md "Properties").
-func TestDeterministic(t *testing.T) {
-	for _, s := range scenarios {
-		var first *policy.Profile
-		for range 10 {
-			edit := s.edit
-			if edit == nil {
-				edit = func(*hostfs.Host) {}
-			}
-			p, _, err := resolveTool(t, newFake(aSystem, s.files), s.toml, s.tool, edit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if first == nil {
-				first = p
-			}
-			if !p.Equal(first) || p.Key() != first.Key() {
-				t.Fatalf("%s: two profiles of one policy", s.name)
-			}
-		}
-	}
-}
-
 // checkProfile checks the invariants that Resolve promises for every profile.
 func checkProfile(t *testing.T, p *policy.Profile) {
 	t.Helper()

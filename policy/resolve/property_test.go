@@ -171,7 +171,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 // nothing reachable, and neither does a denial more.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
-	seeds := testkit.Rounds(150, 1000)
+	seeds := testkit.Rounds(400, 4000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
 		h, rules := g.host(), g.rules()
