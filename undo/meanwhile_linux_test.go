@@ -95,30 +95,48 @@ func TestDirectoryMovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestLinkedMeanwhile tests that undo removes the second name that a server gave what others had left,
-// if the first one stays, and keeps it if not.
-func TestLinkedMeanwhile(t *testing.T) {
-	for name, others := range map[string]bool{"theirs is wanted": true, "control": false} {
+// TestOthersBetween tests what undo does with a path at which others left something between two changes of
+// the server: nothing is removed that it put elsewhere, of others' or of what was there first, unless it has
+// its place again or is the server's. Each pair has a control.
+func TestOthersBetween(t *testing.T) {
+	saved := func(text string) func(*world) { return func(w *world) { w.save("d0/f0", text) } }
+	moved := func(to string, flags uint) func(*world) {
+		return func(w *world) { w.check(w.rename("d0/f0", to, flags)) }
+	}
+	written := func(w *world) { w.write("d0/f0", "server", os.O_TRUNC) }
+	linked := func(w *world) { w.link("d0/f0", "g") }
+	chmod := func(w *world) { w.chmod("d0/f0", 0o600) }
+	for name, c := range map[string]struct {
+		steps []func(*world) // of the server and of others
+		left  string         // the reason for what is left; "": nothing is
+		want  map[string]string
+	}{
+		"a second name, theirs is wanted": {[]func(*world){written, saved("theirs"), linked}, "", map[string]string{"d0/f0": "theirs", "g": ""}},
+		"a second name":                   {[]func(*world){written, saved("theirs"), linked}, "--others", map[string]string{"g": "theirs"}},
+		"the first one moved":             {[]func(*world){moved("g", 0), saved("theirs"), moved("h", 0)}, "it is the file that", map[string]string{"d0/f0": "theirs", "h": "", "g": "file 0 of d0"}},
+		"the first one moved and written": {[]func(*world){func(w *world) { moved("g", 0)(w); w.write("g", "server", os.O_TRUNC) }, saved("theirs"), moved("h", 0)}, "", map[string]string{"d0/f0": "theirs", "h": "", "g": ""}},
+		"theirs moved back over theirs":   {[]func(*world){chmod, saved("first"), moved("g", 0), saved("second"), moved("g", unix.RENAME_EXCHANGE)}, "it is the file that", map[string]string{"d0/f0": "first", "g": "second"}},
+		"theirs moved over theirs":        {[]func(*world){chmod, saved("first"), moved("g", 0), saved("second"), moved("g", 0)}, "", map[string]string{"d0/f0": "second", "g": ""}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := begun(t)
 			settled := w.sweeps()
-			w.write("d0/f0", "server", os.O_TRUNC)
-			settled()
-			w.save("d0/f0", "the user's")
-			w.link("d0/f0", "g")
-			settled()
+			for _, step := range c.steps {
+				step(w)
+				settled()
+			}
 			w.end()
-			r := w.run(Selection{Others: others})
-			for _, s := range Refused(r.Steps) {
-				if others || !strings.Contains(s.Why, "--others") {
+			refused := Refused(w.run(Selection{Others: c.left != "--others"}).Steps)
+			for _, s := range refused {
+				if c.left == "" || !strings.Contains(s.Why, c.left) {
 					t.Errorf("%s is left: %s", s.Path, s.Why)
 				}
 			}
-			if others {
-				w.mustHave("d0/f0", "the user's")
-				w.mustHave("g", "")
-			} else {
-				w.mustHave("g", "the user's")
+			if len(refused) == 0 && c.left != "" {
+				t.Error("nothing is left")
+			}
+			for path, text := range c.want {
+				w.mustHave(path, text)
 			}
 		})
 	}
@@ -145,61 +163,6 @@ func TestEditedAfterUndo(t *testing.T) {
 			if edited {
 				w.mustHave("g", "the user's")
 			} else {
-				w.mustHave("g", "")
-			}
-		})
-	}
-}
-
-// TestFirstMovedMeanwhile tests that what was first at a path is not removed, from where the server
-// moved it, when undo puts back what others left at that path.
-func TestFirstMovedMeanwhile(t *testing.T) {
-	for name, moved := range map[string]bool{"moved": true, "control": false} {
-		t.Run(name, func(t *testing.T) {
-			w := begun(t)
-			settled := w.sweeps()
-			w.check(w.rename("d0/f0", "g", 0))
-			if !moved {
-				w.write("g", "server", os.O_TRUNC)
-			}
-			settled()
-			w.save("d0/f0", "the user's")
-			w.check(w.rename("d0/f0", "h", 0))
-			settled()
-			w.end()
-			w.run(Selection{Others: true})
-			w.mustHave("d0/f0", "the user's")
-			w.mustHave("h", "")
-			if moved {
-				w.mustHave("g", "file 0 of d0")
-			} else {
-				w.mustHave("g", "")
-			}
-		})
-	}
-}
-
-// TestSecondMovedMeanwhile is TestFirstMovedMeanwhile for what others left first, if the server has
-// moved it back since, to where they have left something else then.
-func TestSecondMovedMeanwhile(t *testing.T) {
-	for name, back := range map[string]uint{"moved back": unix.RENAME_EXCHANGE, "control": 0} {
-		t.Run(name, func(t *testing.T) {
-			w := begun(t)
-			settled := w.sweeps()
-			w.chmod("d0/f0", 0o600)
-			for i, text := range []string{"first", "second"} {
-				settled()
-				w.save("d0/f0", text)
-				w.check(w.rename("d0/f0", "g", []uint{0, back}[i]))
-			}
-			settled()
-			w.end()
-			w.run(Selection{Others: true})
-			if back != 0 {
-				w.mustHave("d0/f0", "first")
-				w.mustHave("g", "second")
-			} else {
-				w.mustHave("d0/f0", "second")
 				w.mustHave("g", "")
 			}
 		})
