@@ -60,7 +60,7 @@ func x32ABI(name string, args [6]uintptr) syscall.Errno {
 
 // LacksI386 reports whether this is an amd64 machine on which int 0x80 makes no system call.
 func LacksI386() bool {
-	return runtime.GOARCH == "amd64" && i386ABI("socket", [6]uintptr{}) == unix.ENOEXEC
+	return runtime.GOARCH == "amd64" && I386ABI("socket", [6]uintptr{}) == unix.ENOEXEC
 }
 
 // refusesFault makes a fault of int 0x80 the answer ENOEXEC, until the function that it returns is
@@ -83,8 +83,8 @@ func refusesFault(code []byte) (restore func()) {
 	}
 }
 
-// i386ABI is int 0x80 with six arguments. Go passes an address in AX.
-func i386ABI(name string, args [6]uintptr) syscall.Errno {
+// I386ABI is int 0x80 with six arguments. Go passes an address in AX.
+func I386ABI(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := i386Calls[name]
 	if !ok {
 		return noCall

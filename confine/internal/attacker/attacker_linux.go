@@ -147,7 +147,7 @@ func AttackVerbs() map[string]func([]string) (string, error) {
 		"call": callThrough(nativeABI), "reaches": reachThrough(nativeABI),
 	}
 	if runtime.GOARCH == "amd64" {
-		for name, g := range map[string]callABI{"i386-": i386ABI, "x32-": x32ABI} {
+		for name, g := range map[string]callABI{"i386-": I386ABI, "x32-": x32ABI} {
 			verbs[name+"call"], verbs[name+"reaches"] = callThrough(g), reachThrough(g)
 		}
 	}
