@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -143,28 +142,18 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 func TestJailHomeChangesDuringCalls(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
-	stop, done := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { <-done })
 	turns := 0
-	end := sync.OnceFunc(func() { close(stop) })
-	defer end()
-	go func() {
-		defer close(done)
-		for ; ; turns++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			for _, name := range []string{"x", "dir/y", "dir/sub/z"} {
-				os.WriteFile(home+"/tmp", []byte("turn"), 0o600)
-				os.Rename(home+"/tmp", filepath.Join(home, name))
-				os.Remove(filepath.Join(home, name))
-			}
-			os.RemoveAll(home + "/dir")
-			os.MkdirAll(home+"/dir/sub", 0o700)
+	stop := meanwhile(func() {
+		turns++
+		for _, name := range []string{"x", "dir/y", "dir/sub/z"} {
+			os.WriteFile(home+"/tmp", []byte("turn"), 0o600)
+			os.Rename(home+"/tmp", filepath.Join(home, name))
+			os.Remove(filepath.Join(home, name))
 		}
-	}()
+		os.RemoveAll(home + "/dir")
+		os.MkdirAll(home+"/dir/sub", 0o700)
+	})
+	defer stop()
 	var calls []attacker.Attempt
 	for i := range 100 {
 		name := []string{"x", "dir/y", "dir/sub/z", "dir/new"}[i%4]
@@ -173,8 +162,7 @@ func TestJailHomeChangesDuringCalls(t *testing.T) {
 	for range 10 {
 		jailtest.Attempts(t, homeProfile(t, home), calls...)
 	}
-	end()
-	<-done
+	stop()
 	names, err := filepath.Glob(home + "/dir/*")
 	if err != nil || fmt.Sprint(names) != "["+home+"/dir/sub]" || turns < 3 {
 		t.Errorf("after %d turns: %q, %v", turns, names, err)

@@ -51,21 +51,7 @@ read = true
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			os.Rename(dir+"/ws/notes", dir+"/ws/away")
-			os.Symlink(dir+"/secret", dir+"/ws/notes")
-			os.Remove(dir + "/ws/notes")
-			os.Rename(dir+"/ws/away", dir+"/ws/notes")
-		}
-	}()
+	stop := meanwhile(func() { swap(dir+"/ws/notes", dir+"/secret") })
 	var ran, unresolved, refused int
 	rounds := jailtest.Rounds(30, 60)
 	// On a busy machine it takes more rounds until a swap falls into one.
@@ -90,8 +76,7 @@ read = true
 			}
 		}
 	}
-	close(stop)
-	<-stopped
+	stop()
 	t.Logf("%d ran, %d were not resolved, %d not built", ran, unresolved, refused)
 	if ran == 0 || unresolved == 0 {
 		t.Errorf("%d ran, %d were not resolved, %d not built: the test tests little", ran, unresolved, refused)

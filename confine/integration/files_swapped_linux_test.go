@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,6 +101,34 @@ func TestJailResolvedThroughALink(t *testing.T) {
 	jailtest.Expect(t, "the control", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
 }
 
+// meanwhile acts again and again until it is stopped.
+func meanwhile(act func()) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				act()
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(end)
+		<-ended
+	})
+}
+
+// swap puts a symlink in the place of a directory, and the directory back.
+func swap(place, target string) {
+	os.Rename(place, place+"-away")
+	os.Symlink(target, place)
+	os.Remove(place)
+	os.Rename(place+"-away", place)
+}
+
 // TestJailSwapsDuringBuild: the test swaps a directory and a symlink to a secret while jails are
 // built. No jail shows the secret.
 func TestJailSwapsDuringBuild(t *testing.T) {
@@ -109,22 +138,10 @@ func TestJailSwapsDuringBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}, jailtest.Grant{Path: dir + "/parent/grant/inner", Rights: r})
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			os.Rename(dir+"/parent", dir+"/away")
-			os.Symlink(dir+"/secret", dir+"/parent")
-			os.Remove(dir + "/parent")
-			os.Rename(dir+"/away", dir+"/parent")
-			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
-		}
-	}()
+	stop := meanwhile(func() {
+		swap(dir+"/parent", dir+"/secret")
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+	})
 	var ran, refused int
 	for range jailtest.Rounds(20, 60) {
 		out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
@@ -141,8 +158,7 @@ func TestJailSwapsDuringBuild(t *testing.T) {
 			}
 		}
 	}
-	close(stop)
-	<-stopped
+	stop()
 	t.Logf("%d ran, %d refused", ran, refused)
 	if ran == 0 {
 		t.Error("no jail was built, and so nothing was seen from inside")
