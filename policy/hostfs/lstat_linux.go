@@ -40,11 +40,17 @@ func fileID(st *unix.Statx_t) policy.FileID {
 	return id
 }
 
-// fileMode translates st_mode. Setuid and setgid are left out: no caller needs them.
+// fileMode translates st_mode.
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	if m&syscall.S_ISVTX != 0 {
 		mode |= fs.ModeSticky
+	}
+	if m&syscall.S_ISUID != 0 {
+		mode |= fs.ModeSetuid
+	}
+	if m&syscall.S_ISGID != 0 {
+		mode |= fs.ModeSetgid
 	}
 	switch m & syscall.S_IFMT {
 	case syscall.S_IFDIR:

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -9,13 +10,18 @@ import (
 
 // TestHarm tests what may be granted without a word, what is asked for, and what never is.
 func TestHarm(t *testing.T) {
-	h := newFake(aSystem, `
+	fake := newFake(aSystem, `
 		d /home/u/data
 		f /home/u/data/id_rsa
 		f /home/u/data/id_rsa.pub
 		f /home/u/data/notes.txt
 		d /home/u/proj/sub
-		f /home/u/todo.txt`).host()
+		d /home/u/proj/.git
+		s /run/x.sock
+		x /opt/t/tool
+		f /home/u/todo.txt`)
+	fake["/opt/t/mount"] = fakeFile{mode: fs.ModeSetuid | 0o755}
+	h := fake.host()
 	h.Environ = append(h.Environ, "HTTPS_PROXY=http://proxy.example:3128")
 	const write = policy.Write | policy.Read
 	for _, c := range []struct {
@@ -27,10 +33,12 @@ func TestHarm(t *testing.T) {
 		{"~/data/id_rsa", policy.Read, "key or passwords"}, {"~/data/id_rsa.pub", policy.Read, ""}, {"~/data/server.pem", policy.Read, "key or passwords"}, {"~/proj/credentials.json", policy.Read, "key or passwords"},
 		{"~/.ssh/config", policy.Read, "sensitive path (~/.ssh)"}, {"~/proj/.env", policy.Read, "sensitive path (**/.env)"},
 		{"~/.npm", write, "package managers install"}, {"~/.cache/uv/x", write, "package managers install"}, {"~/.cargo/registry", write, "package managers install"}, {"~/.cache", write, "!a hold on"}, {"~/.npm/x", policy.Read, ""},
-		{"~/proj/.vscode/x", write, "protected name"}, {"~/proj/.vscode/x", policy.Read, ""},
+		{"~/proj/.vscode/x", write, "!protected name"}, {"~/proj/.git", write, "protected name"}, {"~/proj/.vscode/x", policy.Read, ""},
 		{"~", policy.Read, "!"}, {"/", policy.Read, "!"}, {"/home", policy.Read, "!"},
 		{"~/data", policy.Read, "directly in your home"}, {"~/new", write, "directly in your home"},
-		{"~/.bashrc", write, "!a hold on /home/u/.bashrc"}, {"~/.config/mcp-jail/config.toml", policy.Read, "!a hold on"}, {"/usr/lib/x", write, "belongs to the system"},
+		{"~/.bashrc", write, "!it decides what a jail grants"}, {"~/.config/mcp-jail/config.toml", policy.Read, "!a hold on"}, {"/usr/lib/x", write, "!belongs to the system"}, {"/var/log/x", write, "!belongs to the system"}, {"/dev/ttyUSB0", write, "belongs to the system"}, {"~/.ssh/config", write, "!a hold on ~/.ssh"},
+		{"/run/x.sock", policy.Update, "a socket of the host"}, {"~/.local/share", policy.Read, "!a hold on"}, {"/opt", policy.Read, "files of many programs"}, {"/home/v", policy.Read, "!whole home"}, {"~/proj", write, ""},
+		{"/opt/t/mount", policy.Execute, "!rights of another user"}, {"/opt/t/sudo", policy.Execute, "!rights of another user"}, {"/opt/t/sudo", policy.Read, ""}, {"/opt/t/tool", policy.Execute, ""},
 	} {
 		got := HarmOf(&h, &policy.Policy{}, c.path, c.rights)
 		is := got.Ask

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -211,10 +212,16 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 }
 
 // harm judges a flag that no person typed.
-func (p *plan) harm(f flag) (h resolve.Harm) {
+func (p *plan) harm(f flag) (h policy.Harm) {
 	host, policyNow := p.now.target.Host, p.now.target.Policy
 	t, err := table([]flag{f})
-	if err != nil || t.Access == nil {
+	if err != nil {
+		return h
+	}
+	for _, v := range t.Variables {
+		return policy.HarmOfVariable(v.Name)
+	}
+	if t.Access == nil {
 		return h
 	}
 	for _, r := range t.Access.Fs {

@@ -66,7 +66,10 @@ func TestWants(t *testing.T) {
 		{"--net a.test", certain, "it reaches more", "asked"},
 		{"--read ~/.ssh/id_rsa", certain, "", "asked"},
 		{"--read ~/.ssh", likely, "keys", "asked"},
-		{"--write ~/repo/.git/hooks/x", certain, "", "asked"},
+		{"--write ~/repo/.git/hooks/x", certain, "", "never"},
+		{"--env API_TOKEN", certain, "", "asked"},
+		{"--env LANGUAGE_OF_IT", certain, "", "taken"},
+		{"--execute /opt/x/sudo", certain, "", "never"},
 		{"--write ~/.config/mcp-jail/config.toml", certain, "", "never"},
 		{"--write ~/.config/mcp-jail", likely, "", "never"},
 		{"--read ~/notes/granted/a", likely, "", "taken"}, // it is there

@@ -1,18 +1,13 @@
 package places
 
 import (
+	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// Harm is what a grant could do beside what it is for. It is the one judgement of that: of advice, of grant --last, and of
-// all that proposes or takes a grant which the user did not type.
-type Harm struct {
-	Never string // why it is neither proposed nor taken; "" if it may be
-	Ask   string // why a person is asked about it by name; "" if it is fine
-}
 
 // keyNames are the names of files that hold keys and passwords, wherever they lie.
 var keyNames = []string{
@@ -20,40 +15,69 @@ var keyNames = []string{
 	"credentials*", "secrets*", ".npmrc", ".pypirc", ".netrc", ".htpasswd", "*.tfstate", "*service-account*.json",
 }
 
+// raising are programs whose task is to run others with more rights.
+var raising = []string{"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "runuser", "systemd-run", "machinectl"}
+
 // HarmOf judges a grant of rights at a path.
-func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) Harm {
+func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
 	slashed := h.Slashed()
 	b := newAdviser(slashed, p)
 	abs, _ := b.Expand(name, slashed.Dir)
-	at, writes := b.paths.Canonical(abs), rights&policy.Write != 0
-	if place := guarded(b, abs, writes); place != "" {
-		return Harm{Never: "it gives a hold on " + AsWritten(h, place) + ", which decides what a jail grants, or what runs outside of it"}
-	}
-	home := b.paths.Canonical(b.h.Home)
-	info := b.paths.Lstat(at).Info
-	switch place := sensitive(slashed, p, name); {
+	at, home := b.paths.Canonical(abs), b.paths.Canonical(b.h.Home)
+	mode, around := b.paths.Lstat(at).Info.Mode, path.Dir(at)
+	socket := mode&fs.ModeSocket != 0 // to write is to connect
+	writes := rights&policy.Write != 0
+	changes := writes && !socket
+	isGit := path.Base(at) == ".git" && mode.IsDir() // a grant of it leaves the protected names in it out
+	system := isSystemPart(b.h.OS, at)
+	place := guarded(b, abs, writes)
+	switch {
+	case at == "/" || within(b.h, home, at) || at == "/root" || around == "/home" || around == "/Users":
+		return policy.Harm{Never: "it is a whole home directory, or more", Secret: true}
 	case place != "":
-		return Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")"}
-	case at == "/" || within(b.h, home, at):
-		return Harm{Ask: "it is your whole home directory, or more"}
-	case matchesKey(path.Base(at)) && !info.Mode.IsDir():
-		return Harm{Ask: "its name is that of a file with a key or passwords"}
-	case writes && policy.HasProtectedName(at):
-		return Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
-	case writes && IsSystemPlace(b.h.OS, at):
-		return Harm{Ask: "it belongs to the system"}
+		hold := "it "
+		if place != at && place != abs {
+			hold = "it gives a hold on " + AsWritten(h, b.Abbreviate(place)) + ", which "
+		}
+		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it"}
+	case changes && policy.HasProtectedName(at) && !isGit:
+		return policy.Harm{Never: "it is a protected name: programs outside of the jail run or trust what is written there"}
+	case changes && system && !policy.Within(at, "/dev"):
+		return policy.Harm{Never: "it belongs to the system"}
+	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(raising, path.Base(at))):
+		return policy.Harm{Never: "it is a program that runs with the rights of another user"}
 	}
-	if writes {
+	place = b.sensitive(name)
+	switch {
+	case place != "":
+		return policy.Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")", Secret: true}
+	case matchesKey(path.Base(at)) && !mode.IsDir():
+		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
+	case socket:
+		return policy.Harm{Ask: "it is a socket of the host: the program that listens there is outside of the jail"}
+	case changes && isGit:
+		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
+	case changes && system:
+		return policy.Harm{Ask: "it belongs to the system"}
+	case b.isShared(at) || around == "/" && system:
+		return policy.Harm{Ask: "it holds the files of many programs"}
+	}
+	if changes {
 		for _, d := range b.Deciding {
 			if real := b.paths.Canonical(d.Abs); b.holds(at, real) || b.holds(real, at) {
-				return Harm{Ask: "it gives a hold on " + AsWritten(h, d.Named) + ": " + d.Risk + ", outside of the jail"}
+				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Named) + ": " + d.Risk + ", outside of the jail"}
 			}
 		}
 	}
-	if path.Dir(at) == home && (info.Mode.IsDir() || !b.paths.Exists(at)) {
-		return Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs"}
+	if around == home && at != b.paths.Canonical(b.WorkspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
+		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs"}
 	}
-	return Harm{}
+	return policy.Harm{}
+}
+
+// isSystemPart reports whether a path belongs to the system, or lies in a part of /var that does.
+func isSystemPart(os, at string) bool {
+	return IsSystemPlace(os, at) || slices.ContainsFunc([]string{"cache", "lib", "log", "mail", "run", "spool"}, func(part string) bool { return policy.Within(at, "/var/"+part) })
 }
 
 // matchesKey reports whether a name is one of those that files with keys and passwords have.

@@ -130,7 +130,10 @@ func guarded(b *Places, p string, write bool) string {
 	dirs := append(b.OwnDirs(), UsualDirs(b.h)...)
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
-		b.collectDeciding()
+		dirs = append(dirs, path.Join(b.h.Home, ".ssh"), path.Join(b.h.Home, ".gnupg")) // keys that let others in, and what they start
+		if b.Deciding == nil {
+			b.collectDeciding()
+		}
 		for _, d := range b.Deciding {
 			if d.Risk != PackagesRisk { // a server may have a reason to write it: see warnDeciding
 				dirs = append(dirs, d.Abs)

@@ -21,7 +21,7 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
 		return "" // no server starts there: see ErrPlatform
 	}
-	return AsWritten(h, sensitive(h, p, name))
+	return AsWritten(h, newAdviser(h, p).sensitive(name))
 }
 
 // AsWritten returns a place of a host with the form that the host's own paths have.
@@ -32,14 +32,13 @@ func AsWritten(h *hostfs.Host, place string) string {
 	return place
 }
 
-func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
-	b := newAdviser(h, p)
-	abs, _ := b.Expand(name, h.Dir)
+func (b *Places) sensitive(name string) string {
+	abs, _ := b.Expand(name, b.h.Dir)
 	at := b.paths.Canonical(abs)
 	if s := b.SensitiveAround(at); s != "" {
 		return s
 	}
-	for _, dir := range append(b.OwnDirs(), UsualDirs(h)...) {
+	for _, dir := range append(b.OwnDirs(), UsualDirs(b.h)...) {
 		if b.liesIn(at, b.paths.Canonical(dir)) {
 			return b.Abbreviate(dir)
 		}
@@ -49,7 +48,7 @@ func sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(Folded(h, at)), sensitiveElsewhere(Folded(h, abs)))
+	return cmp.Or(sensitiveElsewhere(Folded(b.h, at)), sensitiveElsewhere(Folded(b.h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {

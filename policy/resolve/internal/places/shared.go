@@ -61,13 +61,18 @@ func (b *Places) WhyShared(dir string) string {
 	if why := b.WhyRepository(dir); why != "" {
 		return why
 	}
-	home := b.paths.Canonical(b.h.Home)
-	if slices.ContainsFunc(append(b.userDirs(), sharedDirs(b.h.OS)...), func(name string) bool {
-		return Folded(b.h, dir) == Folded(b.h, b.paths.Canonical(path.Join(home, name)))
-	}) {
+	if b.isShared(dir) {
 		return "holds the files of many programs"
 	}
 	return b.paths.Others(dir)
+}
+
+// isShared reports whether a directory of the user's home has the files of many programs.
+func (b *Places) isShared(dir string) bool {
+	home := b.paths.Canonical(b.h.Home)
+	return slices.ContainsFunc(append(b.userDirs(), sharedDirs(b.h.OS)...), func(name string) bool {
+		return Folded(b.h, dir) == Folded(b.h, b.paths.Canonical(path.Join(home, name)))
+	})
 }
 
 // userDirs returns the names of the user's directories in his language, relative to the home
