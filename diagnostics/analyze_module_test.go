@@ -61,12 +61,6 @@ func TestModules(t *testing.T) {
 			}
 			return p
 		}
-		ev.Sensitive = func(p string) string {
-			if policy.Within(p, "/home/u/.ssh") {
-				return "~/.ssh"
-			}
-			return ""
-		}
 		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageStartup, "", &Exit{Code: 1}, true
 		ev.Stderr = strings.Split(c.stderr, "\n")
 		d := Diagnose(ev)

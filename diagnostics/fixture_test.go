@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -74,14 +75,20 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, Sensitive: sensitive(&policy.Policy{}),
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&hostfs.Host{}, r) },
 	}
 }
 
-// sensitive returns Evidence.Sensitive of a policy on a host with few files.
-func sensitive(p *policy.Policy) func(string) string {
-	host := fakeHost(hostFiles)
-	return func(path string) string { return resolve.Sensitive(&host, p, path) }
+// judge returns Evidence.Harm of a policy on a host. It remembers its answers.
+func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) policy.Harm {
+	said := map[string]policy.Harm{}
+	return func(path string, rights policy.Rights) policy.Harm {
+		key := path + "\x00" + rights.String()
+		if _, known := said[key]; !known {
+			said[key] = resolve.HarmOf(&host, p, path, rights)
+		}
+		return said[key]
+	}
 }
 
 // blockText returns the text of a diagnosis in an answer.

@@ -178,7 +178,7 @@ func TestWhyTheWorkspace(t *testing.T) {
 	for text, want := range map[string]string{
 		"getaddrinfo ENOTFOUND api.x.com":                      "start it with --write . --net api.x.com (--write . keeps the workspace, which --net alone would take away)",
 		"EACCES: permission denied, open '/home/u/notes/a.md'": "start it with --write . --read ~/notes/a.md (--write . keeps the workspace, which --read alone would take away)",
-		"FOO_TOKEN environment variable is required":           "start it with --env FOO_TOKEN",
+		"FOO_TOKEN environment variable is required":           "start it with --env FOO_TOKEN; careful: FOO_TOKEN has the name of a token or key, which the server could send on",
 	} {
 		ev := evidence(text)
 		defaultProfile(ev.Profile)

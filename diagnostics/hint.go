@@ -45,6 +45,9 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 			fixes = append(fixes, "add "+c.Writer.Phrase(f.Grant))
 		}
 	}
+	if h.Warning == "" && f.Grant.Variable != "" { // only here: a warning would keep the tokens of one failure apart
+		h.Warning = policy.HarmOfVariable(f.Grant.Variable).Say(show.Name(f.Grant.Variable))
+	}
 	if h.Warning != "" {
 		fixes = append(fixes, "careful: "+h.Warning)
 	}

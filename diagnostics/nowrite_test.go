@@ -22,6 +22,9 @@ func TestNoWrite(t *testing.T) {
 			ev := evidence("it failed")
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}
 			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
+			host := fakeHost(hostFiles)
+			host.Environ = []string{"PATH=/usr/bin:/data/bin"}
+			ev.Harm = judge(&policy.Policy{}, host)
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
 			if d := Diagnose(ev); strings.Contains(strings.Join(d.Grant, "\n"), "write = true") != (path == tt.yes) {

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // proposable removes the grant of a finding that must not be proposed to the user, and gives the
@@ -28,12 +29,13 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 		return f
 	}
 	f.Grant = paths.Enforceable(c, f.Grant)
-	switch place := paths.Guarded(c, f.Grant); {
+	harm, name := harmOf(c, f.Grant)
+	switch {
 	case revealsSecret(c, f.Grant):
 		f.Grant, f.Hint.Warning = grants.Grant{}, ""
 		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
-	case place != "":
-		return f.Unfixable("no line is proposed for it: " + place)
+	case harm.Never != "":
+		return f.Unfixable("no line is proposed for it: " + harm.Say(name))
 	default:
 		var table *TableError
 		err := try(c, []grants.Grant{f.Grant})
@@ -49,7 +51,23 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
+	if f.Hint.Warning == "" {
+		f.Hint.Warning = harm.Say(name)
+	}
 	return f
+}
+
+// harmOf judges a grant, and returns the shown name of what it is about.
+func harmOf(c *facts.Case, n grants.Grant) (h policy.Harm, name string) {
+	switch {
+	case n.Path != "":
+		return paths.HarmOfGrant(c, n), c.Show(n.Path)
+	case n.Host != "" && c.Evidence.HarmOfHost != nil:
+		return c.Evidence.HarmOfHost(n.NetRule()), show.Name(n.Host)
+	case policy.IsDangerousVariable(n.Variable): // for the others see hint
+		return policy.HarmOfVariable(n.Variable), show.Name(n.Variable)
+	}
+	return h, ""
 }
 
 // ranked ranks candidates, and withholds the grants that must not be proposed. It looks only at the

@@ -3,7 +3,6 @@ package diagnostics
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -26,27 +25,11 @@ var adviceFiles = append(slices.Clone(hostFiles),
 
 func adviceHost() hostfs.Host {
 	h := fakeHost(adviceFiles)
-	lstat := h.Lstat
-	h.Lstat = func(p string) (hostfs.FileInfo, error) {
-		info, err := lstat(p)
-		if strings.HasSuffix(p, ".sock") && err == nil {
-			info.Mode = fs.ModeSocket | 0o755
-		}
-		return info, err
-	}
-	list := h.ReadDir
-	h.ReadDir = func(p string) ([]hostfs.DirEntry, error) {
-		entries, err := list(p)
-		for i, e := range entries {
-			if strings.HasSuffix(e.Name, ".sock") {
-				entries[i].Type = fs.ModeSocket
-			}
-		}
-		return entries, err
-	}
 	h.DataDir = "/home/u/.local/share/mcp-jail"
 	return h
 }
+
+var adviceJudge = judge(&policy.Policy{}, adviceHost())
 
 // fsRule returns the lines of a rule.
 func fsRule(at string, rights ...string) string {
@@ -185,7 +168,7 @@ func TestSharedProposal(t *testing.T) {
 	for file, want := range map[string]string{
 		"/home/u/memory.json.tmp": "is the home directory", "/home/u/app.db-journal": "is the home directory", "/home/u/Downloads/app.db-wal": "holds the files of many programs",
 		"/home/u/.config/app.db-wal": "mcp-jail's own files", "/srv/app.db-journal": "is a system directory", "/home/u/Downloads/new.txt": "first: a rule for a path that does not exist",
-		"/home/u/.bashrc.tmp": "no line is proposed for it: programs outside of the jail run or obey", "/home/u/.vim/app.db-wal": "no line is proposed", "/home/u/.claude.json.lock": "no line is proposed", "/home/u/docs/own/.envrc.lock": "\"~/docs/own/.envrc\" is a protected name",
+		"/home/u/.bashrc.tmp": "no line is proposed for it: \"~/.bashrc\" decides", "/home/u/.vim/app.db-wal": "no line is proposed", "/home/u/.claude.json.lock": "no line is proposed", "/home/u/docs/own/.envrc.lock": "\"~/docs/own/.envrc\" is a protected name",
 		"/home/u/docs/own/app.db-journal": "", "/home/u/docs/own/new.txt": "", "/home/u/docs/own/m.json.tmp": "", "/home/u/work/data/app.db-wal": "",
 	} {
 		for _, ev := range []Evidence{
@@ -194,6 +177,7 @@ func TestSharedProposal(t *testing.T) {
 		} {
 			ev.Stage, ev.Server, ev.Profile, ev.UserHome = StageCall, "s", profile, "/home/u"
 			ev.Exists = func(p string) bool { return strings.TrimSuffix(p, "/.") != file }
+			ev.Harm = adviceJudge
 			ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 			d := Diagnose(ev)
 			if shared := want != ""; !strings.Contains(d.Fix, want) || strings.Contains(want, "no line") && strings.Contains(d.Fix, "of its own") || shared && len(d.Grant) > 0 && !strings.Contains(d.Grant[1], path.Base(file)) {
@@ -250,7 +234,7 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	ev.Stage, ev.Server, ev.Profile, ev.FromCommandLine = StageCall, "s", before, given
 	ev.UserHome, ev.SearchPath = "/home/u", "/usr/bin:/opt/tools/bin"
 	ev.Exists = func(p string) bool { _, err := host.Lstat(strings.TrimSuffix(p, "/.")); return err == nil }
-	ev.Guarded = func(p string, write bool) string { return resolve.Guarded(&host, p, write) }
+	ev.Harm = adviceJudge
 	ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 	ev.Try = func(_ string, lines, flags []string) error {
 		_, err := start(lines, flags)

@@ -19,6 +19,9 @@ func fakeHost(files []string) hostfs.Host {
 	modes := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}
 	for _, f := range files {
 		modes[path.Clean(f)] = 0o755
+		if strings.HasSuffix(f, ".sock") {
+			modes[path.Clean(f)] = fs.ModeSocket | 0o755
+		}
 		if strings.HasSuffix(f, "/") {
 			modes[path.Clean(f)] = fs.ModeDir | 0o755
 		}
@@ -66,7 +69,7 @@ var hostFiles = []string{
 	"/usr/bin/node", "/usr/bin/git", "/opt/tools/bin/rg", "/usr/local/bin/mcp-jail", "/etc/passwd",
 	"/home/u/work/src/lib.rs", "/home/u/work/.env", "/home/u/work/.git/hooks/", "/home/u/work/.git/config", "/home/u/work/out.txt",
 	"/home/u/notes/a.md", "/home/u/.ssh/id_rsa", "/home/u/docs/", "/home/u/it's [here]/b", "/home/u/\"q\"\\b.txt", "/home/u/zażółć.txt",
-	"/data/notes/x.md", "/home/u/.local/state/mcp-jail/",
+	"/data/notes/x.md", "/home/u/.local/state/mcp-jail/", "/run/docker.sock", "/tmp/shared.sock",
 }
 
 func onHost(p string) bool {
@@ -107,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 			if before.Allows(tt.op, tt.path) {
 				t.Fatalf("the control fails: %s of %s is allowed from the beginning", tt.op, tt.path)
 			}
-			d := Diagnose(Evidence{Stage: StageCall, Server: "s", Tool: tt.tool, Profile: before, Stateless: tt.tool != "", Text: tt.text, UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
+			d := Diagnose(Evidence{Stage: StageCall, Server: "s", Tool: tt.tool, Profile: before, Stateless: tt.tool != "", Text: tt.text, UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost, Harm: judge(&policy.Policy{}, fakeHost(hostFiles))})
 			if d.Attribution != Likely {
 				t.Fatalf("attribution %s\n%s", d.Attribution, d.Text())
 			}
@@ -144,7 +147,7 @@ func TestRoundTripFlags(t *testing.T) {
 		return profile
 	}
 	text := "EACCES: permission denied, open '/home/u/notes/a.md'\nconnect ECONNREFUSED 127.0.0.1:5432\nFOO_TOKEN environment variable is required"
-	d := Diagnose(Evidence{Stage: StageStartup, Server: "s", Profile: in(options), FromCommandLine: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
+	d := Diagnose(Evidence{Stage: StageStartup, Server: "s", Profile: in(options), FromCommandLine: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost, Harm: judge(&policy.Policy{}, fakeHost(hostFiles))})
 	if len(d.Grant) != 0 || len(d.Flags)%2 != 0 || len(d.Flags) == 0 {
 		t.Fatalf("grant %q, flags %q", d.Grant, d.Flags)
 	}

@@ -2,6 +2,8 @@ package diagnostics
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -119,7 +121,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
-			ev.Exists, ev.Sensitive = func(string) bool { return true }, sensitive(all)
+			ev.Exists, ev.Harm = func(string) bool { return true }, judge(all, fakeHost(hostFiles))
 			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "no line is proposed") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
@@ -136,7 +138,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "sensitive path") {
+		if d := Diagnose(ev); (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "no line is proposed") {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -156,12 +158,27 @@ var homeHost = host{
 	"/tmp/x": true, "/usr/bin/node": true, "/etc/passwd": true, "/home/u/.ssh/id": true,
 }
 
+// homeJudge judges what is on it.
+var homeJudge = func() func(string, policy.Rights) policy.Harm {
+	h := fakeHost(slices.Collect(maps.Keys(homeHost)))
+	h.Environ, h.ConfigDir, h.CacheDir = []string{"PATH=/usr/bin:/home/u/tools"}, "/home/u/.mcp/config", "/home/u/.mcp/cache"
+	lstat := h.Lstat
+	h.Lstat = func(p string) (hostfs.FileInfo, error) {
+		if p == "/home/u/.zshrc" {
+			return hostfs.FileInfo{Mode: fs.ModeSymlink}, nil
+		}
+		return lstat(p)
+	}
+	h.Readlink = func(string) (string, error) { return "dotfiles/zshrc", nil }
+	return judge(&policy.Policy{}, h)
+}()
+
 // greedy returns a denial of a server that asks for more than it needs.
 func greedy(operation, target string) Evidence {
 	ev := evidence("")
 	ev.FromCommandLine = true
 	ev.Exists = homeHost.exists
-	ev.SearchPath = "/usr/bin:/home/u/tools"
+	ev.SearchPath, ev.Harm = "/usr/bin:/home/u/tools", homeJudge
 	ev.Canonical = func(path string) string {
 		if path == "/home/u/.zshrc" {
 			return "/home/u/dotfiles/zshrc"
@@ -189,8 +206,8 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"mkdir", "/home/u/.config", "", ""},
 		{"mkdir", "/home/u/.ssh", "", ""},
 		{"mkdir", "/home/u/go", "", ""},
-		{"mkdir", "/home/u/docs", "--read ~/docs", ""},
-		{"create", "/home/u/docs", "--read ~/docs", ""},
+		{"mkdir", "/home/u/docs", "--read ~/docs", "directly in your home"},
+		{"create", "/home/u/docs", "--read ~/docs", "directly in your home"},
 		{"truncate", "/var", "", ""},
 		{"remove", "/home/u/docs/nope", "", ""},
 		{"mkdir", "/home/u/docs/new", "--write ~/docs/new/", ""},
@@ -198,20 +215,20 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"mkdir", "/opt/new", "--write /opt/new", ""},
 
 		// Files that programs of the host run or obey.
-		{"create", "/home/u/.bashrc", "", "run or obey"},
-		{"create", "/home/u/.zprofile", "", "run or obey"},
-		{"create", "/home/u/.config/autostart/evil.desktop", "", "run or obey"},
-		{"create", "/home/u/.config/systemd/user/evil.service", "", "run or obey"},
-		{"create", "/home/u/go/bin/zz", "", "run or obey"},
-		{"create", "/home/u/.local/bin/zz", "", "run or obey"},
-		{"create", "/home/u/tools/zz", "", "run or obey"},
-		{"write", "/home/u/dotfiles/zshrc", "", "run or obey"},
-		{"remove", "/home/u/dotfiles/zshrc", "", "holds"},
-		{"remove", "/home/u/tools/rg", "", "run or obey"},
-		{"create", "/home/u/go/zz", "", `holds "~/go/bin"`},
+		{"create", "/home/u/.bashrc", "", "decides what"},
+		{"create", "/home/u/.zprofile", "", "decides what"},
+		{"create", "/home/u/.config/autostart/evil.desktop", "", "decides what"},
+		{"create", "/home/u/.config/systemd/user/evil.service", "", "decides what"},
+		{"create", "/home/u/go/bin/zz", "", "decides what"},
+		{"create", "/home/u/.local/bin/zz", "", "decides what"},
+		{"create", "/home/u/tools/zz", "", "decides what"},
+		{"write", "/home/u/dotfiles/zshrc", "", "decides what"},
+		{"remove", "/home/u/dotfiles/zshrc", "", "hold on ~/.zshrc"},
+		{"remove", "/home/u/tools/rg", "", "decides what"},
+		{"create", "/home/u/go/zz", "", "hold on ~/go/bin"},
 		{"create", "/home/u/other/.git/hooks/post-commit", "", "protected name"},
 		{"write", "/home/u/other/.vscode/tasks.json", "", "protected name"},
-		{"create", "/home/u/.ssh/authorized_keys", "", "run or obey"},
+		{"create", "/home/u/.ssh/authorized_keys", "", "decides what"},
 		{"create", "/var/spool/cron/u", "", "belongs to the system"},
 
 		// Places where other programs keep their files.
@@ -219,14 +236,14 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"create", "/home/u/.config/foo", "--write ~/.config/foo", ""},
 		{"create", "/home/u/.local/share/foo/a/b", "--write ~/.local/share/foo/a/", ""},
 		{"create", "/home/u/.cache/foo", "--write ~/.cache/foo", ""},
-		{"create", "/home/u/foo/bar", "--write ~/foo/", ""},
+		{"create", "/home/u/foo/bar", "--write ~/foo/", "directly in your home"},
 		{"create", "/opt/foo/bar", "--write /opt/foo", ""},
 		{"create", "/new/foo", "--write /new", ""},
 		{"remove", "/home/u/.cache/app", "--write ~/.cache/app", ""},
-		{"read", "/home/u/.config", "--read ~/.config", "files of many other programs"},
-		{"read", "/opt", "--read /opt", "files of many other programs"},
+		{"read", "/home/u/.config", "", "hold on"},
+		{"read", "/opt", "--read /opt", "files of many programs"},
 		{"read", "/usr/bin", "", ""},
-		{"create", "/home/u/docs/new", "--write ~/docs", ""},
+		{"create", "/home/u/docs/new", "--write ~/docs", "directly in your home"},
 	} {
 		d := Diagnose(greedy(tt.operation, tt.target))
 		if got := strings.Join(d.Flags, " "); got != tt.flags {
@@ -251,9 +268,9 @@ func TestGrantNoMoreThanNeededForText(t *testing.T) {
 		`Error: EACCES: permission denied, mkdir '/home/u/.local'`:             "",
 		`KeyError: 'LD_PRELOAD'`:                                                    "--env LD_PRELOAD careful",
 		`Error: NODE_OPTIONS environment variable is required`:                      "",
-		`Error: FOO_TOKEN environment variable is required`:                         "--env FOO_TOKEN",
+		`Error: FOO_TOKEN environment variable is required`:                         "--env FOO_TOKEN careful",
 		"Error: FOO_TOKEN environment variable is required\nKeyError: 'LD_PRELOAD'": "--env LD_PRELOAD --env FOO_TOKEN careful",
-		"KeyError: 'LD_PRELOAD'\nError: FOO_TOKEN environment variable is required": "--env FOO_TOKEN",
+		"KeyError: 'LD_PRELOAD'\nError: FOO_TOKEN environment variable is required": "--env FOO_TOKEN careful",
 	} {
 		ev := greedy("", "")
 		ev.Denials, ev.Text = nil, text
@@ -274,6 +291,7 @@ func TestGrantNoMoreThanNeededForText(t *testing.T) {
 func TestWriteForbidden(t *testing.T) {
 	files := slices.DeleteFunc(slices.Concat(executed, harmlessFiles), absentOnHost)
 	on := fakeHost(files)
+	harm := judge(&policy.Policy{}, on)
 	exists := func(p string) bool {
 		if dir, ok := strings.CutSuffix(p, "/."); ok {
 			info, err := on.Lstat(dir)
@@ -318,7 +336,7 @@ func TestWriteForbidden(t *testing.T) {
 	for range rounds {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
-		ev.Profile, ev.Exists = befores[i], exists
+		ev.Profile, ev.Exists, ev.Harm = befores[i], exists, harm
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
 			p, err := config.FromCommandLine(inPlace)
 			if err != nil {
@@ -354,7 +372,7 @@ func TestWriteForbidden(t *testing.T) {
 			}
 		}
 	}
-	if proposed < rounds/3 {
+	if proposed < rounds/4 {
 		t.Errorf("only %d proposals were looked at", proposed)
 	}
 }

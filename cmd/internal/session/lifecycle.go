@@ -21,7 +21,6 @@ import (
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.Target()
 	in, out, errs := c.Raw()
-	checks := pathChecks{&t.Host, t.Policy}
 	s := lifecycle.Session{
 		Profile:         t.Profile,
 		In:              in,
@@ -39,9 +38,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Variable:        variable,
 		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),
 		Canonical: resolveLinks,
-		Guarded:   checks.guarded,
-		Shared:    checks.shared,
-		Sensitive: checks.sensitive,
+		Harm:      t.harm, HarmOfHost: t.harmOfHost, Shared: t.shared,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},

@@ -102,11 +102,10 @@ func (t *Target) unreachableArguments() string {
 }
 
 func (t *Target) evidence() diagnostics.Evidence {
-	checks := pathChecks{&t.Host, t.Policy}
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(), Canonical: resolveLinks,
-		Guarded: checks.guarded, Shared: checks.shared, Sensitive: checks.sensitive, Try: t.Attempt,
+		Harm: t.harm, HarmOfHost: t.harmOfHost, Shared: t.shared, Try: t.Attempt,
 	}
 }
 
@@ -118,22 +117,12 @@ func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
 
 func (t *Target) declare() []string { return declaration(t.Host, t.commandLine) }
 
-// pathChecks answers a diagnosis that is about to propose a grant.
-type pathChecks struct {
-	host   *hostfs.Host
-	policy *policy.Policy
+// harm and harmOfHost judge a grant, as [resolve.HarmOf] does. shared is [resolve.Shared].
+func (t *Target) harm(path string, rights policy.Rights) policy.Harm {
+	return resolve.HarmOf(&t.Host, t.Policy, path, rights)
 }
-
-// guarded returns what a grant of a path would give a hold on: see [resolve.Guarded].
-func (c pathChecks) guarded(path string, write bool) string {
-	return resolve.Guarded(c.host, path, write)
-}
-
-// shared returns why a directory is not for one server alone: see [resolve.Shared].
-func (c pathChecks) shared(dir string) string { return resolve.Shared(c.host, c.policy, dir) }
-
-// sensitive returns the sensitive path that a path belongs to: see [resolve.Sensitive].
-func (c pathChecks) sensitive(path string) string { return resolve.Sensitive(c.host, c.policy, path) }
+func (t *Target) harmOfHost(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&t.Host, r) }
+func (t *Target) shared(dir string) string                { return resolve.Shared(&t.Host, t.Policy, dir) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command after -- if name is "". With an error the target is nil or holds what was

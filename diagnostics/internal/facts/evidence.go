@@ -101,16 +101,13 @@ type Evidence struct {
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string
-	// Guarded returns what a grant of a path would give the server a hold on: what mcp-jail itself
-	// believes or runs and, with write, what clients and the user's session do. "" is nothing. No
-	// such grant is proposed. With nil, nothing is known.
-	Guarded func(path string, write bool) string
+	// Harm judges a grant of rights at a path, and HarmOfHost one of a host. What is never to be granted
+	// is not proposed, and what is asked for is proposed with the reason. With nil, nothing is known.
+	Harm       func(path string, rights policy.Rights) policy.Harm
+	HarmOfHost func(r policy.NetRule) policy.Harm
 	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
 	// sake of one file in it. With nil, only a few directories are known.
 	Shared func(dir string) string
-	// Sensitive returns the sensitive path that a path is, leads to or lies in, or "". No grant of one
-	// is proposed for a mere message of the server. With nil, only those in grants are known.
-	Sensitive func(path string) string
 	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
 	// could not be found out. It may be nil.
 	Listening func() (ports []int, known bool)

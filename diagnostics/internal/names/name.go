@@ -38,24 +38,16 @@ func AnalyzeVariable(c *facts.Case, ref said.Reference) facts.Finding {
 		Note:  "the variable " + ref.Name + " is not set where mcp-jail was started",
 		Fix:   "set " + ref.Name + " in the client's configuration of this server, and grant it",
 		Grant: grants.Grant{Variable: ref.Name},
-		Hint:  report.Hint{Warning: loaderWarning(ref.Name), Explain: report.PageEnv},
+		Hint:  report.Hint{Explain: report.PageEnv},
 	}
 }
 
 func AttributeVariable(c *facts.Case, sure report.Attribution, name, cause string) facts.Finding {
 	f := facts.Refused(sure, policy.AxisEnv, name, "variable", cause, grants.Grant{Variable: name})
-	f.Hint.Warning = loaderWarning(name)
 	if !said.IsVariable(name) {
 		f.Grant = grants.Grant{}
 	}
 	return f
-}
-
-func loaderWarning(name string) string {
-	if !policy.IsDangerousVariable(name) {
-		return ""
-	}
-	return name + " chooses what code programs load or start"
 }
 
 func AttributeProgram(c *facts.Case, sure report.Attribution, name, cause string) facts.Finding {

@@ -63,9 +63,7 @@ func attributeHost(sure report.Attribution, host string, port int, scheme, cause
 	switch addr, err := netip.ParseAddr(host); {
 	case IsLoopback(host):
 		f.Fix = host + " is the host itself: grant it only for a service that you know"
-	case err == nil && addr.IsLinkLocalUnicast():
-		f.Hint.Warning = host + " is link-local: cloud machines get credentials from such addresses"
-	case err == nil && !addr.IsPrivate():
+	case err == nil && !addr.IsPrivate() && !addr.IsLinkLocalUnicast():
 		f.Fix = "prefer the host's name to its address"
 	}
 	return f

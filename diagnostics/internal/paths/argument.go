@@ -177,7 +177,7 @@ func analyzeTilde(c *facts.Case, ref said.Reference) facts.Finding {
 	args = args[:1]
 	f := facts.Refused(report.Likely, policy.AxisFs, ref.Name, facts.Right(policy.Read), "the server's message names "+c.Quote(ref.Name)+": "+TildeText(c, args), grants.Grant{})
 	f.Fix, f.Hint.Explain = TildeFix(c, args), report.PagePathArg
-	if path, ok := c.Absolute(args[0]); ok && !c.Allows(policy.OpRead, path) && !IsSensitive(c, path) && !isWholeHome(c, path) {
+	if path, ok := c.Absolute(args[0]); ok && !c.Allows(policy.OpRead, path) && mayShow(c, path) {
 		f.Fix += ", and grant that"
 	}
 	return f

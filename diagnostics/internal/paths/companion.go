@@ -87,7 +87,6 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 		owner = path
 	}
 	f.Grant = alignFileRule(c, f.Grant, owner)
-	f.Hint.Warning = risk(c, f.Grant.Path, f.Grant.Rights)
 	return f, true
 }
 

@@ -46,7 +46,7 @@ func repositoryAbove(c *facts.Case, edge string) facts.Finding {
 		return facts.Finding{}
 	}
 	f := facts.Refused(report.Likely, policy.AxisFs, dir, facts.Right(policy.Read), "git also looks for its repository in the directories above: it is "+c.Show(dir)+", which the policy does not grant", grants.Grant{})
-	if dir == "/" || inUserHome(c, dir) && c.Evidence.UserHome == dir || systemDir(dir) && !inUserHome(c, dir) || isShared(c, dir) || autorunPlace(c, dir) != "" {
+	if dir == "/" || inUserHome(c, dir) && c.Evidence.UserHome == dir || systemDir(dir) && !inUserHome(c, dir) || isShared(c, dir) || Harm(c, dir, policy.Write).Never != "" {
 		return f.Unfixable("no line is proposed for it: " + c.Show(dir) + " is much more than a project")
 	}
 	f.Grant = grants.Grant{Path: dir, Rights: rights | policy.Read | c.Profile.RightsAt(dir), Workspace: c.Evidence.FromCommandLine && c.Profile.Default && !elsewhere}

@@ -31,7 +31,7 @@ func AnalyzeMention(c *facts.Case, ref said.Reference) facts.Finding {
 		path, cause = user, "the server's message names "+c.Quote(path)+": it sees its private HOME in place of yours, and your "+c.Show(user)+" is not in it"
 	}
 	real := c.Canonical(path)
-	if place, _ := c.JailPlace(real); place != "" || c.Exists(real) != facts.Present || c.Allows(policy.OpRead, real) || IsTooWide(c, real) || isWholeHome(c, real) || isServerProgram(c, real) {
+	if place, _ := c.JailPlace(real); place != "" || c.Exists(real) != facts.Present || c.Allows(policy.OpRead, real) || IsTooWide(c, real) || Harm(c, real, policy.Read).Never != "" || isServerProgram(c, real) {
 		return facts.Finding{}
 	}
 	missing := policy.Read

@@ -91,6 +91,6 @@ func moduleDir(c *facts.Case, module, from string) string {
 }
 
 func mayGrantModules(c *facts.Case, dir string) bool {
-	return filepath.Dir(dir) != "/" && dir != "/" && !isWholeHome(c, dir) && !systemDir(dir) && !isShared(c, dir) && !IsSensitive(c, dir) && grants.Expressible(dir) &&
+	return filepath.Dir(dir) != "/" && dir != "/" && !systemDir(dir) && !isShared(c, dir) && mayShow(c, dir) && grants.Expressible(dir) &&
 		(c.Evidence.Shared == nil || inWorkspace(c, dir) || c.Evidence.Shared(dir) == "")
 }

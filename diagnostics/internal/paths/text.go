@@ -121,11 +121,8 @@ func analyzeResolvedPath(c *facts.Case, path string, ref said.Reference) facts.F
 }
 
 // forSocket narrows the grant for a socket to `update`, which is all that a connection
-// needs of `write`, and adds a warning.
+// needs of `write`.
 func forSocket(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
-	if dials && f.Grant.Path != "" {
-		f.Hint.Warning = hostSocket(c, f.Grant.Path)
-	}
 	if dials && f.Grant.Path != "" && f.Grant.Rights&policy.Write != 0 {
 		f.Grant.Rights = f.Grant.Rights&^policy.Write | policy.Update
 	}
@@ -337,7 +334,6 @@ func Attribute(c *facts.Case, sure report.Attribution, path string, missing poli
 		f.NoLine = true
 		return f
 	}
-	f.Hint.Warning = risk(c, f.Grant.Path, f.Grant.Rights)
 	return f
 }
 
@@ -351,7 +347,7 @@ func attributeExistingDir(c *facts.Case, f facts.Finding, path string) facts.Fin
 		return f
 	}
 	f.Hint.Cause += ", which exists on the host and is not granted"
-	if risk(c, path, policy.AllRights) != "" || IsTooWide(c, path) || !grants.Expressible(path) {
+	if Harm(c, path, policy.Write).Never != "" || IsSensitive(c, path) || IsTooWide(c, path) || !grants.Expressible(path) {
 		f.Fix = "grant what the server needs in " + c.Show(path) + ", not all of it"
 		return f
 	}

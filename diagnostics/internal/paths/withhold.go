@@ -11,6 +11,39 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// Harm judges a grant of rights at a path, with what the running profile knows of it.
+func Harm(c *facts.Case, path string, rights policy.Rights) (h policy.Harm) {
+	if c.Evidence.Harm != nil {
+		h = c.Evidence.Harm(path, rights)
+	}
+	if entry, _ := c.Profile.Find(path); entry.Origin == policy.OriginSensitive && h.Ask == "" {
+		h.Ask = "it is a sensitive path"
+		if h.Secret = entry.Kind != policy.KindSpecial; !h.Secret {
+			h.Ask = "it is a socket of the host: the program that listens there is outside of the jail"
+		}
+	}
+	return h
+}
+
+// HarmOfGrant judges a grant by the rights that the server does not have already.
+func HarmOfGrant(c *facts.Case, n grants.Grant) (h policy.Harm) {
+	if n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write == 0 && !isReserved(c, n.Path) {
+		n.Rights &^= policy.Write
+	}
+	for _, path := range []string{n.Path, c.Canonical(n.Path), n.With} {
+		if path == "" {
+			continue
+		}
+		if of := Harm(c, path, n.Rights); of.Never != "" || h.Ask == "" {
+			h = of
+		}
+		if h.Never != "" {
+			break
+		}
+	}
+	return h
+}
+
 // WriteForbidden tells why no line is proposed that lets a server write to path or below
 // it: programs outside the jail run or obey that file, or the jail itself is built from
 // it. It returns "" if no reason is known.
@@ -27,13 +60,11 @@ func WriteForbidden(c *facts.Case, path string) string {
 		return c.Show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case isServerProgram(c, path):
 		return c.Show(path) + " is a file that the server is started from"
-	case c.IsSystem(path) && entry.Rights.Has(policy.Execute) && !isServerPackage(c, path), !inWorkspace(c, path) && !inUserHome(c, path) && systemDir(path) && !policy.Within(path, "/dev"):
+	case c.IsSystem(path) && entry.Rights.Has(policy.Execute) && !isServerPackage(c, path):
 		return c.Show(path) + " belongs to the system"
 	}
-	if place := autorunPlace(c, path); place != "" && policy.Within(path, place) {
-		return "programs outside of the jail run or obey what is written to " + c.Show(path)
-	} else if place != "" {
-		return c.Show(path) + " holds " + c.Show(place) + ": programs outside of the jail run or obey what is written there"
+	if h := Harm(c, path, policy.Write); h.Never != "" {
+		return h.Say(c.Show(path))
 	}
 	if place := programIn(c, path); place != "" {
 		return c.Show(path) + " holds " + c.Show(place) + ", which the server is started from"
@@ -45,8 +76,7 @@ func WriteForbidden(c *facts.Case, path string) string {
 // for the directory around it leaves it protected.
 func isProtectedName(c *facts.Case, path string) bool {
 	entry, _ := c.Profile.Find(path)
-	place := autorunPlace(c, path)
-	return entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
+	return entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(path) || Harm(c, path, policy.Write).Never != ""
 }
 
 func inUserHome(c *facts.Case, path string) bool {
@@ -93,8 +123,8 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
 		why = WriteForbidden(c, n.Path)
 	}
-	if why == "" {
-		why = Guarded(c, n) // no way to grant it is told
+	if h := HarmOfGrant(c, n); why == "" && h.Never != "" {
+		why = h.Say(c.Show(n.Path)) // no way to grant it is told
 	}
 	if why == "" && (f.Hint.Attribution != report.Certain || dials) && IsSensitive(c, n.Path) {
 		source := "a mere message of the server"
@@ -103,25 +133,23 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 		}
 		return f.Unfixable(sensitiveFix(c, n.Path, source, n))
 	}
-	if why == "" && f.Hint.Attribution != report.Certain && isWholeHome(c, n.Path) {
-		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c, n)
-	}
 	if why == "" {
 		return f
 	}
 	return f.Unfixable("no line is proposed for it: " + why)
 }
 
-func isWholeHome(c *facts.Case, path string) bool {
-	parent := filepath.Dir(path)
-	return path == "/" || path == "/root" || path == "/home" || path == "/Users" || parent == "/home" || parent == "/Users" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, path)
-}
-
 // IsSensitive reports whether path holds keys, tokens or passwords, or is a directory of
 // them.
 func IsSensitive(c *facts.Case, path string) bool {
-	entry, _ := c.Profile.Find(path)
-	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || c.Evidence.Sensitive != nil && c.Evidence.Sensitive(path) != ""
+	h := Harm(c, path, policy.Read)
+	return h.Secret && h.Never == ""
+}
+
+// mayShow reports whether a server may be shown a path because of its own words.
+func mayShow(c *facts.Case, path string) bool {
+	h := Harm(c, path, policy.Read)
+	return h.Never == "" && !h.Secret
 }
 
 // sensitiveFix says why no line is proposed for a sensitive path, and what the user can write.
@@ -141,32 +169,10 @@ func grantByHand(c *facts.Case, wanted ...grants.Grant) string {
 			text += " (--write . keeps the workspace)"
 		}
 	}
-	if _, private := privatePath(c, wanted[0].Path); private && !isWholeHome(c, wanted[0].Path) {
+	if _, private := privatePath(c, wanted[0].Path); private {
 		text += ". The server then finds it in its private HOME, too"
 	}
 	return text
-}
-
-// Guarded says what a grant gives a hold on, or "".
-func Guarded(c *facts.Case, n grants.Grant) string {
-	if n.Path == "" || c.Evidence.Guarded == nil {
-		return ""
-	}
-	for _, path := range []string{n.Path, c.Canonical(n.Path), n.With} {
-		if path == "" {
-			continue
-		}
-		place := c.Evidence.Guarded(path, n.Rights&policy.Write != 0)
-		if place == "" {
-			continue
-		}
-		said := c.Show(path)
-		if shown := c.Show(place); shown != said {
-			said += " gives a hold on " + shown + ", which"
-		}
-		return said + " decides what a jail grants, or what runs outside of it"
-	}
-	return ""
 }
 
 // Enforceable adds the rights to a grant without which no jail could be built: below a wider grant, a

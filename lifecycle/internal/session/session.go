@@ -64,9 +64,9 @@ type Session struct {
 	Creatable       func(dir string) bool
 	Variable        func(name string) string
 	Listens         func(host string, port int) bool
-	Guarded         func(path string, write bool) string
+	Harm            func(path string, rights policy.Rights) policy.Harm
+	HarmOfHost      func(r policy.NetRule) policy.Harm
 	Shared          func(dir string) string
-	Sensitive       func(path string) string
 	Try             func(tool string, lines, flags []string) error
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name
