@@ -35,6 +35,7 @@ var zeroValues = map[string]zeroValue{
 	"policy.ConflictError": {value: new(policy.ConflictError)},
 	"policy.Entry":         {new(policy.Entry), func(t *testing.T) { is(t, policy.Entry{}.Rights == 0) }},
 	"policy.EnvRule":       {new(policy.EnvRule), func(t *testing.T) { is(t, !policy.EnvRule{}.Read && policy.CheckEnvName("") != nil) }},
+	"policy.Harm":          {new(policy.Harm), func(t *testing.T) { is(t, policy.Harm{}.Never+policy.Harm{}.Ask == "") }},
 	"policy.FsRule":        {new(policy.FsRule), func(t *testing.T) { is(t, policy.FsRule{}.Rights() == 0) }},
 	"policy.Kind":          {value: new(policy.Kind)},
 	"policy.Limits":        {new(policy.Limits), zeroPolicy},

@@ -7,6 +7,7 @@ import "strings"
 type Harm struct {
 	Never  string // why it is neither proposed nor taken; "" if it may be
 	Ask    string // why a person is asked about it by name; "" if it is fine
+	Inside bool   // it is for what lies in or beside the path, which a user knows who named the path himself
 	Secret bool   // it shows keys or passwords, or all: no mere words of a server lead to it
 }
 

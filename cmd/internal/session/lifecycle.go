@@ -38,7 +38,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Variable:        variable,
 		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),
 		Canonical: resolveLinks,
-		Harm:      t.harm, HarmOfHost: t.harmOfHost, Shared: t.shared,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},
@@ -51,6 +50,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = c.FoldMessages
 	}
+	s.Harm, s.HarmOfHost, s.Shared = judges(t)
 	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.Changes, t.Policy.Unset(t.Profile), fittingPreset(t), t.Host.Dir
 	return s
 }

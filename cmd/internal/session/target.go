@@ -102,10 +102,11 @@ func (t *Target) unreachableArguments() string {
 }
 
 func (t *Target) evidence() diagnostics.Evidence {
+	harm, ofHost, shared := judges(t)
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(), Canonical: resolveLinks,
-		Harm: t.harm, HarmOfHost: t.harmOfHost, Shared: t.shared, Try: t.Attempt,
+		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.Attempt,
 	}
 }
 
@@ -117,12 +118,14 @@ func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
 
 func (t *Target) declare() []string { return declaration(t.Host, t.commandLine) }
 
-// harm and harmOfHost judge a grant, as [resolve.HarmOf] does. shared is [resolve.Shared].
-func (t *Target) harm(path string, rights policy.Rights) policy.Harm {
-	return resolve.HarmOf(&t.Host, t.Policy, path, rights)
+// judges returns resolve.HarmOf, resolve.HarmOfHost and resolve.Shared for a target.
+func judges(t *Target) (harm func(string, policy.Rights) policy.Harm, ofHost func(policy.NetRule) policy.Harm, shared func(string) string) {
+	return func(path string, rights policy.Rights) policy.Harm {
+			return resolve.HarmOf(&t.Host, t.Policy, path, rights)
+		},
+		func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&t.Host, r) },
+		func(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
 }
-func (t *Target) harmOfHost(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&t.Host, r) }
-func (t *Target) shared(dir string) string                { return resolve.Shared(&t.Host, t.Policy, dir) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command after -- if name is "". With an error the target is nil or holds what was

@@ -130,7 +130,7 @@ func (e Entry) ShowsSecret() bool {
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs) *Change {
-	j := judge{f, program, host}
+	j := judge{f, program, host, sel.Unasked}
 	c := f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		if why := j.fixed(s); why != "" {
 			return clients.Edit{}, why
@@ -222,7 +222,7 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 	if note != "" {
 		fromFile = nil
 	}
-	if p.Grant = grantOf(s.by.client, s, host, fromFile, note); p.refused != "" {
+	if p.Grant = grantOf(s.by.client, s, host, fromFile, note, j.unasked); p.refused != "" {
 		return p.refused
 	}
 	if why := f.runsCommand(s); why != "" {

@@ -25,6 +25,8 @@ type Selection struct {
 	Files   []string // absolute paths
 	Servers []string // as the clients call them
 
+	Unasked bool // no person agrees to each change: what a judge of harm asks for is left out
+
 	Windows   []clients.Host // the home directories of a Windows of which this Linux shows the disk
 	OfWindows bool           // the files there are meant, too
 }

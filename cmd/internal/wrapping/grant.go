@@ -36,6 +36,7 @@ type Grant struct {
 	Withholds bool
 
 	wide    bool           // a rule reaches the whole home directory
+	unasked bool           // see Selection
 	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
@@ -43,7 +44,8 @@ type Grant struct {
 // grantOf returns what an entry gets, from what the entry itself shows. fromFile are the
 // variables of its file of variables, and note says why they are not granted. An entry that others may have
 // written gets the default policy.
-func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string) (g Grant) {
+func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string, unasked bool) (g Grant) {
+	g.unasked = unasked
 	line, err := runline.Parse(s.Argv())
 	args := s.Args
 	if err == nil {
@@ -95,13 +97,13 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 		for _, name := range fromFile {
 			e.Env[name] = ""
 		}
-		names = g.usePreset(server, p, e)
+		names = g.usePreset(server, p, e, s, host)
 	} else {
-		g.addNamed(server, meaning.Names(c, s.arguments(args, host), host), dir, host)
+		g.addNamed(server, meaning.Names(c, s.arguments(args, host), host), dir, s, host)
 		g.noteRelative(s)
 	}
 	g.addNames(server, names)
-	g.addNamed(server, meaning.Names(c, s.variableWords(host), host), dir, host)
+	g.addNamed(server, meaning.Names(c, s.variableWords(host), host), dir, s, host)
 }
 
 // arguments returns the arguments of a server without the script among them that an interpreter runs: mcp-jail
@@ -187,10 +189,11 @@ func (s Entry) asPreset(p *presets.Preset, host clients.Host) presets.Entry {
 	return e
 }
 
-func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.Entry) (unknown []string) {
+func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.Entry, s Entry, host clients.Host) (unknown []string) {
 	applied := p.For(e)
 	name := server.Name
 	*server = *applied.Server
+	g.Notes = append(g.Notes, judgeRules(server, s.Server, g.unasked, host)...)
 	server.Name, server.Command = name, "x"
 	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
 	for _, o := range applied.Open {
@@ -211,6 +214,37 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 		}
 	}
 	return applied.Unknown
+}
+
+// judgeRules takes from the table of a preset the rules for files that are not granted because a word of the entry names them,
+// and says why. Sensitive paths stay hidden at a start, which says so.
+func judgeRules(server *config.Server, name string, unasked bool, host clients.Host) (notes []string) {
+	if server.Access == nil {
+		return nil
+	}
+	own := *server.Access
+	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool {
+		if !filepath.IsAbs(r.Path) || meaning.TwoWays(r.Path) != "" {
+			return false // a start refuses a path that can be read in two ways
+		}
+		h := meaning.Harm(r.Path, r.Rights(), host)
+		switch {
+		case h.Never != "":
+			notes = append(notes, r.Path+" is not granted: "+h.Never)
+		case h.Ask != "" && !h.Secret && unasked:
+			notes = append(notes, r.Path+": "+h.Ask+unaskedText(name, "--write", r.Path))
+			return true
+		case h.Ask != "" && !h.Secret:
+			notes = append(notes, "careful: "+r.Path+": "+h.Ask)
+		}
+		return h.Never != ""
+	})
+	server.Access = &own
+	return notes
+}
+
+func unaskedText(name, flag, path string) string {
+	return ". Without a question it is not granted:  " + show.Spelled([]string{"mcp-jail", "grant", name, flag, path})
 }
 
 // noteTokens says of variables that look like tokens and that the preset does not know, how the server can do without
@@ -299,12 +333,14 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 
 // addNamed adds what the words of an entry name. A path in a variable leaves the workspace, on which the rest of the
 // entry may rely, where it is known.
-func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, host clients.Host) {
+func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, s Entry, host clients.Host) {
 	for _, n := range found {
 		switch {
 		case has(server.Access, n):
 		case n.Why != "":
 			g.Notes = append(g.Notes, n.Why)
+		case n.Ask != "" && g.unasked:
+			g.Notes = append(g.Notes, n.Ask+unaskedText(s.Server, "--read", n.Path))
 		case n.Host != "":
 			g.makeAccess(server, dir, host)
 			target := net.JoinHostPort(n.Host, strconv.Itoa(n.Port))
@@ -316,6 +352,9 @@ func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir strin
 			}
 			if server.Access == nil {
 				server.Access = &config.Access{}
+			}
+			if n.Ask != "" {
+				g.Notes = append(g.Notes, "careful: "+n.Ask)
 			}
 			g.Flags = append(g.Flags, "--read", n.Path)
 			server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: n.Path, Read: true, Where: show.Flag("--read", n.Path)})

@@ -37,7 +37,7 @@ func TestGrants(t *testing.T) {
 		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, docs + " (read)", ""},
 		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "variable EDITOR, variable THING_PATH, " + data + " (read)", ""},
 		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "variable AGAIN, variable CERT, " + docs + " (read), " + data + " (read)", ""},
-		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "variable KEY, the directory that its client starts it in (read write)", "the path in the variable KEY is not granted, because it belongs to ~/.ssh"},
+		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "variable KEY, the directory that its client starts it in (read write)", "the path in the variable KEY is not granted: it is a sensitive path (~/.ssh)"},
 		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "variable KEY, variable U, the directory that its client starts it in (read write)", ""},
 		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "variable ROOT, the directory that its client starts it in (read write)", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
 		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "variable DATA_FILE, " + data + " (read), api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
@@ -45,7 +45,7 @@ func TestGrants(t *testing.T) {
 		"loopback":                 {"claude-code", `{"command": "mine", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "B": "postgres://u:p@LOCALHOST:5432/db", "C": "https://[::1]/x"}}`, "--env B --env C --env TRACKER_URL --write . --net localhost:5432 --net [::1]:443 --net 127.0.0.1:8932", "variable B, variable C, variable TRACKER_URL, the directory that its client starts it in (read write), localhost:5432, [::1]:443, 127.0.0.1:8932", ""},
 		"loopback, argument":       {"claude-code", `{"command": "mine", "args": ["--api=http://127.0.0.1:8932/v1"]}`, "--write . --net 127.0.0.1:8932", "the directory that its client starts it in (read write), 127.0.0.1:8932", ""},
 		"lists":                    {"claude-code", `{"command": "mine", "args": ["` + docs + `,` + data + `"], "env": {"A": "` + docs + `:` + h.Home + `/.ssh:` + h.Home + `/new", "B": "x,` + docs + `", "C": "http://localhost:1,https://localhost"}}`, "--read " + docs + " --read " + data + " --env A --env B --env C --net localhost:1 --net localhost:443", "variable A, variable B, variable C, " + docs + " (read), " + data + " (read), localhost:1, localhost:443", h.Home + "/new in the variable A does not exist"},
-		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "variable A, " + docs + " (read)", h.Home + "/.ssh in the variable A is not granted, because it belongs to ~/.ssh"},
+		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "variable A, " + docs + " (read)", h.Home + "/.ssh in the variable A is not granted: it is a sensitive path (~/.ssh)"},
 		"not loopback":             {"claude-code", `{"command": "mine", "env": {"A": "http://a.test:80", "B": "127.0.0.1:80", "C": "redis://127.0.0.1", "D": "http://127.0.0.1:99999"}}`, "--env A --env B --env C --env D", "variable A, variable B, variable C, variable D, the directory that its client starts it in (read write)", ""},
 		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that its client starts it in (read write)", "new.db does not exist, and is not granted"},
 		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, docs + " (read)", ""},
@@ -53,8 +53,8 @@ func TestGrants(t *testing.T) {
 		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that its client starts it in (read write)", ""},
 		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that its client starts it in (read write)", ""},
 		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that its client starts it in (read write)", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
-		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that its client starts it in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
-		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "leads to the sensitive path ~/.ssh, which only a rule that names it grants: it stays hidden"},
+		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that its client starts it in (read write)", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
+		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", "", "/.ssh is not granted: it decides what a jail grants"},
 		"kept by npx":              {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}`, "--preset memory", "", "~/.npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json from before, and its private HOME has not: wrap offers to copy it there"},
 		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH, " + docs + " (read write)", ""},
 		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
@@ -136,6 +136,41 @@ func TestSharedDirectory(t *testing.T) {
 	}
 }
 
+// TestUnasked: which rows of the judge of harm hold for what a user's own entry names, and what --yes leaves out of it.
+func TestUnasked(t *testing.T) {
+	h := newHost(t)
+	for _, file := range []string{"docs/a.txt", "docs/server.pem", "docs/new", ".npm/x", ".bashrc"} {
+		write(t, filepath.Join(h.Home, file), "")
+	}
+	files := func(path string) string {
+		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + path + `"]}`
+	}
+	for entry, want := range map[string]struct{ path, asked, unasked string }{
+		`{"command": "mine", "args": ["` + h.Home + `/docs"]}`:                {"/docs", "", ""}, // directly in the home directory
+		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/a.txt"}}`:      {"/docs/a.txt", "", ""},
+		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "careful: the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
+		files("/docs"):    {"/docs", "", ""},
+		files("/.npm"):    {"/.npm", "careful: ", "mcp-jail grant s --write " + h.Home + "/.npm"},
+		files("/.bashrc"): {"", "is not granted: it decides", "is not granted: it decides"},
+	} {
+		path := filepath.Join(h.Home, ".cursor/mcp.json")
+		write(t, path, `{"mcpServers": {"s": `+entry+`}}`)
+		for _, unasked := range []bool{false, true} {
+			p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{path}}).Wrap(Program{Path: program}, Selection{Unasked: unasked}, h, newIDs(h)).Servers[0]
+			note, gets := want.asked, want.path != ""
+			if unasked {
+				note, gets = want.unasked, want.path != "" && want.asked == ""
+			}
+			if got := strings.Contains(strings.Join(p.Gets, "\n"), h.Home+want.path+" (read"); got != gets || !strings.Contains(strings.Join(p.Notes, "\n"), note) || note == "" && len(p.Notes) > 0 {
+				t.Errorf("%s, unasked %t: gets %q, notes %q", entry, unasked, p.Gets, p.Notes)
+			}
+			if text := string(p.Own.Encode()); want.path != "" && strings.Contains(text, `path = "`+h.Home+want.path+`"`) != gets {
+				t.Errorf("%s, unasked %t: its file\n%s", entry, unasked, text)
+			}
+		}
+	}
+}
+
 // tomlOf writes the texts and lists of an entry as TOML.
 func tomlOf(t *testing.T, entry string) (text string) {
 	t.Helper()
@@ -178,8 +213,8 @@ secret = { env = "T", file = "~/token" }
 	}
 	must(t, os.Symlink(filepath.Join(h.Home, ".local/state"), filepath.Join(h.Project, "state")))
 	for file, why := range map[string]string{
-		filepath.Join(h.Home, "token"): "belongs to ~/token", filepath.Join(h.Home, "vault/a.txt"): "belongs to ~/vault", filepath.Join(h.Project, "state/mcp-jail"): "belongs to ~/.local/state/mcp-jail",
-		filepath.Join(h.Home, ".config/mcp-jail"): "belongs to ~/.config/mcp-jail", filepath.Join(h.Home, "notes/a.txt"): "",
+		filepath.Join(h.Home, "token"): "sensitive path (~/token)", filepath.Join(h.Home, "vault/a.txt"): "sensitive path (~/vault)", filepath.Join(h.Project, "state/mcp-jail"): "decides what a jail grants",
+		filepath.Join(h.Home, ".config/mcp-jail"): "decides what a jail grants", filepath.Join(h.Home, "notes/a.txt"): "",
 	} {
 		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+file+`"]}}}`)
 		p := only(t, h, Selection{Clients: []string{"cursor"}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]

@@ -224,7 +224,9 @@ func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, 
 		if err := preset.Lists(words); err != nil {
 			return nil, err
 		}
-		o.Below = preset.For(s.asPreset(preset, host)).Server
+		below := *preset.For(s.asPreset(preset, host)).Server
+		judgeRules(&below, s.Server, j.unasked, host) // check has the notes
+		o.Below = &below
 	}
 	table, err := o.Declared()
 	if err != nil {
@@ -353,7 +355,10 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 	if err != nil {
 		return nil
 	}
-	g := config.Grants{Table: preset.For(s.asPreset(preset, j.file.within(j.host))).Server, At: func(path string) string {
+	host := j.file.within(j.host)
+	table := *preset.For(s.asPreset(preset, host)).Server
+	judgeRules(&table, s.Server, true, host)
+	g := config.Grants{Table: &table, At: func(path string) string {
 		rest, isHome := strings.CutPrefix(path, "~")
 		return filepath.Clean(map[bool]string{true: j.host.Home}[isHome] + rest)
 	}}

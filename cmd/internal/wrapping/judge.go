@@ -40,7 +40,7 @@ func (f *File) startsNothing(e Entry) bool {
 // configuration. An entry of a project's file may set less than the user's own.
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
-	j := judge{f, program, host}
+	j := judge{file: f, program: program, host: host}
 	switch {
 	case !ok && e.Left == clients.Remote && f.runsCommand(e) != "":
 		return Verdict{Why: f.runsCommand(e), Open: true}
@@ -75,6 +75,7 @@ type judge struct {
 	file    *File
 	program Program // this mcp-jail
 	host    clients.Host
+	unasked bool // see Selection
 }
 
 // wrapped returns why it is unclear how a wrapped entry starts, or "", and what wrap puts in order there.

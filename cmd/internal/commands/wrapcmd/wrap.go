@@ -125,6 +125,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	ids := w.ids(host, files)
+	w.Selection.Unasked = w.yes
 	wrap := func(f *wrapping.File) *wrapping.Change {
 		return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
 	}

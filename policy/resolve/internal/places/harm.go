@@ -21,6 +21,9 @@ var raising = []string{"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "runu
 // HarmOf judges a grant of rights at a path.
 func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
 	slashed := h.Slashed()
+	if !path.IsAbs(slashed.Dir) || !path.IsAbs(slashed.Home) {
+		return policy.Harm{} // no server starts there: see ErrPlatform
+	}
 	b := newAdviser(slashed, p)
 	abs, _ := b.Expand(name, slashed.Dir)
 	at, home := b.paths.Canonical(abs), b.paths.Canonical(b.h.Home)
@@ -33,13 +36,13 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	place := guarded(b, abs, writes)
 	switch {
 	case at == "/" || within(b.h, home, at) || at == "/root" || around == "/home" || around == "/Users":
-		return policy.Harm{Never: "it is a whole home directory, or more", Secret: true}
+		return policy.Harm{Never: "it is a whole home directory, or more", Inside: true, Secret: true}
 	case place != "":
 		hold := "it "
 		if place != at && place != abs {
 			hold = "it gives a hold on " + AsWritten(h, b.Abbreviate(place)) + ", which "
 		}
-		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it"}
+		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it", Inside: !b.holds(at, b.paths.Canonical(place))}
 	case changes && policy.HasProtectedName(at) && !isGit:
 		return policy.Harm{Never: "it is a protected name: programs outside of the jail run or trust what is written there"}
 	case changes && system && !policy.Within(at, "/dev"):
@@ -60,7 +63,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	case changes && system:
 		return policy.Harm{Ask: "it belongs to the system"}
 	case b.isShared(at) || around == "/" && system:
-		return policy.Harm{Ask: "it holds the files of many programs"}
+		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
 	}
 	if changes {
 		for _, d := range b.Deciding {
@@ -70,7 +73,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 		}
 	}
 	if around == home && at != b.paths.Canonical(b.WorkspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
-		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs"}
+		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs", Inside: true}
 	}
 	return policy.Harm{}
 }

@@ -30,6 +30,7 @@ type Named struct {
 	Host string // a host of this machine, with Port
 	Port int
 	Why  string // why it is not granted; "" if it is
+	Ask  string // why it is not without a person who agrees
 }
 
 // Names returns what some words name, each thing once: files and directories by absolute paths, and hosts of this
@@ -103,15 +104,19 @@ func (n *Named) judge(path, said string, host clients.Host) {
 		path = real // what a link grants is its target
 	}
 	_, err := os.Stat(path)
-	switch secret := Sensitive(path, host); {
+	switch h := Harm(path, policy.Read, host); {
 	case n.Variable != "" && hostfs.Within(host.OS, host.Home, path): // programs look in it for what they know
 		n.Why = "the directory in the variable " + n.Variable + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"
-	case secret != "" && err == nil:
-		n.Why = said + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
+	case h.Never != "" && err == nil:
+		n.Why = said + " is not granted: " + h.Never
+	case h.Secret && err == nil:
+		n.Why = said + " is not granted: " + h.Ask + "; if the server is to read it, add --read"
 	case policy.CheckPath(path) != nil, err != nil && !looksLikePath(path):
 		return // "/v1/items" may be no file at all
 	case err != nil:
 		n.Why = said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
+	case h.Ask != "":
+		n.Ask = said + ": " + h.Ask
 	}
 	n.Path = path
 }
@@ -169,6 +174,22 @@ func IsScript(path string) bool {
 		return err == nil && info.Mode().IsRegular()
 	}
 	return false
+}
+
+// Harm judges a grant of a path that the user's own entry names. What holds for the files inside or beside it is no
+// question: the user has named that very directory, and a start keeps what decides or is secret out of a grant around it.
+// So ~/notes and the whole home directory are his to give, and a key, a package store and ~/.bashrc are not given by wrap
+// alone.
+func Harm(path string, rights policy.Rights, host clients.Host) policy.Harm {
+	local, p, err := LocalPolicy(host)
+	if err != nil {
+		return policy.Harm{Never: "what it holds is not known (" + err.Error() + ")"}
+	}
+	h := resolve.HarmOf(&local, p, path, rights)
+	if h.Inside {
+		return policy.Harm{}
+	}
+	return h
 }
 
 // Sensitive returns the sensitive path that a path belongs to, or "". A path that cannot be judged
