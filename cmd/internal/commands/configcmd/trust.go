@@ -183,7 +183,7 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 			if err != nil {
 				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
 			}
-			out = append(out, found...)
+			out = slices.Concat(out, found, harms(p, host))
 		}
 		return out
 	}
@@ -192,6 +192,30 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 		if !slices.Contains(had, w) && !slices.Contains(ws, w) {
 			ws = append(ws, w)
 		}
+	}
+	return ws
+}
+
+// harms returns a warning for each rule of a server that one is asked about, or that nothing gives unasked. CheckFiles warns of
+// sensitive paths.
+func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
+	add := func(what, where string, h policy.Harm) {
+		if h.Never != "" || h.Ask != "" && !h.Secret {
+			ws = append(ws, policy.Warning{Code: "harm", Message: "careful: " + h.Say(show.Name(what)), Where: where})
+		}
+	}
+	for _, r := range p.Fs {
+		if r.Rights() != 0 && r.Path != "." {
+			add(r.Path, r.Where, resolve.HarmOf(&host, p, r.Path, r.Rights()))
+		}
+	}
+	for _, r := range p.Net {
+		if r.Allow {
+			add(r.Host, r.Where, resolve.HarmOfHost(&host, r))
+		}
+	}
+	for _, r := range p.Env {
+		add(r.Name, r.Where, policy.HarmOfVariable(r.Name))
 	}
 	return ws
 }

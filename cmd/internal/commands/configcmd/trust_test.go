@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestTrustFlood checks that what gives no right cannot push what gives some off the screen, and that
@@ -38,5 +40,25 @@ func TestTrustFlood(t *testing.T) {
 	}
 	if text := changeSummary([]config.ServerChange{server("a", 3, 3)}); strings.Contains(text, "In all") {
 		t.Errorf("a short summary:\n%s", text)
+	}
+}
+
+// TestHarms: what trust says of the rules of a project's file.
+func TestHarms(t *testing.T) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &policy.Policy{
+		Fs:  []policy.FsRule{{Path: ".", Read: true}, {Path: "~/.npm", Create: true}, {Path: "~/.bashrc", Update: true}, {Path: "~/a/b/c", Read: true}, {Path: "~/.ssh", Read: true}, {Path: "/", Where: "a denial"}},
+		Net: []policy.NetRule{{Host: "10.0.0.1", Allow: true}, {Host: "a.example", Allow: true}, {Host: "10.0.0.2"}},
+		Env: []policy.EnvRule{{Name: "A_TOKEN", Read: true}, {Name: "LANGUAGE_OF_IT", Read: true}},
+	}
+	var got []string
+	for _, w := range harms(p, host) {
+		got = append(got, strings.Fields(w.Message)[1])
+	}
+	if want := "~/.npm ~/.bashrc 10.0.0.1 A_TOKEN"; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
