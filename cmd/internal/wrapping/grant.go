@@ -231,20 +231,23 @@ func judgeRules(server *config.Server, name string, unasked bool, host clients.H
 		switch {
 		case h.Never != "":
 			notes = append(notes, r.Path+" is not granted: "+h.Never)
-		case h.Ask != "" && !h.Secret && unasked:
-			notes = append(notes, r.Path+": "+h.Ask+unaskedText(name, "--write", r.Path))
 			return true
-		case h.Ask != "" && !h.Secret:
-			notes = append(notes, "careful: "+r.Path+": "+h.Ask)
+		case h.Ask == "" || h.Secret:
+			return false
 		}
-		return h.Never != ""
+		notes = append(notes, asked(r.Path+": "+h.Ask, name, "--write", r.Path, unasked))
+		return unasked
 	})
 	server.Access = &own
 	return notes
 }
 
-func unaskedText(name, flag, path string) string {
-	return ". Without a question it is not granted:  " + show.Spelled([]string{"mcp-jail", "grant", name, flag, path})
+// asked is the note about what a person is asked for.
+func asked(why, server, flag, path string, unasked bool) string {
+	if !unasked {
+		return "careful: " + why
+	}
+	return why + ". Without a question it is not granted:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
 }
 
 // noteTokens says of variables that look like tokens and that the preset does not know, how the server can do without
@@ -335,12 +338,13 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 // entry may rely, where it is known.
 func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, s Entry, host clients.Host) {
 	for _, n := range found {
+		if n.Ask != "" {
+			g.Notes = append(g.Notes, asked(n.Ask, s.Server, "--read", n.Path, g.unasked))
+		}
 		switch {
-		case has(server.Access, n):
+		case n.Ask != "" && g.unasked, has(server.Access, n):
 		case n.Why != "":
 			g.Notes = append(g.Notes, n.Why)
-		case n.Ask != "" && g.unasked:
-			g.Notes = append(g.Notes, n.Ask+unaskedText(s.Server, "--read", n.Path))
 		case n.Host != "":
 			g.makeAccess(server, dir, host)
 			target := net.JoinHostPort(n.Host, strconv.Itoa(n.Port))
@@ -352,9 +356,6 @@ func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir strin
 			}
 			if server.Access == nil {
 				server.Access = &config.Access{}
-			}
-			if n.Ask != "" {
-				g.Notes = append(g.Notes, "careful: "+n.Ask)
 			}
 			g.Flags = append(g.Flags, "--read", n.Path)
 			server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: n.Path, Read: true, Where: show.Flag("--read", n.Path)})

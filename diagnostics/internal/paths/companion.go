@@ -74,8 +74,8 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
 	f = facts.Refused(sure, policy.AxisFs, path, facts.Right(missing), cause, grants.Grant{})
-	if name := protectedOf(c, path, owner); name != "" { // no directory to which the file moves would help
-		return f.Unfixable("no line is proposed for it: " + WriteForbidden(c, name)), true
+	if why := whyProtected(c, path, owner); why != "" { // no directory to which the file moves would help
+		return f.Unfixable("no line is proposed for it: " + why), true
 	}
 	if why := whyShared(c, dir); why != "" {
 		f.Fix = "files beside another need a rule for the directory, but " + c.Show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
@@ -90,13 +90,15 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 	return f, true
 }
 
-func protectedOf(c *facts.Case, path, owner string) string {
+func whyProtected(c *facts.Case, path, owner string) string {
 	names := []string{path}
 	if owner != "" {
 		names = append(names, owner, filepath.Join(filepath.Dir(owner), "."+filepath.Base(owner))) // the dot of .x.tmp may be that of .x
 	}
-	if i := slices.IndexFunc(names, func(name string) bool { return isProtectedName(c, name) }); i >= 0 {
-		return names[i]
+	for _, name := range names {
+		if why := WriteForbidden(c, name); why != "" {
+			return why
+		}
 	}
 	return ""
 }

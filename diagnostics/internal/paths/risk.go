@@ -39,22 +39,8 @@ func isShared(c *facts.Case, dir string) bool {
 	case "/home", "/Users", "/Volumes", "/mnt", "/media", "/private", "/tmp", "/var/tmp", "/private/tmp":
 		return true
 	}
-	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(homePaths(c, sharedPaths), dir)
-}
-
-// homePaths returns the paths of names in the home, and the targets of those that are links: many
-// users link ~/.bashrc to a file in a directory of settings.
-func homePaths(c *facts.Case, names []string) (paths []string) {
-	home := c.Evidence.UserHome
-	if home == "" {
-		return nil
-	}
-	for _, name := range names {
-		path := filepath.Join(home, name)
-		paths = append(paths, path)
-		if real := c.Canonical(path); real != path {
-			paths = append(paths, real)
-		}
-	}
-	return paths
+	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.ContainsFunc(sharedPaths, func(name string) bool {
+		place := filepath.Join(c.Evidence.UserHome, name)
+		return c.Evidence.UserHome != "" && (dir == place || dir == c.Canonical(place))
+	})
 }

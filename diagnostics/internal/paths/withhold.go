@@ -30,15 +30,9 @@ func HarmOfGrant(c *facts.Case, n grants.Grant) (h policy.Harm) {
 	if n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write == 0 && !isReserved(c, n.Path) {
 		n.Rights &^= policy.Write
 	}
-	for _, path := range []string{n.Path, c.Canonical(n.Path), n.With} {
-		if path == "" {
-			continue
-		}
-		if of := Harm(c, path, n.Rights); of.Never != "" || h.Ask == "" {
-			h = of
-		}
-		if h.Never != "" {
-			break
+	if h = Harm(c, n.Path, n.Rights); h.Never == "" && n.With != "" {
+		if with := Harm(c, n.With, n.Rights); with.Never != "" || h.Ask == "" {
+			return with
 		}
 	}
 	return h
@@ -70,13 +64,6 @@ func WriteForbidden(c *facts.Case, path string) string {
 		return c.Show(path) + " holds " + c.Show(place) + ", which the server is started from"
 	}
 	return ""
-}
-
-// isProtectedName reports whether a file is one that programs outside the jail run or obey. A grant
-// for the directory around it leaves it protected.
-func isProtectedName(c *facts.Case, path string) bool {
-	entry, _ := c.Profile.Find(path)
-	return entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(path) || Harm(c, path, policy.Write).Never != ""
 }
 
 func inUserHome(c *facts.Case, path string) bool {
@@ -122,9 +109,6 @@ func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	why := ""
 	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
 		why = WriteForbidden(c, n.Path)
-	}
-	if h := HarmOfGrant(c, n); why == "" && h.Never != "" {
-		why = h.Say(c.Show(n.Path)) // no way to grant it is told
 	}
 	if why == "" && (f.Hint.Attribution != report.Certain || dials) && IsSensitive(c, n.Path) {
 		source := "a mere message of the server"

@@ -1,6 +1,7 @@
 package grantcmd
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -109,15 +110,7 @@ func (g *grantCmd) ofTool(p *plan, r diagnostics.Record) (diagnostics.Record, er
 // grants.
 func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 	for _, d := range r.Diagnoses {
-		words := d.Words
-		if words == nil { // of an older mcp-jail
-			words = show.Unquoted(d.Flags)
-		}
-		all := split(words)
-		for _, f := range all {
-			if len(d.Words) == 0 && len(all) > 1 && f.name == "--write" && f.value == "." {
-				continue // it keeps the workspace, and grant does that itself
-			}
+		for _, f := range split(d.Words) {
 			l := hintOf(d, f)
 			if at := slices.IndexFunc(items, func(o lacked) bool { return o.name == f.name && o.value == f.value }); at < 0 {
 				items = append(items, l)
@@ -137,11 +130,7 @@ func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 // hintOf returns what a failure says about a flag. A flag that no hint has alone is not certain.
 func hintOf(d diagnostics.Diagnosis, f flag) lacked {
 	for _, h := range d.Hints {
-		words := h.Words
-		if words == nil {
-			words = show.Unquoted(h.Flags)
-		}
-		if slices.ContainsFunc(split(words), func(o flag) bool { return o.name == f.name && o.value == f.value }) {
+		if slices.ContainsFunc(split(h.Words), func(o flag) bool { return o.name == f.name && o.value == f.value }) {
 			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
@@ -181,15 +170,11 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 		p.left = append(p.left, l.flag.String()+": "+harm.Never)
 		return false, nil
 	}
-	why := harm.Ask
 	var doubts []string
 	if l.by != diagnostics.Certain {
 		doubts = append(doubts, "only the server's own words name it, and the jail did not record it")
 	}
-	if why == "" {
-		why = l.warning
-	}
-	if why != "" {
+	if why := cmp.Or(harm.Ask, l.warning); why != "" {
 		doubts = append(doubts, why)
 	}
 	switch doubt := strings.Join(doubts, "; "); {

@@ -36,9 +36,6 @@ func TestLackedIn(t *testing.T) {
 			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/s")}},
 			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(certain, "keys", "--read", "~/s")}},
 		}, []string{"--read ~/a certain ", "--read ~/s likely "}, nil},
-		{"a record of before, with quoted flags", []diagnostics.Diagnosis{
-			{Flags: []string{"--write", ".", "--read", "~/'a b'"}, Hints: []diagnostics.Hint{{Attribution: certain, Flags: []string{"--write", ".", "--read", "~/'a b'"}}}},
-		}, []string{"--read ~/a b certain "}, nil},
 		{"a certain one stays", []diagnostics.Diagnosis{
 			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
 			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a")}},
@@ -46,8 +43,6 @@ func TestLackedIn(t *testing.T) {
 		{"the workspace, where it was lacked", []diagnostics.Diagnosis{
 			{Words: []string{"--write", ".", "--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--write", "."), hint(certain, "", "--read", "~/a")}},
 		}, []string{"--write . certain ", "--read ~/a certain "}, nil},
-		{"the workspace alone, in a record of before", []diagnostics.Diagnosis{{Flags: []string{"--write", "."}, Hints: []diagnostics.Hint{{Attribution: certain, Flags: []string{"--write", "."}}}}}, []string{"--write . certain "}, nil},
-		{"other flags in a record of before", []diagnostics.Diagnosis{{Flags: []string{"--read", ".", "--write", "~/a"}}}, []string{"--read . possible ", "--write ~/a possible "}, nil},
 		{"what no flag grants is named", []diagnostics.Diagnosis{
 			{Hints: []diagnostics.Hint{{Attribution: certain, Axis: policy.AxisProcess, Target: "git", Grant: []string{"[servers.x.access.commands.git]"}}}},
 		}, nil, []string{`"git"`}},
