@@ -11,16 +11,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Harm judges a grant of rights at a path, with what the running profile knows of it.
+// Harm judges a grant of rights at a path.
 func Harm(c *facts.Case, path string, rights policy.Rights) (h policy.Harm) {
 	if c.Evidence.Harm != nil {
 		h = c.Evidence.Harm(path, rights)
-	}
-	if entry, _ := c.Profile.Find(path); entry.Origin == policy.OriginSensitive && h.Ask == "" {
-		h.Ask = "it is a sensitive path"
-		if h.Secret = entry.Kind != policy.KindSpecial; !h.Secret {
-			h.Ask = "it is a socket of the host: the program that listens there is outside of the jail"
-		}
 	}
 	return h
 }
