@@ -29,7 +29,7 @@ func TestHarm(t *testing.T) {
 		rights policy.Rights
 		want   string // "" is fine, "!" begins what is never granted
 	}{
-		{"~/data/notes.txt", policy.Read, ""}, {"~/data/sub", write, ""}, {"~/proj/sub", write, ""}, {"~/todo.txt", policy.Read, ""}, {"/srv/data/x", policy.Read, ""},
+		{"~/data/notes.txt", policy.Read, ""}, {"~/data/sub", write, ""}, {"~/proj/sub", write, ""}, {"~/todo.txt", policy.Read, ""}, {"/srv/data/x", policy.Read, ""}, {"/proc/1/environ", policy.Read, "another user"}, {"/home/other/x", policy.Read, "another user"}, {"/dev/sda", policy.Read, "another user"},
 		{"~/data/id_rsa", policy.Read, "key or passwords"}, {"~/data/id_rsa.pub", policy.Read, ""}, {"~/data/server.pem", policy.Read, "key or passwords"}, {"~/proj/credentials.json", policy.Read, "key or passwords"},
 		{"~/.ssh/config", policy.Read, "sensitive path (~/.ssh)"}, {"~/proj/.env", policy.Read, "sensitive path (**/.env)"},
 		{"~/.npm", write, "package managers install"}, {"~/.cache/uv/x", write, "package managers install"}, {"~/.cargo/registry", write, "package managers install"}, {"~/.cache", write, "!a hold on"}, {"~/.npm/x", policy.Read, ""},

@@ -162,7 +162,7 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
 	harm := p.harm(l.flag)
 	if l.flag.name == "--write" && harm.Never == "" && p.others != nil {
-		if of := harmToOthers(p.others, p.id, real(p.grants.At(l.flag.value))); of != (resolve.Harm{}) {
+		if of := harmToOthers(p.others, p.id, real(p.grants.At(l.flag.value))); of != (policy.Harm{}) {
 			harm = of
 		}
 	}

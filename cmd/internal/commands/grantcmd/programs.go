@@ -8,12 +8,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // harmToOthers judges a grant to write by what other servers are started from: whoever writes there has what they have.
-func harmToOthers(x *index.Index, own, at string) (h resolve.Harm) {
+func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
 	for _, s := range x.Servers {
 		if s.Key == own && own != "" {
@@ -24,7 +24,7 @@ func harmToOthers(x *index.Index, own, at string) (h resolve.Harm) {
 			switch {
 			case path == "":
 			case within(path, at):
-				return resolve.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path) + ": who writes there gets what is granted to it"}
+				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path) + ": who writes there gets what is granted to it"}
 			case i > 0 && filepath.Dir(path) != x.Host.Home && within(at, filepath.Dir(path)):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
 			}

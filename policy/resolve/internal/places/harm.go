@@ -18,6 +18,9 @@ var keyNames = []string{
 // raising are programs whose task is to run others with more rights.
 var raising = []string{"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "runuser", "systemd-run", "machinectl"}
 
+// ofOthers are directories of the kernel, of devices and of other users.
+var ofOthers = []string{"/proc", "/sys", "/dev", "/run", "/boot", "/root", "/home", "/Users"}
+
 // HarmOf judges a grant of rights at a path.
 func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
 	slashed := h.Slashed()
@@ -62,6 +65,8 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
 	case changes && system:
 		return policy.Harm{Ask: "it belongs to the system"}
+	case !within(b.h, at, home) && slices.ContainsFunc(ofOthers, func(dir string) bool { return policy.Within(at, dir) }):
+		return policy.Harm{Ask: "it belongs to the system, or to another user", Inside: true}
 	case b.isShared(at) || around == "/" && system:
 		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
 	}
