@@ -96,8 +96,9 @@ func whyProtected(c *facts.Case, path, owner string) string {
 		names = append(names, owner, filepath.Join(filepath.Dir(owner), "."+filepath.Base(owner))) // the dot of .x.tmp may be that of .x
 	}
 	for _, name := range names {
-		if why := WriteForbidden(c, name); why != "" {
-			return why
+		entry, _ := c.Profile.Find(name)
+		if entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(name) || policy.HasProtectedName(name) || Harm(c, name, policy.Write).Never != "" {
+			return WriteForbidden(c, name)
 		}
 	}
 	return ""
