@@ -157,15 +157,6 @@ func isUnprotected(c *facts.Case, path string) bool {
 	return slices.ContainsFunc(c.Profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
-// isReservedFile reports whether path is a protected name that does not exist yet, and not
-// an existing directory that leads to one.
-func isReservedFile(c *facts.Case, path string) bool {
-	if c.Exists(path+"/.") == facts.Present {
-		return c.Profile.Protects(policy.OpMkdir, path) || isUnprotected(c, path)
-	}
-	return isReserved(c, path)
-}
-
 func isReadAbove(c *facts.Case, path string) bool {
 	return slices.ContainsFunc(c.Profile.Entries, func(e policy.Entry) bool {
 		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
