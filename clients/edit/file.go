@@ -141,7 +141,7 @@ func (f *File) isLarge() bool { return len(f.src) > f.most }
 // IsOutline reports whether some values of the file were not looked at.
 func (f *File) IsOutline() bool { return f.cuts != nil }
 
-// unseen stands in an outline for a value that was not looked at.
+// unseen takes the place of a value that the outline does not read.
 const unseen = "null"
 
 // outline returns the file without the values that were not looked at, and how many lines are missing

@@ -89,12 +89,12 @@ func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func
 	return started, nil
 }
 
-// warningLines returns the warnings of a start. A rule in a server's file for what does not exist is none: grant has said so, and the
-// path may come and go.
+// warningLines returns the warnings of a start. A grant in a server's file of what does not exist is none: grant has said so, and the
+// path may come and go. A denial of what does not exist stays one.
 func warningLines(t *Target) (lines []string) {
 	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
 	for i, w := range t.WarningTexts() {
-		if i < len(t.Warnings) && t.Warnings[i].Code == "missing-path" && strings.HasPrefix(t.Warnings[i].Where, servers) {
+		if i < len(t.Warnings) && t.Warnings[i].Code == "missing-path" && strings.HasPrefix(t.Warnings[i].Where, servers) && strings.Contains(w, "it grants nothing") {
 			continue
 		}
 		lines = append(lines, "warning: "+w)

@@ -12,7 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// harmToOthers judges a grant to write by what other servers are started from: whoever writes there has what they have.
+// harmToOthers judges a grant to write by the files from which other servers are started. A server that may write to such a file
+// gets what the other server was granted.
 func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
 	for _, s := range x.Servers {
@@ -24,7 +25,7 @@ func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 			switch {
 			case path == "":
 			case within(path, at):
-				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path) + ": who writes there gets what is granted to it"}
+				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
 			case i > 0 && filepath.Dir(path) != x.Host.Home && within(at, filepath.Dir(path)):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
 			}

@@ -31,8 +31,8 @@ type Entry struct {
 	home  string
 }
 
-// Verdict returns how the entry starts its server. What wrap would make of one without mcp-jail takes a millisecond, so nothing is
-// judged before somebody asks.
+// Verdict returns how the entry starts its server. What wrap would make of one without mcp-jail takes a millisecond, so an entry
+// is judged at the first call of Verdict.
 func (e *Entry) Verdict() wrapping.Verdict { return e.judge() }
 
 // signature tells entries without a key apart: two with one start the same server in the same way.

@@ -29,7 +29,7 @@ type Index struct {
 	Broken  []error // files of servers that cannot be used
 
 	Ignored *config.UntrustedError // the project's file that was left out; nil for none
-	Err     error                  // of the configuration or of what is kept: servers may be missing
+	Err     error                  // why the configuration, or what is kept, could not be read: its servers are missing
 
 	Program    Program // as clients start it
 	ProgramErr error   // why there is none: no entry is known to be jailed then
