@@ -71,9 +71,6 @@ func (f *Frame) CopyTo(w io.Writer) error {
 	return err
 }
 
-// Edited reports whether bytes were inserted or removed.
-func (f *Frame) Edited() bool { return len(f.edits) > 0 }
-
 func (f *Frame) hasLineEnd() bool { return f.byteAt(f.Size-1) == '\n' }
 
 func (f *Frame) reset() {

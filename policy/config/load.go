@@ -135,21 +135,6 @@ func (l layer) decode(data []byte) (*Config, policy.Problems) {
 	return c, ps
 }
 
-// Layer is a file of a configuration, which may be missing.
-type Layer struct {
-	Path    string
-	Project bool // it is the project's file, which needs trust
-}
-
-// Layers returns the files that Load reads, first layer first.
-func (o LoadOptions) Layers() (all []Layer, err error) {
-	layers, err := o.layers()
-	for _, l := range layers {
-		all = append(all, Layer{l.path, l.project})
-	}
-	return all, err
-}
-
 func (o *LoadOptions) layers() ([]layer, error) {
 	if len(o.Files) > 0 {
 		var out []layer

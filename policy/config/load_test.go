@@ -177,7 +177,7 @@ func TestSystemFile(t *testing.T) {
 	}
 	o, _ := layersIn(t)
 	o.System = ""
-	layers, err := o.Layers()
+	layers, err := o.layers()
 	must(t, err)
 	all := []string{o.User, filepath.Join(o.Workspace, ProjectFile)}
 	if own := systemFile(runtime.GOOS); own != "" {
@@ -185,7 +185,7 @@ func TestSystemFile(t *testing.T) {
 	}
 	var got []string
 	for _, l := range layers {
-		got = append(got, l.Path)
+		got = append(got, l.path)
 	}
 	if !slices.Equal(got, all) {
 		t.Errorf("the layers are %q, want %q", got, all)

@@ -50,8 +50,10 @@ func TestAddDiagnosisToError(t *testing.T) {
 			t.Errorf("%.200s\n got %.300s\nwant %.300s", in, got, want)
 		}
 	}
-	f := mcpproxy.Parse([]byte(`{"id":1,"error":{"code":-1,"data":"x"}}`))
-	if addDiagnosisToError(f, &f.Messages[0], diagnostics.Diagnosis{}); f.Edited() {
+	const plain = `{"id":1,"error":{"code":-1,"data":"x"}}`
+	f := mcpproxy.Parse([]byte(plain))
+	addDiagnosisToError(f, &f.Messages[0], diagnostics.Diagnosis{})
+	if got, _ := f.AppendTo(nil); string(got) != plain {
 		t.Error("nothing to say, and said")
 	}
 }
