@@ -29,7 +29,7 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/commands/wrapcmd/refused.go":  "the PATH with which a client would start a program of Windows",
 	"cmd/internal/programs/programs.go":         "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":    "names of variables for a shell to propose",
-	"cmd/internal/commands/asclient/session.go": "mcp-jail run, as a client of the user starts it",
+	"cmd/internal/commands/callcmd/session.go": "mcp-jail run, as a client of the user starts it",
 	"cmd/internal/commands/prefetch/find.go":    "mcp-jail-cli, as the session that a client starts would start it",
 	"cmd/internal/session/package_find.go":      "the variables that a launcher's line sets for its server are added",
 	"cmd/internal/wrapping/program.go":          "the variables that an entry sets are added, for what a start finds",
@@ -49,7 +49,7 @@ var wholeEnvironment = map[string]string{
 // variableByName are the files that read a variable whose name is not written there, or hand on a
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
-	"cmd/internal/commands/asclient/inputs.go":          "the variable that has the value of --input",
+	"cmd/internal/commands/callcmd/inputs.go":          "the variable that has the value of --input",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
 	"cmd/internal/gaps/gaps.go":                         "what an entry sets, put back afterwards",
 	"cmd/internal/wrapping/internal/meaning/replace.go": "a variable of a client's file, whose default counts where it is not set",

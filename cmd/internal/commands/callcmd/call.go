@@ -4,8 +4,9 @@
 // entry. So its jail, its private HOME, its records and what undo keeps are those of the sessions of
 // the client, beside which this is one session more.
 //
-// Package asclient finds the server, and starts the session.
-//
+//   - choose.go finds the server, and what run is given for it.
+//   - inputs.go has the values that the client would ask its user for.
+//   - session.go starts the session, and ends it.
 //   - arguments.go reads the arguments of the tool.
 //   - result.go and tools.go write what the server answered.
 package callcmd
@@ -24,8 +25,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -33,14 +34,17 @@ import (
 )
 
 type callCmd struct {
-	asclient.Chooser
+	index.Choice
+	config  []string // files of configuration that are read in place of those of clients
+	inputs  []string // NAME=VALUE, or the NAME of a variable: what a client would ask for
 	format  string
 	timeout time.Duration
 	verbose bool
 	yes     bool
 
-	tool  string
-	words []string // the arguments of the tool as they were typed
+	server string
+	tool   string
+	words  []string // the arguments of the tool as they were typed
 }
 
 // maxAnswer bounds the bytes that a server may send in one call.
@@ -53,7 +57,7 @@ func Call(line *cli.CommandLine) *cobra.Command {
 		if len(words) == 0 {
 			return exit.UsageErrorf("which server? mcp-jail status lists those of your clients. Then: mcp-jail call SERVER")
 		}
-		k.Server, k.words = words[0], words[1:]
+		k.server, k.words = words[0], words[1:]
 		if len(k.words) > 0 {
 			k.tool, k.words = k.words[0], k.words[1:]
 		}
@@ -84,8 +88,8 @@ the command line or in the configuration; 3: this host cannot enforce the policy
 
 func (k *callCmd) addFlags(cmd *cobra.Command) {
 	k.AddFileFlags(cmd)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
-	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
 	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for the start and the call together. Default: 5m.")
 	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
@@ -102,7 +106,7 @@ func (k *callCmd) Run(c terminal.Console) error {
 	var quiet exit.ReportedStatus
 	if k.format == "json" && !errors.As(err, &quiet) {
 		if r == nil {
-			r = &outcome{Server: k.Server, Tool: k.tool}
+			r = &outcome{Server: k.server, Tool: k.tool}
 		}
 		return r.printJSON(c, err)
 	}
@@ -123,15 +127,14 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	}
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
-	k.Verb = "call"
-	t, err := k.Choose(c)
+	t, err := k.choose(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Confirm(c, k.yes); err != nil {
+	if err := t.confirm(c, k.yes); err != nil {
 		return nil, err
 	}
-	for _, note := range t.Notes {
+	for _, note := range t.notes {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
@@ -148,7 +151,7 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	r, err := k.talk(ctx, c, t, arguments)
 	var by *signalError
 	if errors.As(context.Cause(ctx), &by) {
-		c.Errorf("interrupted: %s was ended", show.Name(k.Server))
+		c.Errorf("interrupted: %s was ended", show.Name(k.server))
 		return nil, cli.Interrupted(by.Signal)
 	}
 	return r, err
@@ -160,20 +163,23 @@ type signalError struct{ os.Signal }
 func (e *signalError) Error() string { return "signal: " + e.String() }
 
 // talk starts the server, asks it, and waits for its end.
-func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *asclient.Target, arguments arguments) (*outcome, error) {
-	session, err := asclient.Start(ctx, c, t, k.verbose)
+func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, arguments arguments) (*outcome, error) {
+	session, err := start(ctx, c, t, k.verbose)
 	if err != nil {
 		return nil, err
 	}
-	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Stored, Wrapped: t.Wrapped, Client: t.Client, File: t.File}
+	r := &outcome{Server: k.server, Tool: k.tool, Name: t.key, Wrapped: t.wrapped}
+	if e := t.entry; e != nil {
+		r.Client, r.File = e.File.Client.Name, e.File.Path
+	}
 	failed := k.ask(ctx, c, t, session, r, arguments)
-	session.End()
+	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
 		what := "list its tools"
 		if k.tool != "" {
 			what = "answer the call of " + show.Name(k.tool)
 		}
-		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.Server), what, k.timeout)
+		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.server), what, k.timeout)
 	}
 	r.learn(session, t, failed)
 	var usage *exit.UsageError
@@ -184,14 +190,14 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *asclient.Targ
 }
 
 // ask makes the handshake, lists the tools, and calls the tool.
-func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *asclient.Target, s *asclient.Session, r *outcome, a arguments) error {
-	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.Server) })
+func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *clientSession, r *outcome, a arguments) error {
+	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.server) })
 	defer slow.Stop()
-	client := handshake.Client{Name: "mcp-jail call", Root: t.Root, Limit: maxAnswer}
+	client := handshake.Client{Name: "mcp-jail call", Root: t.root, Limit: maxAnswer}
 	if c.ErrIsTerminal() {
 		client.Progress = func(p handshake.Progress) { c.Sayf("%s", progressText(k.tool, p)) }
 	}
-	conn, err := handshake.Open(ctx, client, s.Out, s.In)
+	conn, err := handshake.Open(ctx, client, s.out, s.in)
 	slow.Stop()
 	if err != nil {
 		return err
@@ -209,7 +215,7 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *asclient.Targe
 	tools, listErr := toolsOf(pages)
 	at := slices.IndexFunc(tools, func(o tool) bool { return o.Name == k.tool })
 	if err == nil && listErr == nil && at < 0 {
-		return unknownTool(k.Server, k.tool, tools)
+		return unknownTool(k.server, k.tool, tools)
 	}
 	var schema *schema
 	if at >= 0 {
@@ -222,7 +228,7 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *asclient.Targe
 	for _, missing := range schema.missing(object) {
 		c.Notef("%s the tool wants %s, which the arguments do not have", c.Paint(terminal.Yellow, "note:"), show.Name(missing))
 	}
-	s.Hold()
+	s.hold()
 	waiting := time.AfterFunc(2*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
 	defer waiting.Stop()
 	r.Result, err = conn.Call(k.tool, object)

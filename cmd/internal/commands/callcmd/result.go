@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
@@ -46,8 +45,8 @@ type outcome struct {
 }
 
 // learn takes what the session has left.
-func (r *outcome) learn(s *asclient.Session, t *asclient.Target, failed error) {
-	r.said, r.shown = s.Lines()
+func (r *outcome) learn(s *clientSession, t *target, failed error) {
+	r.said, r.shown = s.lines()
 	var answered *handshake.ServerError
 	if errors.As(failed, &answered) {
 		r.Error = answered
@@ -76,19 +75,19 @@ func ofSession(e *handshake.ServerError) bool {
 
 // takeRecord takes the refusals from the record of the session. Another session of the server may have
 // replaced it; then the lines on stderr and the answer tell.
-func (r *outcome) takeRecord(s *asclient.Session, t *asclient.Target) {
+func (r *outcome) takeRecord(s *clientSession, t *target) {
 	host, err := hostfs.LocalHost()
-	if err != nil || t.Stored == "" {
+	if err != nil || t.key == "" {
 		return
 	}
-	if record, ok := records.Reader(host, t.Stored)(); ok && !record.Time.Before(s.Began.Round(0)) {
+	if record, ok := records.Reader(host, t.key)(); ok && !record.Time.Before(s.began.Round(0)) {
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
 		switch {
-		case t.Grant == nil:
+		case t.grant == nil:
 		case record.Lacks():
-			r.Grant = show.Spelled(append(t.Grant, "--last"))
+			r.Grant = show.Spelled(append(t.grant, "--last"))
 		case record.LacksHost():
-			r.Grant = show.Spelled(append(t.Grant, "--net", "HOST"))
+			r.Grant = show.Spelled(append(t.grant, "--net", "HOST"))
 		}
 	}
 }
@@ -136,7 +135,7 @@ func (r *outcome) print(c terminal.Console) error {
 	} else {
 		for _, text := range texts {
 			if c.OutIsTerminal() {
-				text = asclient.Marked(c, text)
+				text = marked(c, text)
 			}
 			c.WriteText(text)
 		}
@@ -153,7 +152,7 @@ func (r *outcome) print(c terminal.Console) error {
 
 // quoted sets the words of a server apart from what mcp-jail says.
 func (r *outcome) quoted(c terminal.Console, text string) string {
-	return show.Name(cmp.Or(r.Tool, r.Server)) + ":\n" + asclient.Marked(c, text)
+	return show.Name(cmp.Or(r.Tool, r.Server)) + ":\n" + marked(c, text)
 }
 
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.
@@ -173,7 +172,7 @@ func (r *outcome) errorText(c terminal.Console) string {
 		text = r.quoted(c, strings.TrimSpace(text))
 	}
 	all := append(r.shown, r.said...)
-	if own, is := strings.CutPrefix(text, asclient.OwnPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
+	if own, is := strings.CutPrefix(text, ownPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
 		return ""
 	}
 	if len(r.said) == 0 {

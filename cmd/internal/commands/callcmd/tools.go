@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -138,7 +137,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		}
 		b.WriteString(line + "\n")
 		if text := t.firstSentence(); text != "" {
-			b.WriteString(asclient.Marked(c, text) + "\n")
+			b.WriteString(marked(c, text) + "\n")
 		}
 	}
 	c.PrintText(b.String())

@@ -1,4 +1,4 @@
-package asclient
+package callcmd
 
 import (
 	"os"
@@ -13,16 +13,16 @@ func TestTake(t *testing.T) {
 	t.Setenv("COLUMNS", "1000")
 	const own = `server "s" writes lines that are not MCP messages; they are shown here instead (mcp-jail explain stdout):`
 	for verbose, want := range map[bool]string{
-		false: OwnPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail explain stdout)` + "\n",
-		true:  OwnPrefix + own + "\n  | rubbish\n",
+		false: ownPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail explain stdout)` + "\n",
+		true:  ownPrefix + own + "\n  | rubbish\n",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "err"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		s := &Session{console: terminal.New(nil, nil, file), verbose: verbose}
-		s.take(OwnPrefix+own, own, true)
+		s := &clientSession{console: terminal.New(nil, nil, file), verbose: verbose}
+		s.take(ownPrefix+own, own, true)
 		s.take("rubbish", "rubbish", false)
 		if got, _ := os.ReadFile(file.Name()); string(got) != want {
 			t.Errorf("verbose %t: %q, want %q", verbose, got, want)
