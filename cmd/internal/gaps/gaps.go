@@ -7,7 +7,6 @@ package gaps
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -128,7 +127,8 @@ func (f *Finder) compile(file *wrapping.File, e wrapping.Entry, flags, argv []st
 	if err != nil {
 		return Need{}, err
 	}
-	defer setVariables(file.ServerEnv(e, f.host.Home))()
+	restore, _, _ := file.UseEnv(e, f.host.Home, false) // no program can be started with a variable that cannot be set
+	defer restore()
 	t, err := session.Resolve(given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
 	if t != nil {
 		defer t.Close()
@@ -144,26 +144,4 @@ func (f *Finder) compile(file *wrapping.File, e wrapping.Entry, flags, argv []st
 	// A program of mcp-jail that is missing is no fault of the host: doctor and the start name it.
 	of := slices.DeleteFunc(plan.Gaps, func(g confine.Gap) bool { return strings.Contains(g.Why, tlsworker.ErrMissing.Error()) })
 	return Need{of, plan.HostNamespaces, Without(t.Policy.Waive, Waived(file.Started(e, flags, f.host)))}, nil
-}
-
-// setVariables sets variables in the environment of this process, until the function that it returns
-// is called.
-func setVariables(all []clients.Variable) (restore func()) {
-	var undo []func()
-	for _, v := range all {
-		was, set := os.LookupEnv(v.Name)
-		if os.Setenv(v.Name, v.Value) != nil {
-			continue // no program can be started with it
-		}
-		undo = append(undo, func() {
-			if os.Unsetenv(v.Name); set {
-				os.Setenv(v.Name, was)
-			}
-		})
-	}
-	return func() {
-		for _, u := range undo {
-			u()
-		}
-	}
 }

@@ -3,6 +3,7 @@ package wrapping
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -146,10 +147,32 @@ func userSettings(home string) string {
 	return string(file.Data)
 }
 
-// ServerEnv returns the variables that an entry of the file sets for its server. It leaves out
+// UseEnv sets the variables in the environment of this process that the client sets for the server of an entry. restore
+// takes them back. Those that keep says are there stay as they are.
+func (f *File) UseEnv(e Entry, home string, keep bool) (restore func(), set int, err error) {
+	var undo []func()
+	for _, v := range f.serverEnv(e, home) {
+		was, is := os.LookupEnv(v.Name)
+		if is && keep {
+			continue
+		}
+		if err = errors.Join(err, os.Setenv(v.Name, v.Value)); is {
+			undo = append(undo, func() { os.Setenv(v.Name, was) })
+		} else {
+			undo = append(undo, func() { os.Unsetenv(v.Name) })
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}, len(undo), err
+}
+
+// serverEnv returns the variables that an entry of the file sets for its server. It leaves out
 // those because of which wrap leaves an entry. In the values, the client's references to the home
 // directory are replaced.
-func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
+func (f *File) serverEnv(e Entry, home string) (env []clients.Variable) {
 	argv, preset := e.Argv(), false
 	if w, ok := clients.ParseWrapped(argv); ok {
 		argv, preset = w.Argv, slices.ContainsFunc(w.Flags, func(word string) bool { return strings.HasPrefix(word, "--preset") })

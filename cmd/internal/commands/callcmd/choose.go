@@ -56,13 +56,13 @@ func (k *callCmd) choose(c terminal.Console) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := x.Pick(k.server, (*index.Server).Declared)
+	s, err := x.Pick(k.server, (*index.Server).IsDeclared)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{key: s.Key, entry: s.Here(x.Host.Dir), dir: x.Host.Dir, grant: []string{programs.Main, "grant", s.Name}}
+	t := &target{key: s.Key, entry: s.EntryIn(x.Host.Dir), dir: x.Host.Dir, grant: []string{programs.Main, "grant", s.Name}}
 	if s.Table != nil && k.Everything() { // of its entries, only one that starts it by its name counts
-		if t.entry = s.Starter(); t.entry == nil {
+		if t.entry = s.EntryByName(); t.entry == nil {
 			t.argv, t.wrapped = []string{"run", s.Table.Name}, true
 			if s.Table.Project != "" {
 				t.root = filepath.Dir(s.Table.Project)
@@ -71,7 +71,7 @@ func (k *callCmd) choose(c terminal.Console) (*target, error) {
 		}
 	}
 	if t.entry == nil {
-		_, err := s.Jailed(k.server)
+		_, err := s.JailedEntry(k.server)
 		return nil, err
 	}
 	if x.ProgramErr != nil {

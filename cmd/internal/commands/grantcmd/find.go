@@ -36,7 +36,7 @@ func (g *grantCmd) find(x *index.Index) (*server, error) {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}
 	if len(s.Entries) > 0 {
-		if out.line, err = s.Jailed(g.server); err != nil {
+		if out.line, err = s.JailedEntry(g.server); err != nil {
 			return nil, err
 		}
 		if file := out.line.Configuration(); file != nil {
@@ -66,7 +66,7 @@ func hasFile(s *index.Server) bool {
 	case s.File != nil, s.Table != nil:
 		return true
 	case len(s.Entries) > 0:
-		return s.Key != "" && s.Starts()
+		return s.Key != "" && s.IsJailed()
 	}
 	return s.Key != "" && s.Words != nil
 }

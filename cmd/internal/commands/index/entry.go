@@ -1,9 +1,7 @@
 package index
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -80,9 +78,9 @@ func (e *Entry) Place() string {
 	return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(e.File.Path, e.home)), e.Entry.Line)
 }
 
-// Jailed returns the entry of a server that starts in a jail of this mcp-jail: of those that a client calls by the word, if any
+// JailedEntry returns the entry of a server that starts in a jail of this mcp-jail: of those that a client calls by the word, if any
 // is called so. The error says why none does, and what to do.
-func (s *Server) Jailed(word string) (*Entry, error) {
+func (s *Server) JailedEntry(word string) (*Entry, error) {
 	if len(s.Entries) == 0 {
 		line := show.Spelled(shown.Words(append([]string{"mcp-jail", "plan", "--"}, s.Words...)))
 		if s.File != nil && s.Words != nil {
@@ -154,26 +152,9 @@ func (e *Entry) PlanLine(more []string) string {
 	return show.Spelled(shown.Words(append(append(append(words, more...), "--"), e.line.Argv...)))
 }
 
-// UseEnv sets the variables in the environment of this process that the client sets for the entry, before it starts
-// mcp-jail. restore takes them back. Those that keep says are there stay as they are.
+// UseEnv is [wrapping.File.UseEnv] for the entry.
 func (e *Entry) UseEnv(keep bool) (restore func(), set int, err error) {
-	var undo []func()
-	for _, v := range e.File.ServerEnv(e.Entry, e.home) {
-		was, is := os.LookupEnv(v.Name)
-		if is && keep {
-			continue
-		}
-		if err = errors.Join(err, os.Setenv(v.Name, v.Value)); is {
-			undo = append(undo, func() { os.Setenv(v.Name, was) })
-		} else {
-			undo = append(undo, func() { os.Unsetenv(v.Name) })
-		}
-	}
-	return func() {
-		for _, f := range undo {
-			f()
-		}
-	}, len(undo), err
+	return e.File.UseEnv(e.Entry, e.home, keep)
 }
 
 // Load loads the policy that the server gets from its client. It sets the variables of the entry

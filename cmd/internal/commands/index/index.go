@@ -1,3 +1,10 @@
+// Package index has one list of all servers of a user, and finds the one that a word means. Every command that is
+// about a server starts there.
+//
+//   - index.go reads the list: of clients' files, of mcp-jail's files and tables, and of what is kept.
+//   - entry.go has a server as a client's file declares it, and pick.go finds one by a word.
+//   - selection.go has the flags that choose files of clients, and write.go writes these.
+//   - configuration.go finds faults of the configuration, and program.go the program that clients start.
 package index
 
 import (
@@ -107,12 +114,12 @@ func (x *Index) addKnown(isNew bool) {
 		}
 		x.join(&Server{Key: f.Server.ID, File: f, Words: f.Words()}, isNew)
 	}
-	here, err := x.tablesOf(x.Host.Dir)
+	cfg, err := x.tablesOf(x.Host.Dir)
 	if err != nil {
 		x.Err = err
 	} else {
-		for _, name := range here.ServerNames() {
-			t := here.Servers[name]
+		for _, name := range cfg.ServerNames() {
+			t := cfg.Servers[name]
 			x.join(&Server{Key: policy.KeptName(name, t.Project), Called: []string{name}, Table: t}, isNew)
 		}
 	}
@@ -303,9 +310,9 @@ func (s *Server) IsOwn() bool {
 	return s.File != nil && identity.IsID(s.Key) || s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.File.IsProject() })
 }
 
-// Here returns the entry of a server that counts in a directory; nil if it has none. One for another project counts if there is
+// EntryIn returns the entry of a server that counts in a directory; nil if it has none. One for another project counts if there is
 // no other.
-func (s *Server) Here(dir string) *Entry {
+func (s *Server) EntryIn(dir string) *Entry {
 	for _, project := range []string{dir, ""} {
 		for _, e := range s.Entries {
 			if e.For == project {
@@ -319,16 +326,16 @@ func (s *Server) Here(dir string) *Entry {
 	return s.Entries[0]
 }
 
-// Starts reports whether a server starts in a jail of this mcp-jail: by its name, or as a client starts it.
-func (s *Server) Starts() bool {
+// IsJailed reports whether a server starts in a jail of this mcp-jail: by its name, or as a client starts it.
+func (s *Server) IsJailed() bool {
 	return s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.whyOpen() == "" })
 }
 
-// Declared reports whether a client or the configuration has a server.
-func (s *Server) Declared() bool { return s.Table != nil || len(s.Entries) > 0 }
+// IsDeclared reports whether a client or the configuration has a server.
+func (s *Server) IsDeclared() bool { return s.Table != nil || len(s.Entries) > 0 }
 
-// Starter returns the entry of the user's own that starts a server of the configuration by its name; nil for none.
-func (s *Server) Starter() *Entry {
+// EntryByName returns the entry of the user's own that starts a server of the configuration by its name; nil for none.
+func (s *Server) EntryByName() *Entry {
 	for _, e := range s.Entries {
 		if !e.File.IsProject() && e.Verdict().Jailed && e.line.Argv == nil {
 			return e

@@ -109,7 +109,7 @@ func TestJoined(t *testing.T) {
 	if err != nil || len(s.Entries) != 2 || s.File == nil || s.Kept == nil || !slices.Equal(s.Called, []string{"notes", "notizen", "my-notes"}) || s.Name != "my-notes" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if gh, err := x.Pick("gh", nil); err != nil || gh.Table == nil || gh.Starter() == nil || gh.Starter().Server != "hub" {
+	if gh, err := x.Pick("gh", nil); err != nil || gh.Table == nil || gh.EntryByName() == nil || gh.EntryByName().Server != "hub" {
 		t.Errorf("%+v, %v", gh, err)
 	}
 	for _, s := range x.Servers {
@@ -122,7 +122,7 @@ func TestJoined(t *testing.T) {
 	}
 	for word, want := range map[string]string{"team": "put mcp-jail in front first, with  mcp-jail wrap --server team", "old": "mcp-jail wrap --server old"} {
 		s, err := x.Pick(word, nil)
-		if _, err2 := s.Jailed(word); err != nil || err2 == nil || !strings.Contains(err2.Error(), want) {
+		if _, err2 := s.JailedEntry(word); err != nil || err2 == nil || !strings.Contains(err2.Error(), want) {
 			t.Errorf("%s: %v, %v", word, err, err2)
 		}
 	}
@@ -162,7 +162,7 @@ func TestPickOfProjects(t *testing.T) {
 	if s, err := x.Pick("local", nil); err != nil || s.Key != "local-ba9876543210" {
 		t.Errorf("the one for this project: %+v, %v", s, err)
 	}
-	if s, err := x.Pick("bare", nil); err != nil || s.File == nil || len(s.Entries) != 1 || s.Starts() {
+	if s, err := x.Pick("bare", nil); err != nil || s.File == nil || len(s.Entries) != 1 || s.IsJailed() {
 		t.Errorf("one that was unwrapped: %+v, %v", s, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // The names of servers, by what they say: what comes first decides.
 const (
-	own    = iota // of a server's file, or of a table that holds here
+	files  = iota // of a server's file, or of a table that holds here
 	keys          // under which something is kept
 	called        // by clients and people
 	tiers
@@ -32,10 +32,10 @@ func (x *Index) name() {
 	for _, s := range x.Servers {
 		add(keys, s.Key, s)
 		if s.File != nil {
-			add(own, s.File.Server.Name, s)
+			add(files, s.File.Server.Name, s)
 		}
 		if s.Table != nil {
-			add(own, s.Table.Name, s)
+			add(files, s.Table.Name, s)
 		}
 		for _, name := range s.Called {
 			add(called, name, s)
@@ -78,7 +78,7 @@ func (x *Index) NameOf(key string) string {
 func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
 	for _, s := range x.words[called][word] { // what a client calls so in this project, before what has the name elsewhere
 		if slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Server == word && e.For == x.Host.Dir && !e.File.IsProject() }) {
-			return x.here(x.words[called][word])
+			return x.ofProject(x.words[called][word])
 		}
 	}
 	for _, tier := range x.words {
@@ -105,7 +105,7 @@ func (x *Index) preferred(all []*Server, fits func(*Server) bool) (found []*Serv
 			}
 		}
 		if len(found) > 1 {
-			return x.here(found)
+			return x.ofProject(found)
 		}
 		if found != nil {
 			return found
@@ -114,13 +114,13 @@ func (x *Index) preferred(all []*Server, fits func(*Server) bool) (found []*Serv
 	return nil
 }
 
-// here returns the servers that count in the working directory, if they differ in that.
-func (x *Index) here(all []*Server) []*Server {
+// ofProject returns the servers that count in the working directory, if they differ in that.
+func (x *Index) ofProject(all []*Server) []*Server {
 	if started := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return len(s.Entries) > 0 || s.Dir != x.Host.Dir }); len(started) > 0 && !all[0].IsOwn() {
 		return started
 	}
 	counts := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool {
-		e := s.Here(x.Host.Dir)
+		e := s.EntryIn(x.Host.Dir)
 		return e != nil && e.For != "" && e.For != x.Host.Dir
 	})
 	if len(counts) == 0 {
@@ -129,7 +129,7 @@ func (x *Index) here(all []*Server) []*Server {
 	file := ""
 	var only *Server
 	for _, s := range counts {
-		e := s.Here(x.Host.Dir)
+		e := s.EntryIn(x.Host.Dir)
 		if e == nil || file != "" && file != e.File.Path {
 			return counts
 		}

@@ -28,7 +28,7 @@ type Program struct {
 
 // FindProgram returns the program that the files of clients are to name. It is the one in
 // PATH, if that is this program: the path stays when a package manager replaces the program.
-// The cache of npx does not stay, so a copy is to be started instead ([startedProgram.keep]).
+// The cache of npx does not stay, so a copy is to be started instead ([Program.Keep]).
 func FindProgram(host hostfs.Host) (Program, error) {
 	path, err := programs.Beside(programs.Main)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p Program) Keep() error {
 	if p.cached == "" {
 		return nil
 	}
-	// The directory is that of keptProgram.
+	// The directory is that of CopyPath.
 	dir, err := private.Make(filepath.Dir(filepath.Dir(p.Path)), filepath.Base(filepath.Dir(p.Path)))
 	if err != nil {
 		return fmt.Errorf("no copy of mcp-jail could be made for the clients: %w", err)

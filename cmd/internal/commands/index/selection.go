@@ -1,5 +1,3 @@
-// Package index finds the servers in the files of clients that a command line means, and the
-// program that such an entry starts.
 package index
 
 import (

@@ -117,7 +117,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		}
 	}
 	if server != "" && x != nil {
-		s, err := x.Pick(server, (*index.Server).Declared)
+		s, err := x.Pick(server, (*index.Server).IsDeclared)
 		if err != nil {
 			return err
 		}
@@ -352,10 +352,10 @@ func serverArgument(args []string) string {
 // back. as says whose they are; "" if there are none.
 func useClientEnv(x *index.Index, name string) (restore func(), as string) {
 	s, err := x.Pick(name, func(s *index.Server) bool { return s.Table != nil })
-	if err != nil || s.Starter() == nil {
+	if err != nil || s.EntryByName() == nil {
 		return func() {}, ""
 	}
-	e := s.Starter()
+	e := s.EntryByName()
 	restore, set, err := e.UseEnv(true)
 	if err != nil || set == 0 {
 		return restore, ""
@@ -364,7 +364,7 @@ func useClientEnv(x *index.Index, name string) (restore func(), as string) {
 }
 
 func (k *checkCmd) checkEntry(c terminal.Console, home, name string, s *index.Server) error {
-	e, err := s.Jailed(name)
+	e, err := s.JailedEntry(name)
 	if err != nil {
 		return err
 	}

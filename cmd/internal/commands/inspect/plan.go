@@ -99,7 +99,7 @@ func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.E
 		if err != nil {
 			return nil, nil, err
 		}
-		s, err := x.Pick(p.serverName, (*index.Server).Declared)
+		s, err := x.Pick(p.serverName, (*index.Server).IsDeclared)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -107,7 +107,7 @@ func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.E
 			return p.resolveEntry(s)
 		}
 		p.serverName = s.Table.Name
-		if e := s.Starter(); e != nil {
+		if e := s.EntryByName(); e != nil {
 			if _, _, err := e.UseEnv(true); err != nil {
 				return nil, nil, err
 			}
@@ -119,7 +119,7 @@ func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.E
 
 func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Entry, err error) {
 	given := p.PolicyFlags.FirstSet()
-	switch e, err = s.Jailed(p.serverName); {
+	switch e, err = s.JailedEntry(p.serverName); {
 	case err != nil:
 		return nil, nil, err
 	case p.tool != "":

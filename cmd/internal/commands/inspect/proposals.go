@@ -40,7 +40,7 @@ func proposePlanned(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.Complet
 			return names, directive
 		}
 		if x, err := index.Read(); err == nil { // else plan says what is wrong
-			names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.IsOwn() && s.Starts() }))
+			names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.IsOwn() && s.IsJailed() }))
 		}
 		return names, directive
 	}

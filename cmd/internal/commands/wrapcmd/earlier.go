@@ -22,7 +22,7 @@ func (w *wrapCmd) offerEarlier(c terminal.Console, home string) error {
 	var failed []error
 	seen := map[string]bool{} // several entries may have one id
 	for _, server := range x.Servers {
-		s, err := server.Jailed("")
+		s, err := server.JailedEntry("")
 		if err != nil || !w.Has(s.Server) {
 			continue
 		}

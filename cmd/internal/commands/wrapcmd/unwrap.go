@@ -1,7 +1,6 @@
 package wrapcmd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,10 +39,14 @@ What mcp-jail keeps of the servers stays, their policy and their own files among
 }
 
 func (w *changeCmd) unwrap(c terminal.Console) error {
-	host, files, err := w.find()
+	x, err := w.Read()
+	if err == nil {
+		err = w.checkWindows(x.Files)
+	}
 	if err != nil {
 		return err
 	}
+	host, files := x.Host, x.Files
 	w.printWindows(c, host, true, "left in mcp-jail (--windows takes them out)")
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
 		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
@@ -62,17 +65,17 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	written, err := w.write(c, host, changes, "unwrap", func() error { return nil })
 	printDiffering(c, host, written)
 	index.PrintReload(c, written)
-	printOwnFiles(c, host, written)
-	return errors.Join(err, forgetWrites(host, written), unread(files, host.Home))
+	printOwnFiles(c, x, written)
+	return errors.Join(err, forgetWrites(x, written), unread(files, host.Home))
 }
 
 // forgetWrites removes the notes about where the unwrapped servers may write: no jail holds them to
 // that any more.
-func forgetWrites(host hostfs.Host, written []*wrapping.Change) (err error) {
+func forgetWrites(x *index.Index, written []*wrapping.Change) (err error) {
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
-			if w, is := clients.ParseWrapped(s.Argv()); is && cmp.Or(w.ID, w.Name) != "" {
-				err = errors.Join(err, records.ForgetWrites(host, cmp.Or(w.ID, w.Name)))
+			if key := x.Of(ch.File, s.Entry).Key; key != "" {
+				err = errors.Join(err, records.ForgetWrites(x.Host, key))
 			}
 		}
 	}
@@ -111,23 +114,21 @@ func isWrapped(ch *wrapping.Change) bool {
 
 // printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not
 // find the files there.
-func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
-	all, err := stored.Look(host)
+func printOwnFiles(c terminal.Console, x *index.Index, written []*wrapping.Change) {
+	all, err := stored.Look(x.Host)
 	if err != nil {
 		return // list says why
 	}
 	said := map[string]bool{}
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
-			w, _ := clients.ParseWrapped(s.Argv())
-			kept := cmp.Or(w.ID, w.Name)
-			at := slices.IndexFunc(all.Servers, func(k *stored.Server) bool { return k.Name == kept })
-			if at < 0 || said[kept] {
+			kept := all.Server(x.Of(ch.File, s.Entry).Key)
+			if kept == nil || said[kept.Name] {
 				continue
 			}
-			for _, home := range all.Servers[at].Homes {
-				said[kept] = true
-				c.Printf("%s without the jail, %s no longer sees the %s that it wrote there: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, host.Home))
+			for _, home := range kept.Homes {
+				said[kept.Name] = true
+				c.Printf("%s without the jail, %s no longer sees the %s that it wrote there: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, x.Host.Home))
 			}
 		}
 	}
