@@ -22,16 +22,15 @@ func Waived(flags []string) []policy.Axis {
 	return policy.OrderWaivers(waivers)
 }
 
-// Has returns what a server accepts that an entry starts: by its flags, or by its file.
-func Has(configDir string, line clients.Wrapped) []policy.Axis {
-	if line.ID == "" {
+// Has returns what a server accepts that an entry starts: by its flags, or by the file of the server, if it has one.
+func Has(own *config.ServerFile, line clients.Wrapped) []policy.Axis {
+	switch {
+	case line.ID == "":
 		return Waived(line.Flags)
-	}
-	f, err := config.FindServerFile(configDir, line.ID)
-	if err != nil {
+	case own == nil:
 		return nil
 	}
-	return policy.OrderWaivers(f.Server.Waive)
+	return policy.OrderWaivers(own.Server.Waive)
 }
 
 // Named returns the axes, and the words of systems, that the values of --accept-gaps name. Each may have

@@ -79,6 +79,9 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	}
 	// Judge the rules as run would, with the user's own sensitive paths.
 	p.FromCommandLine, p.Where, p.Sensitive, p.Kept = true, "", append(p.Sensitive, defaults.Sensitive...), append(p.Kept, defaults.Kept...)
+	if dir == "" && server.Access == nil {
+		return nil // no rule has a place
+	}
 	placed, warnings, err := resolve.CheckFiles(p, local)
 	if err != nil {
 		g.refuse("would not start in the jail", err)
@@ -93,6 +96,9 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 // noteReached notes which files of clients the rules reach, and notes a rule for the whole home
 // directory: what is hidden there are keys and histories, and not what programs keep beside them.
 func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
+	if len(placed) == 0 {
+		return
+	}
 	var reached []string
 	for _, file := range userFiles(host) {
 		reads := func(p resolve.PlacedRule) bool { return p.Read && p.At != file && hostfs.Within(host.OS, file, p.At) }

@@ -58,10 +58,11 @@ type Server struct {
 	Words  []string // its line, with the client's variables and without their values
 	Dir    string   // where it starts; "" if only its client knows
 
-	Entries []*Entry
-	File    *config.ServerFile // nil if it has none
-	Table   *config.Server     // nil if it has none here
-	Kept    *stored.Server     // nil if nothing is kept
+	Entries  []*Entry
+	File     *config.ServerFile // nil if it has none
+	TwoFiles bool               // have its id, and it does not start
+	Table    *config.Server     // nil if it has none here
+	Kept     *stored.Server     // nil if nothing is kept
 
 	home string
 }
@@ -149,6 +150,7 @@ func (x *Index) join(s *Server, isNew bool) *Server {
 		x.joined[same] = s
 		return s
 	case o != nil:
+		o.TwoFiles = o.TwoFiles || o.File != nil && s.File != nil
 		o.Dir, o.File, o.Table, o.Kept = cmp.Or(o.Dir, s.Dir), cmp.Or(o.File, s.File), cmp.Or(o.Table, s.Table), cmp.Or(o.Kept, s.Kept)
 		o.Entries = append(o.Entries, s.Entries...)
 		if o.Words == nil {

@@ -125,7 +125,7 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 				continue
 			}
 			var has []string
-			for _, a := range gaps.Has(host.ConfigDir, e.Line()) {
+			for _, a := range gaps.Has(server.File, e.Line()) {
 				has = append(has, string(a))
 			}
 			if len(has) > len(longest) {

@@ -96,7 +96,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if strings.Contains(key.Spec, unknown) {
 		return nil, lockfile.Key{} // only the client knows where the package comes from
 	}
-	p.asked = session.AskedLine(gaps.Has(host.ConfigDir, w), w.Argv, &line)
+	p.asked = session.AskedLine(gaps.Has(s.Own, w), w.Argv, &line)
 	p.again = "mcp-jail install " + p.asked
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)

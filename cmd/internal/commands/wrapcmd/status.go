@@ -316,7 +316,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, x *index.Index, f *wrapping.F
 			v := entry.Verdict()
 			one := entryStatus(host, f, entry, of, all)
 			one.Since = string(since[e.Key()])
-			one.addGaps(host.ConfigDir, s.finder, s.namespaces, f, e, v)
+			one.addGaps(of.File, s.finder, s.namespaces, f, e, v)
 			out.Servers = append(out.Servers, one)
 		}
 	}
@@ -335,7 +335,7 @@ func entryStatus(host hostfs.Host, f *wrapping.File, entry *index.Entry, of *ind
 	out.Repair, out.gone = v.Repair != nil, v.Repair != nil && v.Repair.Gone
 	w := v.Line
 	out.Policy, out.Kept, out.called, out.Command = policyText(of, w), of.Key, of.Name, shown.Words(w.Argv)
-	if err := checkFlags(host, f, e, w); err != nil {
+	if err := checkFlags(host, of, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}
 	if e := all.PinOf(w.Argv); e != nil {
@@ -365,12 +365,15 @@ func entryStatus(host hostfs.Host, f *wrapping.File, entry *index.Entry, of *ind
 
 // checkFlags returns the error with which each start of a wrapped server ends because of its
 // flags, or nil.
-func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
+func checkFlags(host hostfs.Host, of *index.Server, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
 	if w.Argv == nil {
 		return nil
 	}
 	if w.ID != "" {
-		own, err := config.FindServerFile(host.ConfigDir, w.ID)
+		own, err := of.File, error(nil)
+		if own == nil || of.TwoFiles {
+			own, err = config.FindServerFile(host.ConfigDir, w.ID) // it says what is wrong
+		}
 		if given := f.Started(e, w.Argv, index.ClientsHost(host)); err == nil && !identity.Same(own.Words(), given) {
 			err = &identity.WordsError{ID: w.ID, Saved: own.Words(), Given: given}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // A waivedAxis is an axis of which an entry accepts the gaps. It is open while this host has such a gap.
@@ -20,8 +21,8 @@ type waivedAxis struct {
 // addGaps adds what an entry that starts in mcp-jail accepts, and what this host cannot enforce besides.
 // For an entry without a waiver, the host is asked only where each may need one: on macOS, and where user
 // namespaces are refused.
-func (s *serverStatus) addGaps(configDir string, finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
-	has := gaps.Has(configDir, v.Line)
+func (s *serverStatus) addGaps(own *config.ServerFile, finder *gaps.Finder, namespaces confine.Feature, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict) {
+	has := gaps.Has(own, v.Line)
 	if v.Line.Argv == nil || has == nil && namespaces.Answer != confine.No && finder.System() != "darwin" {
 		return
 	}

@@ -104,12 +104,16 @@ func (n *Named) judge(path, said string, host clients.Host) {
 		path = real // what a link grants is its target
 	}
 	_, err := os.Stat(path)
-	switch h := Harm(path, policy.Read, host); {
+	var h policy.Harm
+	if err == nil {
+		h = Harm(path, policy.Read, host)
+	}
+	switch {
 	case n.Variable != "" && hostfs.Within(host.OS, host.Home, path): // programs look in it for what they know
 		n.Why = "the directory in the variable " + n.Variable + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"
-	case h.Never != "" && err == nil:
+	case h.Never != "":
 		n.Why = said + " is not granted: " + h.Never
-	case h.Secret && err == nil:
+	case h.Secret:
 		n.Why = said + " is not granted: " + h.Ask + "; if the server is to read it, add --read"
 	case policy.CheckPath(path) != nil, err != nil && !looksLikePath(path):
 		return // "/v1/items" may be no file at all
