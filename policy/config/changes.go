@@ -245,23 +245,32 @@ func grantTexts(p *policy.Policy) (out []string) {
 			out = append(out, byDefault)
 			continue
 		}
+		r.Path = placeText(r.Path)
 		a.Fs = append(a.Fs, r)
 	}
 	return append(append(out, a.describeGrants("", ownWords)...), a.outsideGrants()...)
+}
+
+// placeText returns a path as it is written, but for that of the workspace.
+func placeText(path string) string {
+	if path == "." {
+		return "the workspace"
+	}
+	return path
 }
 
 func refusalTexts(p *policy.Policy) (out []string) {
 	for _, r := range p.Fs {
 		switch r.Deny {
 		case policy.AllRights:
-			out = append(out, r.Path)
+			out = append(out, placeText(r.Path))
 		case policy.Write:
-			out = append(out, "writing "+r.Path)
+			out = append(out, "writing "+placeText(r.Path))
 		}
 	}
 	for _, r := range p.Net {
 		if !r.Allow {
-			out = append(out, strings.Join(r.TOMLFields(), ", "))
+			out = append(out, hostText(r, ownWords))
 		}
 	}
 	for _, r := range p.Env {

@@ -80,7 +80,11 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 		t := s.Tools[name]
 		add("tools."+show.Key(name)+".warm", t.Where, t.Warm != nil)
 	}
+	add("variables.strategy", s.Where, s.Merge["variables"] != "")
 	for _, a := range s.accesses() {
+		for _, name := range slices.Sorted(maps.Keys(a.Merge)) {
+			add("access."+name+".strategy", s.Where, true)
+		}
 		for _, r := range a.Net {
 			add("the secret of "+r.Host, r.Where, len(r.Secrets) > 0)
 		}

@@ -191,24 +191,7 @@ func (a *Access) describeGrants(head string, w Words) (out []string) {
 		if !r.Allow {
 			continue
 		}
-		host := r.Host
-		if r.Host == "*" {
-			host = w.AnyHost
-		}
-		if r.Port != 0 {
-			host = net.JoinHostPort(host, strconv.Itoa(r.Port))
-		}
-		host = head + host
-		var only []string
-		if r.Scheme != "" && !(r.Scheme == "https" && len(r.Secrets) > 0) { // a secret needs https
-			only = append(only, r.Scheme)
-		}
-		if r.PathPrefix != "" {
-			only = append(only, "the path "+r.PathPrefix)
-		}
-		if only = append(only, r.Methods...); len(only) > 0 {
-			host += " (only " + strings.Join(only, ", ") + ")"
-		}
+		host := head + hostText(r, w)
 		if names := r.SecretNames(); len(names) > 0 {
 			host += " (with " + w.Secret + " " + strings.Join(names, ", ") + ")"
 		}
@@ -277,4 +260,26 @@ func (a *Access) outsideGrants() (out []string) {
 
 func rightsText(path string, rights policy.Rights) string {
 	return fmt.Sprintf("%s (%s)", path, rights)
+}
+
+// hostText describes the target of a rule.
+func hostText(r policy.NetRule, w Words) string {
+	host := r.Host
+	if r.Host == "*" {
+		host = w.AnyHost
+	}
+	if r.Port != 0 {
+		host = net.JoinHostPort(host, strconv.Itoa(r.Port))
+	}
+	var only []string
+	if r.Scheme != "" && !(r.Scheme == "https" && len(r.Secrets) > 0) { // a secret needs https
+		only = append(only, r.Scheme)
+	}
+	if r.PathPrefix != "" {
+		only = append(only, "the path "+r.PathPrefix)
+	}
+	if only = append(only, r.Methods...); len(only) > 0 {
+		host += " (only " + strings.Join(only, ", ") + ")"
+	}
+	return host
 }
