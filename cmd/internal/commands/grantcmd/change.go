@@ -1,8 +1,10 @@
 package grantcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -28,6 +30,7 @@ type plan struct {
 	file   *config.ServerFile // as it is now; a new one has no rules
 	now    *checked           // with that file
 	grants config.Grants
+	asked  *config.Server    // as grants.Table, with what the server has already
 	lines  []string          // in words, what does not change
 	why    map[string]string // of a flag that a failure lacked
 	left   []string          // what is not granted, in words
@@ -55,6 +58,7 @@ func (g *grantCmd) change(c terminal.Console, host hostfs.Host, s *server, wante
 	if err != nil {
 		return err
 	}
+	p.asked = p.grants.Table
 	if g.tool == "" && !p.now.target.Policy.Stateful && p.grants.Table.Access != nil {
 		return exit.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(g.server))
 	}
@@ -210,6 +214,9 @@ func (g *grantCmd) missing(p *plan, wanted []flag) (missing []flag, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !strings.Contains(f.value, "*") {
+			p.say("note", "%s is set neither here nor in a file of a client: the server gets it once its client has it", show.Name(f.value))
+		}
 		if by == "" {
 			missing = append(missing, f)
 		} else {
@@ -301,7 +308,11 @@ func (p *plan) elsewhere(by string) string {
 
 // compare returns what differs between the policies of two files.
 func (p *plan) compare(after *checked) []config.Change {
-	was, is := *p.now.target.Policy, after.target.Policy
+	was, is := *p.now.target.Policy, *after.target.Policy
+	if was.Workspace != is.Workspace { // a name for that of a server without one
+		started := cmp.Or(cli.ShortPath(p.dir, p.now.target.Host.Home), "the directory that it is started in")
+		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
+	}
 	if was.Default && !is.Default { // the same rule, written
 		was.Fs = slices.Clone(was.Fs)
 		for i := range was.Fs {
@@ -310,7 +321,7 @@ func (p *plan) compare(after *checked) []config.Change {
 			}
 		}
 	}
-	return config.ComparePolicies(&was, is)
+	return config.ComparePolicies(&was, &is)
 }
 
 // differences returns what differs between the policies of two files, in words.
@@ -336,8 +347,11 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 	for _, l := range p.lines {
 		c.PrintText(l + "\n")
 	}
+	taken := g.takenAway(p, file)
 	if string(file.Encode()) == string(p.file.Encode()) {
-		if len(p.left) == 0 && !g.remove {
+		if taken != "" {
+			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), taken))
+		} else if len(p.left) == 0 && !g.remove {
 			c.PrintText("nothing to do: " + p.takesEffect() + "\n")
 		}
 		return g.status(c, p)
@@ -348,6 +362,9 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 	}
 	for _, l := range p.differences(after) {
 		c.PrintText(l + "\n")
+	}
+	if taken != "" {
+		warnings = append(warnings, taken)
 	}
 	for _, w := range warnings {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(w)))

@@ -1,14 +1,19 @@
 package grantcmd
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -45,14 +50,12 @@ func (s *server) check(file *config.ServerFile, tool string) (*checked, error) {
 	if dir == "" { // the default policy grants none of it
 		dir, _ = os.UserHomeDir()
 	}
-	was, err := os.Getwd()
-	if err == nil && os.Chdir(dir) == nil {
-		defer os.Chdir(was)
-	}
+	defer goTo(dir)()
 	t, err := s.load(file, tool)
 	if err != nil {
 		return nil, err
 	}
+	t.Policy.Narrow = nil // see takenAway
 	now, host := &checked{target: t}, t.Host
 	host.Dir = s.dir
 	now.placed, now.warnings, now.files = resolve.CheckFiles(t.Policy, host)
@@ -62,6 +65,48 @@ func (s *server) check(file *config.ServerFile, tool string) (*checked, error) {
 		now.start = nil // its package is not there yet, and the rest cannot be known
 	}
 	return now, nil
+}
+
+// goTo changes the working directory until the function that it returns is called.
+func goTo(dir string) (back func()) {
+	was, err := os.Getwd()
+	if err != nil || os.Chdir(dir) != nil {
+		return func() {}
+	}
+	return func() { os.Chdir(was) }
+}
+
+// takenAway returns what of the grants a trusted project's file takes away where the server starts, or where the user is,
+// in words.
+func (g *grantCmd) takenAway(p *plan, file *config.ServerFile) string {
+	defer goTo(cmp.Or(p.dir, g.dir))()
+	t, err := p.load(file, g.tool)
+	a := p.asked.Access
+	if err != nil || t.Policy.Narrow == nil || g.remove || a == nil {
+		return ""
+	}
+	where, both, lacks := t.Policy.Narrow.Where, &checked{target: t}, []string{}
+	t.Policy = t.Policy.Narrowed()
+	both.placed, _, _ = resolve.CheckFiles(t.Policy, t.Host)
+	for _, r := range a.Fs {
+		if by, denied := both.gives(p.grants.At(r.Path), r.Rights()); r.Rights() != 0 && (by == "" || denied != "") {
+			lacks = append(lacks, r.Path)
+		}
+	}
+	for _, r := range a.Net {
+		if by, _ := policy.MatchNet(t.Policy.Net, r.Host, "", r.Ports()[0], "", ""); r.Allow && !by.Allow {
+			lacks = append(lacks, r.Host)
+		}
+	}
+	for _, r := range a.Env {
+		if by, _ := policy.MatchEnv(t.Policy.Env, r.Name); r.Read && !by.Read {
+			lacks = append(lacks, r.Name)
+		}
+	}
+	if len(lacks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not in force in %s: %s, which you trusted, takes away  %s", show.Line(cli.ShortPath(t.Host.Dir, g.home)), show.Line(cli.ShortPath(where, g.home)), show.Line(strings.Join(lacks, ", ")))
 }
 
 // since returns why a server does not start any more, and the warnings that its start did not have before.
