@@ -45,6 +45,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	}
 	defer closeLog()
 	prepareFlags(flags)
+	session.MakeOwn()
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	if err != nil && session.TakeOver(c, err) {
 		t, err = session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)

@@ -9,6 +9,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -33,12 +34,12 @@ type Start struct {
 
 // WordsError reports an id that was given with other words than those of its file.
 type WordsError struct {
-	ID           string
+	ID, Name     string // of the server's file
 	Saved, Given []string
 }
 
 func (e *WordsError) Error() string {
-	return fmt.Sprintf("the id %s belongs to another line\n  its file has:  %s\n  this start has:  %s\nif you have changed the line yourself, type  mcp-jail wrap", show.Name(e.ID), shown.Line(e.Saved), shown.Line(e.Given))
+	return fmt.Sprintf("the server %s has another line\n  its file has:  %s\n  this start has:  %s\nif you have changed the line yourself, type  mcp-jail wrap", show.Name(cmp.Or(e.Name, e.ID)), shown.Line(e.Saved), shown.Line(e.Given))
 }
 
 // Of returns the key of a start: policy.Policy.KeptName is the same text. No two servers have one key. saved returns the
@@ -50,7 +51,7 @@ func Of(s Start, saved func(id string) ([]string, error)) (string, error) {
 	case s.ID != "":
 		words, err := saved(s.ID)
 		if err == nil && !Same(words, s.Words) {
-			err = &WordsError{s.ID, words, s.Words}
+			err = &WordsError{ID: s.ID, Saved: words, Given: s.Words}
 		}
 		if err != nil {
 			return "", err

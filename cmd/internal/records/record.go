@@ -201,7 +201,7 @@ func LacksProgram(r diagnostics.Record) bool {
 
 // Load reads the record of a server's last session and adds what is known of other sessions.
 func Load(host hostfs.Host, server string) (record diagnostics.Record, err error) {
-	none := fmt.Errorf("there is no record of a session of server %q", server)
+	none := errors.New("there is no record of a session of it")
 	d, err := Open(host, server)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -214,7 +214,7 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 	b, err := d.ReadFile(lastFile, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if marked {
-			return record, fmt.Errorf("server %q: %s", server, newer.Text())
+			return record, errors.New(newer.Text())
 		}
 		return record, none
 	}

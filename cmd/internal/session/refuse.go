@@ -64,7 +64,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
 		return d
-	case errors.As(err, new(*identity.WordsError)), errors.As(err, new(*config.UnknownIDError)):
+	case errors.As(err, new(*identity.WordsError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
 		return configFailure(server, err)
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())

@@ -33,6 +33,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -148,6 +149,19 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 	return LoadWith(nil, common, flags, name, tool, server)
 }
 
+// MakeOwn makes the directories of mcp-jail's own: a jail around them hides only what is there when it is built.
+func MakeOwn() {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return // the start says why
+	}
+	for _, dir := range []string{host.CacheDir, host.DataDir} {
+		if made, err := private.Make(dir, "."); err == nil { // else what needs it says why
+			made.Close()
+		}
+	}
+}
+
 // LoadWith is Load as if the user had written a file of the server. nil is the one that is there.
 func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
 	axes, err := cmdline.ParseWaivers("--waive", common.Waive)
@@ -242,7 +256,9 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 		name = cfg.ServerNames()[0]
 		return append([]string{cfg.Servers[name].Command}, cfg.Servers[name].Arguments...), nil
 	})
-	if errors.As(err, new(*identity.WordsError)) {
+	var words *identity.WordsError
+	if errors.As(err, &words) {
+		words.Name = name
 		err = exit.UsageErrorf("%w", err)
 	}
 	if err != nil {

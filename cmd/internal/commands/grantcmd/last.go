@@ -66,7 +66,7 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 // lastFailure returns the record of the last session of the server that has a failure.
 func lastFailure(host hostfs.Host, kept, name string) (r diagnostics.Record, err error) {
 	if r, err = records.Load(host, kept); err != nil {
-		return r, err
+		return r, fmt.Errorf("%s: %w", show.Name(name), err)
 	}
 	if r.Failed != nil {
 		r = *r.Failed

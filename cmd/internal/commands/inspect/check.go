@@ -112,7 +112,10 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	names := cfg.ServerNames()
 	var x *index.Index // nil if files of configuration were named
 	if len(files) == 0 {
-		if x, err = index.Read(); err != nil {
+		if x, err = index.Read(); err == nil && server == "" && len(x.Broken) > 0 {
+			return k.reportBroken(c, errors.Join(x.Broken...))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -215,9 +218,20 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 		c.PrintText(terminal.ShortHome(r.text(c), home))
 	}
 	if len(reports) == 0 {
-		c.Printf("no server is configured%s\n", configSources(files))
+		x, err := index.Read()
+		own := 0
+		for i := 0; err == nil && i < len(x.Servers); i++ {
+			if x.Servers[i].File != nil {
+				own++
+			}
+		}
+		if own > 0 {
+			c.Printf("no table has a server, and %s of a server in %s\n", cli.Plural(own, "file"), cli.ShortPath(filepath.Join(x.Host.ConfigDir, config.ServersDir), home))
+		} else {
+			c.Printf("no server is configured%s\n", configSources(files))
+		}
 		// Servers run, but no configuration has them: clients start them in mcp-jail.
-		if x, err := index.Read(); err == nil && len(x.Servers) > 0 {
+		if err == nil && len(x.Servers) > 0 {
 			c.PrintText("a server that a client starts in mcp-jail: `mcp-jail check NAME`, with its name in `mcp-jail status`\n")
 		}
 	}

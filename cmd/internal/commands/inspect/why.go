@@ -80,7 +80,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	record, err := records.Load(host, s.Server)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", show.Name(s.name()), err)
 	}
 	if w.format == "json" {
 		b, err := record.Encode()

@@ -20,8 +20,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
+// kept is what undo keeps of servers.
+type kept struct {
+	server string       // as it was typed; "" means all
+	index  *index.Index // with their names
+}
+
 type changesCmd struct {
-	server  string
+	kept
 	session string
 	call    int
 	diff    bool
@@ -59,18 +65,18 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	all, err := keptSessions(c, host, l.server)
+	all, err := l.sessions(c, host)
 	if err != nil {
 		return err
 	}
 	undone := undoneBy(all)
 	if l.session != "" {
-		if all, err = ofSession(all, l.session, l.server); err != nil {
+		if all, err = l.ofSession(all, l.session); err != nil {
 			return err
 		}
 	}
 	if l.call != 0 {
-		if all, err = withCall(all, l.call, l.server); err != nil {
+		if all, err = l.withCall(all, l.call); err != nil {
 			return err
 		}
 	}
@@ -112,16 +118,16 @@ type sessionChanges struct {
 	Unknown []undo.Gap  `json:"unknown,omitempty"` // the gaps of the session
 }
 
-func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) {
+func (k *kept) ofSession(all []*undo.Session, id string) ([]*undo.Session, error) {
 	for _, s := range all {
 		if s.ID == id {
 			return []*undo.Session{s}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no session %q: `%s` shows them", id, changesLine(server))
+	return nil, fmt.Errorf("there is no session %q: `%s` shows them", id, changesLine(k.server))
 }
 
-func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, error) {
+func (k *kept) withCall(all []*undo.Session, call int) ([]*undo.Session, error) {
 	has := slices.DeleteFunc(slices.Clone(all), func(s *undo.Session) bool {
 		return !slices.ContainsFunc(s.Calls, func(c undo.Call) bool { return c.Number == call })
 	})
@@ -129,9 +135,9 @@ func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, er
 	case len(has) > 0:
 		return has, nil
 	case len(all) == 1:
-		return nil, fmt.Errorf("session %s has no call %d:\n`%s` shows its calls", all[0].ID, call, sessionLine("changes", all[0].Head.Server, all[0].ID))
+		return nil, fmt.Errorf("session %s has no call %d:\n`%s` shows its calls", all[0].ID, call, k.line("changes", all[0].Head.Server, all[0].ID))
 	}
-	return nil, fmt.Errorf("no session has a call %d: `%s` shows the calls", call, changesLine(server))
+	return nil, fmt.Errorf("no session has a call %d: `%s` shows the calls", call, changesLine(k.server))
 }
 
 // change is a change with its difference.
@@ -175,7 +181,7 @@ func undoneBy(all []*undo.Session) map[string]string {
 const maxShown = 25
 
 func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
-	c.Printf("%s  session %s", c.Paint(terminal.Bold, show.Name(s.Server)), s.Session)
+	c.Printf("%s  session %s", c.Paint(terminal.Bold, show.Name(l.index.NameOf(s.Server))), s.Session)
 	switch {
 	case s.Undoes != "":
 		c.Printf(", the undo of %s", s.Undoes)
@@ -208,7 +214,7 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 	}
 	showUnknown(c, s.Unknown)
 	if more := len(s.Changes) - len(shown); more > 0 {
-		c.Printf("  and %d more: %s\n", more, sessionLine("changes", s.Server, s.Session))
+		c.Printf("  and %d more: %s\n", more, l.line("changes", s.Server, s.Session))
 	}
 }
 
@@ -253,21 +259,20 @@ func (e change) text() string {
 	return text
 }
 
-// keptSessions returns the sessions that are kept of a server, or of all servers, the latest
-// first. It prints an error about journals that cannot be read.
-func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
+// sessions returns the sessions that are kept of the server, or of all servers, the latest first. It prints an error
+// about journals that cannot be read.
+func (k *kept) sessions(c terminal.Console, host hostfs.Host) (all []*undo.Session, err error) {
 	names := undoServers(host)
-	if server != "" {
-		x, err := index.Read()
-		if err != nil {
-			return nil, err
-		}
-		s, err := x.Pick(server, func(s *index.Server) bool { return slices.Contains(names, s.Key) })
+	if k.index, err = index.Read(); err != nil {
+		return nil, err
+	}
+	if k.server != "" {
+		s, err := k.index.Pick(k.server, func(s *index.Server) bool { return slices.Contains(names, s.Key) })
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Contains(names, s.Key) {
-			return nil, errNothingKept(x, s, names)
+			return nil, errNothingKept(k.index, s, names)
 		}
 		names = []string{s.Key}
 	}
@@ -328,8 +333,9 @@ func changesLine(server string) string {
 	return show.Typed("mcp-jail changes", server)
 }
 
-func sessionLine(command, server, id string) string {
-	return show.Typed("mcp-jail "+command+" --session "+id, server)
+// line is a command about a session of the server with a key.
+func (k *kept) line(command, key, id string) string {
+	return show.Typed("mcp-jail "+command+" --session "+id, k.index.NameOf(key))
 }
 
 func proposeSessions(line *cli.CommandLine) cobra.CompletionFunc {
@@ -338,7 +344,7 @@ func proposeSessions(line *cli.CommandLine) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		sessions, err := keptSessions(line.Console, host, cli.FirstOf(args))
+		sessions, err := (&kept{server: cli.FirstOf(args)}).sessions(line.Console, host)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

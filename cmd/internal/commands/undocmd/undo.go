@@ -20,7 +20,7 @@ import (
 )
 
 type undoCmd struct {
-	server  string
+	kept
 	paths   []string
 	session string
 	call    int
@@ -86,7 +86,7 @@ func (u *undoCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if u.call != 0 {
-		if _, err := withCall([]*undo.Session{s}, u.call, s.Head.Server); err != nil {
+		if _, err := u.withCall([]*undo.Session{s}, u.call); err != nil {
 			return err
 		}
 	}
@@ -136,12 +136,12 @@ func (u *undoCmd) Run(c terminal.Console) error {
 }
 
 func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, error) {
-	all, err := keptSessions(c, host, u.server)
+	all, err := u.sessions(c, host)
 	if err != nil {
 		return nil, err
 	}
 	if u.session != "" {
-		if all, err = ofSession(all, u.session, u.server); err != nil {
+		if all, err = u.ofSession(all, u.session); err != nil {
 			return nil, err
 		}
 		return all[0], nil
@@ -155,7 +155,7 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 }
 
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
-	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Name(s.Head.Server)), s.ID)
+	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Name(u.index.NameOf(s.Head.Server))), s.ID)
 	for _, step := range steps {
 		text := show.Name(step.Path)
 		if step.From != "" {
@@ -191,7 +191,7 @@ func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 		one := sel
 		one.Paths = []string{path}
 		if !s.Touches(one) {
-			return fmt.Errorf("session %s changed nothing at or below %q:\n`%s` shows what", s.ID, path, sessionLine("changes", s.Head.Server, s.ID))
+			return fmt.Errorf("session %s changed nothing at or below %q:\n`%s` shows what", s.ID, path, u.line("changes", s.Head.Server, s.ID))
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, 
 		c.Printf("done: %s\n", cli.Plural(len(out)-failed, "path"))
 	}
 	if kept != "" {
-		c.Printf("to undo the undo: %s\n", sessionLine("undo", s.Head.Server, kept))
+		c.Printf("to undo the undo: %s\n", u.line("undo", s.Head.Server, kept))
 	}
 	refused := len(undo.Refused(r.Steps))
 	switch {

@@ -375,7 +375,7 @@ func checkFlags(host hostfs.Host, of *index.Server, f *wrapping.File, e wrapping
 			own, err = config.FindServerFile(host.ConfigDir, w.ID) // it says what is wrong
 		}
 		if given := f.Started(e, w.Argv, index.ClientsHost(host)); err == nil && !identity.Same(own.Words(), given) {
-			err = &identity.WordsError{ID: w.ID, Saved: own.Words(), Given: given}
+			err = &identity.WordsError{ID: w.ID, Name: own.Server.Name, Saved: own.Words(), Given: given}
 		}
 		return err
 	}

@@ -149,5 +149,5 @@ func runsOf(argv []string) string {
 	if line, err := runline.Parse(argv); err == nil {
 		return line.Packages[0].String()
 	}
-	return strings.Join(argv, " ")
+	return show.Spelled(argv)
 }
