@@ -16,7 +16,7 @@ import (
 var usesOwnFiles = [][]string{
 	{"run", "--", "true"}, {"plan", "--", "true"}, {"check"}, {"check", "--probe", "s"}, {"doctor"},
 	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"list"}, {"rm", "s"}, {"rm", "--unused", "1d"},
-	{"trust", "project.toml"}, {"untrust", "project.toml"}, {"why", "s"}, {"why", "--list"}, {"undo", "s"}, {"changes", "s"}, {"changes"},
+	{"trust", "project.toml"}, {"untrust", "project.toml"}, {"why", "s"}, {"undo", "s"}, {"changes", "s"}, {"changes"},
 	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "rm", ""},
 }
 

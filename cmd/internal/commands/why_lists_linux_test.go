@@ -17,15 +17,15 @@ import (
 // whyLists are files of clients with a server behind mcp-jail. OLD is its list.
 var whyLists = []struct{ name, file, text, old, back string }{
 	{"Codex", ".codex/config.toml", "[mcp_servers.notes]\ncommand = \"/opt/mcp-jail\"\nOLD # mine\nenv = {A = \"b\"}\n",
-		"args = [\n  \"run\", \"--name\", \"notes\", # jail\n  \"--\",\n  \"node\", \"it's \\\"s\\\".js\",\n]", "args = [\"it's \\\"s\\\".js\"]"},
+		"args = [\n  \"run\", \"--id\", \"notes-4k7q2m9x3vt5\", # jail\n  \"--\",\n  \"node\", \"it's \\\"s\\\".js\",\n]", "args = [\"it's \\\"s\\\".js\"]"},
 	{"Goose", ".config/goose/config.yaml", "extensions:\n  notes:\n    type: stdio\n    cmd: /opt/mcp-jail\n    OLD\n    enabled: true\n",
-		"args:\n      - run\n      - --name\n      - notes\n      - \"--\"\n      - node\n      - it's \"s\".js", "args: [\"it's \\\"s\\\".js\"]"},
+		"args:\n      - run\n      - --id\n      - notes-4k7q2m9x3vt5\n      - \"--\"\n      - node\n      - it's \"s\".js", "args: [\"it's \\\"s\\\".js\"]"},
 	{"Continue", ".continue/config.yaml", "mcpServers:\n  - name: notes\n    command: /opt/mcp-jail\n    OLD\n",
-		"args: [run, --name, notes, \"--\", node, it's \"s\".js]", "args: [\"it's \\\"s\\\".js\"]"},
+		"args: [run, --id, notes-4k7q2m9x3vt5, \"--\", node, it's \"s\".js]", "args: [\"it's \\\"s\\\".js\"]"},
 	{"Cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"notes\": {\"command\": \"/opt/mcp-jail\",\n  OLD,\n  \"env\": {\"A\": \"b\"}}}}\n",
-		"\"args\": [\"run\", \"--name\", \"notes\",\n    \"--\", \"node\", \"it's \\\"s\\\".js\"]", "\"args\": [\"it's \\\"s\\\".js\"]"},
+		"\"args\": [\"run\", \"--id\", \"notes-4k7q2m9x3vt5\",\n    \"--\", \"node\", \"it's \\\"s\\\".js\"]", "\"args\": [\"it's \\\"s\\\".js\"]"},
 	{"OpenCode", ".config/opencode/opencode.json", "{\"mcp\": {\"notes\": {\"type\": \"local\", \"enabled\": true,\n  OLD\n}}}\n",
-		"\"command\": [\"/opt/mcp-jail\", \"run\", \"--name\", \"notes\", \"--\", \"node\", \"it's \\\"s\\\".js\"]", "\"command\": [\"node\", \"it's \\\"s\\\".js\"]"},
+		"\"command\": [\"/opt/mcp-jail\", \"run\", \"--id\", \"notes-4k7q2m9x3vt5\", \"--\", \"node\", \"it's \\\"s\\\".js\"]", "\"command\": [\"node\", \"it's \\\"s\\\".js\"]"},
 }
 
 // TestWhyLists: why prints a server's new arguments in the form of its client's file. What is
@@ -34,7 +34,7 @@ func TestWhyLists(t *testing.T) {
 	for _, c := range whyLists {
 		t.Run(c.name, func(t *testing.T) {
 			clientHome(t, map[string]string{c.file: strings.Replace(c.text, "OLD", c.old, 1)})
-			keepLine(t, "notes", []string{"--read", "'/a b'"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a b", "--", "node", `it's "s".js`)
+			keepLine(t, "notes-4k7q2m9x3vt5", []string{"--read", "'/a b'"}, "/opt/mcp-jail", "run", "--id", "notes-4k7q2m9x3vt5", "--read", "/a b", "--", "node", `it's "s".js`)
 			text, status := said(t, "why", "notes")
 			key, _, _ := strings.Cut(c.old, "[")
 			key = strings.TrimSpace(strings.Split(key, "\n")[0])
@@ -105,11 +105,11 @@ func clientHome(t *testing.T, files map[string]string) {
 // has now.
 func TestWhyListsNow(t *testing.T) {
 	entry := func(flags string) string {
-		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "--name", "notes", ` + flags + `"--", "node", "s.js"]}}}`
+		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "--id", "notes-4k7q2m9x3vt5", ` + flags + `"--", "node", "s.js"]}}}`
 	}
 	for _, tt := range []struct{ name, file, want, not string }{
-		{"a grant was removed", entry(`"--read", "/own", `), `"--name", "notes", "--read", "/own", "--read", "~/more", "--", "node"`, "/gone"},
-		{"the default", entry(``), `"--name", "notes", "--write", ".", "--read", "~/more", "--", "node"`, "/gone"},
+		{"a grant was removed", entry(`"--read", "/own", `), `"--id", "notes-4k7q2m9x3vt5", "--read", "/own", "--read", "~/more", "--", "node"`, "/gone"},
+		{"the default", entry(``), `"--id", "notes-4k7q2m9x3vt5", "--write", ".", "--read", "~/more", "--", "node"`, "/gone"},
 		{"the grant was pasted", entry(`"--read", "~/more/", `), "granted by now for Cursor (~/.cursor/mcp.json, line 1): the next session has it. Switch the server off and on", "args"},
 		{"more was granted", entry(`"--write", "HOME/more", `), "granted by now for Cursor", "args"},
 		{"other arguments", strings.Replace(entry(``), "s.js", "t.js", 1), `"--write", ".", "--read", "~/more", "--", "node", "t.js"`, "s.js"},
@@ -119,8 +119,8 @@ func TestWhyListsNow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clientHome(t, map[string]string{".cursor/mcp.json": tt.file})
 			testkit.WriteFile(t, ".cursor/mcp.json", strings.ReplaceAll(tt.file, "HOME", os.Getenv("HOME")))
-			keepLine(t, "notes", []string{"--read", "~/more"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/gone", "--read", "~/more", "--", "node", "s.js")
-			keepAbout(t, "notes", "", "node", "s.js")
+			keepLine(t, "notes-4k7q2m9x3vt5", []string{"--read", "~/more"}, "/opt/mcp-jail", "run", "--id", "notes-4k7q2m9x3vt5", "--read", "/gone", "--read", "~/more", "--", "node", "s.js")
+			keepAbout(t, "notes-4k7q2m9x3vt5", "", "node", "s.js")
 			text, status := said(t, "why", "notes")
 			if status != 0 || !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(tt.want), " ")) || strings.Contains(text, tt.not) {
 				t.Errorf("status %d, want %s and not %s:\n%s", status, tt.want, tt.not, text)
@@ -134,7 +134,7 @@ func TestWhyListsNow(t *testing.T) {
 // client decides.
 func TestWhyListsOrder(t *testing.T) {
 	args := func(name, script string) string {
-		return `["run", "--name", "` + name + `", "--", "node", "` + script + `"]`
+		return `["run", "--id", "` + name + `-4k7q2m9x3vt5", "--", "node", "` + script + `"]`
 	}
 	json := func(name, script string) string {
 		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ` + args(name, script) + `}}}`
@@ -160,9 +160,9 @@ func TestWhyListsOrder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clientHome(t, tt.files)
-			keepLine(t, "notes", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a", "--", "node", "s.js")
-			keepAbout(t, "notes", tt.client, "node", "s.js")
-			text, status := said(t, "why", "notes")
+			keepLine(t, "notes-4k7q2m9x3vt5", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--id", "notes-4k7q2m9x3vt5", "--read", "/a", "--", "node", "s.js")
+			keepAbout(t, "notes-4k7q2m9x3vt5", tt.client, "node", "s.js")
+			text, status := said(t, "why", "notes-4k7q2m9x3vt5")
 			rest, ok := text, true
 			for _, want := range tt.want {
 				_, rest, ok = strings.Cut(rest, want)
@@ -188,8 +188,8 @@ func TestWhyListsEscape(t *testing.T) {
 	} {
 		t.Run(tt.client, func(t *testing.T) {
 			clientHome(t, nil)
-			keepLine(t, "notes", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a", "--", "node", word)
-			keepAbout(t, "notes", tt.client, "node", word)
+			keepLine(t, "notes-4k7q2m9x3vt5", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--id", "notes-4k7q2m9x3vt5", "--read", "/a", "--", "node", word)
+			keepAbout(t, "notes-4k7q2m9x3vt5", tt.client, "node", word)
 			text, _ := said(t, "why", "notes")
 			for line := range strings.Lines(text) {
 				if !strings.Contains(line, "args") || !strings.Contains(line, "[") {
@@ -220,9 +220,9 @@ func TestOddPath(t *testing.T) {
 		`a"b`:                       `"~/a\"b/config.toml"`,
 		"a" + string(rune(0xe0041)): `"~/a\U000e0041/config.toml"`,
 	} {
-		clientHome(t, map[string]string{dir + "/config.toml": "[mcp_servers.notes]\ncommand = \"/opt/mcp-jail\"\nargs = [\"run\", \"--name\", \"notes\", \"--\", \"s\"]\n"})
+		clientHome(t, map[string]string{dir + "/config.toml": "[mcp_servers.notes]\ncommand = \"/opt/mcp-jail\"\nargs = [\"run\", \"--id\", \"notes-4k7q2m9x3vt5\", \"--\", \"s\"]\n"})
 		t.Setenv("CODEX_HOME", filepath.Join(os.Getenv("HOME"), dir))
-		keepLine(t, "notes", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a", "--", "s")
+		keepLine(t, "notes-4k7q2m9x3vt5", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--id", "notes-4k7q2m9x3vt5", "--read", "/a", "--", "s")
 		text, _ := said(t, "why", "notes")
 		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, "for Codex ("+want+", line 1), in place of") {
 			t.Errorf("%q: %s", dir, text)

@@ -75,7 +75,7 @@ func (e *Entry) Brings() []string {
 
 // Place returns the file of the entry, with its line.
 func (e *Entry) Place() string {
-	return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(e.File.Path, e.home)), e.Entry.Line)
+	return fmt.Sprintf("%s, line %d", show.Name(cli.ShortPath(e.File.Path, e.home)), e.Entry.Line)
 }
 
 // JailedEntry returns the entry of a server that starts in a jail of this mcp-jail: of those that a client calls by the word, if any

@@ -65,9 +65,12 @@ func (x *Index) name() {
 	}
 }
 
+// WithKey returns the server with a key, or nil.
+func (x *Index) WithKey(key string) *Server { return x.joined[key] }
+
 // NameOf returns the name of the server with a key.
 func (x *Index) NameOf(key string) string {
-	if s := x.joined[key]; s != nil {
+	if s := x.WithKey(key); s != nil {
 		return s.Name
 	}
 	return key

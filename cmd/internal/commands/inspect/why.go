@@ -11,11 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -24,7 +22,6 @@ import (
 
 type whyCmd struct {
 	format string
-	list   bool
 	server string
 }
 
@@ -47,10 +44,8 @@ A project's own server has its own record. In the directory of the project, SERV
 means that one, and elsewhere yours. Below, why names the others of that name.`
 	cmd.Example = `    mcp-jail why
     mcp-jail why github
-    mcp-jail why @modelcontextprotocol/server-filesystem
-    mcp-jail why --list`
+    mcp-jail why @modelcontextprotocol/server-filesystem`
 	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
-	cmd.Flags().BoolVar(&w.list, "list", false, "List the servers that have records, the latest session first.")
 	cmd.ValidArgsFunction = proposeRecords
 	return cmd
 }
@@ -67,12 +62,6 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	sessions := listRecords(host)
 	if w.format != "json" {
 		w.noteConfiguration(c, x)
-	}
-	if w.list {
-		if w.server != "" {
-			return exit.UsageErrorf("--list shows all servers; leave %s out", w.server)
-		}
-		return w.printList(c, sessions)
 	}
 	s, err := w.find(c, host, x, sessions)
 	if err != nil {
@@ -170,13 +159,11 @@ func namesakes(all []serverRecords, shown diagnostics.Record, server string) (li
 
 // serverRecords describes the records of one server.
 type serverRecords struct {
-	Server  string     `json:"server"`
-	Called  string     `json:"called,omitempty"`  // by people
-	Project string     `json:"project,omitempty"` // the project's file, if the server is the project's own
-	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
-	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
-
-	dir string // where it started
+	Server  string    // its key
+	Called  string    // by people
+	Project string    // the project's file, if the server is the project's own
+	Last    time.Time // when the last session ended, or when a session without a record started
+	dir     string    // where it started
 }
 
 func (s serverRecords) name() string { return cmp.Or(s.Called, stored.PlainName(s.Server, s.Project)) }
@@ -195,13 +182,6 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}
-		// The last session, or else an earlier one that failed.
-		for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
-			if r, ok := read(); ok && len(r.Diagnoses) > 0 {
-				s.Failed = &r.Time
-				break
-			}
-		}
 		d.Close()
 		if !s.Last.IsZero() {
 			all = append(all, s)
@@ -209,39 +189,6 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 	}
 	slices.SortStableFunc(all, func(a, b serverRecords) int { return b.Last.Compare(a.Last) })
 	return all
-}
-
-func (w *whyCmd) printList(c terminal.Console, all []serverRecords) error {
-	if w.format == "json" {
-		cli.PrintJSON(c, append([]serverRecords{}, all...))
-		return nil
-	}
-	if len(all) == 0 {
-		c.Printf("no server was run yet\n")
-	}
-	var rows [][]cli.Cell
-	called := map[string]int{}
-	for _, s := range all {
-		called[s.name()]++
-	}
-	for _, s := range all {
-		failed := "no failure on record"
-		if s.Failed != nil {
-			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
-		}
-		if s.Project != "" {
-			failed += ", of " + show.Line(s.Project)
-		}
-		name := s.name()
-		if called[name] > 1 {
-			name = s.Server
-		}
-		rows = append(rows, []cli.Cell{cli.Words(show.Name(name)), cli.Whole(s.Last.Local().Format(time.DateTime)), cli.Words(failed), {}})
-	}
-	if len(rows) > 0 {
-		c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: cli.NameWidth, 2: cli.OtherWidth}, []int{2, 0}))
-	}
-	return nil
 }
 
 func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
@@ -261,37 +208,34 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 // changed that. The client of the last session comes first. Without any entry, the list is that
 // of this client, if it is known.
 func clientLists(x *index.Index, server string) (lists []diagnostics.ClientList) {
-	host, files := x.Host, slices.Clone(x.Files)
-	about := records.ReadAbout(host, server)
+	about := records.ReadAbout(x.Host, server)
 	last, known := clients.ByGreeting(about.Client.Name)
-	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
-		return cmp.Compare(cli.FalseFirst(a.Client.Name != last.Name), cli.FalseFirst(b.Client.Name != last.Name))
+	var entries []*index.Entry
+	if s := x.WithKey(server); s != nil { // others may have written those of projects, and would get the user's grants
+		entries = slices.DeleteFunc(slices.Clone(s.Entries), func(e *index.Entry) bool { return e.File.IsProject() })
+	}
+	slices.SortStableFunc(entries, func(a, b *index.Entry) int {
+		return cmp.Compare(cli.FalseFirst(a.File.Client.Name != last.Name), cli.FalseFirst(b.File.Client.Name != last.Name))
 	})
 	for _, isSame := range []bool{true, false} {
 		if lists != nil {
 			break // entries of that name with other commands are other servers
 		}
-		for _, f := range files {
-			if f.IsProject() {
-				continue // others may have written its entries, and would get the user's grants
+		for _, e := range entries {
+			w, _ := clients.ParseWrapped(e.Argv())
+			if slices.Equal(w.Argv, about.Command) != isSame {
+				continue
 			}
-			for _, e := range f.Entries {
-				w, jailed := clients.ParseWrapped(e.Argv())
-				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || cmp.Or(w.ID, w.Name) != server && (cmp.Or(w.ID, w.Name) != "" || !isSame) {
-					continue
-				}
-				client, place := e.Reader()
-				where := fmt.Sprintf("%s (%s, line %d)", client.Title, show.Name(cli.ShortPath(f.Path, host.Home)), e.Line)
-				l := clientList(place.Format, e.Shape, where)
-				l.Home, l.Reload = host.Home, client.Reload
-				if about.Configuration != nil && e.For == "" {
-					l.Workspace = about.Configuration.Workspace
-				}
-				if w.Argv != nil {
-					l.Line, l.Secret = e.Argv(), e.ShowsSecret()
-				}
-				lists = addList(lists, l)
+			client, place := e.Reader()
+			l := clientList(place.Format, e.Shape, client.Title+" ("+e.Place()+")")
+			l.Home, l.Reload = x.Host.Home, client.Reload
+			if about.Configuration != nil && e.For == "" {
+				l.Workspace = about.Configuration.Workspace
 			}
+			if w.Argv != nil {
+				l.Line, l.Secret = e.Argv(), e.ShowsSecret()
+			}
+			lists = addList(lists, l)
 		}
 	}
 	if lists == nil && known {
