@@ -58,6 +58,7 @@ func TestJailIsolation(t *testing.T) {
 		// Processes of the host, and the jail's own init.
 		{"kill " + self, "ok", "ESRCH"},
 		{"stat /proc/" + self, "ok", "ENOENT"},
+		{"stat /proc/2", any, "ENOENT"}, // its own number begins elsewhere
 		{"open /proc/1/environ", "ok", "EACCES"},
 		{"open /proc/1/fd/2", asRoot("ok"), none},
 		{"open /proc/1/root/", "ok", "EACCES"},

@@ -46,10 +46,11 @@ func TestPreparedShowsNothing(t *testing.T) {
 		attacker.Try("read", "/proc/1/environ"), attacker.Try("read", "/proc/1/cmdline"), attacker.Try("list", "/proc/1/fd"),
 		attacker.Try("read", "/proc/1/maps"), attacker.Try("read", "/proc/1/mem"), attacker.Try("read", "/proc/1/timers"), attacker.Try("read", "/proc/self/cgroup"),
 		attacker.Try("read", "/proc/self/timers"), attacker.Try("read", "/proc/key-users"), attacker.Try("keyring"), attacker.Try("secure-bits"),
+		attacker.Try("status", "Pid", "PPid", "NSpid", "NSpgid", "NSsid"),
 	}
 	withNumbers := len(tries) // from here on
 	tries = append(tries,
-		attacker.Try("status", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "NoNewPrivs", "Seccomp", "Seccomp_filters", "Groups", "Pid", "PPid", "NSpid", "NSpgid", "NSsid", "FDSize", "CoreDumping", "CapBnd"),
+		attacker.Try("status", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "NoNewPrivs", "Seccomp", "Seccomp_filters", "Groups", "FDSize", "CoreDumping", "CapBnd"),
 		attacker.Try("read", "/proc/self/limits"), attacker.Try("read", "/proc/self/oom_score_adj"), attacker.Try("read", "/proc/self/coredump_filter"),
 		attacker.Try("read", "/proc/self/timerslack_ns"), attacker.Try("read", "/proc/self/personality"), attacker.Try("read", "/proc/self/loginuid"),
 		attacker.Try("read", "/proc/self/uid_map"), attacker.Try("read", "/proc/self/gid_map"), attacker.Try("read", "/proc/1/limits"), attacker.Try("read", "/proc/1/oom_score_adj"))

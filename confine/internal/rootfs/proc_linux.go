@@ -3,6 +3,7 @@ package rootfs
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -64,14 +65,28 @@ func (b *Builder) SealProc() error {
 		set("user/max_inotify_instances", strconv.Itoa(i.Instances))
 		set("user/max_inotify_watches", strconv.Itoa(i.Watches))
 	}
+	// Two jails give their servers different numbers, so a server does not take itself for the
+	// one that left a lock file. The numbers end at the least pid_max that a kernel begins with.
+	numbers := 32768 - reservedPids
 	if b.Spec.PidMax {
 		// pid_max belongs to the PID namespace since Linux 6.14, and the plan sets PidMax only
 		// there. The init's tasks already have lower numbers. The kernel reuses numbers from
 		// 300 on, and pid_max is one past the last number.
-		set("kernel/pid_max", strconv.Itoa(reservedPids+b.Spec.Limits.Processes))
-		// Skip the numbers below 300, which would otherwise add to the limit.
-		err = errors.Join(err, step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user",
-			WriteAt(b.Task, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids))))
+		numbers = b.Spec.Limits.Processes
+		set("kernel/pid_max", strconv.Itoa(reservedPids+numbers))
+	}
+	last := reservedPids + rand.N(numbers)
+	if last+1 == b.Spec.HostPID {
+		last-- // the self-test proves that the jail has no process of this number
+	}
+	begin := func() error {
+		return step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user",
+			WriteAt(b.Task, b.sys, "kernel/ns_last_pid", strconv.Itoa(last)))
+	}
+	if b.Spec.PidMax { // the numbers below 300 would add to the limit
+		err = errors.Join(err, begin())
+	} else {
+		b.Task.Optional(begin)
 	}
 	if b.proc >= 0 {
 		err = errors.Join(err, step.On("proc", stub.MountSetattr(b.Task, b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})))
