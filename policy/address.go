@@ -111,6 +111,11 @@ const (
 	embedded       = "is an IPv4 address in the form of an IPv6 one"
 )
 
+// IsGroup reports whether an address is one of several machines at once.
+func IsGroup(addr netip.Addr) bool {
+	return addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
 // specialAddress returns what a special address is, or "" for a public one. Blocks for
 // documentation are not special: they lead nowhere. Nor is 198.18.0.0/15, which the
 // resolvers of some tunnels return for every name.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -33,6 +34,9 @@ func CheckNetRule(r NetRule) error {
 	}
 	if r.Allow && r.Port == 53 {
 		return fmt.Errorf("port 53 is for names, which mcp-jail looks up for the server: it cannot be granted")
+	}
+	if addr, err := netip.ParseAddr(r.Host); r.Allow && err == nil && IsGroup(addr) {
+		return fmt.Errorf("%s is an address of several machines at once, and only TCP is supported: it cannot be granted", addr)
 	}
 	for _, m := range r.Methods {
 		if err := checkMethod(m); err != nil {

@@ -214,9 +214,9 @@ func (g *Gateway) Refuse(network string, to netip.AddrPort) {
 	operation := opConnect
 	if network == "udp" {
 		operation = opSend
-	}
-	if network == "udp" && d.granted() {
-		d.why, d.detail = policy.DeniedUnsupported, "only TCP is supported"
+		if d.granted() || policy.IsGroup(to.Addr()) {
+			d.why, d.detail = policy.DeniedUnsupported, "only TCP is supported"
+		}
 	}
 	g.denials.record(operation, d.host, int(to.Port()), d.why, d.detail)
 }

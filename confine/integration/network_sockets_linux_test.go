@@ -165,6 +165,10 @@ func TestNetworkPackets(t *testing.T) {
 			}
 		}
 	}
+	const group = "239.255.255.250:1900"
+	if _, denials := attemptIn(t, p, attacker.Try("packet", group, "sendto", "1")); !refusedTarget(denials, "send", group) {
+		t.Errorf("refused %+v", denials)
+	}
 }
 
 // TestNetworkOptions: a socket stays bound to lo, and no option makes it connect in another way.

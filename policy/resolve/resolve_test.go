@@ -214,6 +214,10 @@ func TestNetRuleProblems(t *testing.T) {
 		{"host = \"a\"\nsecret = \"T\"\nallow = true", "net.secret must be a table, not a string"},
 		{"host = \"a\"\nport = 53\nallow = true", "port 53 is for names"},
 		{"host = \"a\"\nport = 53", ""},
+		{"host = \"239.255.255.250\"\nallow = true", "only TCP is supported"},
+		{"host = \"ff02::fb\"\nallow = true", "only TCP is supported"},
+		{"host = \"255.255.255.255\"\nallow = true", "only TCP is supported"},
+		{"host = \"239.255.255.250\"", ""},
 		{"host = \"a\"\nmethods = [\"M-SEARCH\"]\nallow = true", ""},
 		{"host = \"a\"\nmethods = [\"GET /\"]\nallow = true", `"GET /" is not a method`},
 	} {

@@ -4,6 +4,8 @@ package packet
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -14,9 +16,10 @@ const (
 
 // ParseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
 // something: an RST in answer to a SYN, or an ICMP unreachable message. An ICMP message may cut
-// off the packet that it quotes after the ports.
+// off the packet that it quotes after the ports. A UDP packet to several machines is parsed as a
+// refusal too: the kernel drops it without an answer.
 func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
-	src, _, protocol, payload, ok := parseIPHeader(b)
+	src, group, protocol, payload, ok := parseIPHeader(b)
 	if !ok {
 		return "", to, false
 	}
@@ -28,6 +31,10 @@ func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 			return "", to, false
 		}
 		return "tcp", netip.AddrPortFrom(src, binary.BigEndian.Uint16(payload)), true
+	case protocolUDP:
+		if len(payload) >= 4 && policy.IsGroup(group) {
+			return "udp", netip.AddrPortFrom(group, binary.BigEndian.Uint16(payload[2:])), true
+		}
 	case 1, protocolICMPv6:
 		unreachable := byte(3)
 		if protocol == protocolICMPv6 {

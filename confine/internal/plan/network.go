@@ -65,9 +65,10 @@ const RefusedBytes = 128
 // CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees packets from
 // their IP header on. The filter passes the packets by which the kernel itself refuses another
 // packet: the reset that answers a SYN to a port without a listener, and ICMP's "destination
-// unreachable". That reset has sequence number 0 and an acknowledgement (RFC 9293, 3.10.7.1). The
-// filter passes no packet with IP options or extension headers. The kernel adds these only if the
-// refused packet of the server had some. Such a refusal is not recorded.
+// unreachable". That reset has sequence number 0 and an acknowledgement (RFC 9293, 3.10.7.1). It
+// also passes UDP to several machines, which the kernel drops without a word. It passes no packet
+// with IP options or extension headers. The kernel adds these only if the refused packet of the
+// server had some. Such a refusal is not recorded.
 func CompileRefused() ([]bpf.RawInstruction, error) {
 	yes, no := &seccomp.Node{Verdict: RefusedBytes}, &seccomp.Node{}
 	is := func(off, mask, value uint32, yes, no *seccomp.Node) *seccomp.Node {
@@ -78,9 +79,11 @@ func CompileRefused() ([]bpf.RawInstruction, error) {
 		return is(tcp+12, resetAndAck, resetAndAck, is(tcp+4, seccomp.AllBits, 0, yes, no), no)
 	}
 	v4 := is(8, 0xff<<16, 6<<16, reset(20),
-		is(8, 0xff<<16, 1<<16, is(20, 0xff<<24, 3<<24, yes, no), no))
+		is(8, 0xff<<16, 1<<16, is(20, 0xff<<24, 3<<24, yes, no),
+			is(8, 0xff<<16, 17<<16, is(16, 0xe0<<24, 0xe0<<24, yes, no), no)))
 	v6 := is(4, 0xff<<8, 6<<8, reset(40),
-		is(4, 0xff<<8, 58<<8, is(40, 0xff<<24, 1<<24, yes, no), no))
+		is(4, 0xff<<8, 58<<8, is(40, 0xff<<24, 1<<24, yes, no),
+			is(4, 0xff<<8, 17<<8, is(24, 0xff<<24, 0xff<<24, yes, no), no)))
 	root := is(0, 0xff<<24, 0x45<<24, v4, is(0, 0xf0<<24, 0x60<<24, v6, no))
 	return seccomp.Assemble(root)
 }

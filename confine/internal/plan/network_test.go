@@ -42,6 +42,8 @@ func TestRefusedFilter(t *testing.T) {
 		{"unreachable", v4("01") + "0303000000000000", true},
 		{"an echo", v4("01") + "0800000000000000", false},
 		{"UDP", v4("11") + "0303000000000000", false},
+		{"UDP to a group", strings.Replace(v4("11"), "c6336401c6336401", "c6336401effffffa", 1) + "8000076c00090000", true},
+		{"IPv6: UDP to a group", "6000000000091140" + "20010db8000000000000000000000001" + "ff0200000000000000000000000000fb" + "800014e900090000", true},
 		{"with options", "46" + v4("06")[2:] + "00000000" + tcp("00000000", "14"), false},
 		{"IPv6: a reset that answers a SYN", v6("06") + tcp("00000000", "14"), true},
 		{"IPv6: the reset of a connection", v6("06") + tcp("00010000", "14"), false},
