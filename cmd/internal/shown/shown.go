@@ -1,9 +1,10 @@
 // Package shown writes command lines for people, without the secrets that they probably have: passwords
-// in URLs, and the values of flags that are named like secrets.
+// in URLs, and the values of flags, variables and headers that are named like secrets.
 package shown
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 
@@ -20,31 +21,32 @@ const Shortest = 6
 // password matches the password of a URL.
 var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
 
-// secretFlag matches a flag whose value is probably a secret.
-var secretFlag = lazy.Regexp(`(?i)^--?[a-z_-]*(key|token|secret|password|passwd|credential)s?$`)
+// assigned matches NAME=VALUE and NAME:VALUE, with or without dashes, whose value is probably a secret.
+var assigned = lazy.Regexp(`(?is)((?:key|token|secret|password|passwd|credential)s?["']?[=:])(.+)`)
+
+// announced matches a word that is probably before a secret: a flag, the name of a header, or a scheme.
+var announced = lazy.Regexp(`(?i)^--?[a-z0-9_-]*(key|token|secret|password|passwd|credential)s?$|(key|token|secret|authorization|bearer):$|(^|:)(bearer|basic)$`)
 
 // Words returns a command line for people: without passwords in URLs, and without the values
-// of flags that are named like secrets.
+// of flags, variables and headers that are named like secrets.
 func Words(argv []string) []string {
 	shown := make([]string, len(argv))
 	for i, word := range argv {
-		shown[i] = password().ReplaceAllString(word, "${1}"+Hidden+"@")
-		flag, _, joined := strings.Cut(word, "=")
-		switch {
-		case joined && secretFlag().MatchString(flag):
-			shown[i] = flag + "=" + Hidden
-		case i > 0 && secretFlag().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
+		shown[i] = word
+		switch words := Split(word); {
+		case i > 0 && announced().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-") && !announced().MatchString(word):
 			shown[i] = Hidden
-		case strings.ContainsAny(word, " \t"):
-			shown[i] = shownLine(shown[i])
+		case len(words) > 1:
+			shown[i] = shownLine(word, words)
+		default:
+			shown[i] = assigned().ReplaceAllString(password().ReplaceAllString(word, "${1}"+Hidden+"@"), "${1}"+Hidden)
 		}
 	}
 	return shown
 }
 
 // shownLine returns a word that may be a whole command line, as Words does.
-func shownLine(line string) string {
-	words := Split(line)
+func shownLine(line string, words []string) string {
 	var shown strings.Builder
 	for i, word := range Words(words) {
 		at := strings.Index(line, words[i])
@@ -54,11 +56,25 @@ func shownLine(line string) string {
 	return shown.String() + line
 }
 
-// Split returns the words of a command line in one word, without their quotes.
+// Split returns the words of a command line in one word, without their quotes. A blank in quotes that end parts none.
 func Split(line string) []string {
-	words := strings.Fields(line)
+	var quote rune
+	words := strings.FieldsFunc(line, func(r rune) bool {
+		switch {
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		case quote == r:
+			quote = 0
+		}
+		return quote == 0 && unicode.IsSpace(r)
+	})
+	if quote != 0 {
+		words = strings.Fields(line)
+	}
 	for i, word := range words {
-		words[i] = strings.Trim(word, `'"`)
+		if n := len(word) - 1; n > 0 && word[0] == word[n] && strings.ContainsRune(`'"`, rune(word[0])) {
+			words[i] = word[1:n]
+		}
 	}
 	return words
 }
@@ -69,18 +85,16 @@ func Line(argv []string) string { return show.Spelled(Words(argv)) }
 // Secrets returns the parts of a command line that Words hides.
 func Secrets(argv []string) (words []string) {
 	for i, shown := range Words(argv) {
-		if shown == argv[i] {
+		word := argv[i]
+		switch inner := Split(word); {
+		case shown == word:
+			continue
+		case len(inner) > 1 && shown != Hidden:
+			words = append(words, Secrets(inner)...)
 			continue
 		}
-		word := argv[i]
-		if inner := Split(word); len(inner) > 1 && shown != Hidden {
-			if found := Secrets(inner); found != nil {
-				words = append(words, found...)
-				continue
-			}
-		}
-		if flag, value, joined := strings.Cut(word, "="); joined && secretFlag().MatchString(flag) {
-			word = strings.Trim(value, `'"`)
+		if m := assigned().FindStringSubmatch(word); m != nil && shown != Hidden {
+			word = strings.Trim(m[2], `'"`)
 		}
 		if m := password().FindStringSubmatch(word); m != nil {
 			word = m[2]

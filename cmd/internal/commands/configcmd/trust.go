@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -125,7 +126,7 @@ func changeSummary(all []config.ServerChange) string {
 		case s.Starts == nil:
 			fmt.Fprintf(&b, "This file takes away from your own server %s:", s.Server)
 		default:
-			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
+			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, shown.Line(s.Starts))
 			for _, ch := range s.Changes[:loosened] {
 				fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -134,6 +135,8 @@ func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Ent
 }
 
 func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools []toolReport) {
+	profile := *t.Profile
+	profile.Argv = shown.Words(profile.Argv)
 	out := struct {
 		Profile        *policy.Profile       `json:"profile"`
 		Preset         string                `json:"preset,omitempty"`
@@ -145,7 +148,7 @@ func planJSON(c terminal.Console, t *session.Target, plan *confine.Plan, tools [
 		Tools          []toolReport          `json:"tools,omitempty"`
 		Settings       []policy.Setting      `json:"settings,omitempty"`
 		Seatbelt       *seatbeltText         `json:"seatbelt,omitempty"`
-	}{t.Profile, t.Preset(), cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps), cli.NonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings, seatbeltOf(plan)}
+	}{&profile, t.Preset(), cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps), cli.NonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings, seatbeltOf(plan)}
 	if plan.HostNamespaces.Answer == confine.No {
 		out.HostNamespaces = &plan.HostNamespaces
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -107,7 +108,7 @@ func (page *planPage) server() {
 		row("preset", name)
 	}
 	row("program", page.short(p.Program))
-	row("arguments", show.Spelled(p.Argv))
+	row("arguments", shown.Line(p.Argv))
 	row("workspace", cmp.Or(page.short(p.Workspace), "none"))
 	if p.Dir != p.Workspace || page.verbose {
 		row("directory", page.short(p.Dir))
