@@ -36,7 +36,7 @@ func grantedHosts(rules []policy.NetRule) (hosts []string) {
 
 func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	o.Network.Open, o.Network.Ports = true, egress.Ports(c.p.Net)
-	filter, err := CompileRefused()
+	filter, err := compileRefused()
 	if err != nil {
 		c.addGap(Gap{Axis: policy.AxisNet, What: "what the jail's network refuses", Fatal: true, Why: err.Error(), Fix: "report this"})
 		return
@@ -58,19 +58,19 @@ func within(p *policy.Profile, path string) bool {
 	return ok && e.Path != path && e.Rights.Has(policy.Read)
 }
 
-// RefusedBytes is how many bytes of each packet the packet socket shows: enough for two IP headers
+// refusedBytes is how many bytes of each packet the packet socket shows: enough for two IP headers
 // and the ports.
-const RefusedBytes = 128
+const refusedBytes = 128
 
-// CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees packets from
+// compileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees packets from
 // their IP header on. The filter passes the packets by which the kernel itself refuses another
 // packet: the reset that answers a SYN to a port without a listener, and ICMP's "destination
 // unreachable". That reset has sequence number 0 and an acknowledgement (RFC 9293, 3.10.7.1). It
 // also passes UDP to several machines, which the kernel drops without a word. It passes no packet
 // with IP options or extension headers. The kernel adds these only if the refused packet of the
 // server had some. Such a refusal is not recorded.
-func CompileRefused() ([]bpf.RawInstruction, error) {
-	yes, no := &seccomp.Node{Verdict: RefusedBytes}, &seccomp.Node{}
+func compileRefused() ([]bpf.RawInstruction, error) {
+	yes, no := &seccomp.Node{Verdict: refusedBytes}, &seccomp.Node{}
 	is := func(off, mask, value uint32, yes, no *seccomp.Node) *seccomp.Node {
 		return seccomp.WhenEqual(seccomp.Word{Off: off, Mask: mask}, value, yes, no)
 	}

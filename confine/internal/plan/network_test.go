@@ -14,7 +14,7 @@ import (
 
 // TestRefusedFilter runs the filter on packets as a packet socket sees them.
 func TestRefusedFilter(t *testing.T) {
-	raw, err := CompileRefused()
+	raw, err := compileRefused()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestRefusedFilter(t *testing.T) {
 			t.Fatal(c.what, err)
 		}
 		n, err := vm.Run(packet)
-		if (n > 0) != c.passes || c.passes && n != RefusedBytes {
+		if (n > 0) != c.passes || c.passes && n != refusedBytes {
 			t.Errorf("%s: %d bytes (%v), want it to pass: %t", c.what, n, err, c.passes)
 		}
 	}

@@ -48,7 +48,10 @@ func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
 		if !ok {
 			continue
 		}
-		items := itemsOf(text, host)
+		items := []string{text}
+		if _, err := os.Stat(text); err != nil {
+			items = policy.ListItems(host.OS, text)
+		}
 		for _, item := range items {
 			n := Named{Word: w}
 			said := item
@@ -68,21 +71,6 @@ func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
 		}
 	}
 	return found
-}
-
-// itemsOf returns the items of a list, or the text itself if it is none. Each item of a list is an absolute path or
-// a URL.
-func itemsOf(text string, host clients.Host) []string {
-	if _, err := os.Stat(text); err == nil {
-		return []string{text}
-	}
-	for _, list := range [][]string{strings.Split(text, ","), hostfs.SplitList(host.OS, text)} {
-		items := slices.DeleteFunc(list, func(item string) bool { return item == "" })
-		if len(items) > 1 && !slices.ContainsFunc(items, func(item string) bool { return !filepath.IsAbs(item) && !strings.Contains(item, "://") }) {
-			return items
-		}
-	}
-	return []string{text}
 }
 
 // judge decides about the file or directory that a text names by an absolute path. said names it in a note. Without

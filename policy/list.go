@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
+)
+
+// ListItems returns what a word of a command line, or the value of a variable, lists on a system as in
+// runtime.GOOS: the paths and URLs between commas or between the separators of PATH, and dir for "dir/*".
+// A word that lists nothing is its only item.
+func ListItems(system, word string) []string {
+	paths := strings.Split(word, ":")
+	if system == "windows" {
+		paths = winpath.SplitList(word)
+	}
+	items := []string{word}
+	for _, list := range [][]string{paths, strings.Split(word, ",")} {
+		list = slices.DeleteFunc(list, func(item string) bool { return item == "" })
+		if len(list) > 1 && !slices.ContainsFunc(list, func(item string) bool { return !strings.ContainsAny(item, `/\`) }) {
+			items = list
+		}
+	}
+	for i, item := range items {
+		if dir := strings.TrimRight(item, "*"); item == dir+"*" && len(dir) > 1 && strings.ContainsAny(dir[len(dir)-1:], `/\`) {
+			items[i] = dir[:len(dir)-1]
+		}
+	}
+	return items
+}
