@@ -37,7 +37,7 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 				notes = append(notes, "the server cannot start: "+err.Error())
 			}
 		}
-		return notes
+		return append(notes, Fetched(argv)...)
 	}
 	notes = notesOfMissing(argv[0], look)
 	if inner, passed := runline.Behind(argv); len(passed) > 0 && len(inner) > 0 {
@@ -71,7 +71,12 @@ func Launchers(argv []string) (notes []string) {
 // Fetched returns, in a sentence each, which programs in a command line fetch what they run at each
 // start, and so fail in a jail without a network. [Launchers] says what to do.
 func Fetched(argv []string) (notes []string) {
-	if _, err := runline.Parse(argv); err == nil {
+	if outer, err := runline.Parse(argv); err == nil {
+		for i := range outer.Args {
+			if inner, err := runline.Parse(outer.Args[i:]); err == nil {
+				return []string{notFetched(outer.Packages[0].Name, inner)}
+			}
+		}
 		return nil
 	}
 	for _, command := range runline.Commands(shown.Words(argv)) {
@@ -87,7 +92,7 @@ func Fetched(argv []string) (notes []string) {
 }
 
 func notFetched(by string, line runline.Line) string {
-	return by + " starts " + string(line.Launcher) + ", so mcp-jail does not fetch the package, and the jail has no network for it"
+	return by + " starts " + string(line.Launcher) + ", so mcp-jail neither fetches nor pins " + line.Packages[0].Name + ", and the jail has no network for it"
 }
 
 func launchersOf(argv []string) (notes []string) {

@@ -8,16 +8,19 @@ import (
 // TestFetched: what the jail refuses at each start is told, and not what may be on the disk.
 func TestFetched(t *testing.T) {
 	for line, want := range map[string]string{
-		"go|run|example.test/x@v1":   "go run downloads and compiles example.test/x@v1 at each start, and the jail has no network for it",
-		"sh|-c|exec deno run jsr:@a": "deno run downloads jsr:@a and what it imports at each start",
-		"setsid|-w|npx|-y|x":         "setsid starts npx, so mcp-jail does not fetch the package",
-		"op|run|--|npx|-y|x":         "op run starts npx, so",
-		"go|run|./cmd/x":             "",
-		"uv|run|server":              "",
-		"npx|-y|x":                   "",
-		"timeout|30|npx|-y|x":        "",
-		"op|run|--|node|s.js":        "",
-		"node|s.js|go|run|x@v1":      "",
+		"go|run|example.test/x@v1":                "go run downloads and compiles example.test/x@v1 at each start, and the jail has no network for it",
+		"sh|-c|exec deno run jsr:@a":              "deno run downloads jsr:@a and what it imports at each start",
+		"setsid|-w|npx|-y|x":                      "setsid starts npx, so mcp-jail neither fetches nor pins x, and",
+		"npx|-y|dotenv-cli|-e|.env|--|npx|-y|x@1": "dotenv-cli starts npx, so mcp-jail neither fetches nor pins x, and",
+		"npx|mcp-proxy|uvx|x":                     "mcp-proxy starts uvx, so",
+		"npx|-y|x|--run|npx":                      "",
+		"op|run|--|npx|-y|x":                      "op run starts npx, so",
+		"go|run|./cmd/x":                          "",
+		"uv|run|server":                           "",
+		"npx|-y|x":                                "",
+		"timeout|30|npx|-y|x":                     "",
+		"op|run|--|node|s.js":                     "",
+		"node|s.js|go|run|x@v1":                   "",
 	} {
 		got := strings.Join(Fetched(strings.Split(line, "|")), "\n")
 		if want == "" && got != "" || !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {

@@ -22,7 +22,7 @@ const Shortest = 6
 var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
 
 // assigned matches NAME=VALUE and NAME:VALUE, with or without dashes, whose value is probably a secret.
-var assigned = lazy.Regexp(`(?is)((?:key|token|secret|password|passwd|credential)s?["']?[=:])(.+)`)
+var assigned = lazy.Regexp(`(?is)((?:key|token|secret|password|passwd|passphrase|credential|auth|cookie|session|_pat|_pass|_dsn)s?["']?[=:])(.+)`)
 
 // announced matches a word that is probably before a secret: a flag, the name of a header, or a scheme.
 var announced = lazy.Regexp(`(?i)^--?[a-z0-9_-]*(key|token|secret|password|passwd|credential)s?$|(key|token|secret|authorization|bearer):$|(^|:)(bearer|basic)$`)

@@ -15,6 +15,7 @@ func TestWords(t *testing.T) {
 		"npx x --tokens --port 5":                      "npx x --tokens --port 5",
 		"https://host/path@1":                          "https://host/path@1",
 		"env A_API_TOKEN=abc PORT=5 npx x":             "env A_API_TOKEN=*** PORT=5 npx x",
+		"env GITHUB_PAT=abc DB_PASS=d PATH=/b npx x":   "env GITHUB_PAT=*** DB_PASS=*** PATH=/b npx x",
 		"npx x --header X-Api-Key:abc":                 "npx x --header X-Api-Key:***",
 		"npx x --url=https://h/?api_key=abc":           "npx x --url=https://h/?api_key=***",
 		"npx x --keyboard=de -Dx.token=abc":            "npx x --keyboard=de -Dx.token=***",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		g.addShown(server, c, s, host, args, fromFile, dir)
 		g.noteEarlier(line, s, host)
 	}
+	g.noteHidden(s, args, dir, host)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
@@ -145,6 +147,25 @@ func (g *Grant) noteRelative(s Entry) {
 	for _, word := range words {
 		if word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
 			g.Notes = append(g.Notes, "it starts in its private HOME, where "+word+" is not: write its whole path into the entry, or a cwd")
+		}
+	}
+}
+
+// noteHidden says which sensitive files the arguments name in the directory that the server starts in. addShown notes
+// those of the user's own entry that have an absolute path.
+func (g *Grant) noteHidden(s Entry, args []string, dir string, host clients.Host) {
+	for _, word := range args {
+		if _, value, is := strings.Cut(word, "="); is && strings.HasPrefix(word, "-") {
+			word = value
+		}
+		name := word
+		if !filepath.IsAbs(word) {
+			name = filepath.Join(dir, word)
+		} else if !s.isProject() {
+			continue
+		}
+		if _, err := os.Stat(name); err == nil && filepath.IsAbs(name) && meaning.Sensitive(name, host) != "" {
+			g.Notes = append(g.Notes, word+" is a sensitive file, and hidden. If the server is to read it:  "+show.Spelled([]string{"mcp-jail", "grant", s.Server, "--read", name}))
 		}
 	}
 }

@@ -225,6 +225,20 @@ secret = { env = "T", file = "~/token" }
 	}
 }
 
+// TestNoteHidden: a sensitive file that a project's entry names is noted, with its whole path.
+func TestNoteHidden(t *testing.T) {
+	h := newHost(t)
+	env := filepath.Join(h.Project, ".env")
+	write(t, env, "K=v")
+	for word, noted := range map[string]bool{"--env-file=.env": true, ".env": true, env: true, "--env-file=none.env": false, "-e": false, "": false} {
+		write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+word+`"]}}}`)
+		p := only(t, h, Selection{Clients: []string{"claude-code"}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
+		if got := strings.Contains(strings.Join(p.Notes, "\n"), "mcp-jail grant s --read "+env); got != noted {
+			t.Errorf("%s: %q", word, p.Notes)
+		}
+	}
+}
+
 // TestMissingProgram: which programs are said to be missing, and how. mcp-jail starts the packages of
 // launchers without the launcher.
 func TestMissingProgram(t *testing.T) {
