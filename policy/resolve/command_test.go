@@ -156,6 +156,8 @@ func TestCommandErrors(t *testing.T) {
 		{"text", "x /usr/bin/text echo hi", "/usr/bin/text", "is neither a binary nor a script with a #! line; add one"},
 		{"no interpreter", "x /usr/bin/s #!/usr/bin/absent", "/usr/bin/s", "/usr/bin/s: the interpreter /usr/bin/absent of its #! line was not found"},
 		{"env without it", "x /usr/bin/s #!/usr/bin/env absent", "/usr/bin/s", `/usr/bin/s: the interpreter "absent" of its #! line was not found in PATH`},
+		{"CR LF", "x /usr/bin/s #!/bin/sh\r\\n", "/usr/bin/s", `/usr/bin/s: its #! line ends in CR LF, as on Windows, and no program has that name; end its lines in LF: sed -i 's/\r$//' /usr/bin/s`},
+		{"env and CR LF", "x /usr/bin/s #!/usr/bin/env node\r\\n", "/usr/bin/s", "ends in CR LF"},
 		{"relative interpreter", "x /usr/bin/s #!node", "/usr/bin/s", "names a relative interpreter"},
 		{"blank interpreter", "x /usr/bin/s #!", "/usr/bin/s", "names no interpreter"},
 		{"circle", "x /usr/bin/s #!/usr/bin/s", "/usr/bin/s", "and so on"},

@@ -49,13 +49,13 @@ func programFinder(host *hostfs.Host) *command.Resolver {
 	return &command.Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(host), Shimmed: map[string]string{}}
 }
 
-// CheckProgram returns the *[CommandError] with which a start ends if the program of a command is not
-// there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
+// CheckProgram returns the *[CommandError] with which a start ends if the program of a command, or its
+// interpreter, is not there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
 func CheckProgram(host hostfs.Host, name string, args ...string) error {
 	if host.OS == "windows" {
 		return coarse.CheckProgram(append([]string{name}, args...), &host)
 	}
-	_, err := programFinder(&host).Locate(name)
+	_, err := programFinder(&host).Start(name, nil)
 	return err
 }
 

@@ -50,7 +50,7 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 
 func notesOfMissing(program string, look hostfs.Host) []string {
 	if why := missing(program, look); why != "" {
-		return []string{program + " " + why + " on this machine: the server cannot start, with a jail or without"}
+		return []string{program + ": " + why + ". On this machine the server cannot start, with a jail or without"}
 	}
 	return nil
 }

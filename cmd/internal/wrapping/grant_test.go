@@ -245,7 +245,7 @@ func TestMissingProgram(t *testing.T) {
 	h := newHost(t)
 	bin := t.TempDir()
 	for _, file := range []string{filepath.Join(bin, "npx"), filepath.Join(bin, "a b"), filepath.Join(h.Home, "tool")} {
-		write(t, file, "")
+		write(t, file, "#!/bin/sh\n")
 		must(t, os.Chmod(file, 0o700))
 	}
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }

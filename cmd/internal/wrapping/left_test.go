@@ -112,7 +112,7 @@ func TestCarried(t *testing.T) {
 
 // TestStartNotes: what is noted of programs that a start does not find, or that hide a package.
 func TestStartNotes(t *testing.T) {
-	const gone, hides, keeps = "was not found on this machine: the server cannot start", "so mcp-jail neither fetches nor pins", "runs in the jail, too, without its login"
+	const gone, hides, keeps = "was not found. On this machine the server cannot start", "so mcp-jail neither fetches nor pins", "runs in the jail, too, without its login"
 	h := newHost(t)
 	bin, fetches := filepath.Join(h.Home, "own"), filepath.Join(h.Home, "fetches")
 	for _, path := range []string{bin + "/node", bin + "/tool", bin + "/op", bin + "/timeout", fetches + "/node", fetches + "/npm", fetches + "/python3", h.Home + "/flat"} {
@@ -146,8 +146,8 @@ func TestStartNotes(t *testing.T) {
 		`"yarn", "dlx", "x" PATH`:            nil,
 		`"uvx", "x" PATH`:                    nil,
 		`"pipx", "run", "x" PATH`:            nil,
-		`"uvx", "--unknown", "x" PATH`:       {"uvx " + gone},
-		`"cmd", "/c", "node", "x" PATH`:      {"cmd " + gone},
+		`"uvx", "--unknown", "x" PATH`:       {"uvx: " + gone},
+		`"cmd", "/c", "node", "x" PATH`:      {"cmd: " + gone},
 	} {
 		words, inPath := strings.CutSuffix(strings.ReplaceAll(entry, "HOME", h.Home), " PATH")
 		command, args, _ := strings.Cut(words, ", ")

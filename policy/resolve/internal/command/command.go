@@ -280,6 +280,9 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 	switch {
 	case script:
 		line, _, _ = bytes.Cut(line, []byte("\n"))
+		if bytes.HasSuffix(line, []byte("\r")) && !bytes.Contains(line, []byte(" -S")) { // env -S takes a CR for a blank
+			return "", &Error{Command: command, Reason: "its #! line ends in CR LF, as on Windows, and no program has that name", Fix: "end its lines in LF: " + show.Typed(`sed -i 's/\r$//'`, at.Path)}
+		}
 		return at.Path, c.resolveInterpreter(command, at.Path, strings.TrimSpace(string(line)), depth)
 	case len(head) == 0:
 		return "", &Error{Command: command, Reason: "is an empty file"}
