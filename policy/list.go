@@ -3,21 +3,18 @@ package policy
 import (
 	"slices"
 	"strings"
-
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 )
 
 // ListItems returns what a word of a command line, or the value of a variable, lists on a system as in
 // runtime.GOOS: the paths and URLs between commas or between the separators of PATH, and dir for "dir/*".
 // A word that lists nothing is its only item.
 func ListItems(system, word string) []string {
-	paths := strings.Split(word, ":")
+	items, separators := []string{word}, []string{":", ","}
 	if system == "windows" {
-		paths = winpath.SplitList(word)
+		separators[0] = ";"
 	}
-	items := []string{word}
-	for _, list := range [][]string{paths, strings.Split(word, ",")} {
-		list = slices.DeleteFunc(list, func(item string) bool { return item == "" })
+	for _, separator := range separators {
+		list := slices.DeleteFunc(strings.Split(word, separator), func(item string) bool { return item == "" })
 		if len(list) > 1 && !slices.ContainsFunc(list, func(item string) bool { return !strings.ContainsAny(item, `/\`) }) {
 			items = list
 		}

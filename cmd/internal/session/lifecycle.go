@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -91,15 +93,20 @@ func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func
 
 // warningLines returns the warnings of a start. A grant in a server's file of what does not exist is none: grant has said so, and the
 // path may come and go. A denial of what does not exist stays one.
-func warningLines(t *Target) (lines []string) {
+func warningLines(t *Target) (texts []string) {
 	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
 	for i, w := range t.WarningTexts() {
 		if i < len(t.Warnings) && t.Warnings[i].Code == "missing-path" && strings.HasPrefix(t.Warnings[i].Where, servers) && strings.Contains(w, "it grants nothing") {
 			continue
 		}
-		lines = append(lines, "warning: "+w)
+		texts = append(texts, "warning: "+w)
 	}
-	return lines
+	if !t.isTool {
+		for _, note := range lines.Fetched(t.givenCommand()) {
+			texts = append(texts, "warning: "+show.Line(note))
+		}
+	}
+	return texts
 }
 
 // StatelessOptions returns the options of a stateless server. Each of its calls gets a process.

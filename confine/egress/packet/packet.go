@@ -4,8 +4,6 @@ package packet
 import (
 	"encoding/binary"
 	"net/netip"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const (
@@ -16,10 +14,10 @@ const (
 
 // ParseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
 // something: an RST in answer to a SYN, or an ICMP unreachable message. An ICMP message may cut
-// off the packet that it quotes after the ports. A UDP packet to several machines is parsed as a
-// refusal too: the kernel drops it without an answer.
+// off the packet that it quotes after the ports. A UDP packet is a refusal too: the filter of the
+// socket passes only those to several machines, which the kernel drops without an answer.
 func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
-	src, group, protocol, payload, ok := parseIPHeader(b)
+	src, dst, protocol, payload, ok := parseIPHeader(b)
 	if !ok {
 		return "", to, false
 	}
@@ -32,8 +30,8 @@ func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 		}
 		return "tcp", netip.AddrPortFrom(src, binary.BigEndian.Uint16(payload)), true
 	case protocolUDP:
-		if len(payload) >= 4 && policy.IsGroup(group) {
-			return "udp", netip.AddrPortFrom(group, binary.BigEndian.Uint16(payload[2:])), true
+		if len(payload) >= 4 {
+			return "udp", netip.AddrPortFrom(dst, binary.BigEndian.Uint16(payload[2:])), true
 		}
 	case 1, protocolICMPv6:
 		unreachable := byte(3)
