@@ -57,7 +57,7 @@ type Profile struct {
 	// other spellings as well. Sorted.
 	Folded []FoldedName
 
-	// GitConfig is the text of the system's configuration of git in the jail, with the identity of the
+	// GitConfig is the text of the system's configuration of git in the jail, with settings of the
 	// user. It is "" for none.
 	GitConfig string
 

@@ -122,6 +122,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, failed
 	}
 	authorities := (&additions{b.facts, b.writers, &b.links}).grant(out.Net)
+	out.GitConfig = b.gitConfig(out)
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
 	b.masks.WarnDeciding()
@@ -131,7 +132,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	}
 	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), slices.Compact(slices.Sorted(slices.Values(b.masks.HiddenLater))), b.masks.Git.Dirs(out)
 	out.Folded = (&caseFolding{b.facts, map[string]bool{}}).foldedNames(out.Unprotected)
-	out.LinksAstray, out.GitConfig = b.masks.LinksAstray, b.gitConfig(out)
+	out.LinksAstray = b.masks.LinksAstray
 	if out.Dir, err = b.workingDirectory(out); err != nil {
 		return nil, b.warnings.list, err
 	}

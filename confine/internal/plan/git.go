@@ -13,7 +13,7 @@ const gitSystem = "GIT_CONFIG_SYSTEM"
 // gitInDev is where the system's configuration of git is in a jail whose /etc is the host's.
 const gitInDev = "/dev/gitconfig"
 
-// gitIdentity gives git a system's configuration with the identity of the user. Repositories and the
+// gitIdentity gives git a system's configuration with settings of the user. Repositories and the
 // server's own configuration in HOME win over that. It returns false if git gets none.
 func (c *compiler) gitIdentity(o *spec.Spec) bool {
 	file := spec.MadeFile{Path: "/etc/gitconfig", Content: c.p.GitConfig}

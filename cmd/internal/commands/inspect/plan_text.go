@@ -164,7 +164,7 @@ func (page *planPage) files() {
 	}
 	row("read write execute", own.temporary, "private, removed at the end")
 	if p.GitConfig != "" {
-		row("read", own.gitConfig, "the jail's own: your user.name, user.email and safe.directory for git")
+		row("read", own.gitConfig, "the jail's own: your configuration of git, without what starts a program")
 	}
 	if !page.verbose {
 		row("read execute", own.baseline, "as every server")
