@@ -20,9 +20,7 @@ func ListItems(system, word string) []string {
 		}
 	}
 	for i, item := range items {
-		if dir := strings.TrimRight(item, "*"); item == dir+"*" && len(dir) > 1 && strings.ContainsAny(dir[len(dir)-1:], `/\`) {
-			items[i] = dir[:len(dir)-1]
-		}
+		items[i] = strings.TrimSuffix(strings.TrimSuffix(item, "/*"), `\*`)
 	}
 	return items
 }

@@ -21,20 +21,20 @@ func (b *resolver) gitConfig(out *policy.Profile) string {
 	if !out.HomePrivate || writable == nil {
 		return ""
 	}
-	s := b.masks.Git.UserSettings(b.readsGitFile)
-	if s.Signs {
+	config, filters, signs := b.masks.Git.UserSettings(b.readsGitFile)
+	if signs {
 		b.warnings.warn("git-config", "", "your configuration of git says commit.gpgsign, and git in the jail signs nothing")
 	}
 	for _, dir := range writable {
 		attributes := path.Join(path.Dir(dir), ".gitattributes")
 		text, err := b.h.ReadHead(attributes, git.MaxConfig)
-		for _, name := range s.Filters {
+		for _, name := range filters {
 			if err == nil && bytes.Contains(text, []byte("filter="+name)) {
 				b.warnings.warn("git-config", "", "git in the jail does not have the filter %q of your configuration: it refuses to write the files that %s names for it", name, attributes)
 			}
 		}
 	}
-	return s.Config()
+	return config
 }
 
 // readsGitFile lets the server read a file that the user's configuration of git names, and reports

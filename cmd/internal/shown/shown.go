@@ -3,6 +3,7 @@
 package shown
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -19,10 +20,10 @@ const Hidden = "***"
 const Shortest = 6
 
 // password matches the password of a URL.
-var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
+var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)(@)`)
 
 // assigned matches NAME=VALUE and NAME:VALUE, with or without dashes, whose value is probably a secret.
-var assigned = lazy.Regexp(`(?is)((?:key|token|secret|password|passwd|passphrase|credential|auth|cookie|session|_pat|_pass|_dsn)s?["']?[=:])(.+)`)
+var assigned = lazy.Regexp(`(?is)((?:key|token|secret|password|passwd|passphrase|credential|auth|cookie|session|_pat|_pass|_dsn)s?["']?[=:])(.+)()`)
 
 // announced matches a word that is probably before a secret: a flag, the name of a header, or a scheme.
 var announced = lazy.Regexp(`(?i)^--?[a-z0-9_-]*(key|token|secret|password|passwd|credential)s?$|(key|token|secret|authorization|bearer):$|(^|:)(bearer|basic)$`)
@@ -30,30 +31,41 @@ var announced = lazy.Regexp(`(?i)^--?[a-z0-9_-]*(key|token|secret|password|passw
 // Words returns a command line for people: without passwords in URLs, and without the values
 // of flags, variables and headers that are named like secrets.
 func Words(argv []string) []string {
-	shown := make([]string, len(argv))
-	for i, word := range argv {
-		shown[i] = word
-		switch words := Split(word); {
-		case i > 0 && announced().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-") && !announced().MatchString(word):
-			shown[i] = Hidden
-		case len(words) > 1:
-			shown[i] = shownLine(word, words)
-		default:
-			shown[i] = assigned().ReplaceAllString(password().ReplaceAllString(word, "${1}"+Hidden+"@"), "${1}"+Hidden)
-		}
-	}
+	shown, _ := hide(argv)
 	return shown
 }
 
-// shownLine returns a word that may be a whole command line, as Words does.
-func shownLine(line string, words []string) string {
-	var shown strings.Builder
-	for i, word := range Words(words) {
-		at := strings.Index(line, words[i])
-		shown.WriteString(line[:at] + word)
-		line = line[at+len(words[i]):]
+// Secrets returns the parts of a command line that Words hides.
+func Secrets(argv []string) []string {
+	_, secrets := hide(argv)
+	return secrets
+}
+
+func hide(argv []string) (shown, secrets []string) {
+	for i, word := range argv {
+		switch words := Split(word); {
+		case i > 0 && announced().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-") && !announced().MatchString(word):
+			secrets, word = append(secrets, word), Hidden
+		case len(words) > 1: // it may be a whole command line
+			inner, found := hide(words)
+			line := word
+			word = ""
+			for j, part := range inner {
+				at := strings.Index(line, words[j])
+				word, line = word+line[:at]+part, line[at+len(words[j]):]
+			}
+			secrets, word = append(secrets, found...), word+line
+		default:
+			for _, pattern := range []*regexp.Regexp{password(), assigned()} {
+				for _, m := range pattern.FindAllStringSubmatch(word, -1) {
+					secrets = append(secrets, strings.Trim(m[2], `'"`))
+				}
+				word = pattern.ReplaceAllString(word, "${1}"+Hidden+"${3}")
+			}
+		}
+		shown = append(shown, word)
 	}
-	return shown.String() + line
+	return shown, secrets
 }
 
 // Split returns the words of a command line in one word, without their quotes. A blank in quotes that end parts none.
@@ -81,25 +93,3 @@ func Split(line string) []string {
 
 // Line returns a command line as Words does, as a line for a shell.
 func Line(argv []string) string { return show.Spelled(Words(argv)) }
-
-// Secrets returns the parts of a command line that Words hides.
-func Secrets(argv []string) (words []string) {
-	for i, shown := range Words(argv) {
-		word := argv[i]
-		switch inner := Split(word); {
-		case shown == word:
-			continue
-		case len(inner) > 1 && shown != Hidden:
-			words = append(words, Secrets(inner)...)
-			continue
-		}
-		if m := assigned().FindStringSubmatch(word); m != nil && shown != Hidden {
-			word = strings.Trim(m[2], `'"`)
-		}
-		if m := password().FindStringSubmatch(word); m != nil {
-			word = m[2]
-		}
-		words = append(words, word)
-	}
-	return words
-}

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,71 +16,56 @@ var kept = strings.Fields(`user.name user.email author.name author.email committ
 	core.autocrlf core.eol core.safecrlf core.whitespace core.commentchar apply.whitespace commit.cleanup i18n.commitencoding
 	init.defaultbranch merge.conflictstyle merge.ff pull.ff pull.rebase push.default`)
 
-// UserSettings is what git in a jail gets of the configurations of the user and the system, as git reads
-// them, but without their includes. A value that git would not use as it is counts as missing.
-type UserSettings struct {
-	values          map[string]string
-	safeDirectories []string
-	Filters         []string // names of the filters whose commands git does not get
-	Signs           bool     // the user has git sign commits, which it does not do in a jail
-}
-
-// UserSettings reads the settings. readable makes sure that the server can read a file.
-func (b *Protector) UserSettings(readable func(file string) bool) UserSettings {
+// UserSettings returns the text of a configuration with what git in a jail gets of those of the user and the
+// system, as git reads them, but without their includes. A value that git would not use as it is counts as
+// missing. readable makes sure that the server can read a file. A filter, whose commands git does not get, is
+// required, so that git ends what it could only do without it. signs reports whether the user has git sign
+// commits.
+func (b *Protector) UserSettings(readable func(file string) bool) (text string, filters []string, signs bool) {
 	configs := b.userConfigs()
-	// The names of git's own choice, where the private HOME has none.
-	s := UserSettings{values: map[string]string{"core.excludesfile": path.Join(path.Dir(configs[1]), "ignore"), "core.attributesfile": path.Join(path.Dir(configs[1]), "attributes")}}
+	own := path.Dir(configs[1]) // whose files git reads unless a setting names others
+	files := map[string]string{"excludesfile": own + "/ignore", "attributesfile": own + "/attributes"}
+	values, safe := map[string]string{}, []string(nil)
 	for _, cfg := range slices.Backward(configs) { // the later one wins
-		for _, at := range b.settingsOf(cfg) {
-			switch name := at.name(); {
+		for _, s := range b.settingsOf(cfg) {
+			switch name := s.name(); {
 			case slices.Contains(kept, name):
-				s.values[name] = plain(at.value, maxValue)
-			case name == "core.excludesfile" || name == "core.attributesfile":
-				s.values[name] = plain(b.expandPath(at.value, ""), maxPath)
+				values[name] = plain(s.value, maxValue)
+			case s.section == "core" && s.sub == "" && files[s.key] != "":
+				files[s.key] = cmp.Or(plain(b.expandPath(s.value, ""), maxPath), "/")
 			case name == "safe.directory":
-				s.safeDirectories = b.addSafe(s.safeDirectories, at.value)
+				safe = b.addSafe(safe, s.value)
 			case name == "commit.gpgsign":
-				s.Signs = slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(at.value))
-			case at.section == "filter" && isCommand(at) && plain(at.sub, maxValue) == at.sub && !slices.Contains(s.Filters, at.sub):
-				s.Filters = append(s.Filters, at.sub)
+				signs = slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.value))
+			case s.section == "filter" && isCommand(s) && plain(s.sub, maxValue) == s.sub && !slices.Contains(filters, s.sub):
+				filters = append(filters, s.sub)
 			}
 		}
 	}
-	for _, name := range [...]string{"core.excludesfile", "core.attributesfile"} {
-		if s.values[name] == "" || !readable(s.values[name]) {
-			delete(s.values, name)
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
+	add := func(section, key, value string) {
+		text += "[" + section + "]\n\t" + key + " = \"" + quote(value) + "\"\n"
+	}
+	for _, name := range kept {
+		if section, key, _ := strings.Cut(name, "."); values[name] != "" {
+			add(section, key, values[name])
 		}
 	}
-	return s
-}
-
-// Config returns the text of a configuration, or "" without any setting. A filter is required in it, so that
-// git ends what it could only do without the filter.
-func (s UserSettings) Config() string {
-	var b strings.Builder
-	add := func(section, sub, key, value string) {
-		quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
-		if sub != "" {
-			section += ` "` + quote(sub) + `"`
-		}
-		b.WriteString("[" + section + "]\n\t" + key + " = \"" + quote(value) + "\"\n")
-	}
-	for _, name := range append(kept[:len(kept):len(kept)], "core.excludesfile", "core.attributesfile") {
-		if value := s.values[name]; value != "" {
-			section, key, _ := strings.Cut(name, ".")
-			add(section, "", key, value)
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		if readable(files[key]) {
+			add("core", key, files[key])
 		}
 	}
-	for _, dir := range s.safeDirectories {
-		add("safe", "", "directory", dir)
+	for _, dir := range safe {
+		add("safe", "directory", dir)
 	}
-	for _, name := range s.Filters {
-		add("filter", name, "required", "true")
+	for _, name := range filters {
+		add(`filter "`+quote(name)+`"`, "required", "true")
 	}
-	if b.Len() == 0 {
-		return ""
+	if text != "" {
+		text = "# Written by mcp-jail: settings of your configuration of git that start no program.\n" + text
 	}
-	return "# Written by mcp-jail: settings of your configuration of git that start no program.\n" + b.String()
+	return text, filters, signs
 }
 
 // Bounds of the settings.

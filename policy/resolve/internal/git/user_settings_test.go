@@ -42,7 +42,7 @@ func TestUserSettings(t *testing.T) {
 		}
 		b := New(&host, hostfs.NewLinkResolver(&host), Calls{Warn: func(string, string, ...any) {}})
 		b.settings["/etc/gitconfig"] = nil // not that of this host
-		text := b.UserSettings(func(file string) bool { return strings.HasSuffix(file, "/own") }).Config()
+		text, _, _ := b.UserSettings(func(file string) bool { return strings.HasSuffix(file, "/own") })
 		// As git itself reads it.
 		settings, err := parseConfig([]byte(text))
 		var said []string
