@@ -37,7 +37,7 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 				notes = append(notes, "the server cannot start: "+err.Error())
 			}
 		}
-		return append(notes, Fetched(argv)...)
+		return append(notes, Launchers(argv)...)
 	}
 	notes = notesOfMissing(argv[0], look)
 	if inner, passed := runline.Behind(argv); len(passed) > 0 && len(inner) > 0 {
@@ -58,6 +58,9 @@ func notesOfMissing(program string, look hostfs.Host) []string {
 // Launchers returns what follows from programs in a command line that start the server's: those that
 // fetch what they run, or have its secrets from elsewhere, and whose place mcp-jail cannot take.
 func Launchers(argv []string) (notes []string) {
+	if _, err := runline.Parse(argv); err == nil {
+		return Fetched(argv)
+	}
 	for _, command := range runline.Commands(shown.Words(argv)) {
 		for _, note := range launchersOf(command) {
 			if !slices.Contains(notes, note) {

@@ -7,53 +7,36 @@ import (
 )
 
 const (
+	protocolICMP   = 1
 	protocolTCP    = 6
 	protocolUDP    = 17
 	protocolICMPv6 = 58
 )
 
 // ParseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
-// something: an RST in answer to a SYN, or an ICMP unreachable message. An ICMP message may cut
-// off the packet that it quotes after the ports. A UDP packet is a refusal too: the filter of the
-// socket passes only those to several machines, which the kernel drops without an answer.
+// something: an RST in answer to a SYN, an ICMP unreachable message, or UDP to several machines,
+// which the kernel drops without an answer. An ICMP message may cut off the packet that it quotes
+// after the ports.
 func ParseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	src, dst, protocol, payload, ok := parseIPHeader(b)
-	if !ok {
-		return "", to, false
-	}
-	switch protocol {
-	case protocolTCP:
+	at := 0 // where the refused port is
+	switch {
+	case ok && len(payload) >= 8 && (protocol == protocolICMP && payload[0] == 3 || protocol == protocolICMPv6 && payload[0] == 1):
+		_, dst, protocol, payload, ok = parseIPHeader(payload[8:])
+		at = 2
+	case protocol == protocolUDP:
+		ok, at = ok && (dst.IsMulticast() || dst == netip.AddrFrom4([4]byte{255, 255, 255, 255})), 2
+	default:
 		const ack, rst = 0x10, 0x04
 		// An RST in answer to a SYN has sequence number 0. Others end a connection.
-		if len(payload) < 14 || payload[13]&(ack|rst) != ack|rst || binary.BigEndian.Uint32(payload[4:]) != 0 {
-			return "", to, false
-		}
-		return "tcp", netip.AddrPortFrom(src, binary.BigEndian.Uint16(payload)), true
-	case protocolUDP:
-		if len(payload) >= 4 {
-			return "udp", netip.AddrPortFrom(dst, binary.BigEndian.Uint16(payload[2:])), true
-		}
-	case 1, protocolICMPv6:
-		unreachable := byte(3)
-		if protocol == protocolICMPv6 {
-			unreachable = 1
-		}
-		if len(payload) < 8 || payload[0] != unreachable {
-			return "", to, false
-		}
-		_, dst, inner, ports, ok := parseIPHeader(payload[8:])
-		if !ok || len(ports) < 4 {
-			return "", to, false
-		}
-		to = netip.AddrPortFrom(dst, binary.BigEndian.Uint16(ports[2:]))
-		switch inner {
-		case protocolTCP:
-			return "tcp", to, true
-		case protocolUDP:
-			return "udp", to, true
-		}
+		ok = ok && len(payload) >= 14 && payload[13]&(ack|rst) == ack|rst && binary.BigEndian.Uint32(payload[4:]) == 0
+		dst = src
 	}
-	return "", netip.AddrPort{}, false
+	network = map[byte]string{protocolTCP: "tcp", protocolUDP: "udp"}[protocol]
+	if !ok || network == "" || len(payload) < at+2 {
+		return "", to, false
+	}
+	return network, netip.AddrPortFrom(dst, binary.BigEndian.Uint16(payload[at:])), true
 }
 
 func parseIPHeader(b []byte) (src, dst netip.Addr, protocol byte, payload []byte, ok bool) {

@@ -2,7 +2,6 @@ package rootfs
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -79,14 +78,10 @@ func (b *Builder) SealProc() error {
 	if last+1 == b.Spec.HostPID {
 		last-- // the self-test proves that the jail has no process of this number
 	}
-	begin := func() error {
-		return step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user",
-			WriteAt(b.Task, b.sys, "kernel/ns_last_pid", strconv.Itoa(last)))
-	}
-	if b.Spec.PidMax { // the numbers below 300 would add to the limit
-		err = errors.Join(err, begin())
-	} else {
+	if begin := func() error { return WriteAt(b.Task, b.sys, "kernel/ns_last_pid", strconv.Itoa(last)) }; !b.Spec.PidMax {
 		b.Task.Optional(begin)
+	} else { // the numbers below 300 would add to the limit
+		err = errors.Join(err, step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+strconv.Itoa(reservedPids)+"; run as an ordinary user", begin()))
 	}
 	if b.proc >= 0 {
 		err = errors.Join(err, step.On("proc", stub.MountSetattr(b.Task, b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})))

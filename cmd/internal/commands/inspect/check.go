@@ -304,13 +304,13 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *session.Targe
 		return r
 	}
 	if err != nil {
-		r.Warnings = launcherNotes(t)
+		r.Warnings = lines.Launchers(append([]string{t.Policy.Command}, t.Policy.Arguments...))
 		return fail(exit.Status(err), err)
 	}
 	if text := t.Package.Text(); text != "" {
 		r.Remarks = append([]string{text}, r.Remarks...)
 	}
-	r.Warnings = append(t.WarningTexts(), launcherNotes(t)...)
+	r.Warnings = append(t.WarningTexts(), lines.Launchers(append([]string{t.Policy.Command}, t.Policy.Arguments...))...)
 	plan, err := t.Compile()
 	if plan != nil {
 		r.Gaps = plan.Gaps
@@ -396,12 +396,4 @@ func (k *checkCmd) checkEntry(c terminal.Console, home, name string, s *index.Se
 		reports[i].Remarks = append([]string{"as " + e.File.Client.Title + " starts it: " + e.Place()}, reports[i].Remarks...)
 	}
 	return k.finish(c, home, []string{e.File.Path}, reports)
-}
-
-// launcherNotes returns what a line does that no package of mcp-jail's starts.
-func launcherNotes(t *session.Target) []string {
-	if t.Package != nil {
-		return nil
-	}
-	return lines.Launchers(append([]string{t.Policy.Command}, t.Policy.Arguments...))
 }
