@@ -34,7 +34,6 @@ type (
 	Page       = report.Page
 	Record     = report.Record
 	LostRecord = report.LostRecord
-	ClientList = report.ClientList
 	Leak       = report.Leak
 	Tools      = report.Tools
 

@@ -252,7 +252,6 @@ func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	}
 	d.Flags, _ = c.Writer.Flags(wanted)
 	d.Words = c.Writer.GrantWords(wanted)
-	d.Line, d.Declare = c.Writer.NewCommandLine(wanted)
 	if len(d.Grant) > 0 && !report.IsOwnFile(d.File) && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}

@@ -2,7 +2,6 @@ package diagnostics
 
 import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
@@ -62,7 +61,6 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 	}
 	if !f.Grant.IsZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
-		d.Line, d.Declare = c.Writer.NewCommandLine([]grants.Grant{f.Grant})
 	}
 }
 

@@ -52,10 +52,9 @@ type Tool = stateless.Tool
 // WaivedWarnings returns a line for each gap of a plan that the user has waived.
 func WaivedWarnings(plan *confine.Plan) []string { return session.WaivedWarnings(plan) }
 
-// GapFailure returns the diagnosis of a start that was refused because of gaps. line is the command
-// line that has the server's policy, or nil.
-func GapFailure(server string, line []string, e *confine.GapError) diagnostics.Diagnosis {
-	return session.GapFailure(server, line, e)
+// GapFailure returns the diagnosis of a start that was refused because of gaps.
+func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
+	return session.GapFailure(server, e)
 }
 
 // Jail returns a Launcher that starts jails.

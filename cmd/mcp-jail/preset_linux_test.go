@@ -180,7 +180,7 @@ func TestPresetTools(t *testing.T) {
 // those that start the table.
 func (w *world) declared(t *testing.T, words ...string) []string {
 	t.Helper()
-	own, server := cmdline.Split("mcp-jail", words)
+	own, server := cmdline.Split(words)
 	f, err := cmdline.ParseRun(append([]string{"run"}, own...))
 	must(t, err)
 	o := config.CommandLineOptions{Command: server.Argv, Name: f.Name, Preset: f.Preset, Read: f.Read, Write: f.Write, Execute: f.Execute, Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Dir: w.work}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -34,7 +33,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
 	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
 	defer launcher.Prepared.Close()
-	args, server := cmdline.Split(programs.Name(), args)
+	args, server := cmdline.Split(args)
 	flags, err := cmdline.ParseRun(args)
 	if err != nil {
 		return confine.Exit{Code: session.Misuse(c, args, server, err)}

@@ -25,17 +25,15 @@ import (
 type Server struct {
 	Argv  []string
 	Given bool
-	Line  []string // the whole command line, beginning with mcp-jail
 }
 
-// Split separates the arguments of mcp-jail from the command of the server. program is the name
-// by which mcp-jail was called.
-func Split(program string, args []string) ([]string, Server) {
+// Split separates the arguments of mcp-jail from the command of the server.
+func Split(args []string) ([]string, Server) {
 	i := slices.Index(args, "--")
 	if i < 0 {
 		return args, Server{}
 	}
-	return args[:i], Server{args[i+1:], true, append([]string{program}, args...)}
+	return args[:i], Server{args[i+1:], true}
 }
 
 // Commands returns the names of all commands: the first word after mcp-jail.
@@ -49,7 +47,7 @@ func IsHelp(arg string) bool { return arg == "--help" || arg == "-h" }
 // IsRun reports whether a command line starts a session, which mcp-jail itself serves. A request
 // for the help of run starts none.
 func IsRun(args []string) bool {
-	args, _ = Split("", args)
+	args, _ = Split(args)
 	return len(args) > 0 && args[0] == "run" && !slices.ContainsFunc(args, IsHelp)
 }
 

@@ -128,7 +128,7 @@ func parseCommand(line string) error {
 	if err != nil {
 		return err
 	}
-	args, server := cmdline.Split("mcp-jail", words[1:])
+	args, server := cmdline.Split(words[1:])
 	typed := &cli.CommandLine{Server: server}
 	args = slices.DeleteFunc(args, cmdline.IsHelp)
 	if len(args) == 0 || args[0] == "--version" || args[0] == "COMMAND" {
@@ -257,7 +257,7 @@ func checkEntries(value any) error {
 			args = append(args, fmt.Sprint(word))
 		}
 		if command, _ := v["command"].(string); filepath.Base(command) == "mcp-jail" && len(args) > 0 {
-			before, _ := cmdline.Split("mcp-jail", args)
+			before, _ := cmdline.Split(args)
 			if _, err := cmdline.ParseRun(before); err != nil {
 				return err
 			}

@@ -82,7 +82,7 @@ func dispatch(all []string, c terminal.Console) int {
 	if len(all) > 0 && strings.HasPrefix(all[0], cobra.ShellCompRequestCmd) {
 		return complete(all, c)
 	}
-	args, server := cmdline.Split(programs.Name(), all)
+	args, server := cmdline.Split(all)
 	switch { // common first attempts
 	case len(args) == 0 && !server.Given, len(args) == 1 && args[0] == "help":
 		args = []string{"--help"}

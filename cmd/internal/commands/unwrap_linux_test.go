@@ -154,3 +154,38 @@ func TestUnwrapNamesCopy(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// clientHome makes a home with files of clients, for the test to run in.
+func clientHome(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(os.Getenv("HOME"))
+	for file, text := range files {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		testkit.WriteFile(t, file, text)
+	}
+}
+
+// TestOddPath: a path with letters that do not print, or with the words of a heading, is quoted.
+func TestOddPath(t *testing.T) {
+	for dir, want := range map[string]string{
+		"a b é":                     "~/a b é/config.toml",
+		"a\x1b[31m\n+\u202eb":       `"~/a\x1b[31m\n+\u202eb/config.toml"`,
+		"a, line 1), in place of":   `"~/a, line 1), in place of/config.toml"`,
+		"a\xffb":                    `"~/a\xffb/config.toml"`,
+		`a"b`:                       `"~/a\"b/config.toml"`,
+		"a" + string(rune(0xe0041)): `"~/a\U000e0041/config.toml"`,
+	} {
+		clientHome(t, map[string]string{dir + "/config.toml": "[mcp_servers.notes]\ncommand = \"/opt/mcp-jail\"\nargs = [\"run\", \"--name\", \"notes\", \"--\", \"s\"]\n"})
+		t.Setenv("CODEX_HOME", filepath.Join(os.Getenv("HOME"), dir))
+		text, _ := said(t, "unwrap", "--dry-run")
+		whole := strings.Replace(want, "~", os.Getenv("HOME"), 1)
+		if !strings.Contains(text, "Codex  "+want+"\n") || !strings.Contains(text, "\n--- "+whole+"\n+++ "+whole+"\n") {
+			t.Errorf("%q: %s", dir, text)
+		}
+	}
+}

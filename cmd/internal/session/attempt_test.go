@@ -83,7 +83,7 @@ func TestAttempt(t *testing.T) {
 
 	given := func(flags cmdline.PolicyFlags) *Target {
 		t.Helper()
-		target, err := Resolve(cmdline.ConfigFlags{}, flags, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}, Line: []string{"mcp-jail", "run", "--", "sh"}})
+		target, err := Resolve(cmdline.ConfigFlags{}, flags, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}})
 		if err != nil {
 			t.Fatal(err)
 		}

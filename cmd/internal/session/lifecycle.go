@@ -29,8 +29,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Out:             out,
 		Err:             errs,
 		FromCommandLine: t.Policy.FromCommandLine,
-		Line:            t.invocation,
-		Declare:         t.declare,
 		File:            t.File(),
 		Install:         t.Package.installCommand(),
 		InstallScripts:  t.Package.scriptsCommand(),

@@ -113,7 +113,7 @@ func TestHostilePackage(t *testing.T) {
 			if err := os.Symlink("/usr/bin/python3", filepath.Join(home, "private/bin/python")); err != nil {
 				t.Fatal(err)
 			}
-			target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 			if target != nil {
 				defer target.Close()
 			}
@@ -176,7 +176,7 @@ func TestPackageEnvironment(t *testing.T) {
 		"PACKAGE/main.js":       "#!/usr/bin/env -S GREETING=hello node\n",
 		"node_modules/.bin/tsc": "#!/bin/sh\n",
 	})
-	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestStoreOfAnotherUser(t *testing.T) {
 	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 	if target != nil {
 		defer target.Close()
 	}
@@ -226,7 +226,7 @@ func TestTreeStaysReadOnly(t *testing.T) {
 				"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
 				"PACKAGE/main.js":      "#!/usr/bin/env node\n",
 			})
-			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +264,7 @@ func TestHostileProject(t *testing.T) {
 				t.Fatal(err)
 			}
 			line = []string{line[0], line[1], "hostile"}
-			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 			defer target.Close()
 			if !slices.ContainsFunc(target.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" }) {
 				t.Errorf("%+v", target.Warnings)
@@ -278,7 +278,7 @@ func TestHostileProject(t *testing.T) {
 func TestPinnedPackageIsPreferred(t *testing.T) {
 	home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
 	resolve := func() *Target {
-		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,11 +69,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &gaps):
-		var line []string
-		if t != nil {
-			line = t.invocation
-		}
-		return lifecycle.GapFailure(server, line, gaps)
+		return lifecycle.GapFailure(server, gaps)
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"

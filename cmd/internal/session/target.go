@@ -53,7 +53,6 @@ type Target struct {
 	Host     hostfs.Host
 
 	commandLine config.CommandLineOptions // for a command after --, with its preset
-	invocation  []string                  // the command line of mcp-jail, for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
 	given       []string                  // the command before a program of a package replaced it
@@ -105,7 +104,7 @@ func (t *Target) unreachableArguments() string {
 func (t *Target) evidence() diagnostics.Evidence {
 	harm, ofHost, shared := judges(t)
 	return diagnostics.Evidence{
-		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
+		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(), Canonical: resolveLinks,
 		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.Attempt,
 	}
@@ -116,8 +115,6 @@ func (t *Target) evidence() diagnostics.Evidence {
 func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
 	return append([]string{"# " + config.UserConfigFile(host)}, o.Declaration()...)
 }
-
-func (t *Target) declare() []string { return declaration(t.Host, t.commandLine) }
 
 // judges returns resolve.HarmOf, resolve.HarmOfHost and resolve.Shared for a target.
 func judges(t *Target) (harm func(string, policy.Rights) policy.Harm, ofHost func(policy.NetRule) policy.Harm, shared func(string) string) {
@@ -196,7 +193,6 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 			t.commandLine.Name = identity.Label(server.Argv)
 		}
 		t.commandLine.Key = KeyOf(host, server.Argv)
-		t.invocation = server.Line
 		t.source.take(config.LoadOptions{ID: t.commandLine.Key, Candidate: file})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &exit.DefaultsError{Err: err}
@@ -268,7 +264,6 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 	s.Command, s.Arguments = server.Argv[0], server.Argv[1:] // with values in place of its client's variables
 	cfg.Servers[name] = &s
 	t.setConfig(cfg, name, nil)
-	t.invocation = server.Line
 	return t.PolicyOf(tool)
 }
 

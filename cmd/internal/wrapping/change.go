@@ -120,14 +120,6 @@ func (c *Change) Diff() string {
 // quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
 var quoted = lazy.Regexp(`"(?:[^"\\\n]|\\.)*"`)
 
-// ShowsSecret reports whether the command line of an entry has a probable secret, or the
-// value of a variable of the entry.
-func (e Entry) ShowsSecret() bool {
-	return len(shown.Secrets(e.Argv())) > 0 || slices.ContainsFunc(e.Env, func(v clients.Variable) bool {
-		return len(v.Value) >= shown.Shortest && slices.ContainsFunc(e.Args, func(word string) bool { return strings.Contains(word, v.Value) })
-	})
-}
-
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs) *Change {
 	j := judge{f, program, host, sel.Unasked}

@@ -53,7 +53,7 @@ func New(ev *Evidence) *Case {
 		// docs/reference.md "Stateful and stateless": no table applies to the process that
 		// lists the tools of such a server.
 		NoTable: ev.Stateless && c.Profile.Tool == "",
-		ByFlags: ev.FromCommandLine, CommandLine: ev.CommandLine, Declare: ev.Declare, Redactor: ev.Redactor,
+		ByFlags: ev.FromCommandLine, Redactor: ev.Redactor,
 	}
 	return c
 }

@@ -24,12 +24,6 @@ type Evidence struct {
 	// FromCommandLine means that the server was given as `run -- COMMAND`. Advice then
 	// consists of flags, because there is no file to add lines to.
 	FromCommandLine bool
-	// CommandLine is the command line with which the client starts such a server:
-	// mcp-jail, run, flags, --, the command. Declare returns the lines that declare the
-	// server in a configuration, with the meaning of its flags. Without them the
-	// diagnosis has no new command line.
-	CommandLine []string
-	Declare     func() []string
 	// File is the file of the configuration into which lines for the server belong. "" is unknown.
 	File string
 	// Install is the command that installs the package that the server's program, a launcher such as

@@ -13,7 +13,7 @@ const (
 // Diagnosis describes one failure, for an error frame, a tool result, stderr and the session
 // record. Every string in it is valid UTF-8 and contains no secret of the profile. The sentences
 // and the quoted lines (What, Cause, Fix, Warning, Detail, Said, Stderr) are safe to print. Names
-// and arguments (Server, Tool, Target, Line, those in Denials) are not, until they are quoted or
+// and arguments (Server, Tool, Target, those in Denials) are not, until they are quoted or
 // sanitized.
 type Diagnosis struct {
 	Code        Code        `json:"code"`
@@ -38,13 +38,6 @@ type Diagnosis struct {
 	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what the failure most likely needs of Hints
 	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
 	Words   []string        `json:"words,omitempty"`       // the same grants as flags for mcp-jail grant, not quoted, and without what keeps the workspace
-
-	// For a server given on the command line, Line is the new command line of the client.
-	// If no flag exists for a grant, Declare holds the lines that declare the server,
-	// to be followed by Grant. Both contain the server's arguments, so only the record
-	// keeps them.
-	Line    []string `json:"line,omitempty"`
-	Declare []string `json:"declare,omitempty"`
 
 	NoLine bool `json:"-"` // Fix says why no line of a policy helps
 	// File is the file into which Grant belongs; "" is unknown. A record has it once: see Record.File.

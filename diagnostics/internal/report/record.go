@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,9 +150,8 @@ func HasDiagnosis(data []byte) bool {
 
 // Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
 // because other programs can write to the state directory, and names in the record come
-// from servers. Each of lists is a file of the client that starts the server; without one, the
-// server's new arguments are written as in JSON.
-func (r Record) Text(lists ...ClientList) string {
+// from servers.
+func (r Record) Text() string {
 	var b strings.Builder
 	if r.Newer != nil {
 		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
@@ -182,20 +182,13 @@ func (r Record) Text(lists ...ClientList) string {
 		h.writeText(&b, r.File)
 	}
 	for _, d := range r.Diagnoses {
-		d.writeText(&b, r.File, lists)
-	}
-	if all, ok := r.combined(); ok {
-		b.WriteString("\nTo grant all of this at once:\n")
-		for _, l := range r.notCombined() {
-			b.WriteString("  " + l + "\n")
-		}
-		all.write(&b, lists)
+		d.writeText(&b, r.File)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\n" + r.nothing() + "\n")
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
+		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text())
 	}
 	return b.String()
 }
@@ -313,7 +306,7 @@ func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.tom
 
 func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
 
-func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList) {
+func (d Diagnosis) writeText(b *strings.Builder, file string) {
 	b.WriteString("\n" + show.Line(d.What) + "\n")
 	put := func(head, s string) {
 		if s != "" {
@@ -346,13 +339,18 @@ func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList
 		b.WriteString("  server said: " + show.Quote(word) + "\n")
 	}
 	if _, ok := d.grantLast(file); len(d.Grant) > 0 && !ok { // why ends with the command
-		if len(d.Declare) > 0 {
-			file = "" // the first line has it
-		}
 		b.WriteString("  lines to add" + intoFile(file) + ":\n\n")
-		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
+		for _, l := range d.Grant {
 			b.WriteString(show.Line(l) + "\n")
 		}
 	}
-	d.addition().write(b, lists)
+}
+
+// InWords returns the first five things, and how many more there are.
+func InWords(things []string) string {
+	const most = 5
+	if more := len(things) - most; more > 0 {
+		return strings.Join(things[:most], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(things, ", ")
 }

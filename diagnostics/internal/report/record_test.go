@@ -9,7 +9,7 @@ import (
 func TestCauseWithoutJail(t *testing.T) {
 	for attribution, want := range map[Attribution]string{None: "  cause: no disk\n", Likely: "  cause (likely): no disk\n"} {
 		var b strings.Builder
-		Diagnosis{What: "x", Attribution: attribution, Cause: "no disk"}.writeText(&b, "", nil)
+		Diagnosis{What: "x", Attribution: attribution, Cause: "no disk"}.writeText(&b, "")
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %q", attribution, b.String())
 		}

@@ -54,13 +54,10 @@ func (d Diagnosis) Text() string {
 		}
 	}
 	if len(d.Flags) > 0 {
-		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok && len(d.Line) > 0 {
+		if grant, ok := show.TypedOK("mcp-jail grant", d.Server); ok {
 			line("  to grant it: `", grant, " --last`")
 		}
 		line("  flags to add: ", strings.Join(d.Flags, " "))
-	}
-	if len(d.Line) > 0 {
-		line("  the client's whole new command line: `", show.Typed("mcp-jail why", d.Server), "`")
 	}
 	lines := d.Said
 	if len(lines) == 0 {

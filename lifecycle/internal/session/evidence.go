@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -32,11 +31,9 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		System:          runtime.GOOS,
 		Profile:         s.Profile,
 		FromCommandLine: s.Client.Config.FromCommandLine,
-		CommandLine:     s.Client.Config.Line,
 		Install:         s.Client.Config.Install,
 		InstallScripts:  s.Client.Config.InstallScripts,
 		Preset:          s.Client.Config.Preset,
-		Declare:         s.Client.Config.Declare,
 		File:            s.Client.Config.File,
 		Stateless:       s.Stateless,
 		Denials:         s.denials(since),
@@ -128,11 +125,7 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 	}
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
-		var line []string
-		if s.Client.Config.FromCommandLine {
-			line = s.Redact.Lines(s.Client.Config.Line)
-		}
-		d := GapFailure(s.Profile.Server, line, gaps)
+		d := GapFailure(s.Profile.Server, gaps)
 		d.Tool = s.Profile.Tool
 		return s.Announce(d), statusJail
 	}
@@ -156,9 +149,8 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 
 // GapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
 // line, so it names one cause: missing namespaces if they are missing, else the first gap. The
-// other gaps follow. The fix is for the named cause. line is the command line that has the server's
-// policy, or nil.
-func GapFailure(server string, line []string, e *confine.GapError) diagnostics.Diagnosis {
+// other gaps follow. The fix is for the named cause.
+func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	text := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
 	if e.HostNamespaces.Answer == confine.No {
@@ -185,9 +177,6 @@ func GapFailure(server string, line []string, e *confine.GapError) diagnostics.D
 			fix = "" // the line says it
 		}
 		fix = strings.TrimPrefix(fix+"; "+e.WaiveLine(), "; ")
-		if at := slices.Index(line, "--"); at > 0 {
-			fix += "; the whole line:  " + show.Spelled(slices.Concat(line[:at], strings.Fields(confine.WaiveFlags(e.Missing())), line[at:]))
-		}
 	}
 	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
 	d.Explain = diagnostics.PageGap

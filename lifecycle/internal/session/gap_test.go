@@ -23,9 +23,9 @@ func TestGapFailureOnMac(t *testing.T) {
 		{[]confine.Gap{names}, "enforce the policy: fs: names are hidden", "parts", "--waive macos"},
 		{[]confine.Gap{ports, names}, "enforce the policy: net: only some ports", "parts", "--waive net --waive macos"},
 	} {
-		d := GapFailure("s", []string{"mcp-jail", "run", "--", "node", "s.js"}, &confine.GapError{Gaps: tt.gaps, Waive: confine.WaiversFor(tt.gaps, nil)})
+		d := GapFailure("s", &confine.GapError{Gaps: tt.gaps, Waive: confine.WaiversFor(tt.gaps, nil)})
 		text := d.Text()
-		if !strings.Contains(text, tt.cause) || strings.Contains(text, tt.not) || !strings.Contains(d.Fix, "mcp-jail run "+tt.flag+" -- node s.js") {
+		if !strings.Contains(text, tt.cause) || strings.Contains(text, tt.not) || !strings.Contains(d.Fix, tt.flag) {
 			t.Errorf("want %q and %q:\n%s", tt.cause, tt.flag, text)
 		}
 	}

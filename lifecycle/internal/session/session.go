@@ -48,8 +48,6 @@ type Session struct {
 
 	// Evidence that only the caller has: see diagnostics.Evidence.
 	FromCommandLine bool
-	Line            []string
-	Declare         func() []string
 	File            string
 	Install         string
 	InstallScripts  string

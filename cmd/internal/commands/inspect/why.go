@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
@@ -79,7 +78,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.Printf("%s", b)
 		return nil
 	}
-	c.PrintText(record.Text(clientLists(x, s.Server)...))
+	c.PrintText(record.Text())
 	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
@@ -200,67 +199,4 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 	return x.Names(func(s *index.Server) bool {
 		return slices.ContainsFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key })
 	}), cobra.ShellCompDirectiveNoFileComp
-}
-
-// clientLists returns how the clients write the arguments of a server, and the arguments that
-// their files have now. It looks for entries that start the server with the command of its last
-// session. If there is none, it takes entries of its name with another command: the user has
-// changed that. The client of the last session comes first. Without any entry, the list is that
-// of this client, if it is known.
-func clientLists(x *index.Index, server string) (lists []diagnostics.ClientList) {
-	about := records.ReadAbout(x.Host, server)
-	last, known := clients.ByGreeting(about.Client.Name)
-	var entries []*index.Entry
-	if s := x.WithKey(server); s != nil { // others may have written those of projects, and would get the user's grants
-		entries = slices.DeleteFunc(slices.Clone(s.Entries), func(e *index.Entry) bool { return e.File.IsProject() })
-	}
-	slices.SortStableFunc(entries, func(a, b *index.Entry) int {
-		return cmp.Compare(cli.FalseFirst(a.File.Client.Name != last.Name), cli.FalseFirst(b.File.Client.Name != last.Name))
-	})
-	for _, isSame := range []bool{true, false} {
-		if lists != nil {
-			break // entries of that name with other commands are other servers
-		}
-		for _, e := range entries {
-			w, _ := clients.ParseWrapped(e.Argv())
-			if slices.Equal(w.Argv, about.Command) != isSame {
-				continue
-			}
-			client, place := e.Reader()
-			l := clientList(place.Format, e.Shape, client.Title+" ("+e.Place()+")")
-			l.Home, l.Reload = x.Host.Home, client.Reload
-			if about.Configuration != nil && e.For == "" {
-				l.Workspace = about.Configuration.Workspace
-			}
-			if w.Argv != nil {
-				l.Line, l.Secret = e.Argv(), e.ShowsSecret()
-			}
-			lists = addList(lists, l)
-		}
-	}
-	if lists == nil && known {
-		lists = addList(nil, clientList(last.Places[0].Format, last.Shapes[0], last.Title))
-	}
-	return lists
-}
-
-func clientList(format clients.Format, shape clients.Shape, where string) diagnostics.ClientList {
-	if format == clients.JSONC {
-		format = clients.JSON
-	}
-	return diagnostics.ClientList{Format: string(format), Key: cmp.Or(shape.Args, shape.Command), Whole: shape.Args == "", Where: []string{where}}
-}
-
-// addList adds a list. If lists has an equal one, it adds the places of the new one to that.
-func addList(lists []diagnostics.ClientList, l diagnostics.ClientList) []diagnostics.ClientList {
-	for i, other := range lists {
-		if other.Format == l.Format && other.Key == l.Key && other.Whole == l.Whole && other.Secret == l.Secret && slices.Equal(other.Line, l.Line) {
-			lists[i].Where = append(other.Where, l.Where...)
-			if !strings.Contains(other.Reload, l.Reload) {
-				lists[i].Reload += " " + l.Reload
-			}
-			return lists
-		}
-	}
-	return append(lists, l)
 }
