@@ -79,8 +79,7 @@ var zeroValues = map[string]zeroValue{
 		panics(t, func() { new(mcpproxy.Writer).Inject([]byte("{}")) })
 	}},
 	// diagnostics
-	"diagnostics.Evidence":   {new(diagnostics.Evidence), func(t *testing.T) { is(t, len(diagnostics.Remedies(diagnostics.Evidence{})) == 0) }},
-	"diagnostics.TableError": {value: new(diagnostics.TableError)},
+	"diagnostics.Evidence": {new(diagnostics.Evidence), func(t *testing.T) { is(t, len(diagnostics.Diagnose(diagnostics.Evidence{}).Hints) == 0) }},
 	"diagnostics.Redactor": {new(diagnostics.Redactor), func(t *testing.T) {
 		panics(t, func() { new(diagnostics.Redactor).Redact("a text that is not redacted") })
 	}},

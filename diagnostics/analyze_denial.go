@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
@@ -26,7 +27,7 @@ func analyzeDenial(c *facts.Case, d policy.Denial) facts.Finding {
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
 		target = c.Show(filepath.Clean(d.Target))
 	}
-	cause := "the jail refused " + report.Operation(d) + " " + target + report.ProgramAndCount(d)
+	cause := report.Blocked(d, target)
 	switch d.Axis {
 	case policy.AxisFs:
 		return paths.AnalyzeDenial(c, d, cause)
@@ -49,11 +50,11 @@ func analyzeDenial(c *facts.Case, d policy.Denial) facts.Finding {
 }
 
 func analyzeOthersDenial(c *facts.Case, d policy.Denial) facts.Finding {
-	sure, cause := Certain, "the jail refused more accesses than it records one by one: "
+	sure, cause := Certain, "the jail blocked more accesses than it records one by one: "
 	if d.Reason == policy.DeniedAbsent {
 		sure, cause = Possible, "the server tried more missing names than were looked up on the host, where they may be missing too: "
 	}
-	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause+report.Operation(d)+" "+c.Quote(d.Target)+report.ProgramAndCount(d), grants.Grant{})
+	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause+strings.TrimPrefix(report.Blocked(d, c.Quote(d.Target)), "the jail blocked "), grants.Grant{})
 	f.Fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
 	return f
 }

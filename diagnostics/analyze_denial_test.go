@@ -14,7 +14,7 @@ func TestDenialOfAGrant(t *testing.T) {
 	ev := evidence("")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/home/u/work/out.txt"}, {Axis: policy.AxisFs, Operation: "open", Target: "/\xff"}}
 	d := Diagnose(ev)
-	if d.Attribution != Certain || len(d.Grant) > 0 || !strings.Contains(d.Hints[0].Fix, "already grants this") || !utf8.ValidString(d.Denials[1].Target) {
+	if d.Attribution != Certain || len(d.Words) > 0 || !strings.Contains(d.Hints[0].Fix, "already grants this") || !utf8.ValidString(d.Denials[1].Target) {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -25,7 +25,7 @@ func TestDenialOfARename(t *testing.T) {
 	ev := evidence("mv: cannot move 'src' to 'old': Device or resource busy")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "rename", Target: "/home/u/work/old"}}
 	d := Diagnose(ev)
-	if d.Attribution != Certain || len(d.Grant) > 0 || strings.Contains(d.Text(), "report the problem") || !strings.Contains(d.Fix, "the old name cannot be moved") {
+	if d.Attribution != Certain || len(d.Words) > 0 || strings.Contains(told(d), "report the problem") || !strings.Contains(advised(d), "the old name cannot be moved") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -39,22 +39,22 @@ func TestDenialOfOthers(t *testing.T) {
 		cause  string
 	}{
 		{policy.Denial{Axis: policy.AxisFs, Operation: "create", Reason: "limit", Program: "/usr/bin/node", Count: 2000}, Certain,
-			`the jail refused more accesses than it records one by one: to create "(others)" (by "node", 2000 times)`},
-		{policy.Denial{Axis: policy.AxisProcess, Operation: "exec", Reason: "limit", Count: 1}, Certain, `records one by one: to start "(others)"`},
-		{policy.Denial{Axis: policy.AxisIPC, Operation: "connect", Reason: "limit", Count: 1}, Certain, `records one by one: a connection to "(others)"`},
-		{policy.Denial{Axis: policy.AxisNet, Operation: "connect", Reason: "limit", Count: 3}, Certain, `records one by one: a connection to "(others)" (3 times)`},
+			`the jail blocked more accesses than it records one by one: node from creating "(others)" (2000 times)`},
+		{policy.Denial{Axis: policy.AxisProcess, Operation: "exec", Reason: "limit", Count: 1}, Certain, `records one by one: the server from starting "(others)"`},
+		{policy.Denial{Axis: policy.AxisIPC, Operation: "connect", Reason: "limit", Count: 1}, Certain, `records one by one: the server from reaching "(others)"`},
+		{policy.Denial{Axis: policy.AxisNet, Operation: "connect", Reason: "limit", Count: 3}, Certain, `records one by one: the server from reaching "(others)" (3 times)`},
 		{policy.Denial{Axis: policy.AxisFs, Operation: "mkdir", Reason: "absent", Count: 9}, Possible,
-			`the server tried more missing names than were looked up on the host, where they may be missing too: to make the directory "(others)" (9 times)`},
+			`the server tried more missing names than were looked up on the host, where they may be missing too: the server from making the directory "(others)" (9 times)`},
 	} {
 		tt.denial.Target = "(others)"
 		ev := evidence("it failed")
 		ev.Denials = []policy.Denial{tt.denial}
 		d := Diagnose(ev)
-		if d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(d.Fix, "`mcp-jail why`") {
+		if d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(advised(d), "`mcp-jail why`") {
 			t.Error(d.Text())
 		}
-		if len(d.Grant) != 0 || strings.Contains(string(d.ResultBlock()), "recorded no refusal") {
-			t.Errorf("lines %q, and %s", d.Grant, d.ResultBlock())
+		if len(d.Words) != 0 || strings.Contains(string(d.ResultBlock()), "recorded no refusal") {
+			t.Errorf("lines %q, and %s", d.Words, d.ResultBlock())
 		}
 	}
 }
@@ -65,12 +65,12 @@ func TestDenialOfAStart(t *testing.T) {
 	lines := func(target string) string {
 		ev := evidence("PermissionError: [Errno 13] Permission denied: '/home/u/work/src/lib.rs'")
 		ev.Denials = []policy.Denial{{Axis: policy.AxisProcess, Operation: "exec", Target: target}}
-		return strings.Join(Diagnose(ev).Grant, "; ")
+		return strings.Join(Diagnose(ev).Words, " ")
 	}
-	if got := lines("/home/u/work/src/lib.rs"); !strings.Contains(got, `"src/lib.rs"; read = true; execute = true`) {
+	if got := lines("/home/u/work/src/lib.rs"); got != "--execute src/lib.rs" {
 		t.Errorf("lines %q", got)
 	}
-	if got := lines("/usr/bin/git"); !strings.Contains(got, "write = true") { // the start of another file says nothing
+	if got := lines("/usr/bin/git"); !strings.Contains(got, "--write") { // the start of another file says nothing
 		t.Errorf("lines %q beside another start", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestDenialOfAStart(t *testing.T) {
 // proposed where something is moved to.
 func TestMoveIntoSharedDirectory(t *testing.T) {
 	for _, op := range []string{"rename something to", "rename"} {
-		for shared, want := range map[string]string{"": "--write . --write ~/docs", "holds the files of many programs": ""} {
+		for shared, want := range map[string]string{"": "--write ~/docs", "holds the files of many programs": ""} {
 			ev := evidence("[Errno 2] No such file or directory: '/home/u/docs/a.txt'")
 			ev.FromCommandLine, ev.Profile.Default = true, true
 			ev.Exists = host{"/home/u/docs/a.txt": true}.exists
@@ -91,7 +91,7 @@ func TestMoveIntoSharedDirectory(t *testing.T) {
 			}
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: op, Target: "/home/u/docs/a.txt", Program: "/usr/bin/python3", Count: 1}}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Flags, " "); got != want || shared != "" && !strings.Contains(d.Fix, "needs a rule for the directory, but \"~/docs\" "+shared) {
+			if got := strings.Join(d.Words, " "); got != want || shared != "" && !strings.Contains(advised(d), "needs a rule for the directory, but \"~/docs\" "+shared) {
 				t.Errorf("%s, %q: %q, want %q\n%s", op, shared, got, want, d.Text())
 			}
 		}

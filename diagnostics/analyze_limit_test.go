@@ -30,13 +30,13 @@ func TestLimitsAreNamed(t *testing.T) {
 		alter func(*Evidence)
 		want  Attribution
 		cause string
-		line  string // of Grant; "" for none
+		line  string // of the limits; "" for none
 	}{
 		{"memory, recorded", "", denial("memory", "memory_mb = 4096", 7), Certain, `used more than memory_mb = 4096, so mcp-jail ended them all; the largest was "node"`, "memory_mb = 8192"},
 		{"memory of a cgroup", "", denial("memory", "memory_mb = 4096", 0), Certain, "reached the limit memory_mb = 4096", "memory_mb = 8192"},
 		{"processes, recorded", "", denial("processes", "processes = 512", 0), Certain, "reached the limit processes = 512", "processes = 1024"},
 		{"space, recorded", "", denial("space in /tmp", "memory_mb = 4096", 0), Certain, "/tmp is full: it holds at most half of memory_mb = 4096", "memory_mb = 8192"},
-		{"a key that is not known", "", denial("colour", "paint_mb = 3", 0), Certain, "refused colour", ""},
+		{"a key that is not known", "", denial("colour", "paint_mb = 3", 0), Certain, "colour", ""},
 		{"killed, since the jail could not go on", "", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL, Why: "step x failed"} }, Certain, "could no longer enforce the policy and ended the server: step x failed", ""},
 		{"killed", "", killed(syscall.SIGKILL), Possible, "more than memory_mb = 4096", "memory_mb = 8192"},
 		{"SIGXFSZ", "", killed(sigXFSZ), Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
@@ -72,13 +72,13 @@ func TestLimitsAreNamed(t *testing.T) {
 				t.Errorf("%s: %s", d.Attribution, d.Text())
 			}
 			if tt.line == "" {
-				if len(d.Grant) != 0 {
-					t.Errorf("lines %q", d.Grant)
+				if len(d.Words) != 0 {
+					t.Errorf("lines %q", d.Words)
 				}
 				return
 			}
-			if strings.Join(d.Grant, "; ") != "[servers.github.limits]; "+tt.line || !strings.Contains(d.Fix, tt.line+" under [servers.github.limits]") {
-				t.Errorf("lines %q, fix %q", d.Grant, d.Fix)
+			if want := "--limit " + strings.ReplaceAll(tt.line, " ", ""); strings.Join(d.Words, " ") != want || !strings.Contains(advised(d), "grant "+want) {
+				t.Errorf("lines %q, fix %q", d.Words, d.Fix)
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestTimeoutsAreNamed(t *testing.T) {
 		for stage, line := range map[Stage]string{StageCall: "raise call_timeout_secs = 30 under [servers.github]", StageStartup: "raise startup_timeout_secs = 30 under [servers.github]"} {
 			ev := evidence("")
 			ev.Stage, ev.Timeout, ev.Stderr = stage, 30*time.Second, stderr
-			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
+			if d := Diagnose(ev); !strings.Contains(advised(d), line) {
 				t.Errorf("%s, stderr %q: fix %q", stage, stderr, d.Fix)
 			}
 			ev.FromCommandLine = true
@@ -98,13 +98,13 @@ func TestTimeoutsAreNamed(t *testing.T) {
 			if stage == StageStartup {
 				line = "start it with --startup-timeout 60"
 			}
-			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
+			if d := Diagnose(ev); !strings.Contains(advised(d), line) {
 				t.Errorf("%s on the command line, stderr %q: fix %q", stage, stderr, d.Fix)
 			}
 		}
 	}
 	ev := evidence("it failed")
-	if d := Diagnose(ev); strings.Contains(d.Fix, "_secs") {
+	if d := Diagnose(ev); strings.Contains(advised(d), "_secs") {
 		t.Errorf("no time-out: %q", d.Fix)
 	}
 }

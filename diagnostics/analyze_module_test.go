@@ -64,7 +64,7 @@ func TestModules(t *testing.T) {
 		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageStartup, "", &Exit{Code: 1}, true
 		ev.Stderr = strings.Split(c.stderr, "\n")
 		d := Diagnose(ev)
-		got := strings.Join(d.Flags, " ")
+		got := strings.Join(d.Words, " ")
 		if got = strings.TrimPrefix(got, "--write . "); got != c.flags {
 			t.Errorf("%s: %q, want %q: %s; %s", name, got, c.flags, d.Cause, d.Fix)
 		}

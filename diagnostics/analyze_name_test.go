@@ -10,7 +10,7 @@ import (
 func TestUnsetVariable(t *testing.T) {
 	ev := evidence("BAR_KEY environment variable is required")
 	ev.Unset = []string{"BAR_KEY"}
-	if d := Diagnose(ev); d.Attribution != None || len(d.Grant) > 0 || !strings.Contains(d.Cause, "granted but not set") {
+	if d := Diagnose(ev); d.Attribution != None || len(d.Words) > 0 || !strings.Contains(d.Cause, "granted but not set") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -19,16 +19,16 @@ func TestUnsetVariable(t *testing.T) {
 // list of commands.
 func TestUnlistedProgram(t *testing.T) {
 	for text, want := range map[string]string{
-		"x: 3: /usr/bin/git: Permission denied":      `[servers.github.access.commands.git]`,
-		"x: 3: /usr/lib/deep/git: Permission denied": `[servers.github.access.commands."/usr/lib/deep/git"]`,
-		"Error: spawn git EACCES":                    `[servers.github.access.commands.git]`,
+		"x: 3: /usr/bin/git: Permission denied":      ``,
+		"x: 3: /usr/lib/deep/git: Permission denied": ``,
+		"Error: spawn git EACCES":                    ``,
 		"x: 3: /usr/bin/node: Permission denied":     "",
 		"x: cannot open /usr/lib/f: No such file":    "",
 	} {
 		ev := evidence(text)
 		ev.Profile.Programs = []string{"/usr/bin/node"}
-		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != want {
-			t.Errorf("%s: got %q, want %q", text, d.Grant, want)
+		if d := Diagnose(ev); strings.Join(d.Words, " ") != want {
+			t.Errorf("%s: got %q, want %q", text, d.Words, want)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestRefusedStartAlone(t *testing.T) {
 				ev.Denials = []policy.Denial{{Axis: policy.AxisProcess, Operation: "exec", Target: "/usr/bin/git"}}
 			}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Grant, "; "); got != "[servers.github.access.commands.git]" || len(d.Hints) != 1 {
+			if got := strings.Join(d.Words, " "); got != "" || len(d.Hints) != 1 {
 				t.Errorf("%s, recorded: %v: %q, %d causes\n%s", text, recorded, got, len(d.Hints), d.Text())
 			}
 		}

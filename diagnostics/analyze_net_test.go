@@ -19,7 +19,6 @@ func TestNetDenials(t *testing.T) {
 			ev.Profile.Net = append(ev.Profile.Net, r)
 		}
 	}
-	const table = "[[servers.github.access.net]]; "
 	for _, tt := range []struct {
 		name   string
 		denial policy.Denial
@@ -31,20 +30,20 @@ func TestNetDenials(t *testing.T) {
 		cause  string // a part of it
 	}{
 		{name: "a name", denial: policy.Denial{Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Count: 2},
-			target: "api.x.com", grant: table + `host = "api.x.com"; allow = true`, cause: `refused to resolve "api.x.com" (2 times)`},
+			target: "api.x.com", grant: "--net api.x.com", cause: `from looking up "api.x.com" (2 times)`},
 		{name: "the port of another scheme", denial: policy.Denial{Operation: "connect", Target: "api.github.com:80", Reason: policy.DeniedNotGranted},
-			target: "api.github.com:80", grant: table + `host = "api.github.com"; scheme = "http"; allow = true`},
+			target: "api.github.com:80", grant: "--net api.github.com"},
 		{name: "a port of no scheme", denial: policy.Denial{Operation: "connect", Target: "api.github.com:8443", Reason: policy.DeniedNotGranted},
-			target: "api.github.com:8443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 8443; allow = true`},
+			target: "api.github.com:8443", grant: "--net api.github.com:8443"},
 		{name: "a name, and its port in the text", denial: policy.Denial{Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted},
 			text:   "FetchError: request to https://api.x.com:8443/v1 failed, reason: getaddrinfo ENOTFOUND api.x.com",
-			target: "api.x.com", grant: table + `host = "api.x.com"; scheme = "https"; port = 8443; allow = true`},
+			target: "api.x.com", grant: "--net api.x.com:8443"},
 		{name: "an address", denial: policy.Denial{Operation: "connect", Target: "198.51.100.7:443", Reason: policy.DeniedNotGranted},
-			target: "198.51.100.7:443", grant: table + `host = "198.51.100.7"; scheme = "https"; allow = true`, fix: "prefer the host's name"},
+			target: "198.51.100.7:443", grant: "--net 198.51.100.7", fix: "prefer the host's name"},
 		{name: "an IPv6 address", denial: policy.Denial{Operation: "connect", Target: "[2001:db8::7]:5432", Reason: policy.DeniedNotGranted},
-			target: "[2001:db8::7]:5432", grant: table + `host = "2001:db8::7"; scheme = "tcp"; port = 5432; allow = true`},
+			target: "[2001:db8::7]:5432", grant: "--net [2001:db8::7]:5432"},
 		{name: "the host itself", denial: policy.Denial{Operation: "connect", Target: "localhost:5432", Reason: policy.DeniedNotGranted},
-			target: "localhost:5432", grant: table + `host = "localhost"; scheme = "tcp"; port = 5432; allow = true`},
+			target: "localhost:5432", grant: "--net localhost:5432"},
 		{name: "UDP", denial: policy.Denial{Operation: "send", Target: "api.github.com:443", Reason: policy.DeniedNotGranted},
 			target: "api.github.com:443", fix: "no policy line grants UDP"},
 		{name: "what is no name", denial: policy.Denial{Operation: "resolve", Target: `"a chatty\x00host"`, Reason: policy.DeniedNotGranted},
@@ -53,42 +52,39 @@ func TestNetDenials(t *testing.T) {
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "tcp", Port: 5432, PathPrefix: "/", Methods: []string{"GET"}}),
 			target: "db.x.com:5432", fix: "mcp-jail.toml:9 refuses it, whatever other rules say"},
 		{name: "a private address", denial: policy.Denial{Operation: "resolve", Target: "api.github.com", Reason: policy.DeniedAddress, Detail: "10.0.0.5 is a private address, fd00::5 is a private address"},
-			target: "api.github.com", grant: table + `host = "10.0.0.5"; scheme = "https"; allow = true`,
+			target: "api.github.com", grant: "--net 10.0.0.5",
 			fix: `careful: 10.0.0.5 is a private address, and the owner of the name "api.github.com"`, cause: ": 10.0.0.5 is a private address"},
 		{name: "the metadata of a cloud, by a port", denial: policy.Denial{Operation: "connect", Target: "x.githubusercontent.com:80", Reason: policy.DeniedAddress, Detail: "169.254.169.254 is where a cloud serves credentials to its machines"},
-			target: "x.githubusercontent.com:80", grant: table + `host = "169.254.169.254"; allow = true`, fix: "careful: 169.254.169.254 is where a cloud serves credentials"},
+			target: "x.githubusercontent.com:80", grant: "--net 169.254.169.254", fix: "careful: 169.254.169.254 is where a cloud serves credentials"},
 		{name: "the host's loopback by a name", denial: policy.Denial{Operation: "resolve", Target: "db.x.com", Reason: policy.DeniedAddress, Detail: "127.0.0.1 is the host's loopback"},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "tcp", Port: 5432, Allow: true}),
-			target: "db.x.com", grant: table + `host = "localhost"; scheme = "tcp"; port = 5432; allow = true`, fix: "careful:"},
+			target: "db.x.com", grant: "--net localhost:5432", fix: "careful:"},
 		{name: "an address that a rule refuses", denial: policy.Denial{Operation: "resolve", Target: "api.github.com", Reason: policy.DeniedAddress, Detail: "198.51.100.7 is refused by a rule"},
 			target: "api.github.com", fix: "a rule of the policy refuses the address"},
 		{name: "another host in the handshake", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedWrongName, Detail: "it names evil.example"},
 			target: "api.github.com:443", fix: "needs its own rule", cause: ": it names evil.example"},
 		{name: "another protocol", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedWrongScheme, Detail: "it speaks neither TLS nor HTTP"},
-			target: "api.github.com:443", grant: table + `host = "api.github.com"; scheme = "tcp"; port = 443; allow = true`, fix: "does not inspect"},
+			target: "api.github.com:443", grant: "--net api.github.com", fix: "does not inspect"},
 		{name: "HTTP where TLS is granted", denial: policy.Denial{Operation: "connect", Target: "db.x.com:8080", Reason: policy.DeniedWrongScheme, Detail: "it speaks HTTP"},
 			change: rule(policy.NetRule{Host: "db.x.com", Scheme: "https", Port: 8080, Allow: true}),
-			target: "db.x.com:8080", grant: table + `host = "db.x.com"; scheme = "http"; port = 8080; allow = true`},
+			target: "db.x.com:8080", grant: "--net db.x.com:8080"},
 		{name: "a method", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedRequest, Detail: "POST /repos/a/b: no rule allows it; this host has …"},
 			change: rule(policy.NetRule{Host: "api.x.com", Scheme: "https", PathPrefix: "/repos", Methods: []string{"GET"}, Allow: true, Secrets: []policy.Secret{{Env: "TOKEN", File: "/home/u/.token"}}}),
 			target: "api.x.com:443",
-			grant:  table + `host = "api.x.com"; scheme = "https"; path_prefix = "/repos/a/b"; methods = ["POST"]; secret = { env = "TOKEN", file = "/home/u/.token" }; allow = true`,
 			fix:    `mcp-jail.toml:9, path_prefix = "/repos", methods = ["GET"]: widen one`, cause: ": POST /repos/a/b"},
 		{name: "a method that a rule refuses", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedRequest, Detail: "DELETE /v1: the rule at mcp-jail.toml:9 denies it (…)"},
 			change: func(ev *Evidence) {
 				rule(policy.NetRule{Host: "api.x.com", Allow: true, Where: "mcp-jail.toml:5"})(ev)
 				rule(policy.NetRule{Host: "api.x.com", Scheme: "https", PathPrefix: "/v1/", Port: 443, Methods: []string{"DELETE"}})(ev)
 			},
-			target: "api.x.com:443", fix: "the rule at mcp-jail.toml:9 refuses it, whatever other rules say"},
+			target: "api.x.com:443", fix: "mcp-jail.toml:9, path_prefix"},
 		{name: "a path in disguise", denial: policy.Denial{Operation: "connect", Target: "api.x.com:443", Reason: policy.DeniedAmbiguous, Detail: "GET /repos/../x: servers read its path in different ways"},
 			target: "api.x.com:443", fix: "no policy line grants this"},
-		{name: "a path that no rule can have", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedRequest, Detail: "GET /a//b: no rule allows it"},
-			target: "api.github.com:443", fix: "no policy line grants this"},
 		{name: "connections", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedLimit, Detail: "it waited: connections = 256 are open"},
-			target: "api.github.com:443", grant: "[servers.github.limits]; connections = 512"},
+			target: "api.github.com:443", grant: "--limit connections=512"},
 		{name: "bytes", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedLimit, Detail: "the session has sent as much as it may (net_out_mb)"},
 			change: func(ev *Evidence) { ev.Profile.Limits.NetOutMB = 10 },
-			target: "api.github.com:443", grant: "[servers.github.limits]; net_out_mb = 20"},
+			target: "api.github.com:443", grant: "--limit net_out_mb=20"},
 		{name: "names below a wildcard", denial: policy.Denial{Operation: "resolve", Target: "a.githubusercontent.com", Reason: policy.DeniedLimit, Detail: "more than 4 new names a second below wildcards"},
 			target: "a.githubusercontent.com", fix: "name the hosts one by one"},
 		{name: "a secret in another field", denial: policy.Denial{Operation: "connect", Target: "api.github.com:443", Reason: policy.DeniedSecret, Detail: `GET /x: its header field X-Foo has the placeholder of the secret T, which is put in Authorization only: if the value belongs there, write header = "X-Foo" beside env (c.toml:3)`},
@@ -107,14 +103,14 @@ func TestNetDenials(t *testing.T) {
 			if len(d.Hints) != 1 || d.Attribution != Certain || d.Hints[0].Target != tt.target {
 				t.Fatalf("want one fact about %s:\n%s", tt.target, d.Text())
 			}
-			if got := strings.Join(d.Grant, "; "); got != tt.grant {
+			if got := strings.Join(d.Words, " "); got != tt.grant {
 				t.Errorf("grant\n got %s\nwant %s", got, tt.grant)
 			}
-			if !strings.Contains(d.Fix, tt.fix) || !strings.Contains(d.Cause, tt.cause) {
+			if !strings.Contains(advised(d), tt.fix) || !strings.Contains(d.Cause, tt.cause) {
 				t.Errorf("want %q and %q in\n%s", tt.cause, tt.fix, d.Text())
 			}
 			if tt.grant != "" {
-				pasted(t, "[servers.github]\ncommand = \"node\"\n", d.Grant, ev.Profile)
+				pasted(t, "[servers.github]\ncommand = \"node\"\n", d.Words, ev.Profile)
 			}
 		})
 	}
@@ -132,8 +128,6 @@ func TestNetLinesWork(t *testing.T) {
 		{target: "api.x.com", host: "api.x.com", port: 443, scheme: "https"},
 		{target: "api.x.com:8443", host: "api.x.com", port: 8443, scheme: "https"},
 		{target: "[2001:db8::7]:443", host: "2001:db8::7", port: 443, scheme: "https"},
-		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "tcp", reason: policy.DeniedWrongScheme, detail: "it speaks neither TLS nor HTTP"},
-		{target: "api.github.com:443", host: "api.github.com", port: 443, scheme: "https", path: "/a/b%20c", method: "POST", reason: policy.DeniedRequest, detail: "POST /a/b%20c: no rule"},
 	} {
 		ev := evidence("")
 		ev.Profile.Net = []policy.NetRule{{Host: "api.github.com", Scheme: "https", PathPrefix: "/a", Methods: []string{"GET"}, Allow: true}}
@@ -143,9 +137,9 @@ func TestNetLinesWork(t *testing.T) {
 		}
 		base := "[servers.github]\ncommand = \"node\"\n\n[[servers.github.access.net]]\nhost = \"api.github.com\"\nscheme = \"https\"\npath_prefix = \"/a\"\nmethods = [\"GET\"]\nallow = true\n"
 		d := Diagnose(ev)
-		p := pasted(t, base, d.Grant, ev.Profile)
+		p := pasted(t, base, d.Words, ev.Profile)
 		if _, ok := policy.MatchNet(p.Net, tt.host, tt.scheme, tt.port, tt.path, tt.method); !ok {
-			t.Errorf("%s is not granted:\n%s", tt.target, strings.Join(d.Grant, "\n"))
+			t.Errorf("%s is not granted:\n%s", tt.target, strings.Join(d.Words, "\n"))
 		}
 	}
 }
@@ -154,21 +148,21 @@ func TestNetLinesWork(t *testing.T) {
 // line, and that a rule for methods has no flag.
 func TestNetFlags(t *testing.T) {
 	for target, want := range map[string]string{
-		"api.x.com": "--write . --net api.x.com", "api.x.com:8443": "--write . --net api.x.com:8443", "[2001:db8::7]:8443": "--write . --net '[2001:db8::7]:8443'",
+		"api.x.com": "--net api.x.com", "api.x.com:8443": "--net api.x.com:8443", "[2001:db8::7]:8443": "--net [2001:db8::7]:8443",
 	} {
 		ev := evidence("")
 		ev.FromCommandLine = true
 		defaultProfile(ev.Profile)
 		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: target, Reason: policy.DeniedNotGranted}}
-		if d := Diagnose(ev); strings.Join(d.Flags, " ") != want || len(d.Grant) > 0 {
-			t.Errorf("%s: flags %q, want %s", target, d.Flags, want)
+		if d := Diagnose(ev); strings.Join(d.Words, " ") != want {
+			t.Errorf("%s: flags %q, want %s", target, d.Words, want)
 		}
 	}
 	ev := evidence("")
 	ev.FromCommandLine = true
 	ev.Profile.Net = []policy.NetRule{{Host: "a.b", Methods: []string{"GET"}, Allow: true}}
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: policy.DeniedRequest, Detail: "POST /: no rule"}}
-	if d := Diagnose(ev); len(d.Flags) > 0 || !strings.Contains(d.Fix, "no flag grants this") || len(d.Grant) == 0 {
+	if d := Diagnose(ev); len(d.Words) > 0 || !strings.Contains(advised(d), "widen one") {
 		t.Errorf("a method has no flag:\n%s", d.Text())
 	}
 }
@@ -181,7 +175,7 @@ func TestAddressOfAName(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
-	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(d.Fix, "prefer the host's name") {
+	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(advised(d), "prefer the host's name") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -204,7 +198,7 @@ func TestBackgroundDenials(t *testing.T) {
 	if !slices.Equal(targets, []string{"api.x.com", "198.51.100.9:443", "telemetry.x.com"}) {
 		t.Errorf("order %q", targets)
 	}
-	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.net]]; host = "api.x.com"; allow = true` {
+	if got := strings.Join(d.Words, " "); got != `--net api.x.com` {
 		t.Errorf("the lines are %s", got)
 	}
 	earlier := ev
@@ -213,11 +207,11 @@ func TestBackgroundDenials(t *testing.T) {
 		t.Errorf("the usual came first in time:\n%s", d.Text())
 	}
 	ev.Text = "getaddrinfo ENOTFOUND telemetry.x.com"
-	if d := Diagnose(ev); d.Hints[0].Target != "telemetry.x.com" || !strings.Contains(strings.Join(d.Grant, " "), "telemetry") {
+	if d := Diagnose(ev); d.Hints[0].Target != "telemetry.x.com" || !strings.Contains(strings.Join(d.Words, " "), "telemetry") {
 		t.Errorf("what the text names comes first, usual or not:\n%s", d.Text())
 	}
 	ev.Text, ev.Denials = "fetch failed", ev.Denials[2:]
-	if d := Diagnose(ev); len(d.Grant) == 0 {
+	if d := Diagnose(ev); len(d.Words) == 0 {
 		t.Errorf("where there is nothing else, the usual is told:\n%s", d.Text())
 	}
 }

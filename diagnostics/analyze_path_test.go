@@ -16,7 +16,7 @@ func TestNoRuleForProc(t *testing.T) {
 		ev := evidence(text)
 		ev.Exists = func(p string) bool { return policy.Within(p, "/proc") || someHost.exists(p) }
 		d := Diagnose(ev)
-		if d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "no rule grants it") {
+		if d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(advised(d), "no rule grants it") {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -28,7 +28,7 @@ func TestLinkInTheProfile(t *testing.T) {
 	ev.Canonical = func(p string) string { return strings.Replace(p, "/home/u/work/link", "/data/notes", 1) }
 	d := Diagnose(ev)
 	// A relative rule that leaves the workspace through a link is an error.
-	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+	if got := strings.Join(d.Words, " "); got != `--read /data/notes/x.md` {
 		t.Errorf("grant %s", got)
 	}
 	if d := Diagnose(evidence(`env: 'git': Permission denied: /bin/git`)); d.Attribution == Likely {
@@ -89,8 +89,8 @@ func TestLinkByABareWord(t *testing.T) {
 		}
 		d := Diagnose(ev)
 		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" is a link that leads to ".env", outside of what is granted`)
-		if blamed != (fault == "") || len(d.Flags)+len(d.Grant) > 0 {
-			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Grant)
+		if blamed != (fault == "") || len(d.Words) > 0 {
+			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Words)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func TestLinkOutOfGranted(t *testing.T) {
 			return path
 		}
 		d := Diagnose(ev)
-		if strings.Join(d.Flags, " ") != want.flags || !strings.Contains(d.Cause, want.says) || (want.says == "") == strings.Contains(d.Cause, "is a link") {
-			t.Errorf("%s: %q: %s", path, d.Flags, d.Cause)
+		if strings.Join(d.Words, " ") != want.flags || !strings.Contains(d.Cause, want.says) || (want.says == "") == strings.Contains(d.Cause, "is a link") {
+			t.Errorf("%s: %q: %s", path, d.Words, d.Cause)
 		}
 	}
 }
@@ -135,8 +135,8 @@ func TestModuleOutside(t *testing.T) {
 		ev := evidence("")
 		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageStartup, "", &Exit{Code: 1}, true
 		ev.Stderr = []string{"Error: Cannot find module '" + path + "'", "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)", "Node.js v20.20.2"}
-		if d := Diagnose(ev); strings.Join(d.Flags, " ") != flags {
-			t.Errorf("%s: %q: %s; %s", path, d.Flags, d.Cause, d.Fix)
+		if d := Diagnose(ev); strings.Join(d.Words, " ") != flags {
+			t.Errorf("%s: %q: %s; %s", path, d.Words, d.Cause, d.Fix)
 		}
 	}
 }
@@ -149,8 +149,8 @@ func TestShellProgramOutside(t *testing.T) {
 		exists := ev.Exists
 		ev.Exists = func(p string) bool { return p == "/srv/models/run" || exists(p) }
 		ev.Executable = func(p string) bool { return p == "/srv/models/run" }
-		grant := strings.Join(Diagnose(ev).Grant, "\n")
-		if !strings.Contains(grant, path) || strings.Contains(grant, "execute = true") != execute || strings.Contains(grant, "write") {
+		grant := strings.Join(Diagnose(ev).Words, "\n")
+		if !strings.Contains(grant, path) || strings.Contains(grant, "--execute") != execute || strings.Contains(grant, "write") {
 			t.Errorf("%s: %s", path, grant)
 		}
 	}
@@ -162,7 +162,7 @@ func TestSocketInJailPlace(t *testing.T) {
 	ev := evidence("curl: (7) Failed to connect to x port 80 after 0 ms: Couldn't connect to server")
 	ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/tmp/shared.sock", Count: 1}}
 	d := Diagnose(ev)
-	if grant := strings.Join(d.Grant, "\n"); !strings.Contains(grant, `path = "/tmp/shared.sock"`) || !strings.Contains(grant, "update = true") || !strings.Contains(d.Cause, "/tmp of its own") {
+	if grant := strings.Join(d.Words, "\n"); !strings.Contains(grant, "--write\n/tmp/shared.sock") || !strings.Contains(d.Cause, "/tmp of its own") {
 		t.Errorf("%s: %s; %s", d.Cause, d.Fix, grant)
 	}
 }

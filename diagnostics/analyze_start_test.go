@@ -27,11 +27,11 @@ func TestStartFailures(t *testing.T) {
 		{"jail, no private HOME", Start{Step: "create directory", Errno: syscall.EACCES, Detail: "/home/u/.local/state/mcp-jail/homes/github (the server's private HOME)"}, nil, CodeJail, Certain, "permission denied", "set XDG_STATE_HOME"},
 		{"jail, no directory", Start{Step: "create directory", Errno: syscall.EROFS, Detail: "/srv/x (path = \"/srv/x/\")"}, nil, CodeJail, Certain, "read-only", "create it yourself"},
 		{"missing", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/nope"}, nil, CodeExec, None, "there is no program", "install"},
-		{"not granted", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/opt/tools/bin/rg"}, nil, CodeExec, Certain, "does not let the server execute", "execute = true"},
+		{"not granted", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/opt/tools/bin/rg"}, nil, CodeExec, Certain, "does not let the server execute", "--execute"},
 		{"no mode", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, nil, CodeExec, None, "not executable", "chmod"},
 		{"interpreter", Start{Step: StepExec, Errno: syscall.ENOENT, Detail: "/usr/bin/git"}, nil, CodeExec, Possible, "interpreter", "first line"},
 		{"format", Start{Step: StepExec, Errno: syscall.ENOEXEC, Detail: "/usr/bin/git"}, nil, CodeExec, None, "not a program for this machine", "interpreter"},
-		{"not listed", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, func(ev *Evidence) { ev.Profile.Programs = []string{} }, CodeExec, Certain, "do not list", "commands.git"},
+		{"not listed", Start{Step: StepExec, Errno: syscall.EACCES, Detail: "/usr/bin/git"}, func(ev *Evidence) { ev.Profile.Programs = []string{} }, CodeExec, Certain, "do not list", "only a rule"},
 		{"no profile", Start{Step: StepExec, Errno: syscall.ENOENT}, func(ev *Evidence) { ev.Profile = nil }, CodeExec, None, "could not be started", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestStartFailures(t *testing.T) {
 				tt.alter(&ev)
 			}
 			d := Diagnose(ev)
-			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(d.Fix, tt.fix) {
+			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.Cause, tt.cause) || !strings.Contains(advised(d), tt.fix) {
 				t.Errorf("code %d, attribution %s\n%s", d.Code, d.Attribution, d.Text())
 			}
 		})
@@ -80,7 +80,7 @@ func TestExit(t *testing.T) {
 			if d.Code != tt.code || d.Attribution != tt.want || !strings.Contains(d.What, tt.what) || !strings.Contains(d.Cause, tt.cause) {
 				t.Errorf("code %d, attribution %s\n%s", d.Code, d.Attribution, d.Text())
 			}
-			if tt.name == "call, slow" && !strings.Contains(d.Fix, "call_timeout_secs") {
+			if tt.name == "call, slow" && !strings.Contains(advised(d), "call_timeout_secs") {
 				t.Errorf("fix %q", d.Fix)
 			}
 			if ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {

@@ -30,7 +30,7 @@ func TestUnreachedHost(t *testing.T) {
 		ev := evidence(tt.text)
 		ev.HostFailures = tt.failures
 		d := Diagnose(ev)
-		if d.Cause != tt.cause || d.Attribution != None || len(d.Grant) > 0 || tt.cause != "" && d.Explain != PageNetUnreachable {
+		if d.Cause != tt.cause || d.Attribution != None || len(d.Words) > 0 || tt.cause != "" && d.Explain != PageNetUnreachable {
 			t.Errorf("%s: %s", tt.text, d.Text())
 		}
 	}

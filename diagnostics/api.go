@@ -4,7 +4,6 @@ import (
 	"io"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
@@ -67,13 +66,6 @@ const PageConfig, PageConflict, PageTrust, PageReload = report.PageConfig, repor
 const PageUserns, PageGap, PageJail, PagePackageMissing = report.PageUserns, report.PageGap, report.PageJail, report.PagePackageMissing
 const PagePackageInstall, PagePackageScripts, PagePinTools, PageUndo = report.PagePackageInstall, report.PagePackageScripts, report.PagePinTools, report.PageUndo
 const PageRecord = report.PageRecord
-
-type (
-	// TableError says that lines cannot be pasted, because the configuration has their table already.
-	TableError = facts.TableError
-	// Taken is what the configuration has of that table.
-	Taken = grants.Taken
-)
 
 // NewRedactor returns a Redactor of the variables of env that are marked Secret.
 func NewRedactor(env []policy.Variable) *Redactor { return redact.NewRedactor(env) }

@@ -1,24 +1,22 @@
 package diagnostics
 
-import (
-	"testing"
-
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-)
+import "testing"
 
 // TestBrief tests that a brief sentence has all words but the server's name.
 func TestBrief(t *testing.T) {
 	for _, c := range []struct {
-		diagnosis Diagnosis
-		want      string
+		evidence Evidence
+		what     string
+		brief    string
 	}{
-		{Diagnosis{What: summary(&Evidence{Server: "s", Tool: "read", Stage: StageCall}), Server: "s", Tool: "read"}, `the tool "read" failed`},
-		{Diagnosis{What: report.SomethingRefused(report.DuringCall("read"), report.OfServer("s")), Server: "s", Tool: "read"}, `the jail refused something during the call of "read"`},
-		{Tools{Server: "s", Accept: "a", Refused: true}.Diagnosis(), `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"`},
-		{Diagnosis{What: `server "s" ended`, Server: "s"}, `server "s" ended`},
+		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `the tool "read% s" of server "% s" failed`, `the tool "read% s" failed`},
+		{Evidence{Server: "s", Stage: StageStartup}, `server "s" ended before its first answer`, `server "s" ended before its first answer`},
 	} {
-		if got := c.diagnosis.Brief(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
+		if d := Diagnose(c.evidence); d.What != c.what || d.Brief() != c.brief {
+			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)
 		}
+	}
+	if got := (Tools{Server: "s", Accept: "a", Refused: true}).Diagnosis().Brief(); got != `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"` {
+		t.Errorf("%q", got)
 	}
 }

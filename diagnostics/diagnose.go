@@ -37,9 +37,10 @@ func Diagnose(ev Evidence) Diagnosis {
 }
 
 func diagnose(ev Evidence) Diagnosis {
-	c := newCase(&ev)
+	c := facts.New(&ev)
 	ev.Text = show.Cut(ev.Text, redact.TailBytes)
-	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
+	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool}
+	happened(&d, &ev)
 	if ev.Exit != nil {
 		if d.Signal = facts.SignalName(ev.Exit.Signal); d.Signal == "" {
 			code := ev.Exit.Code
@@ -240,39 +241,23 @@ func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
-	// The lines are tried together, and without the last ones until the server would start with them.
+	// The grants are tried together, and without the last ones until the server would start with them.
 	wanted := found.grants(own)
 	err := try(c, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone
 		wanted = wanted[:len(wanted)-1]
 		err = try(c, wanted)
 	}
-	if err == nil {
-		d.Grant, d.File = c.Writer.TOML(wanted), c.Evidence.File
-	}
-	d.Flags, _ = c.Writer.Flags(wanted)
-	d.Words = c.Writer.GrantWords(wanted)
-	if len(d.Grant) > 0 && !report.IsOwnFile(d.File) && grants.NeedsAccessTable(wanted) && len(c.Writer.Preserved()) > 0 {
-		d.Fix += "; keep the workspace, since access rules replace the default policy"
-	}
-	if kept, _ := c.Writer.Flags(c.Writer.Preserved()); len(kept) > 0 && len(first.Flags) > len(kept) && slices.Equal(first.Flags[:len(kept)], kept) {
-		d.Fix += " (" + strings.Join(kept, " ") + " keeps the workspace, which " + first.Flags[len(kept)] + " alone would take away)"
-	}
+	d.Words = c.Writer.Words(wanted)
 }
 
 // Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
 func Oversized(ev Evidence, d *Diagnosis, mb int) {
-	c := newCase(&ev)
+	c := facts.New(&ev)
 	f := facts.Finding{Grant: grants.Grant{Limit: report.KeyMessage, Value: mb}}
 	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
 	setCauses(d, c, candidates{{Finding: proposable(c, f)}}, 0)
-}
-
-func newCase(ev *Evidence) *facts.Case {
-	c := facts.New(ev)
-	c.Writer.WriteForbidden = func(path string) string { return paths.WriteForbidden(c, path) }
-	return c
 }
 
 func codeOf(ev *Evidence) Code {

@@ -22,9 +22,9 @@ var otherTexts = []failureText{
 	{"plain error", `Invalid arguments: query is required`, None, "", "", ""},
 	{"names in longer words", "ModuleNotFoundError: No module named requests\nDatabaseBusyError: RolePermissionMissing", None, "", "", ""},
 	{"coloured", "\x1b[31mError: EACCES: permission denied, open '/home/u/notes/a.md'\x1b[0m", Likely, "/home/u/notes/a.md", "read",
-		`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		`--read ~/notes/a.md`},
 	{"escaped line breaks", `{"error":"boom\nError: EACCES: permission denied, open '/home/u/notes/a.md'\n    at x"}`, Likely, "/home/u/notes/a.md", "read",
-		`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
+		`--read ~/notes/a.md`},
 }
 
 // TestDiagnoseText lists failure texts of real runtimes with the expected diagnosis under
@@ -43,7 +43,7 @@ func TestDiagnoseText(t *testing.T) {
 			} else if len(d.Hints) != 0 {
 				t.Fatalf("blames %+v", d.Hints)
 			}
-			if got := strings.Join(d.Grant, "; "); got != tt.grant {
+			if got := strings.Join(d.Words, " "); got != tt.grant {
 				t.Fatalf("grant\n got %s\nwant %s", got, tt.grant)
 			}
 		})
@@ -53,7 +53,7 @@ func TestDiagnoseText(t *testing.T) {
 func TestDiagnoseWithoutKnowledge(t *testing.T) {
 	ev := evidence(`Error: EACCES: permission denied, open '/home/u/notes/a.md'`)
 	ev.Profile = nil
-	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
+	if d := Diagnose(ev); d.Attribution != Possible || len(d.Words) > 0 {
 		t.Errorf("without a profile: %s", d.Text())
 	}
 	ev = evidence(`Error: ENOENT: no such file or directory, open '/home/u/notes/a.md'`)
@@ -95,14 +95,14 @@ func TestDenialsComeBeforeText(t *testing.T) {
 	if got := targets(d); got != "certain /home/u/notes/a.md, certain 169.254.169.254:80, likely /data/notes/x.md, possible pid 1" {
 		t.Errorf("the first fact first, old output after it, and last what no line grants and no words fit: %s", got)
 	}
-	if len(d.Hints[3].Grant) != 0 || strings.Contains(strings.Join(d.Grant, "\n"), "169.254") {
+	if len(d.Hints[3].Words) != 0 || strings.Contains(strings.Join(d.Words, "\n"), "169.254") {
 		t.Errorf("the metadata service is granted in passing:\n%s", d.Text())
 	}
 	ev.Text, ev.Stderr = ev.Stderr[0], nil
 	if got := targets(Diagnose(ev)); got != "certain /home/u/notes/a.md, certain pid 1, likely /data/notes/x.md, possible 169.254.169.254:80" {
 		t.Errorf("the record outranks the text, but for a host where that speaks of files: %s", got)
 	}
-	if got := strings.Join(Diagnose(ev).Grant, "; "); got != `[[servers.github.access.fs]]; path = "~/notes/a.md"; write = true; [[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+	if got := strings.Join(Diagnose(ev).Words, " "); got != `--write ~/notes/a.md --read /data/notes/x.md` {
 		t.Errorf("the record brings the lines, and the text adds: %s", got)
 	}
 	ev.Text = "EACCES: permission denied, open '/home/u/notes/a.md'"
@@ -110,7 +110,7 @@ func TestDenialsComeBeforeText(t *testing.T) {
 	if h := d.Hints[0]; len(d.Hints) != 3 || h.Target != "/home/u/notes/a.md" || h.Missing != "write" || d.Attribution != Certain {
 		t.Errorf("a fact that the text names, and that it was a write: %s", targets(d))
 	}
-	if got := strings.Join(d.Grant, "; "); got != `[[servers.github.access.fs]]; path = "~/notes/a.md"; write = true` {
+	if got := strings.Join(d.Words, " "); got != `--write ~/notes/a.md` {
 		t.Errorf("more than the failure is about: %s", got)
 	}
 }
@@ -127,8 +127,8 @@ func TestSocketInTheNameOfAHost(t *testing.T) {
 		ev := evidence("curl: (7) Failed to connect to db.example port 80 after 0 ms: Couldn't connect to server")
 		ev.Profile = fixture(func(p *policy.Profile) { p.Net = nil })
 		ev.Denials = tt.denials
-		if d := Diagnose(ev); strings.Contains(strings.Join(d.Grant, "\n"), "db.example") != tt.host {
-			t.Errorf("%v: %q", tt.denials, d.Grant)
+		if d := Diagnose(ev); strings.Contains(strings.Join(d.Words, "\n"), "db.example") != tt.host {
+			t.Errorf("%v: %q", tt.denials, d.Words)
 		} else if tt.denials != nil && !strings.Contains(d.Hints[0].Warning, "is a socket of the host") {
 			t.Errorf("a socket of the host is proposed without a word: %q", d.Hints[0].Fix)
 		}
@@ -142,12 +142,12 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
 	ev.Exists = host{"/var/lib/postgres/x": true}.exists
 	d := Diagnose(ev)
-	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(d.Text(), "postgres") || len(d.Grant) > 0 || !strings.Contains(d.Fix, "the value of a secret variable") {
+	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(d.Words) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})
 	ev.Text, ev.Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
-	if d := Diagnose(ev); strings.Join(d.Grant, "; ") != `[[servers.github.access.fs]]; path = "/data/notes/x.md"; read = true` {
+	if d := Diagnose(ev); strings.Join(d.Words, " ") != `--read /data/notes/x.md` {
 		t.Errorf("%s", d.Text())
 	}
 	// The analyzer reads the unredacted stderr.
@@ -171,7 +171,7 @@ func TestCauseElsewhere(t *testing.T) {
 	const (
 		list     = "Access denied - path outside allowed directories: /home/u/notes/a.md not in /home/u/work"
 		around   = "fatal: not a git repository (or any parent up to mount point /home/u/notes)\nStopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set)."
-		ofNotes  = `[[servers.github.access.fs]]; path = "~/notes"; read = true`
+		ofNotes  = `--read ~/notes`
 		ofSocket = "dial unix /run/absent.sock: connect: permission denied"
 	)
 	repository := func(ev *Evidence) {
@@ -193,7 +193,7 @@ func TestCauseElsewhere(t *testing.T) {
 		{"git, and there is none", around, nil, None, ""},
 		{"a socket that is not there", ofSocket, nil, None, ""},
 		{"a path of another machine", "Error: EACCES: permission denied, open '/projects/42/config.yml'", nil, None, ""},
-		{"a new file of this one", "Error: EACCES: permission denied, open '/data/notes/new.md'", nil, Likely, `[[servers.github.access.fs]]; path = "/data/notes"; write = true`},
+		{"a new file of this one", "Error: EACCES: permission denied, open '/data/notes/new.md'", nil, Likely, `--write /data/notes`},
 		{"a directory that the host does not let its user look into", "ls: cannot open directory 'src': Permission denied", func(ev *Evidence) {
 			for i, e := range ev.Profile.Entries {
 				if e.Path == "/home/u/work/src" {
@@ -208,7 +208,7 @@ func TestCauseElsewhere(t *testing.T) {
 				tt.change(&ev)
 			}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Grant, "; "); d.Attribution != tt.want || got != tt.grant {
+			if got := strings.Join(d.Words, " "); d.Attribution != tt.want || got != tt.grant {
 				t.Errorf("got %s, %s\nwant %s, %s\n%s", d.Attribution, got, tt.want, tt.grant, d.Text())
 			}
 		})

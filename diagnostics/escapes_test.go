@@ -29,15 +29,15 @@ func TestNameWithEscape(t *testing.T) {
 				ev.Roots = []string{"/home/u/notes"}
 				return Diagnose(ev)
 			}
-			if d := diagnose(strings.Replace(format, "%s", seq, 1)); len(d.Grant)+len(d.Flags) > 0 {
-				t.Errorf("%q with %q: %q", format, seq, d.Grant)
+			if d := diagnose(strings.Replace(format, "%s", seq, 1)); len(d.Words) > 0 {
+				t.Errorf("%q with %q: %q", format, seq, d.Words)
 			}
-			if d := diagnose("\x1b[31m" + strings.Replace(format, "%s", "", 1) + "\x1b[39m"); len(d.Grant) == 0 {
+			if d := diagnose("\x1b[31m" + strings.Replace(format, "%s", "", 1) + "\x1b[39m"); len(d.Words) == 0 {
 				t.Errorf("%q in colour: no line (%s)", format, d.Cause)
 			}
 		}
 	}
-	if d := Diagnose(evidence("\x1b[31merror\x1b[0m: EACCES, open \x1b[2m'\x1b[32m/home/u/notes/a.md\x1b[39m'\x1b[0m")); len(d.Grant) == 0 {
+	if d := Diagnose(evidence("\x1b[31merror\x1b[0m: EACCES, open \x1b[2m'\x1b[32m/home/u/notes/a.md\x1b[39m'\x1b[0m")); len(d.Words) == 0 {
 		t.Errorf("colours around a name: no line (%s)", d.Cause)
 	}
 	if d := Diagnose(evidence("EACCES: permission denied, open '/home/u/a\x1b]0;P\a/id'")); !strings.Contains(d.Cause, "/home/u/a\ufffd/id") {

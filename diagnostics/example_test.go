@@ -32,16 +32,9 @@ func Example() {
 	os.Stdout.Write(diagnostics.ConfigFailure("notes", "mcp-jail.toml:3: unknown key").ErrorFrame([]byte("7"))[:33])
 	// Output:
 	// mcp-jail: server "notes" ended before its first answer (exit status 1)
-	// mcp-jail:   likely cause: the server's message names "index.db", which the policy does not let it write
-	// mcp-jail:   fix: add path = "index.db", read = true, write = true under [[servers.notes.access.fs]]
-	// mcp-jail:   more: mcp-jail explain fs-write
-	// mcp-jail:   lines to add to the configuration:
-	// mcp-jail:     [[servers.notes.access.fs]]
-	// mcp-jail:     path = "index.db"
-	// mcp-jail:     read = true
-	// mcp-jail:     write = true
-	// mcp-jail:   server said: "starting with [redacted TOKEN]"
+	// mcp-jail:   The jail probably blocked this: the server's message names "index.db", which the policy does not let it write.
 	// mcp-jail:   server said: "Error: EROFS: read-only file system, open '/home/u/work/index.db'"
+	// mcp-jail:   to allow it: mcp-jail grant notes --last
 	// -31002 likely
 	// {"jsonrpc":"2.0","id":7,"error":{
 }

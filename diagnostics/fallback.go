@@ -60,7 +60,7 @@ func fallback(d *Diagnosis, c *facts.Case, lines, own []string, cleared *facts.F
 		d.Explain = PageElsewhere
 	}
 	if !f.Grant.IsZero() {
-		d.Grant, d.Flags = h.Grant, h.Flags
+		d.Words = h.Words
 	}
 }
 

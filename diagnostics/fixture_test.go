@@ -99,3 +99,34 @@ func blockText(d Diagnosis) string {
 	}
 	return block.Text
 }
+
+// told returns all that a diagnosis knows: its text, the other refusals, and what a grant would expose.
+func told(d Diagnosis) string {
+	text := d.Text()
+	for i, h := range d.Hints {
+		if i > 0 || d.Cause == "" {
+			text += "also (" + string(h.Attribution) + "): " + h.Cause + "\n"
+		}
+		text += fixOf(h.Fix, h)
+	}
+	return text
+}
+
+// advised returns what a diagnosis says that the user can do, with what that would expose.
+func advised(d Diagnosis) string {
+	if len(d.Hints) == 0 {
+		return fixOf(d.Fix, Hint{Words: d.Words})
+	}
+	return fixOf(d.Fix, d.Hints[0])
+}
+
+func fixOf(fix string, h Hint) string {
+	parts := []string{fix}
+	if len(h.Words) > 0 {
+		parts = append(parts, "grant "+strings.Join(h.Words, " "))
+	}
+	if h.Warning != "" {
+		parts = append(parts, "careful: "+h.Warning)
+	}
+	return strings.TrimPrefix(strings.Join(parts, "; "), "; ")
+}

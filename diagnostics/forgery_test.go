@@ -39,7 +39,7 @@ func TestForgery(t *testing.T) {
 			t.Errorf("a line of the server that is not marked: %q", line)
 		}
 	}
-	r := Record{Server: "x\n\x1b[31m", Warnings: []string{attack}, Denials: d.Denials, Diagnoses: []Diagnosis{d, {What: attack, Cause: attack, Attribution: Certain, Grant: []string{"path = \"\x1b[1A\""}}}}
+	r := Record{Server: "x\n\x1b[31m", Warnings: []string{attack}, Denials: d.Denials, Diagnoses: []Diagnosis{d, {What: attack, Cause: attack, Attribution: Certain, Words: []string{"path = \"\x1b[1A\""}}}}
 	for name, s := range map[string]string{"text": d.Text(), "message": d.Message(), "words": r.Text(), "block": blockText(d)[len("\n[mcp-jail]"):]} {
 		if strings.ContainsAny(s, "\x1b\r\u009b\u202e\u2028\x07\x00") {
 			t.Errorf("%s holds control characters: %q", name, s)
@@ -60,8 +60,8 @@ func TestForgery(t *testing.T) {
 			}
 		}
 		ev.Text = ""
-		if d := Diagnose(ev); !place && !strings.Contains(strings.Join(d.Grant, "\n"), `path = "/data/\u001B[2K\u202E\u005BMCP-jail] forged"`) {
-			t.Errorf("%q", d.Grant)
+		if d := Diagnose(ev); len(d.Words) > 0 {
+			t.Errorf("%q", d.Words)
 		}
 	}
 	ev.Denials = nil

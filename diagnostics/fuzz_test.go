@@ -55,11 +55,8 @@ func check(t *testing.T, d Diagnosis) {
 			t.Fatalf("not harmless: %q", l)
 		}
 	}
-	if len(d.Grant) > 0 {
-		file := "version = 1\n[servers.github]\ncommand = \"x\"\n" + strings.Join(d.Grant, "\n") + "\n"
-		if _, err := config.Decode([]byte(file), "x.toml"); err != nil {
-			t.Fatalf("%v\n%s", err, file)
-		}
+	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
+		t.Fatalf("%q: %v", d.Words, err)
 	}
 }
 

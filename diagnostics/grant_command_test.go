@@ -24,38 +24,38 @@ func TestCommandGrants(t *testing.T) {
 		cause    string
 	}{
 		{"beside others", []policy.Command{git}, []policy.Denial{push},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], ["push", "a b"]]`,
-			`refused to start "/usr/bin/git" as git push 'a b': no rule`},
+			``,
+			`from starting "/usr/bin/git" as git push 'a b': no rule`},
 		{"with variables", []policy.Command{withEnvs}, []policy.Denial{push},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], ["push", "a b"]]; envs = ["FOO_VAR"]`, ""},
+			``, ""},
 		{"without arguments in the rule", []policy.Command{onlyEnvs}, []policy.Denial{push},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["push", "a b"]]; envs = []`, ""},
-		{"one table more", []policy.Command{git, git}, []policy.Denial{push}, `[[servers.github.access.commands.git]]; args = [["push", "a b"]]`, ""},
-		{"without a table", nil, []policy.Denial{push}, `[servers.github.access.commands.git]; args = [["push", "a b"]]`, ""},
-		{"without a table, by its path", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/usr/bin/git" })}, `[servers.github.access.commands.git]; args = [["push", "a b"]]`, ""},
-		{"without a table, by a relative path", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "./git" })}, "", `start it as "git", and allow that in [servers.github.access.commands.git]`},
+			``, ""},
+		{"one table more", []policy.Command{git, git}, []policy.Denial{push}, ``, ""},
+		{"without a table", nil, []policy.Denial{push}, ``, ""},
+		{"without a table, by its path", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/usr/bin/git" })}, ``, ""},
+		{"without a table, by a relative path", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "./git" })}, "", `start it as "git", and allow that in a rule of access.commands`},
 		{"without a table, by a path outside of PATH", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/evil/git" })}, "", `start it as "git"`},
 		{"without a table, by any name", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "ld.so" })}, "", `start it as "git"`},
 		{"without a table and a name", nil, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "" })}, "", `start it as "git"`},
 		{"in one line", []policy.Command{git}, []policy.Denial{push},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], ["push", "a b"]]`,
-			`add args = [["status", "**"], ["push", "a b"]] under [servers.github.access.commands.git], in place of the table at mcp-jail.toml:12`},
+			``,
+			"by hand"},
 		{"by another name", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "git-shell" })},
-			`[servers.github.access.commands.git-shell]; args = [["push", "a b"]]`, ""},
+			``, ""},
 		{"by another path", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/evil/git" })}, "", "as /evil/git push"},
 		{"by another path, what to do", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/evil/git" })}, "", `under the name or the path in its rule ("git")`},
 		{"by a name that leads nowhere", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "evil" })}, "", `under the name or the path in its rule ("git")`},
 		{"without a name", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "" })}, "", "as '' push"},
 		{"nothing is known", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments, d.Detail = nil, "unknown" })}, "", "by hand"},
 		{"a script", []policy.Command{script}, []policy.Denial{with(push, func(d *policy.Denial) { d.Target = "/opt/cargo" })},
-			`[servers.github.access.commands.cargo]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], ["push", "a b"]]`, ""},
+			``, ""},
 		{"no arguments", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments = d.Arguments[:1] })},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], []]`, "as git: no rule"},
+			``, "as git: no rule"},
 		{"two at once", []policy.Command{git}, []policy.Denial{push, with(push, func(d *policy.Denial) { d.Arguments = []string{"git", "fetch"} })},
-			`[servers.github.access.commands.git]; # in place of the table at mcp-jail.toml:12; args = [["status", "**"], ["push", "a b"], ["fetch"]]`, ""},
+			``, ""},
 		{"not all are known", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Detail = "further arguments are not recorded" })}, "", "push 'a b'"},
 		{"a secret", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[2] = "https://x:geheim-geheim@h" })}, "", "as git push"},
-		{"a wildcard by itself", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[2] = "**" })}, "", "[servers.github.access.commands.git]: no line can be offered that says these"},
+		{"a wildcard by itself", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[2] = "**" })}, "", "by hand, in access.commands.git"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ev := evidence("it failed")
@@ -64,14 +64,8 @@ func TestCommandGrants(t *testing.T) {
 			ev.Exists = func(p string) bool { return p == "/usr/bin/git" || p == "/usr/bin/git-shell" }
 			ev.Canonical = func(p string) string { return strings.TrimSuffix(p, "-shell") }
 			ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "TOKEN", Value: "geheim-geheim", Secret: true})
-			ev.Try = func(_ string, lines, _ []string) error { // what replaces a table is not pasted beside it
-				if strings.Contains(strings.Join(lines, "\n"), "in place of the table") {
-					return &TableError{}
-				}
-				return nil
-			}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Grant, "; "); got != tt.grant || d.Attribution != Certain {
+			if got := strings.Join(d.Words, " "); got != tt.grant || d.Attribution != Certain {
 				t.Errorf("%v grant\n got %s\nwant %s", d.Attribution, got, tt.grant)
 			}
 			if all := d.Cause + d.Fix; !strings.Contains(all, tt.cause) || strings.Contains(all, "geheim-geheim") {

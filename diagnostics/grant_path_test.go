@@ -10,7 +10,7 @@ import (
 func TestDirectoryAboveUnprotected(t *testing.T) {
 	ev := evidence("EROFS: read-only file system, open '/home/u/work/src/x.rs'")
 	ev.Profile.Unprotected = append(ev.Profile.Unprotected, "/home/u/work/src/gen/.vscode")
-	if d := Diagnose(ev); len(d.Grant) == 0 || strings.Contains(d.Text(), "protected name") {
+	if d := Diagnose(ev); len(d.Words) == 0 || strings.Contains(told(d), "protected name") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -27,7 +27,7 @@ func TestNewRepository(t *testing.T) {
 				}
 				return someHost.exists(path)
 			}
-			if d := Diagnose(ev); len(d.Grant) > 0 && !there {
+			if d := Diagnose(ev); len(d.Words) > 0 && !there {
 				t.Errorf("%s: %v\n%s", text, there, d.Text())
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func TestPackageDownloadInCall(t *testing.T) {
 	ev := evidence("fetch failed")
 	ev.Profile.Argv = []string{"npx", "x"}
-	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
+	if d := Diagnose(ev); d.Attribution != Possible || len(d.Words) > 0 {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -40,7 +40,7 @@ func TestMissingPackage(t *testing.T) {
 		ev.Stage, ev.Install, ev.Profile.Argv, ev.Profile.Net = StageStartup, "mcp-jail install x", []string{"npx", "x"}, nil
 		c.change(&ev)
 		d := Diagnose(ev)
-		if got := strings.Contains(d.Fix, "mcp-jail install x. "); got != c.wanted || got && (d.Attribution != Likely || len(d.Grant) > 0) {
+		if got := strings.Contains(advised(d), "mcp-jail install x. "); got != c.wanted || got && (d.Attribution != Likely || len(d.Words) > 0) {
 			t.Errorf("%s: %s", c.name, d.Text())
 		}
 	}
@@ -73,7 +73,7 @@ func TestBuriedLauncher(t *testing.T) {
 			}
 		}
 		d := Diagnose(ev)
-		if want != "" && (!strings.Contains(d.Fix, want) || d.Explain != PagePackageMissing || len(d.Grant)+len(d.Flags) > 0) || want == "" && d.Explain == PagePackageMissing {
+		if want != "" && (!strings.Contains(advised(d), want) || d.Explain != PagePackageMissing || len(d.Words) > 0) || want == "" && d.Explain == PagePackageMissing {
 			t.Errorf("%s: %s", line, d.Text())
 		}
 	}
@@ -94,7 +94,7 @@ func TestSkippedScripts(t *testing.T) {
 	} {
 		ev := evidence(c.text)
 		ev.Stage, ev.InstallScripts = StageStartup, c.command
-		if d := Diagnose(ev); strings.Contains(d.Fix, command) != c.wanted || c.wanted && (d.Attribution != Likely || len(d.Grant) > 0) {
+		if d := Diagnose(ev); strings.Contains(advised(d), command) != c.wanted || c.wanted && (d.Attribution != Likely || len(d.Words) > 0) {
 			t.Errorf("%s: %s", c.name, d.Text())
 		}
 	}
@@ -106,7 +106,7 @@ func TestBrowserSandbox(t *testing.T) {
 		"FATAL: No usable sandbox! If you are running on Ubuntu 23.10+", "Chromium sandboxing failed!",
 		"Running as root without --no-sandbox is not supported.", "Failed to move to new namespace: PID namespaces supported",
 	} {
-		if d := Diagnose(evidence(text)); d.Attribution != Possible || !strings.Contains(d.Fix, "--no-sandbox") || len(d.Grant) > 0 {
+		if d := Diagnose(evidence(text)); d.Attribution != Possible || !strings.Contains(advised(d), "--no-sandbox") || len(d.Words) > 0 {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -119,7 +119,7 @@ func TestCrossDevice(t *testing.T) {
 		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
 	} {
 		d := Diagnose(evidence(text))
-		if d.Attribution != Possible || len(d.Grant) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(d.Fix, "create it in the target directory") {
+		if d.Attribution != Possible || len(d.Words) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(advised(d), "create it in the target directory") {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -140,7 +140,7 @@ func TestCrossDeviceOfRepositories(t *testing.T) {
 		}
 		slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		d := Diagnose(ev)
-		if _, told, _ := strings.Cut(d.Cause, "are protected: "); !strings.Contains(told, want[0]) || strings.Contains(told, want[1]) || !strings.Contains(d.Fix, "no rule changes this") || len(d.Grant) > 0 {
+		if _, told, _ := strings.Cut(d.Cause, "are protected: "); !strings.Contains(told, want[0]) || strings.Contains(told, want[1]) || !strings.Contains(advised(d), "no rule changes this") || len(d.Words) > 0 {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -149,7 +149,7 @@ func TestCrossDeviceOfRepositories(t *testing.T) {
 // TestWriteWithoutRead tests that read is proposed for the rule that lacks it, and not for one file,
 // also if the words name no path. With two such rules, that is not known.
 func TestWriteWithoutRead(t *testing.T) {
-	const rule = "[[servers.github.access.fs]]; path = \".\"; read = true; write = true"
+	const rule = "--write ."
 	for _, c := range []struct {
 		text  string
 		rules int
@@ -159,7 +159,7 @@ func TestWriteWithoutRead(t *testing.T) {
 		{"unable to open database file", 1, rule},
 		{"unable to open database file", 2, ""},
 		{"unable to open database file", 0, ""},
-		{"EACCES: permission denied, open '/home/u/notes/a.md'", 1, "[[servers.github.access.fs]]; path = \"~/notes/a.md\"; read = true"},
+		{"EACCES: permission denied, open '/home/u/notes/a.md'", 1, "--read ~/notes/a.md"},
 	} {
 		ev := evidence(c.text)
 		for i := range ev.Profile.Entries {
@@ -167,24 +167,8 @@ func TestWriteWithoutRead(t *testing.T) {
 				e.Rights = policy.Write
 			}
 		}
-		if d := Diagnose(ev); strings.Join(d.Grant, "; ") != c.grant {
-			t.Errorf("%s, %d: %q\n%s", c.text, c.rules, d.Grant, d.Text())
-		}
-	}
-}
-
-// TestWhyTheWorkspace tests that a flag which repeats the default policy is explained.
-func TestWhyTheWorkspace(t *testing.T) {
-	for text, want := range map[string]string{
-		"getaddrinfo ENOTFOUND api.x.com":                      "start it with --write . --net api.x.com (--write . keeps the workspace, which --net alone would take away)",
-		"EACCES: permission denied, open '/home/u/notes/a.md'": "start it with --write . --read ~/notes/a.md (--write . keeps the workspace, which --read alone would take away)",
-		"FOO_TOKEN environment variable is required":           "start it with --env FOO_TOKEN; careful: FOO_TOKEN has the name of a token or key, which the server could send on",
-	} {
-		ev := evidence(text)
-		defaultProfile(ev.Profile)
-		ev.FromCommandLine = true
-		if d := Diagnose(ev); d.Fix != want {
-			t.Errorf("%s", d.Text())
+		if d := Diagnose(ev); strings.Join(d.Words, " ") != c.grant {
+			t.Errorf("%s, %d: %q\n%s", c.text, c.rules, d.Words, d.Text())
 		}
 	}
 }
@@ -207,7 +191,7 @@ func TestCompilingLauncher(t *testing.T) {
 		ev := evidence("")
 		ev.Stage, ev.Exit, ev.Timeout, ev.Profile.Net = StageStartup, nil, time.Minute, nil
 		ev.Profile.Argv, ev.Denials = strings.Fields(c.line), c.denied
-		if d := Diagnose(ev); d.Explain != c.want || (c.want == PageTimeout) == strings.Contains(d.Text(), "network") {
+		if d := Diagnose(ev); d.Explain != c.want || (c.want == PageTimeout) == strings.Contains(told(d), "network") {
 			t.Errorf("%s: %s", c.line, d.Text())
 		}
 	}
@@ -216,11 +200,11 @@ func TestCompilingLauncher(t *testing.T) {
 // TestPlanCommand checks that the command in the advice can be typed.
 func TestPlanCommand(t *testing.T) {
 	ev := evidence("operation not permitted")
-	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan github`") {
+	if d := Diagnose(ev); !strings.Contains(advised(d), "`mcp-jail plan github`") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.FromCommandLine = true
-	if d := Diagnose(ev); !strings.Contains(d.Fix, "`mcp-jail plan` with the same arguments") {
+	if d := Diagnose(ev); !strings.Contains(advised(d), "`mcp-jail plan` with the same arguments") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -273,8 +257,8 @@ func TestForeignLauncher(t *testing.T) {
 			ev.Denials = []policy.Denial{denied}
 		}
 		d := Diagnose(ev)
-		text := d.Text()
-		if record := (Record{Server: "s", Diagnoses: []Diagnosis{d}, Denials: ev.Denials, Remedies: Remedies(ev)}).Text(); c.want != "" && strings.Contains(record, "--net") {
+		text := told(d)
+		if record := (Record{Server: "s", Diagnoses: []Diagnosis{d}, Denials: ev.Denials}).Text(); c.want != "" && strings.Contains(record, "--net") {
 			t.Errorf("%s: %s", c.line, record)
 		}
 		if c.want == "" {
@@ -283,7 +267,7 @@ func TestForeignLauncher(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.Contains(text, c.want) || d.Explain != PagePackageMissing || len(d.Grant)+len(d.Flags) > 0 || strings.Contains(text, "--net") {
+		if !strings.Contains(text, c.want) || d.Explain != PagePackageMissing || len(d.Words) > 0 || strings.Contains(text, "--net") {
 			t.Errorf("%s with %d grants: %s", c.line, len(c.net), text)
 		}
 	}

@@ -24,46 +24,19 @@ func hint(c *facts.Case, f facts.Finding) Hint {
 		fixes = append(fixes, f.Fix)
 	}
 	if !f.Grant.IsZero() {
-		wanted := []grants.Grant{f.Grant}
-		if f.Taken == nil {
-			h.Grant = c.Writer.TOML(wanted)
-		}
-		flags, ok := c.Writer.Flags(wanted)
-		h.Flags, h.Words = flags, c.Writer.GrantWords(wanted)
+		h.Words = c.Writer.Words([]grants.Grant{f.Grant})
 		switch {
 		case c.Writer.NoTable:
-			fixes = append(fixes, "its tools are listed under the default policy, which no table changes: set stateful = true and declare access for the whole server")
-		case c.Evidence.FromCommandLine && ok:
-			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
-		case c.Evidence.FromCommandLine:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+whereWhole(c)+"), with "+c.Writer.Phrase(f.Grant))
-		case f.Taken != nil:
-			fixes = append(fixes, c.Writer.Insertion(f.Grant, *f.Taken, file(c))+report.AndTrust(c.Evidence.File))
-		case len(h.Grant) > 0 && report.IsOwnFile(c.Evidence.File) && h.Words != nil:
-			fixes = append(fixes, "grant "+strings.Join(grants.Typed(h.Words), " "))
-		case len(h.Grant) > 0:
-			fixes = append(fixes, "add "+c.Writer.Phrase(f.Grant))
+			fixes = append(fixes, "its tools are listed under the default policy, which no grant changes: set stateful = true")
+		case len(h.Words) == 0:
+			fixes = append(fixes, "only a rule that the user writes allows it")
 		}
 	}
 	if h.Warning == "" && f.Grant.Variable != "" { // only here: a warning would keep the tokens of one failure apart
 		h.Warning = policy.HarmOfVariable(f.Grant.Variable).Say(show.Name(f.Grant.Variable))
 	}
-	if h.Warning != "" {
-		fixes = append(fixes, "careful: "+h.Warning)
-	}
 	h.Fix = show.Cut(strings.Join(fixes, "; "), 2*report.MaxCause)
 	return h
-}
-
-func file(c *facts.Case) string {
-	if c.Evidence.File == "" {
-		return "the file"
-	}
-	return show.Line(c.Evidence.File)
-}
-
-func whereWhole(c *facts.Case) string {
-	return "`" + show.Typed("mcp-jail why", c.Evidence.Server) + "` prints it whole"
 }
 
 func pageOf(c *facts.Case, h Hint) Page {

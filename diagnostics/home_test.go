@@ -72,10 +72,10 @@ func TestPrivateHome(t *testing.T) {
 				ev.Profile = fixture(tt.change)
 			}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Flags, " "); got != tt.flags || d.Attribution != tt.sure || !strings.Contains(d.Cause, tt.cause) {
+			if got := strings.Join(d.Words, " "); got != tt.flags || d.Attribution != tt.sure || !strings.Contains(d.Cause, tt.cause) {
 				t.Errorf("flags %q, want %q\n%s", got, tt.flags, d.Text())
 			}
-			if strings.Contains(d.Text(), "on this host either") {
+			if strings.Contains(told(d), "on this host either") {
 				t.Errorf("%s", d.Text())
 			}
 		})
@@ -91,17 +91,17 @@ func TestPrivateHomeStart(t *testing.T) {
 		return ev
 	}
 	d := Diagnose(start("ENOENT: no such file or directory, open '" + privateHome + "/.none/keys.json'"))
-	if d.Attribution != None || d.Cause != `"~/.none/keys.json" is neither in the server's private HOME nor in your home directory` || d.Flags != nil {
+	if d.Attribution != None || d.Cause != `"~/.none/keys.json" is neither in the server's private HOME nor in your home directory` || d.Words != nil {
 		t.Errorf("%s", d.Text())
 	}
 	ev := start("warning: ENOENT: no such file or directory, open '" + privateHome + "/.thing/keys.json'")
 	ev.Exit = nil
-	if d, ok := Complaint(ev); !ok || !slices.Equal(d.Flags, []string{"--read", "~/.thing/keys.json"}) {
+	if d, ok := Complaint(ev); !ok || !slices.Equal(d.Words, []string{"--read", "~/.thing/keys.json"}) {
 		t.Errorf("%v: %s", ok, d.Text())
 	}
 	ev = start("warning: no such file: " + privateHome + "/.aws/credentials")
 	ev.Exit = nil
-	if d, ok := Complaint(ev); !ok || d.Flags != nil || !strings.Contains(d.Fix, "add yourself: --read ~/.aws/credentials") {
+	if d, ok := Complaint(ev); !ok || d.Words != nil || !strings.Contains(advised(d), "does with it: mcp-jail grant github --read ~/.aws/credentials") {
 		t.Errorf("%v: %s", ok, d.Text())
 	}
 	ev = start("mkdir -p is missing: open " + privateHome + "/.thing/log.txt: no such file or directory, cannot create '" + privateHome + "/.thing/log.txt'")
@@ -117,7 +117,7 @@ func TestLinkInHome(t *testing.T) {
 		ev.Canonical = func(p string) string { return strings.Replace(p, "/home/u/linked", "/home/u/dotfiles/linked", 1) }
 		exists := ev.Exists
 		ev.Exists = func(p string) bool { return p == "/home/u/dotfiles/linked/token" || exists(p) }
-		if d := Diagnose(ev); !slices.Equal(d.Flags, []string{"--read", "~/linked/token"}) {
+		if d := Diagnose(ev); !slices.Equal(d.Words, []string{"--read", "~/linked/token"}) {
 			t.Errorf("%s: %s", path, d.Text())
 		}
 	}

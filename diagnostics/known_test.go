@@ -94,8 +94,8 @@ func TestKnownSilent(t *testing.T) {
 		if d := Diagnose(ev); !d.Silent() && !strings.Contains(d.Cause, "does not exist on this host either") && !strings.Contains(d.Cause, "outside") {
 			t.Errorf("%q\n%s", text, d.Text())
 		}
-		if d := Diagnose(ev); len(d.Flags)+len(d.Grant) > 0 {
-			t.Errorf("%q: proposes %q", text, d.Flags)
+		if d := Diagnose(ev); len(d.Words) > 0 {
+			t.Errorf("%q: proposes %q", text, d.Words)
 		}
 	}
 }
@@ -128,43 +128,43 @@ func TestKnownTold(t *testing.T) {
 		flags      string
 	}{
 		// A path of the arguments or of a variable.
-		{"a class path", "Error: Could not find or load main class S\nCaused by: java.lang.ClassNotFoundException: S", ends("-cp", pathArg), Likely, "--write . --read ~/notes"},
-		{"no words at all", "", ends(pathArg), Possible, "--write . --read ~/notes"},
-		{"words that say little", "Error: initialization failed", ends("--vault=" + pathArg), Possible, "--write . --read ~/notes"},
+		{"a class path", "Error: Could not find or load main class S\nCaused by: java.lang.ClassNotFoundException: S", ends("-cp", pathArg), Likely, "--read ~/notes"},
+		{"no words at all", "", ends(pathArg), Possible, "--read ~/notes"},
+		{"words that say little", "Error: initialization failed", ends("--vault=" + pathArg), Possible, "--read ~/notes"},
 		{"usage at the start", "Usage: server <directory>", func(ev *Evidence) { ends(pathArg)(ev) }, None, ""},
-		{"a file of a variable", "Error: OAuth keys file not found. Please place it there.", func(ev *Evidence) { started(ev); withVariable(ev, "OAUTH_PATH", "/data/notes/x.md") }, Likely, "--write . --read /data/notes/x.md"},
-		{"a call without a name", "ENOENT: no such file or directory", args(pathArg), Likely, "--write . --read ~/notes"},
-		{"a call, permission", "Permission denied", args(pathArg), Likely, "--write . --read ~/notes"},
-		{"a call, the file's name", "Failed to load x.md", variable("THING_PATH", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
-		{"a call, a config file", "Could not load configuration", variable("THING_CONFIG", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
-		{"two paths", "could not open the database", args(pathArg, "/data/notes/x.md"), Possible, "--write . --read ~/notes --read /data/notes/x.md"},
+		{"a file of a variable", "Error: OAuth keys file not found. Please place it there.", func(ev *Evidence) { started(ev); withVariable(ev, "OAUTH_PATH", "/data/notes/x.md") }, Likely, "--read /data/notes/x.md"},
+		{"a call without a name", "ENOENT: no such file or directory", args(pathArg), Likely, "--read ~/notes"},
+		{"a call, permission", "Permission denied", args(pathArg), Likely, "--read ~/notes"},
+		{"a call, the file's name", "Failed to load x.md", variable("THING_PATH", "/data/notes/x.md"), Likely, "--read /data/notes/x.md"},
+		{"a call, a config file", "Could not load configuration", variable("THING_CONFIG", "/data/notes/x.md"), Likely, "--read /data/notes/x.md"},
+		{"two paths", "could not open the database", args(pathArg, "/data/notes/x.md"), Possible, "--read ~/notes --read /data/notes/x.md"},
 		{"a call with words of something else", "boom", args(pathArg), None, ""},
 		{"credentials at the start", "Error: Unauthorized", ends(pathArg), Possible, "--env WEATHER_API_KEY"},
 		{"a crash", "", func(ev *Evidence) { ends(pathArg, hostArg)(ev); ev.Exit = &Exit{Signal: 11, Code: 139} }, None, ""},
 		// A host of the arguments or of a variable.
-		{"an empty message", "", args(hostArg), Possible, "--write . --net db.example:5432"},
-		{"an empty message of FastMCP", "Error executing tool query: ", args(hostArg), Possible, "--write . --net db.example:5432"},
-		{"AggregateError", "AggregateError", args(hostArg), Possible, "--write . --net db.example:5432"},
-		{"fetch failed", "TypeError: fetch failed", variable("N8N_API_URL", "https://n8n.example.com/api/v1"), Likely, "--write . --net n8n.example.com"},
-		{"a connection error", "Connection error.", variable("API_BASE", "https://llm.example/v1"), Likely, "--write . --net llm.example"},
-		{"a time-out of a connection", "Connection terminated due to connection timeout", args(hostArg), Likely, "--write . --net db.example:5432"},
-		{"a hang up", "socket hang up", args("--url=http://api.example:8080/x"), Likely, "--write . --net api.example:8080"},
-		{"a host by its variable", "could not connect to server", func(ev *Evidence) { withVariable(ev, "PGHOST", "db.example") }, Likely, "--write . --net db.example:5432"},
-		{"a host and a port", "connection failed", func(ev *Evidence) { withVariable(ev, "DB_HOST", "db.example"); withVariable(ev, "DB_PORT", "6543") }, Likely, "--write . --net db.example:6543"},
-		{"a connection string", "Connection failed", args("host=db.example port=5433 user=a"), Likely, "--write . --net db.example:5433"},
-		{"jdbc", "Connection failed", args("jdbc:postgresql://db.example:5432/x"), Likely, "--write . --net db.example:5432"},
-		{"an option", "Server selection timed out after 30000 ms", args("--host", "mongo.example", "--x"), Likely, "--write . --net mongo.example"},
-		{"two hosts", "fetch failed", args("https://a.example", "https://b.example"), Possible, "--write . --net a.example --net b.example"},
+		{"an empty message", "", args(hostArg), Possible, "--net db.example:5432"},
+		{"an empty message of FastMCP", "Error executing tool query: ", args(hostArg), Possible, "--net db.example:5432"},
+		{"AggregateError", "AggregateError", args(hostArg), Possible, "--net db.example:5432"},
+		{"fetch failed", "TypeError: fetch failed", variable("N8N_API_URL", "https://n8n.example.com/api/v1"), Likely, "--net n8n.example.com"},
+		{"a connection error", "Connection error.", variable("API_BASE", "https://llm.example/v1"), Likely, "--net llm.example"},
+		{"a time-out of a connection", "Connection terminated due to connection timeout", args(hostArg), Likely, "--net db.example:5432"},
+		{"a hang up", "socket hang up", args("--url=http://api.example:8080/x"), Likely, "--net api.example:8080"},
+		{"a host by its variable", "could not connect to server", func(ev *Evidence) { withVariable(ev, "PGHOST", "db.example") }, Likely, "--net db.example:5432"},
+		{"a host and a port", "connection failed", func(ev *Evidence) { withVariable(ev, "DB_HOST", "db.example"); withVariable(ev, "DB_PORT", "6543") }, Likely, "--net db.example:6543"},
+		{"a connection string", "Connection failed", args("host=db.example port=5433 user=a"), Likely, "--net db.example:5433"},
+		{"jdbc", "Connection failed", args("jdbc:postgresql://db.example:5432/x"), Likely, "--net db.example:5432"},
+		{"an option", "Server selection timed out after 30000 ms", args("--host", "mongo.example", "--x"), Likely, "--net mongo.example"},
+		{"two hosts", "fetch failed", args("https://a.example", "https://b.example"), Possible, "--net a.example --net b.example"},
 		{"a start that waits", "", func(ev *Evidence) {
 			started(ev)
 			ev.Exit, ev.Timeout = nil, time.Minute
 			withArgs(ev, "https://mcp.example/sse")
-		}, Possible, "--write . --net mcp.example"},
-		{"a call that waits", "", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, Possible, "--write . --net db.example:5432"},
+		}, Possible, "--net mcp.example"},
+		{"a call that waits", "", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, Possible, "--net db.example:5432"},
 		{"a call that waits, and says what is wrong", "TypeError: x is not a function", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, None, ""},
 		{"a call that waits for a file", "could not open the database", func(ev *Evidence) { ev.Timeout = time.Minute; withArgs(ev, hostArg) }, None, ""},
-		{"an end without a word", "", ends(hostArg), Possible, "--write . --net db.example:5432"},
-		{"a login that cannot connect", "Login failed: connect ETIMEDOUT", args(hostArg), Likely, "--write . --net db.example:5432"},
+		{"an end without a word", "", ends(hostArg), Possible, "--net db.example:5432"},
+		{"a login that cannot connect", "Login failed: connect ETIMEDOUT", args(hostArg), Likely, "--net db.example:5432"},
 		// The preset of the package.
 		{"a preset", "fetch failed", preset, Likely, "--preset weather"},
 		{"a preset, no words", "", preset, None, ""},
@@ -172,8 +172,8 @@ func TestKnownTold(t *testing.T) {
 		{"a preset with the refused host", "oh no", func(ev *Evidence) {
 			preset(ev)
 			ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Target: "api.weather.example", Count: 1}}
-		}, Certain, "--write . --net api.weather.example"},
-		{"a host, a lookup without a name", "gaierror: [Errno -3] Temporary failure in name resolution", func(ev *Evidence) { withArgs(ev, hostArg); ev.Denials = nameless }, Certain, "--write . --net db.example:5432"},
+		}, Certain, "--net api.weather.example"},
+		{"a host, a lookup without a name", "gaierror: [Errno -3] Temporary failure in name resolution", func(ev *Evidence) { withArgs(ev, hostArg); ev.Denials = nameless }, Certain, "--net db.example:5432"},
 		// A relative path, where rules have taken the workspace away.
 		{"a moved script", "python3: can't open file '/home/u/.local/state/mcp-jail/homes/github/src/lib.rs': [Errno 2] No such file or directory", moved("src/lib.rs"), Likely, "--write ~/work"},
 		{"a moved script, node", "Error: Cannot find module '/home/u/.local/state/mcp-jail/homes/github/src/lib.rs'", moved("src/lib.rs"), Likely, "--write ~/work"},
@@ -186,7 +186,7 @@ func TestKnownTold(t *testing.T) {
 		}, None, ""},
 		{"the whole home, and no words of a file", "", ends("/home/u"), None, ""},
 		{"the whole home, and words of a file", "could not open the database", args("/home/u"), Likely, ""},
-		{"a call that names the variable", `could not load the file "settings" of THING_PATH`, variable("THING_PATH", "/data/notes/x.md"), Likely, "--write . --read /data/notes/x.md"},
+		{"a call that names the variable", `could not load the file "settings" of THING_PATH`, variable("THING_PATH", "/data/notes/x.md"), Likely, "--read /data/notes/x.md"},
 		{"a directory without a slash", "", moved("src"), None, ""},
 		{"a relative path, and the HOME is the user's", "", func(ev *Evidence) { moved("src/lib.rs")(ev); ev.Profile.HomePrivate = false }, None, ""},
 		{"a relative path, and the server has another directory", "", func(ev *Evidence) { moved("src/lib.rs")(ev); ev.Profile.Dir = "/srv" }, None, ""},
@@ -218,11 +218,11 @@ func TestKnownTold(t *testing.T) {
 			ev.Stderr, ev.Text = strings.Split(tt.text, "\n"), ""
 		}
 		d := Diagnose(ev)
-		if strings.HasSuffix(tt.name, "in the whole home") && d.Fix != "write its absolute path: '/home/u/notes/a.md'" { // no client replaces a "~" in an argument
+		if strings.HasSuffix(tt.name, "in the whole home") && advised(d) != "write its absolute path: '/home/u/notes/a.md'" { // no client replaces a "~" in an argument
 			t.Errorf("%s: %s", tt.name, d.Fix)
 		}
-		if d.Attribution != tt.sure || !slices.Equal(d.Flags, strings.Fields(tt.flags)) {
-			t.Errorf("%s: %s, %q", tt.name, d.Attribution, d.Flags)
+		if d.Attribution != tt.sure || !slices.Equal(d.Words, strings.Fields(tt.flags)) {
+			t.Errorf("%s: %s, %q", tt.name, d.Attribution, d.Words)
 			t.Log(d.Text())
 		}
 	}

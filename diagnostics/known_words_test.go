@@ -27,8 +27,8 @@ func TestOtherCauses(t *testing.T) {
 			ev.Stage, ev.Tool, ev.Method, ev.Exit = StageStartup, "", "", &Exit{Code: 1}
 			withArgs(&ev, arg)
 			ev.Stderr = []string{text}
-			if d := Diagnose(ev); d.Attribution != None || len(d.Flags) > 0 {
-				t.Errorf("%q, %s: %s, %q", text, arg, d.Attribution, d.Flags)
+			if d := Diagnose(ev); d.Attribution != None || len(d.Words) > 0 {
+				t.Errorf("%q, %s: %s, %q", text, arg, d.Attribution, d.Words)
 			}
 		}
 	}
@@ -38,12 +38,12 @@ func TestOtherCauses(t *testing.T) {
 // a path and a host among their arguments is proposed.
 func TestWordsOfAKind(t *testing.T) {
 	for kind, texts := range map[string][]string{
-		"--write . --read ~/notes": {
+		"--read ~/notes": {
 			"Could not find the vault", "Cannot find the model", "Can't find the database", "Unable to locate the index", "Failed to find the repository", "could not load the settings", "Unable to load the schema", "Failed to load the dataset",
 			"Error loading the notebook", "could not open the store", "Cannot open the keystore", "Failed to open the catalog", "Could not read the template", "Unable to read the collection", "Error reading the config", "Error opening the library",
 			"Could not access the folder", "the data is not readable", "the workspace is missing", "No such directory", "not a valid directory", "the root is not a directory",
 		},
-		"--write . --net db.example:5432": {
+		"--net db.example:5432": {
 			"Connection error.", "connection failed", "Connection refused", "connection reset by peer", "Connection closed", "Connection terminated unexpectedly", "Connection lost", "All connection attempts failed", "Cannot connect", "Can't connect",
 			"could not connect to server", "Unable to connect", "Failed to connect", "the client is not connected", "Network error", "Network request failed", "AxiosError: ERR_NETWORK", "socket hang up", "read ECONNRESET", "connect ETIMEDOUT", "write EPIPE",
 			"Request timed out", "request timeout", "Max retries exceeded", "the service is unreachable", "Is the server running?", "No response from it", "ConnectTimeout", "ReadTimeout", "ConnectError", "MySQL server has gone away", "Failed to reach it",
@@ -52,8 +52,8 @@ func TestWordsOfAKind(t *testing.T) {
 		for _, text := range texts {
 			ev := knownEvidence(text)
 			withArgs(&ev, pathArg, hostArg)
-			if d := Diagnose(ev); d.Attribution != Likely || !slices.Equal(d.Flags, strings.Fields(kind)) {
-				t.Errorf("%q: %s, %q", text, d.Attribution, d.Flags)
+			if d := Diagnose(ev); d.Attribution != Likely || !slices.Equal(d.Words, strings.Fields(kind)) {
+				t.Errorf("%q: %s, %q", text, d.Attribution, d.Words)
 			}
 		}
 	}

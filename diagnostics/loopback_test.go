@@ -71,7 +71,7 @@ func TestLoopback(t *testing.T) {
 			}
 			d := Diagnose(ev)
 			if tt.cause == "" {
-				if len(d.Hints) != 0 || len(d.Grant) != 0 || tt.sure != "" && d.Attribution != tt.sure || tt.said == "" && tt.sure == "" && !d.Silent() {
+				if len(d.Hints) != 0 || len(d.Words) != 0 || tt.sure != "" && d.Attribution != tt.sure || tt.said == "" && tt.sure == "" && !d.Silent() {
 					t.Errorf("want no cause:\n%s", d.Text())
 				}
 			} else if tt.sure = Likely; len(d.Hints) == 0 || d.Hints[0].Target != tt.cause || d.Attribution != tt.sure {
@@ -81,11 +81,11 @@ func TestLoopback(t *testing.T) {
 				t.Errorf("want %q in\n%s", tt.said, d.Text())
 			}
 			// A port that was only probed gets no line.
-			if strings.HasPrefix(tt.name, "a bystander") && slices.ContainsFunc(d.Grant, func(l string) bool { return strings.Contains(l, "11434") }) {
+			if strings.HasPrefix(tt.name, "a bystander") && slices.ContainsFunc(d.Words, func(l string) bool { return strings.Contains(l, "11434") }) {
 				t.Errorf("a line for a bystander:\n%s", d.Text())
 			}
 			if tt.cause != "" && strings.Contains(tt.cause, ":") {
-				pasted(t, "[servers.github]\ncommand = \"node\"\n", d.Grant, ev.Profile)
+				pasted(t, "[servers.github]\ncommand = \"node\"\n", d.Words, ev.Profile)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestLoopbackWords(t *testing.T) {
 			ev := evidence(tt.text)
 			ev.Listens = func(string, int) bool { return listens }
 			d := Diagnose(ev)
-			if told := len(d.Hints) == 1 && d.Hints[0].Target == tt.target && d.Attribution == Likely && len(d.Grant) > 0; told != listens || !told && !d.Silent() {
+			if told := len(d.Hints) == 1 && d.Hints[0].Target == tt.target && d.Attribution == Likely && len(d.Words) > 0; told != listens || !told && !d.Silent() {
 				t.Errorf("%s, with a listener on the host %t:\n%s", tt.text, listens, d.Text())
 			}
 		}
@@ -131,7 +131,7 @@ func TestLoopbackDenial(t *testing.T) {
 		ev := evidence("fetch failed")
 		ev.Listens = func(string, int) bool { return listens }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "localhost:5432", Reason: policy.DeniedNotGranted}}
-		if d := Diagnose(ev); d.Attribution != Certain || listens != (len(d.Grant) > 0) || listens == strings.Contains(d.Fix, "nothing listens on this host either (port 5432)") {
+		if d := Diagnose(ev); d.Attribution != Certain || listens != (len(d.Words) > 0) || listens == strings.Contains(advised(d), "nothing listens on this host either (port 5432)") {
 			t.Errorf("with a listener on the host %t:\n%s", listens, d.Text())
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // TestMac has what programs print in a jail of macOS, which refuses with EPERM, hides no name, and
 // has one way to hosts. Each text has its counterpart on Linux, where it means something else.
 func TestMac(t *testing.T) {
-	const notes, read = "/home/u/notes/a.md", "read = true"
+	const notes, read = "/home/u/notes/a.md", "--read"
 	for _, tt := range []struct {
 		name, text     string
 		mac, linux     Attribution
@@ -29,7 +29,7 @@ func TestMac(t *testing.T) {
 		{name: "an address in Go", text: "dial tcp 203.0.113.7:443: connect: operation not permitted", mac: None, linux: None},
 		{name: "the same in curl", text: "curl: (6) Could not resolve host: api.github.com", mac: None, linux: None, fix: "ALL_PROXY", page: report.PageNetProxy},
 		{name: "an address of a program that uses none", text: "psycopg.OperationalError: connection to server at \"db.example.com\" (203.0.113.7), port 5432 failed: Operation not permitted", mac: Likely, linux: Likely, fix: "no line of a policy changes this", page: report.PageNetProxy},
-		{name: "a host that nothing grants", text: "getaddrinfo ENOTFOUND api.example.com", mac: Likely, linux: Likely, fix: `host = "api.example.com"`, elsewhere: `host = "api.example.com"`},
+		{name: "a host that nothing grants", text: "getaddrinfo ENOTFOUND api.example.com", mac: Likely, linux: Likely, fix: "--net api.example.com", elsewhere: "--net api.example.com"},
 		{name: "a full disk", text: "ENOSPC: no space left on device, write '/tmp/x'", mac: None, linux: Possible},
 		{name: "too many processes", text: "OSError: [Errno 35] Resource temporarily unavailable: fork", mac: None, linux: Possible, elsewhere: "processes"},
 		{name: "a browser", text: "Sandboxing failed: sandbox_apply", mac: Possible, linux: Possible, fix: "--no-sandbox", elsewhere: "--no-sandbox"},
@@ -42,15 +42,15 @@ func TestMac(t *testing.T) {
 			if here.Attribution != tt.mac || there.Attribution != tt.linux {
 				t.Errorf("want %s and %s:\n%s\n%s", tt.mac, tt.linux, here.Text(), there.Text())
 			}
-			all := here.Text() + strings.Join(here.Grant, "\n")
+			all := here.Text() + strings.Join(here.Words, " ")
 			if !strings.Contains(all, tt.fix) || tt.page != "" && here.Explain != tt.page {
 				t.Errorf("want %q and page %q on macOS, got %q:\n%s", tt.fix, tt.page, here.Explain, all)
 			}
-			if all := there.Text() + strings.Join(there.Grant, "\n"); !strings.Contains(all, tt.elsewhere) {
+			if all := there.Text() + strings.Join(there.Words, " "); !strings.Contains(all, tt.elsewhere) {
 				t.Errorf("want %q on Linux:\n%s", tt.elsewhere, all)
 			}
-			if tt.page == report.PageNetProxy && here.Grant != nil {
-				t.Errorf("a line is proposed that does not help: %q", here.Grant)
+			if tt.page == report.PageNetProxy && here.Words != nil {
+				t.Errorf("a line is proposed that does not help: %q", here.Words)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestMention(t *testing.T) {
 		}
 		ev.Executable = func(p string) bool { return strings.HasSuffix(p, "/chrome") || strings.HasSuffix(p, "/java") }
 		d := Diagnose(ev)
-		if got := strings.Join(d.Flags, " "); got != tt.flags || d.Attribution != tt.sure {
+		if got := strings.Join(d.Words, " "); got != tt.flags || d.Attribution != tt.sure {
 			t.Errorf("%s: %v, flags %q, want %v, %q\n%s", tt.name, d.Attribution, got, tt.sure, tt.flags, d.Text())
 		}
 	}

@@ -27,7 +27,7 @@ func TestNoWrite(t *testing.T) {
 			ev.Harm = judge(&policy.Policy{}, host)
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
-			if d := Diagnose(ev); strings.Contains(strings.Join(d.Grant, "\n"), "write = true") != (path == tt.yes) {
+			if d := Diagnose(ev); strings.Contains(strings.Join(d.Words, "\n"), "--write") != (path == tt.yes) {
 				t.Errorf("%s\n%s", path, d.Text())
 			}
 		}

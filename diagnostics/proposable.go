@@ -1,7 +1,6 @@
 package diagnostics
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -21,8 +20,7 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	if f.Grant.IsZero() {
 		return f
 	}
-	if f.Grant.Preset != "" { // it was made to fit, and its place is the table of the server
-		f.Taken = &grants.Taken{}
+	if f.Grant.Preset != "" { // it was made to fit
 		return f
 	}
 	if f = paths.NameDenial(c, f); f.Grant.IsZero() {
@@ -37,18 +35,14 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	case harm.Never != "":
 		return f.Unfixable("no line is proposed for it: " + harm.Say(name))
 	default:
-		var table *TableError
 		err := try(c, []grants.Grant{f.Grant})
-		if wider, ok := paths.Widened(c, f.Grant); err != nil && !errors.As(err, &table) && ok {
-			if again := try(c, []grants.Grant{wider}); again == nil || errors.As(again, &table) {
-				f.Grant, err = wider, again
+		if wider, ok := paths.Widened(c, f.Grant); err != nil && ok {
+			if again := try(c, []grants.Grant{wider}); again == nil {
+				f.Grant, err = wider, nil
 			}
 		}
-		switch {
-		case table != nil:
-			f.Taken = &table.Taken
-		case err != nil:
-			return f.Unfixable("no line is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
+		if err != nil {
+			return f.Unfixable("no grant is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
 	if f.Hint.Warning == "" {
@@ -82,21 +76,16 @@ func ranked(c *facts.Case, all candidates, own int) candidates {
 }
 
 func try(c *facts.Case, wanted []grants.Grant) error {
-	if c.Evidence.Try == nil || c.Evidence.Profile == nil {
+	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(n grants.Grant) bool { return n.Preset != "" }))
+	if c.Evidence.Try == nil || c.Evidence.Profile == nil || len(words) == 0 {
 		return nil
 	}
-	wanted = slices.DeleteFunc(slices.Clone(wanted), func(n grants.Grant) bool { return n.Preset != "" || c.Writer.IsReplacement(n) }) // not pasted beside the table
-	flags, _ := c.Writer.FlagWords(wanted)
-	lines := c.Writer.TOML(wanted)
-	if len(flags)+len(lines) == 0 {
-		return nil
-	}
-	return c.Evidence.Try(c.Profile.Tool, lines, flags)
+	return c.Evidence.Try(c.Profile.Tool, words)
 }
 
 func revealsSecret(c *facts.Case, n grants.Grant) bool {
-	for _, line := range append(c.Writer.Lines(n), c.Writer.Display(n.Path), n.Endpoint()) {
-		if c.Evidence.Redactor.Redact(line) != line {
+	for _, word := range append(c.Writer.Words([]grants.Grant{n}), n.Path, c.Writer.Display(n.Path), n.Endpoint()) {
+		if c.Evidence.Redactor.Redact(word) != word {
 			return true
 		}
 	}

@@ -114,45 +114,43 @@ func TestProposalsStart(t *testing.T) {
 // and without knowledge of the host, and that they grant the socket.
 func TestSocketProposal(t *testing.T) {
 	for name, base := range adviceBases() {
-		before, err := startWith(base, false, nil, nil)
+		before, err := startWith(base, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if before.RightsAt("/home/u/work").Has(policy.Write) {
 			d := Diagnose(Evidence{Stage: StageCall, Server: "s", Profile: before, UserHome: "/home/u", Denials: []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/home/u/work/src/y.sock"}}})
-			after, err := startWith(base, false, d.Grant, nil)
+			after, err := startWith(base, false, d.Words)
 			if strings.HasPrefix(name, "narrower ") { // a denial has no exceptions
-				if len(d.Grant) > 0 {
-					t.Errorf("%s: %q", name, d.Grant)
+				if len(d.Words) > 0 {
+					t.Errorf("%s: %q", name, d.Words)
 				}
 				continue
 			}
-			if err != nil || len(d.Grant) == 0 || !after.RightsAt("/home/u/work/src/y.sock").Has(policy.Update) {
-				t.Errorf("%s: %q: %v", name, d.Grant, err)
+			if err != nil || len(d.Words) == 0 || !after.RightsAt("/home/u/work/src/y.sock").Has(policy.Update) {
+				t.Errorf("%s: %q: %v", name, d.Words, err)
 			}
 		}
 	}
 }
 
-// TestRefusedProposal tests what is said of a grant with which the server would not start, and of
-// lines whose table the file has already.
+// TestRefusedProposal tests what is said of a grant with which the server would not start.
 func TestRefusedProposal(t *testing.T) {
 	for err, want := range map[error]string{
-		nil:                           "add path = \"~/notes/a.md\"",
-		&TableError{}:                 "the file has such a table or list already: put in path = \"~/notes/a.md\", read = true under [[servers.github.access.fs]] there",
-		errors.New("it says \x1b no"): "no line is proposed for it, because the server would not start with it: it says",
+		nil:                           "grant --read ~/notes/a.md",
+		errors.New("it says \x1b no"): "no grant is proposed for it, because the server would not start with it: it says",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
 		tried := 0
-		ev.Try = func(tool string, lines, flags []string) error {
-			if tried++; len(lines) == 0 || len(flags) > 0 || tool != "" {
-				t.Errorf("tried %q, %q, %q", tool, lines, flags)
+		ev.Try = func(tool string, words []string) error {
+			if tried++; len(words) == 0 || tool != "" {
+				t.Errorf("tried %q, %q", tool, words)
 			}
 			return err
 		}
 		d := Diagnose(ev)
-		if tried == 0 || !strings.Contains(d.Fix, want) || strings.Contains(d.Fix, "\x1b") || (len(d.Grant) > 0) != (err == nil) || (len(d.Hints[0].Grant) > 0) != (err == nil) {
-			t.Errorf("%v: tried %d times, %q\n%s", err, tried, d.Grant, d.Text())
+		if tried == 0 || !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || (len(d.Words) > 0) != (err == nil) || (len(d.Hints[0].Words) > 0) != (err == nil) {
+			t.Errorf("%v: tried %d times, %q\n%s", err, tried, d.Words, d.Text())
 		}
 	}
 }
@@ -161,7 +159,7 @@ func TestRefusedProposal(t *testing.T) {
 // alone, as the same function says that judges the rules of presets.
 func TestSharedProposal(t *testing.T) {
 	host := adviceHost()
-	profile, err := startWith(adviceBases()["workspace"], false, nil, nil)
+	profile, err := startWith(adviceBases()["workspace"], false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +178,11 @@ func TestSharedProposal(t *testing.T) {
 			ev.Harm = adviceJudge
 			ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 			d := Diagnose(ev)
-			if shared := want != ""; !strings.Contains(d.Fix, want) || strings.Contains(want, "no line") && strings.Contains(d.Fix, "of its own") || shared && len(d.Grant) > 0 && !strings.Contains(d.Grant[1], path.Base(file)) {
-				t.Errorf("%s: %q\n%s", file, d.Grant, d.Text())
+			if shared := want != ""; !strings.Contains(advised(d), want) || strings.Contains(want, "no line") && strings.Contains(advised(d), "of its own") || shared && len(d.Words) > 0 && !strings.Contains(d.Words[1], path.Base(file)) {
+				t.Errorf("%s: %q\n%s", file, d.Words, d.Text())
 			}
-			if dir := path.Dir(file); want == "" && !strings.HasPrefix(dir, "/home/u/work") && !strings.Contains(strings.Join(d.Grant, " "), `"~/docs/own"`) {
-				t.Errorf("%s: %q\n%s", file, d.Grant, d.Text())
+			if dir := path.Dir(file); want == "" && !strings.HasPrefix(dir, "/home/u/work") && !strings.Contains(strings.Join(d.Words, " "), "~/docs/own") {
+				t.Errorf("%s: %q\n%s", file, d.Words, d.Text())
 			}
 		}
 	}
@@ -219,15 +217,15 @@ var started = map[string]startResult{}
 func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	t.Helper()
 	host := adviceHost()
-	start := func(lines, flags []string) (*policy.Profile, error) {
-		key := fmt.Sprintf("%t %q %q %q", given, base, lines, flags)
+	start := func(words []string) (*policy.Profile, error) {
+		key := fmt.Sprintf("%t %q %q", given, base, words)
 		if _, known := started[key]; !known {
-			p, err := startWith(base, given, lines, flags)
+			p, err := startWith(base, given, words)
 			started[key] = startResult{p, err}
 		}
 		return started[key].profile, started[key].err
 	}
-	before, err := start(nil, nil)
+	before, err := start(nil)
 	if err != nil {
 		t.Fatalf("the control does not start: %v", err)
 	}
@@ -236,27 +234,24 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	ev.Exists = func(p string) bool { _, err := host.Lstat(strings.TrimSuffix(p, "/.")); return err == nil }
 	ev.Harm = adviceJudge
 	ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
-	ev.Try = func(_ string, lines, flags []string) error {
-		_, err := start(lines, flags)
-		if err != nil && strings.Contains(base, "fs = [") && !errors.As(err, new(*policy.ConflictError)) {
-			return &TableError{}
-		}
+	ev.Try = func(_ string, words []string) error {
+		_, err := start(words)
 		return err
 	}
 	d := Diagnose(ev)
 	added := []Diagnosis{d}
 	for _, h := range d.Hints {
-		added = append(added, Diagnosis{Grant: h.Grant, Flags: h.Flags})
+		added = append(added, Diagnosis{Words: h.Words})
 	}
 	n := 0
 	for _, a := range added {
-		if len(a.Grant)+len(a.Flags) == 0 {
+		if len(a.Words) == 0 {
 			continue
 		}
 		n++
-		after, err := start(a.Grant, unquoted(a.Flags))
+		after, err := start(a.Words)
 		if err != nil {
-			t.Errorf("%v %q: with %q %q the server does not start: %v", ev.Denials, ev.Text, a.Grant, a.Flags, err)
+			t.Errorf("%v %q: with %q the server does not start: %v", ev.Denials, ev.Text, a.Words, err)
 			continue
 		}
 		for _, e := range after.Entries {
@@ -264,37 +259,28 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 				continue
 			}
 			if place := resolve.Guarded(&host, e.Path, e.Rights&policy.Write != 0); place != "" {
-				t.Errorf("%v %q: %q %q grant %s at %s, a hold on %s", ev.Denials, ev.Text, a.Grant, a.Flags, e.Rights, e.Path, place)
+				t.Errorf("%v %q: %q grant %s at %s, a hold on %s", ev.Denials, ev.Text, a.Words, e.Rights, e.Path, place)
 			}
 		}
 	}
 	return n
 }
 
-// unquoted returns flags as a shell passes them on: no path of the test has a quotation mark and a
-// flag of its own.
-func unquoted(flags []string) (words []string) {
-	for _, f := range flags {
-		words = append(words, strings.ReplaceAll(strings.ReplaceAll(f, `'\''`, "\x00"), "'", ""))
-		words[len(words)-1] = strings.ReplaceAll(words[len(words)-1], "\x00", "'")
-	}
-	return words
-}
-
-// startWith resolves the server of a configuration with more lines, or of a command line with flags.
-func startWith(base string, given bool, lines, flags []string) (*policy.Profile, error) {
+// startWith resolves the server of a configuration, or of a command line, to which mcp-jail grant has added words.
+func startWith(base string, given bool, words []string) (*policy.Profile, error) {
 	var p *policy.Policy
-	var err error
+	c, err := config.Decode([]byte("version = 1\n"+base+"\n"), "mcp-jail.toml")
 	if given {
 		o := config.CommandLineOptions{Command: []string{"node"}, Name: "s", Dir: "/home/u/work"}
-		for ; len(flags) > 1; flags = flags[2:] {
-			list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}[flags[0]]
-			*list = append(*list, flags[1])
+		s := &config.Server{Name: "s", ID: "s", Command: "node"}
+		if err = granting(s, "", words); len(words) > 0 {
+			o.Added = &config.ServerFile{Path: "s.toml", Server: s}
 		}
-		p, err = config.FromCommandLine(o)
-	} else {
-		var c *config.Config
-		if c, err = config.Decode([]byte("version = 1\n"+base+"\n"+strings.Join(lines, "\n")+"\n"), "mcp-jail.toml"); err == nil {
+		if err == nil {
+			p, err = config.FromCommandLine(o)
+		}
+	} else if err == nil {
+		if err = granting(c.Servers["s"], "", words); err == nil {
 			p, err = c.Policy("s", "")
 		}
 	}
@@ -303,4 +289,35 @@ func startWith(base string, given bool, lines, flags []string) (*policy.Profile,
 	}
 	profile, _, err := resolve.Resolve(p, adviceHost())
 	return profile, err
+}
+
+// granting adds to a server, or to one of its tools, what mcp-jail grant does with words.
+func granting(s *config.Server, tool string, words []string) error {
+	var o config.CommandLineOptions
+	for ; len(words) > 1; words = words[2:] {
+		list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}[words[0]]
+		if list == nil {
+			o.Workspace = words[1]
+			continue
+		}
+		*list = append(*list, words[1])
+	}
+	table, err := o.Table()
+	if err != nil {
+		return err
+	}
+	g := config.Grants{Table: table, Tool: tool, At: func(p string) string {
+		switch {
+		case strings.HasPrefix(p, "~/"):
+			p = "/home/u/" + p[2:]
+		case !strings.HasPrefix(p, "/"):
+			p = "/home/u/work/" + p
+		}
+		return path.Clean(p)
+	}}
+	narrower, err := g.AddTo(s)
+	for _, r := range narrower {
+		g.Drop(s, r)
+	}
+	return err
 }

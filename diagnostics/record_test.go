@@ -36,10 +36,10 @@ func TestRecord(t *testing.T) {
 	if data, _ = in.Encode(); len(data) > 1<<20 {
 		t.Errorf("a record of %d bytes", len(data))
 	}
-	if w := (Record{Server: "x"}).Text(); !strings.Contains(w, "Nothing was refused") {
+	if w := (Record{Server: "x"}).Text(); !strings.Contains(w, "Nothing was blocked") {
 		t.Error(w)
 	}
-	if w := (Record{Server: "x", Unfinished: true}).Text(); strings.Contains(w, "Nothing was refused") || !strings.Contains(w, "still running") {
+	if w := (Record{Server: "x", Unfinished: true}).Text(); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
 		t.Error(w)
 	}
 }

@@ -52,10 +52,10 @@ func TestRoots(t *testing.T) {
 		ev := evidence("Access denied - path outside allowed directories: " + path + " not in /home/u/work/src")
 		ev.Roots = []string{"/home/u/work/src"}
 		d := Diagnose(ev)
-		if d.Attribution != None || d.Silent() || len(d.Grant)+len(d.Hints) > 0 || !strings.Contains(d.Cause, `the client has given it "/home/u/work/src" as its roots`) {
+		if d.Attribution != None || d.Silent() || len(d.Words)+len(d.Hints) > 0 || !strings.Contains(d.Cause, `the client has given it "/home/u/work/src" as its roots`) {
 			t.Errorf("%s", d.Text())
 		}
-		if block := blockText(d); !strings.Contains(block, "The jail refused nothing during this call: the server itself refuses") || !strings.Contains(block, "open that directory in the client") {
+		if block := blockText(d); !strings.Contains(block, "The jail blocked nothing here: the server itself refuses") || !strings.Contains(block, "Open that directory in the client") {
 			t.Errorf("%s", block)
 		}
 		ev.Roots = []string{"/home/u"}
@@ -71,7 +71,7 @@ func TestHomeOfServer(t *testing.T) {
 	const home = "/home/u/.local/state/mcp-jail/homes/github"
 	ev := evidence("Access denied - path outside allowed directories: " + home + "/notes/a.md not in /home/u/work/src")
 	d := Diagnose(ev)
-	if d.Attribution != None || len(d.Grant)+len(d.Flags) > 0 || !strings.Contains(d.Cause, "which is in its private HOME: in the jail a ~ does not stand for your home directory") || !strings.Contains(d.Fix, `write the whole path into the call, "/home/u/notes/a.md"`) {
+	if d.Attribution != None || len(d.Words) > 0 || !strings.Contains(d.Cause, "which is in its private HOME: in the jail a ~ does not stand for your home directory") || !strings.Contains(advised(d), `write the whole path into the call, "/home/u/notes/a.md"`) {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.HomePrivate = false

@@ -85,7 +85,6 @@ func TestRoundTrip(t *testing.T) {
 		explicit = plain + "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\nwrite = true\n\n[[servers.s.access.fs]]\npath = \"src\"\ndeny = \"write\"\n"
 		perCall  = plain + "stateful = false\n"
 		scripts  = plain + "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\nexecute = true\n"
-		commands = explicit + "\n[servers.s.access.commands.node]\n"
 	)
 	for _, tt := range []struct {
 		name, base, tool, text string
@@ -98,7 +97,6 @@ func TestRoundTrip(t *testing.T) {
 		{"create outside", plain, "", "EACCES: permission denied, copyfile '/home/u/work/out.txt' -> '/home/u/docs/new'", policy.OpCreate, "/home/u/docs/new"},
 		{"mkdir outside", plain, "", "EACCES: permission denied, mkdir '/home/u/docs/new'", policy.OpCreate, "/home/u/docs/new/x"},
 		{"execute", explicit, "", "spawn rg ENOENT", policy.OpExec, "/opt/tools/bin/rg"},
-		{"execute by commands", commands, "", "spawn git ENOENT", policy.OpExec, "/usr/bin/git"},
 		{"one tool", perCall, "find", "EACCES: permission denied, open '/home/u/notes/a.md'", policy.OpRead, "/home/u/notes/a.md"},
 		{"odd characters", explicit, "", "EACCES: permission denied, open '/home/u/it's [here]/b'", policy.OpRead, "/home/u/it's [here]/b"},
 		{"odder ones", explicit, "", `EACCES: permission denied, open '/home/u/"q"\b.txt'`, policy.OpRead, `/home/u/"q"\b.txt`},
@@ -106,7 +104,7 @@ func TestRoundTrip(t *testing.T) {
 		{"rename over", plain, "", "EACCES: permission denied, rename '/home/u/work/out.txt' -> '/data/notes/x.md'", policy.OpWrite, "/data/notes/x.md"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before := resolved(t, tt.base, tt.tool)
+			before := resolved(t, tt.base, tt.tool, nil)
 			if before.Allows(tt.op, tt.path) {
 				t.Fatalf("the control fails: %s of %s is allowed from the beginning", tt.op, tt.path)
 			}
@@ -114,16 +112,16 @@ func TestRoundTrip(t *testing.T) {
 			if d.Attribution != Likely {
 				t.Fatalf("attribution %s\n%s", d.Attribution, d.Text())
 			}
-			after := resolved(t, tt.base+"\n"+strings.Join(d.Grant, "\n")+"\n", tt.tool)
+			after := resolved(t, tt.base, tt.tool, d.Words)
 			if !after.Allows(tt.op, tt.path) {
-				t.Errorf("%s of %s is still refused:\n%s", tt.op, tt.path, strings.Join(d.Grant, "\n"))
+				t.Errorf("%s of %s is still refused:\n%s", tt.op, tt.path, strings.Join(d.Words, "\n"))
 			}
 			for _, f := range hostFiles {
 				f = path.Clean(f)
 				for op := policy.OpRead; op <= policy.OpRemove; op++ {
 					// The path of a rule is pinned: it cannot be removed any more.
 					if op != policy.OpRemove && op != policy.OpCreate && op != policy.OpMkdir && before.Allows(op, f) && !after.Allows(op, f) {
-						t.Errorf("the lines take %s of %s away:\n%s", op, f, strings.Join(d.Grant, "\n"))
+						t.Errorf("the lines take %s of %s away:\n%s", op, f, strings.Join(d.Words, "\n"))
 					}
 				}
 			}
@@ -131,57 +129,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripFlags tests the round trip with flags, for a server given on the command line.
-func TestRoundTripFlags(t *testing.T) {
-	options := config.CommandLineOptions{Command: []string{"node"}}
-	in := func(o config.CommandLineOptions) *policy.Profile {
-		t.Helper()
-		p, err := config.FromCommandLine(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		profile, _, err := resolve.Resolve(p, fakeHost(hostFiles))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return profile
-	}
-	text := "EACCES: permission denied, open '/home/u/notes/a.md'\nconnect ECONNREFUSED 127.0.0.1:5432\nFOO_TOKEN environment variable is required"
-	d := Diagnose(Evidence{Stage: StageStartup, Server: "s", Profile: in(options), FromCommandLine: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost, Harm: judge(&policy.Policy{}, fakeHost(hostFiles))})
-	if len(d.Grant) != 0 || len(d.Flags)%2 != 0 || len(d.Flags) == 0 {
-		t.Fatalf("grant %q, flags %q", d.Grant, d.Flags)
-	}
-	for i := 0; i < len(d.Flags); i += 2 {
-		switch value := d.Flags[i+1]; d.Flags[i] {
-		case "--read":
-			options.Read = append(options.Read, value)
-		case "--write":
-			options.Write = append(options.Write, value)
-		case "--net":
-			options.Net = append(options.Net, value)
-		case "--env":
-			options.Env = append(options.Env, value)
-		default:
-			t.Fatalf("flag %q", d.Flags[i])
-		}
-	}
-	after := in(options)
-	if !after.Allows(policy.OpRead, "/home/u/notes/a.md") || !after.Allows(policy.OpWrite, "/home/u/work/out.txt") {
-		t.Errorf("%q: %v", d.Flags, after.Entries)
-	}
-	if _, ok := policy.MatchNet(after.Net, "localhost", "tcp", 5432, "", ""); !ok {
-		t.Errorf("%q: %v", d.Flags, after.Net)
-	}
-	if !slices.ContainsFunc(after.Env, func(v policy.Variable) bool { return v.Name == "FOO_TOKEN" && v.Value == "abcdefgh" }) {
-		t.Errorf("%q: %v", d.Flags, after.Env)
-	}
-}
-
-func resolved(t *testing.T, file, tool string) *policy.Profile {
+func resolved(t *testing.T, file, tool string, words []string) *policy.Profile {
 	t.Helper()
 	c, err := config.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
+	}
+	if err := granting(c.Servers["s"], tool, words); err != nil {
+		t.Fatalf("%q: %v", words, err)
 	}
 	p, err := c.Policy("s", tool)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestSecretsStayOut(t *testing.T) {
 			t.Errorf("the %s holds a secret:\n%s", name, s)
 		}
 	}
-	if strings.Contains(strings.Join(d.Grant, "\n"), "redacted") {
-		t.Errorf("a rule for a name that is not the name: %v", d.Grant)
+	if strings.Contains(strings.Join(d.Words, "\n"), "redacted") {
+		t.Errorf("a rule for a name that is not the name: %v", d.Words)
 	}
 }

@@ -25,7 +25,7 @@ func TestCauseAboveTrace(t *testing.T) {
 		if d.Attribution != Likely || d.Hints[0].Target != "/home/u/notes/a.md" {
 			t.Errorf("%d frames: %s", n, d.Text())
 		}
-		if len(d.Stderr) > 20 || !strings.Contains(d.LastError(), cause) || !strings.Contains(d.Text(), cause) {
+		if len(d.Stderr) > 20 || !strings.Contains(d.LastError(), cause) || !strings.Contains(told(d), cause) {
 			t.Errorf("%d frames: %d lines are shown, and %q", n, len(d.Stderr), d.LastError())
 		}
 		ev.Stderr[1] = "Exception in thread \"main\" java.lang.IllegalStateException: no mode is configured"
@@ -45,7 +45,7 @@ func TestScriptsAboveList(t *testing.T) {
 		ev.Stderr = append(ev.Stderr, fmt.Sprintf(" → /s/build/%d/x", i))
 	}
 	ev.Stderr = append(ev.Stderr, "", "Node.js v20.20.2")
-	if d := Diagnose(ev); !strings.Contains(d.Fix, command) || d.Explain != PagePackageScripts {
+	if d := Diagnose(ev); !strings.Contains(advised(d), command) || d.Explain != PagePackageScripts {
 		t.Errorf("%s", d.Text())
 	}
 }

@@ -10,6 +10,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
+// happened sets what happened.
+func happened(d *Diagnosis, ev *Evidence) {
+	switch {
+	case ev.Stage != StageCall || ev.Waiting || ev.Timeout > 0 || ev.Exit != nil:
+	case onlyDenials(ev):
+		d.Happened(report.SomethingBlocked(report.DuringCall(ev.Tool)))
+		return
+	case ev.Tool != "":
+		d.Happened(report.ToolFailed(ev.Tool))
+		return
+	}
+	d.What = summary(ev)
+}
+
 func summary(ev *Evidence) string {
 	server := "server " + show.Quote(ev.Server)
 	switch ev.Stage {
@@ -44,10 +58,6 @@ func summary(ev *Evidence) string {
 		return server + " gave no answer within " + seconds(ev.Timeout) + during
 	case ev.Exit != nil:
 		return server + " ended" + during + ending(ev.Exit)
-	case onlyDenials(ev):
-		return report.SomethingRefused(during, report.OfServer(ev.Server))
-	case ev.Tool != "":
-		return report.ToolFailed(ev.Tool, report.OfServer(ev.Server))
 	case ev.Method != "":
 		return server + " failed" + during
 	}

@@ -42,11 +42,11 @@ func TestTildeDiagnosis(t *testing.T) {
 		ev.FromCommandLine = true
 		ev.Profile.Argv = []string{"node", "s.js", tt.arg}
 		d := Diagnose(ev)
-		if !strings.Contains(d.Cause, tt.cause) || d.Fix != tt.fix || d.Explain != PagePathArg || d.Flags != nil || strings.Contains(string(d.ErrorData()), `"hint":""`) {
+		if !strings.Contains(d.Cause, tt.cause) || advised(d) != tt.fix || d.Explain != PagePathArg || d.Words != nil || strings.Contains(string(d.ErrorData()), `"hint":""`) {
 			t.Errorf("%s: %s", tt.name, d.Text())
 		}
 		ev.Profile.Argv = []string{"node", "s.js", "/home/u/docs"}
-		if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") {
+		if d := Diagnose(ev); strings.Contains(told(d), "is not replaced") {
 			t.Errorf("%s: without ~: %s", tt.name, d.Text())
 		}
 	}
@@ -55,13 +55,13 @@ func TestTildeDiagnosis(t *testing.T) {
 	ev.Stage, ev.Exit, ev.Stderr = StageStartup, &Exit{Code: 1}, []string{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/docs/x'"}
 	ev.FromCommandLine = true
 	ev.Profile.Argv = []string{"node", "s.js", "--dir=~/docs"}
-	if d := Diagnose(ev); d.Attribution != Likely || strings.Join(d.Flags, " ") != "--read ~/docs" || !strings.Contains(d.Cause, "its private HOME") {
+	if d := Diagnose(ev); d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Cause, "its private HOME") {
 		t.Errorf("%s", d.Text())
 	}
 	// For another name below "~", which no argument has, "~" is the home of the user.
 	ev = evidence("ENOENT: no such file or directory, open '~/notes/a.md'")
 	ev.Profile.Argv = []string{"node", "s.js", "~/note"}
-	if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") || len(d.Hints) == 0 || d.Hints[0].Target != "/home/u/notes/a.md" {
+	if d := Diagnose(ev); strings.Contains(told(d), "is not replaced") || len(d.Hints) == 0 || d.Hints[0].Target != "/home/u/notes/a.md" {
 		t.Errorf("%s", d.Text())
 	}
 }

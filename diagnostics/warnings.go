@@ -22,7 +22,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Profile == nil {
 		return ""
 	}
-	a := newCase(&ev)
+	a := facts.New(&ev)
 	var names, careful, where []string
 	var wanted []grants.Grant
 	for _, n := range paths.Ungranted(a) {
@@ -56,7 +56,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	said := "the server cannot reach what its " + strings.Join(where, " and ") + " name, since that is not granted: " + strings.Join(names, ", ")
 	if ev.Stateless {
-		return said + "; grant it to the tools that need it, in [[servers." + show.Key(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
+		return said + "; grant it to the tools that need it" + PagePathArg.Reference()
 	}
 	for _, part := range append([]string{grantPhrase(a, wanted)}, careful...) {
 		if part != "" {
@@ -98,26 +98,16 @@ func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
 }
 
 func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
-	if len(wanted) == 0 {
+	words := c.Writer.Words(wanted)
+	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
+	if len(words) == 0 || !ok {
 		return ""
 	}
-	wider := func(word string) string {
-		if !slices.ContainsFunc(wanted, func(n grants.Grant) bool { return n.Rights&policy.Write == 0 }) {
-			return ""
-		}
-		return " (or " + word + ", where it has to change something there)"
+	text := "to allow that: " + command + " " + strings.Join(grants.Typed(words), " ")
+	if slices.ContainsFunc(wanted, func(n grants.Grant) bool { return n.Path != "" && n.Rights&policy.Write == 0 }) {
+		text += " (--write, where it has to change something there)"
 	}
-	if flags, ok := c.Writer.Flags(wanted); ok && c.Evidence.FromCommandLine {
-		return "start it with " + strings.Join(flags, " ") + wider("--write")
-	}
-	if c.Writer.NoTable || !grants.Writable(c.Writer.Server) {
-		return ""
-	}
-	var blocks []string
-	for _, n := range grants.MergeGrants(append(c.Writer.Preserved(), wanted...)) {
-		blocks = append(blocks, c.Writer.Phrase(n))
-	}
-	return "add " + strings.Join(blocks, ", and ") + wider("write = true")
+	return text
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr
@@ -129,7 +119,7 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	}
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
-	return d, d.Attribution == Likely && (len(d.Grant)+len(d.Flags) > 0 || d.NoLine && d.Explain == PageFsSensitive)
+	return d, d.Attribution == Likely && (len(d.Words) > 0 || d.NoLine && d.Explain == PageFsSensitive)
 }
 
 // Awaited returns the diagnosis for a server that runs and does not answer, because it waits for a
@@ -149,7 +139,7 @@ func Tildes(ev Evidence) string {
 	if ev.Profile == nil || len(ev.Profile.Argv) < 2 || ev.UserHome == "" {
 		return ""
 	}
-	a := newCase(&ev)
+	a := facts.New(&ev)
 	args := paths.TildeArguments(a)
 	if args == nil {
 		return ""
@@ -157,37 +147,14 @@ func Tildes(ev Evidence) string {
 	return paths.TildeText(a, args) + "; " + paths.TildeFix(a, args) + PagePathArg.Reference()
 }
 
-// Remedies returns hints that would grant the hosts that the jail has refused, whether or not
-// something failed. Background denials come last. It uses the denials, the profile, and the fields
-// that decide how advice is written.
-func Remedies(ev Evidence) []Hint {
-	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
-	return AllRemedies(ev)
-}
-
-// AllRemedies returns such hints for all that the jail has refused.
-func AllRemedies(ev Evidence) []Hint {
-	if ev.Profile == nil {
-		return nil
-	}
-	a := newCase(&ev)
-	var hints []Hint
-	for _, f := range ranked(a, analyzeDenials(a, nil), 0) {
-		if f.harmless {
-			continue
-		}
-		hints = append(hints, hint(a, f.Finding))
-	}
-	return hints
-}
-
 // RefusedSilently returns the diagnosis of a denial that no call has failed from, as far as is known.
-// It uses the evidence that Remedies uses.
+// It uses the denials, the profile, and the fields that decide how advice is written.
 func RefusedSilently(ev Evidence, denial policy.Denial) Diagnosis {
 	ev.Stage, ev.Tool, ev.Method, ev.Text = StageCall, "", "", ""
 	ev.Stderr, ev.RawStderr, ev.Unanswered, ev.HostFailures = nil, nil, nil, nil
 	ev.Denials = []policy.Denial{denial}
 	d := Diagnose(ev)
-	d.What, d.Tool = report.SilentRefusal(ev.Server), denial.Tool
+	d.Happened(report.SomethingBlocked(""))
+	d.Tool = denial.Tool
 	return d
 }

@@ -23,7 +23,7 @@ func TestArguments(t *testing.T) {
 		change    func(*Evidence)
 		want      []string // "": nothing is said
 	}{
-		{"a directory", "/home/u/notes", defaults, []string{`not granted: "~/notes"`, "start it with --write . --read ~/notes (or --write, where"}},
+		{"a directory", "/home/u/notes", defaults, []string{`not granted: "~/notes"`, "mcp-jail grant github --read ~/notes (--write, where"}},
 		{"where the server's own script makes its directory executable", "/home/u/notes", func(ev *Evidence) {
 			defaults(ev)
 			for i, e := range ev.Profile.Entries {
@@ -31,9 +31,9 @@ func TestArguments(t *testing.T) {
 					ev.Profile.Entries[i].Rights |= policy.Execute
 				}
 			}
-		}, []string{"start it with --write . --read ~/notes (or"}},
-		{"of a configured server", "/home/u/notes", nil, []string{`path = "~/notes", read = true under [[servers.github.access.fs]] (or write = true`}},
-		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, []string{`add path = ".", read = true, write = true under`, `, and path = "~/notes", read = true under`}},
+		}, []string{"mcp-jail grant github --read ~/notes (--write"}},
+		{"of a configured server", "/home/u/notes", nil, []string{`mcp-jail grant github --read ~/notes (--write`}},
+		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, []string{`mcp-jail grant github --read ~/notes`}},
 		{"the value of an option", "--root=/home/u/notes/a.md", defaults, []string{"--read ~/notes/a.md"}},
 		{"relative", "../docs", defaults, []string{"--read ~/docs"}},
 		{"of the home directory, which is not replaced", "~/docs", defaults, nil},
@@ -43,11 +43,11 @@ func TestArguments(t *testing.T) {
 		{"a relative URL of a database", "sqlite:///notes/a.md", defaults, nil},
 		{"a URL of a host", "postgresql:////home/u/docs", defaults, nil},
 		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "careful: ", "sensitive path"}},
-		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"start it with --write . --write /tmp/shared.sock; careful: "}},
+		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"to allow that: mcp-jail grant github --write /tmp/shared.sock; careful: "}},
 		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; grant what the server needs in "~/", not all of it`}},
-		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`what its variables name, since that is not granted: "~/notes/a.md" (THING_PATH); start it with --write . --read ~/notes/a.md (or`}},
-		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`what its arguments and variables name, since that is not granted: "~/docs", "~/notes" (THING_PATH); start it with`, "--read ~/docs --read ~/notes"}},
-		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`what its arguments name, since that is not granted: "~/docs"; start`}},
+		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`what its variables name, since that is not granted: "~/notes/a.md" (THING_PATH); to allow that: mcp-jail grant github --read ~/notes/a.md (--write`}},
+		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`what its arguments and variables name, since that is not granted: "~/docs", "~/notes" (THING_PATH); to allow that: mcp-jail grant github`, "--read ~/docs --read ~/notes"}},
+		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`what its arguments name, since that is not granted: "~/docs"; to allow that`}},
 		{"a secret variable that is a path", "x", named("API_TOKEN_FILE", "/home/u/notes/a.md"), []string{"--read ~/notes/a.md"}},
 		{"a socket in a variable", "x", named("DOCKER_HOST", "unix:///tmp/shared.sock"), []string{"--write /tmp/shared.sock; careful: "}},
 		{"a variable with a URL", "x", named("THING_URL", "https://example.com/home/u/notes"), nil},
@@ -124,18 +124,18 @@ func TestInaccessible(t *testing.T) {
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
 	d := Diagnose(ev)
-	if d.Attribution != Likely || strings.Join(d.Flags, " ") != "--write . --read ~/docs" || !strings.Contains(d.Message(), `"~/docs", which exists on the host but is not granted`) {
+	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `"~/docs", which exists on the host but is not granted`) {
 		t.Errorf("%s", d.Text())
 	}
 	spaced := ev
 	spaced.Profile = fixture(defaultProfile)
 	spaced.Profile.Argv = []string{"node", "s.js", "/home/u/it's here"}
 	spaced.Stderr = []string{"Warning: Cannot access directory /home/u/it's here, skipping", ev.Stderr[1]}
-	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(d.Flags, " ") != `--write . --read ~/'it'\''s here'` {
+	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/it's here" {
 		t.Errorf("a name that no pattern can tell the end of: %s", d.Text())
 	}
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
-	if d := Diagnose(ev); d.Attribution != None || len(d.Flags) > 0 {
+	if d := Diagnose(ev); d.Attribution != None || len(d.Words) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())
 	}
 }

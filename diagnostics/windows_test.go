@@ -24,15 +24,15 @@ func TestWindowsLimits(t *testing.T) {
 		operation, target string
 		want, line        string
 	}{
-		"processes": {"processes", "processes = 4", "reached the limit processes = 4: Windows starts no further process", "processes = 8"},
-		"memory":    {"memory", "memory_mb = 100", "together asked for more than memory_mb = 100, and Windows gave them no more", "memory_mb = 200"},
+		"processes": {"processes", "processes = 4", "reached the limit processes = 4: Windows starts no further process", "--limit processes=8"},
+		"memory":    {"memory", "memory_mb = 100", "together asked for more than memory_mb = 100, and Windows gave them no more", "--limit memory_mb=200"},
 	} {
 		ev := onWindows("it failed", limits)
 		ev.Denials = []policy.Denial{{Axis: policy.AxisLimits, Operation: c.operation, Target: c.target, Count: 2}}
 		ev.Exit = &Exit{Code: 0xC0000005}
 		d := Diagnose(ev)
-		if d.Attribution != Certain || !strings.Contains(d.Text(), c.want) || strings.Join(d.Grant, "\n") != "[servers.github.limits]\n"+c.line || !strings.Contains(d.What, "0xC0000005") {
-			t.Errorf("%s: %s %q\n%s", name, d.Attribution, d.Grant, d.Text())
+		if d.Attribution != Certain || !strings.Contains(told(d), c.want) || strings.Join(d.Words, " ") != c.line || !strings.Contains(d.What, "0xC0000005") {
+			t.Errorf("%s: %s %q\n%s", name, d.Attribution, d.Words, d.Text())
 		}
 	}
 	one := policy.Limits{Processes: 1, MemoryMB: 100}
@@ -41,21 +41,21 @@ func TestWindowsLimits(t *testing.T) {
 		limits policy.Limits
 		line   string // "" for none
 	}{
-		{"OSError: [WinError 1816] Not enough quota is available to process this command", limits, "processes = 8"},
-		{"Error: spawn git UNKNOWN", limits, "processes = 8"},
+		{"OSError: [WinError 1816] Not enough quota is available to process this command", limits, "--limit processes=8"},
+		{"Error: spawn git UNKNOWN", limits, "--limit processes=8"},
 		{"unknown tool", limits, ""},
 		{"Error: spawn git EPERM", limits, ""},
-		{"Error: spawn git EPERM", one, "processes = 2"},
-		{"PermissionError: [WinError 5] Access is denied: CreateProcess", one, "processes = 2"},
-		{"fork/exec C:\\x.exe: The process creation has been blocked.", one, "processes = 2"},
+		{"Error: spawn git EPERM", one, "--limit processes=2"},
+		{"PermissionError: [WinError 5] Access is denied: CreateProcess", one, "--limit processes=2"},
+		{"fork/exec C:\\x.exe: The process creation has been blocked.", one, "--limit processes=2"},
 		{"EPERM: operation not permitted, open 'C:\\x'", one, ""},
-		{"runtime: VirtualAlloc of 9 bytes failed with errno=1455", limits, "memory_mb = 200"},
-		{"MemoryError", limits, "memory_mb = 200"},
+		{"runtime: VirtualAlloc of 9 bytes failed with errno=1455", limits, "--limit memory_mb=200"},
+		{"MemoryError", limits, "--limit memory_mb=200"},
 		{"MemoryError", policy.Limits{}, ""},
 		{"Resource temporarily unavailable: fork", limits, ""},
 	} {
 		d := Diagnose(onWindows(c.text, c.limits))
-		got := strings.TrimPrefix(strings.Join(d.Grant, "\n"), "[servers.github.limits]\n")
+		got := strings.Join(d.Words, " ")
 		if got != c.line || c.line != "" && d.Attribution != Possible {
 			t.Errorf("%s, %+v: %s %q\n%s", c.text, c.limits, d.Attribution, got, d.Text())
 		}
@@ -63,8 +63,8 @@ func TestWindowsLimits(t *testing.T) {
 	for code, want := range map[int]Attribution{0xC0000017: Possible, 0xC0000005: None, 1: None} {
 		ev := onWindows("", limits)
 		ev.Stage, ev.Exit = StageCall, &Exit{Code: code}
-		if d := Diagnose(ev); d.Attribution != want || (len(d.Grant) > 0) != (want == Possible) {
-			t.Errorf("status %#x: %s %q\n%s", code, d.Attribution, d.Grant, d.Text())
+		if d := Diagnose(ev); d.Attribution != want || (len(d.Words) > 0) != (want == Possible) {
+			t.Errorf("status %#x: %s %q\n%s", code, d.Attribution, d.Words, d.Text())
 		}
 	}
 }
@@ -78,8 +78,8 @@ func TestWindowsRefusesNoFile(t *testing.T) {
 	} {
 		ev := onWindows(text, policy.Limits{})
 		ev.Profile = fixture(nil)
-		if d := Diagnose(ev); d.Attribution != None || d.Cause != "" || len(d.Grant) > 0 {
-			t.Errorf("%s: %s %q\n%s", text, d.Attribution, d.Grant, d.Text())
+		if d := Diagnose(ev); d.Attribution != None || d.Cause != "" || len(d.Words) > 0 {
+			t.Errorf("%s: %s %q\n%s", text, d.Attribution, d.Words, d.Text())
 		}
 		ev.System = ""
 		if d := Diagnose(ev); d.Attribution == None {
@@ -95,8 +95,8 @@ func TestWindowsStart(t *testing.T) {
 		ev.Exists = func(string) bool { return true }
 		ev.Stage, ev.Start = StageExec, &Start{Step: "exec", Errno: errno, Detail: "/home/u/work/srv"}
 		d := Diagnose(ev)
-		if d.Attribution != None || !strings.Contains(d.Text(), "could not be started") || !strings.Contains(d.Fix, fix) || len(d.Grant) > 0 || strings.Contains(d.Text(), "chmod") {
-			t.Errorf("error %d: %s %q\n%s", errno, d.Attribution, d.Grant, d.Text())
+		if d.Attribution != None || !strings.Contains(told(d), "could not be started") || !strings.Contains(advised(d), fix) || len(d.Words) > 0 || strings.Contains(told(d), "chmod") {
+			t.Errorf("error %d: %s %q\n%s", errno, d.Attribution, d.Words, d.Text())
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
 		d := Diagnose(ev)
-		if d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "sensitive path") {
+		if d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(advised(d), "sensitive path") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -122,7 +122,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
 			ev.Exists, ev.Harm = func(string) bool { return true }, judge(all, fakeHost(hostFiles))
-			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "no line is proposed") {
+			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "no line is proposed") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
 		}
@@ -130,7 +130,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
-		if d := Diagnose(ev); d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "whole home directory") {
+		if d := Diagnose(ev); d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(advised(d), "whole home directory") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -138,14 +138,14 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "no line is proposed") {
+		if d := Diagnose(ev); (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "no line is proposed") {
 			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")
 	ev.Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
-	if d := Diagnose(ev); len(d.Grant) == 0 || !strings.Contains(d.Fix, "careful: ") {
+	if d := Diagnose(ev); len(d.Words) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -246,14 +246,14 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"create", "/home/u/docs/new", "--write ~/docs", "directly in your home"},
 	} {
 		d := Diagnose(greedy(tt.operation, tt.target))
-		if got := strings.Join(d.Flags, " "); got != tt.flags {
+		if got := strings.Join(d.Words, " "); got != tt.flags {
 			t.Errorf("%s %s: proposes %q, want %q", tt.operation, tt.target, got, tt.flags)
 		}
 		w := d.Hints[0].Warning
-		if w == "" && strings.Contains(d.Fix, "no line is proposed for it: ") {
+		if w == "" && strings.Contains(advised(d), "no line is proposed for it: ") {
 			w = d.Fix
 		}
-		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(d.Fix, "careful: ") {
+		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(advised(d), "careful: ") {
 			t.Errorf("%s %s: warns %q, want %q\n%s", tt.operation, tt.target, w, tt.careful, d.Text())
 		}
 	}
@@ -276,8 +276,8 @@ func TestGrantNoMoreThanNeededForText(t *testing.T) {
 		ev.Denials, ev.Text = nil, text
 		ev.Profile.Withheld = append(ev.Profile.Withheld, "LD_PRELOAD")
 		d := Diagnose(ev)
-		got := strings.Join(d.Flags, " ")
-		if strings.Contains(d.Fix, "careful: ") {
+		got := strings.Join(d.Words, " ")
+		if strings.Contains(advised(d), "careful: ") {
 			got += " careful"
 		}
 		if got != want {
@@ -308,9 +308,12 @@ func TestWriteForbidden(t *testing.T) {
 		plain, plain + rule(".", "read = true"), plain + rule(".", "read = true\nexecute = true"), plain + rule(".", "read = true\nwrite = true") + rule("src", "deny = \"write\""),
 		plain + rule("~/docs/m.json", "read = true"), plain + "[servers.s.access]\n",
 	}
-	resolving := func(file string) (*policy.Profile, error) {
+	resolving := func(file string, words ...string) (*policy.Profile, error) {
 		c, err := config.Decode([]byte("version = 1\n"+file), "mcp-jail.toml")
 		if err != nil {
+			return nil, err
+		}
+		if err := granting(c.Servers["s"], "", words); err != nil {
 			return nil, err
 		}
 		p, err := c.Policy("s", "")
@@ -350,10 +353,10 @@ func TestWriteForbidden(t *testing.T) {
 		var after *policy.Profile
 		var err error
 		switch {
-		case len(d.Flags) > 0:
-			after, err = withFlags(inPlace, d.Flags, on)
-		case len(d.Grant) > 0 && !ev.FromCommandLine:
-			after, err = resolving(bases[i] + "\n" + strings.Join(d.Grant, "\n") + "\n")
+		case len(d.Words) > 0 && ev.FromCommandLine:
+			after, err = withFlags(inPlace, d.Words, on)
+		case len(d.Words) > 0:
+			after, err = resolving(bases[i], d.Words...)
 		default:
 			continue
 		}
@@ -364,10 +367,10 @@ func TestWriteForbidden(t *testing.T) {
 		for _, place := range places {
 			for _, op := range []policy.Op{policy.OpWrite, policy.OpCreate, policy.OpRemove} {
 				if after.Allows(op, place) && !before.Allows(op, place) {
-					t.Fatalf("%s of %s is proposed by\n%s%s\n%+v\n%s", op, place, strings.Join(d.Grant, "\n"), d.Flags, ev.Denials, d.Text())
+					t.Fatalf("%s of %s is proposed by\n%s\n%+v\n%s", op, place, strings.Join(d.Words, " "), ev.Denials, d.Text())
 				}
 			}
-			if place != "/home/u/work/.envrc" && after.RightsAt(place).Has(policy.Execute) && !before.RightsAt(place).Has(policy.Execute) && !strings.Contains(d.Text(), "execute") {
+			if place != "/home/u/work/.envrc" && after.RightsAt(place).Has(policy.Execute) && !before.RightsAt(place).Has(policy.Execute) && !strings.Contains(told(d), "execute") {
 				t.Fatalf("%s may be executed by\n%s", place, d.Text())
 			}
 		}
@@ -377,25 +380,21 @@ func TestWriteForbidden(t *testing.T) {
 	}
 }
 
-// TestGrantByHand checks that the advice for a sensitive path names what the user can write: a flag
-// for a command line, and a rule for a configuration.
+// TestGrantByHand checks that the advice for a sensitive path names what the user can type.
 func TestGrantByHand(t *testing.T) {
-	const place = ". The server then finds it in its private HOME, too"
+	const command, place = "To grant it, if you know what the server does with it: mcp-jail grant github --read ~/.ssh/id_rsa", ". The server then finds it in its private HOME, too"
 	for _, tt := range []struct {
-		text            string
-		byFlags, byHand bool // of a command line under the default policy
-		real            bool
-		want            string
+		text string
+		real bool
+		want string
 	}{
-		{"open /home/u/.ssh/id_rsa: permission denied", true, false, false, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa" + place},
-		{"open /home/u/.ssh/id_rsa: permission denied", true, true, false, "if you know what the server does with it, add yourself: --write . --read ~/.ssh/id_rsa (--write . keeps the workspace)" + place},
-		{"open /home/u/.ssh/id_rsa: permission denied", true, false, true, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa"},
-		{"open /home/u/.ssh/id_rsa: permission denied", false, false, false, "write a rule that names it" + place},
-		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", true, false, false, "if you know what the server does with it, add yourself: --read ~/.ssh/id_rsa" + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", false, command + place},
+		{"open /home/u/.ssh/id_rsa: permission denied", true, command},
+		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", false, command + place},
 	} {
 		ev := evidence(tt.text)
-		ev.FromCommandLine, ev.Profile.Default, ev.Profile.HomePrivate = tt.byFlags, tt.byHand, !tt.real
-		if d := Diagnose(ev); d.Attribution != Likely || !strings.HasSuffix(d.Fix, "To grant it, "+tt.want) || len(d.Grant)+len(d.Flags) > 0 {
+		ev.Profile.HomePrivate = !tt.real
+		if d := Diagnose(ev); d.Attribution != Likely || !strings.HasSuffix(advised(d), tt.want) || len(d.Words) > 0 {
 			t.Errorf("%+v: %s", tt, d.Text())
 		}
 	}

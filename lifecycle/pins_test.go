@@ -153,7 +153,7 @@ func TestPinsEnforce(t *testing.T) {
 		if strings.Count(stderr, changedWords) != 1 || len(p.Record.Diagnoses) != 1 {
 			t.Errorf("%d failures, stderr %q", len(p.Record.Diagnoses), stderr)
 		}
-		sessiontest.Has(t, p.Record.Text(), "cause (certain): tool b: it is new: «B»")
+		sessiontest.Has(t, p.Record.Text(), "tool b: it is new: «B»")
 		if pins.Proposed["default"] == nil {
 			t.Error("nothing is proposed")
 		}
@@ -187,7 +187,7 @@ func TestPinsInstructions(t *testing.T) {
 				t.Errorf("enforce %v: a call is refused: %v", enforce, got)
 			}
 			stderr := p.End()
-			sessiontest.Has(t, stderr, "the server's instructions changed: «Be kind.» → «Obey.»")
+			sessiontest.Has(t, stderr, "he server's instructions changed: «Be kind.» → «Obey.»")
 			if n := strings.Count(stderr, "instructions changed"); n != 1 {
 				t.Errorf("told %d times", n)
 			}
@@ -263,7 +263,7 @@ func TestPinsUnreadable(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		for want, words := range map[string]string{
 			sessiontest.Tools(`{"name":"a","name":"b"}`):                                "tools/list, page 1",
-			sessiontest.Tools(sessiontest.ToolA + `,{"name":"a","description":"HUGE"}`): "the list of tools is larger than 4 MiB",
+			sessiontest.Tools(sessiontest.ToolA + `,{"name":"a","description":"HUGE"}`): "he list of tools is larger than 4 MiB",
 			sessiontest.Tools(`{"name":"a","inputSchema":{"maximum":1e999}}`):           "beyond the range",
 			`{"tools":7}`: "tools is not an array",
 		} {

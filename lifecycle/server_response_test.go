@@ -32,20 +32,19 @@ func TestErrorToCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told struct {
-		Stage, Attribution, Tool, Hint string
-		Grant                          []string
+		Stage, Attribution, Tool, Hint, Grant string
 	}
 	json.Unmarshal(answer.Error.Data["dev.mcp-jail/diagnosis"], &told)
-	if told.Stage != "call" || told.Attribution != "likely" || !strings.Contains(told.Hint, "/data/x") || !strings.Contains(strings.Join(told.Grant, "\n"), `path = "/data/x"`) {
+	if told.Stage != "call" || told.Attribution != "likely" || !strings.Contains(told.Hint, "/data/x") || told.Grant != "mcp-jail grant test --last" {
 		t.Errorf("told %+v in %s", told, line)
 	}
-	if string(answer.Error.Data["dev.mcp-jail/data"]) != `"EACCES: permission denied, open '/data/x'"` || !strings.HasPrefix(answer.Error.Message, "failed [mcp-jail] Likely cause: ") || !strings.Contains(answer.Error.Message, "/data/x") || strings.Contains(answer.Error.Message, "\n") {
+	if string(answer.Error.Data["dev.mcp-jail/data"]) != `"EACCES: permission denied, open '/data/x'"` || !strings.HasPrefix(answer.Error.Message, "failed [mcp-jail] The jail probably blocked this: ") || !strings.Contains(answer.Error.Message, "/data/x") || strings.Contains(answer.Error.Message, "\n") {
 		t.Errorf("the server's own words are lost: %s", line)
 	}
 	for request, want := range map[string]string{
 		`{"id":1,"method":"tools/call","params":{"name":"no such row"}}`:                                   `"message":"failed","data":"no such row"}}`,
 		`{"id":1,"method":"resources/read","params":{"name":"no such row"}}`:                               `"message":"failed","data":"no such row"}}`,
-		`{"id":1,"method":"resources/read","params":{"name":"EACCES: permission denied, open '/data/x'"}}`: `"message":"failed [mcp-jail] Likely cause: `,
+		`{"id":1,"method":"resources/read","params":{"name":"EACCES: permission denied, open '/data/x'"}}`: `"message":"failed [mcp-jail] The jail probably blocked this: `,
 	} {
 		p.Send(request)
 		if got := p.Line(); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"jsonrpc":"2.0",  "id":1,"error":{"code":-32000,`) {
@@ -152,7 +151,7 @@ func TestErrorResults(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(`{"id":2,"method":"tools/list"}`)
-	if got := p.Line(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"cannot read /secret [mcp-jail] Cause: `) || !strings.Contains(got, `,"data":{"dev.mcp-jail/diagnosis":{"stage":"list"`) {
+	if got := p.Line(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"cannot read /secret [mcp-jail] The jail blocked `) || !strings.Contains(got, `,"data":{"dev.mcp-jail/diagnosis":{"stage":"list"`) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(sessiontest.Initialize)

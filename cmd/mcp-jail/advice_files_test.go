@@ -18,18 +18,18 @@ var (
 func TestAdviceFiles(t *testing.T) {
 	checkAdvice(t, []adviceCase{
 		{name: "cat", flags: "--write .", before: withNote, script: "cat $W/home/notes/a.md", want: "--read ~/notes/a.md"},
-		{name: "ls", flags: "", before: withNote, script: "ls $W/home/notes", want: "--write .; --read ~/notes"},
+		{name: "ls", flags: "", before: withNote, script: "ls $W/home/notes", want: "--read ~/notes"},
 		{name: "dash redirects", flags: "--write .", before: withInput, script: "echo x >$W/home/logs/g", want: "--write ~/logs"},
 		{name: "dash redirects into what may be read", rules: readRule("."), before: withInput, script: "echo x >g", want: `[[access.fs]] path = ".", read, write`},
 		{name: "dash appends", rules: readRule("."), before: withInput, script: "echo x >>in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
 		{name: "bash appends", flags: "--read .", before: withInput, argv: bash("echo x >>in.txt"), want: "--write in.txt"},
-		{name: "bash redirects", flags: "", before: withInput, argv: bash("echo x >$W/home/logs/g"), want: "--write .; --write ~/logs"},
+		{name: "bash redirects", flags: "", before: withInput, argv: bash("echo x >$W/home/logs/g"), want: "--write ~/logs"},
 		{name: "bash noclobber", rules: readRule("."), before: withInput, argv: bash("set -C; echo x >g"), want: `[[access.fs]] path = ".", read, write`},
 		{name: "cp", flags: "--write .", before: withInput, script: "cp in.txt $W/home/logs/out.txt", want: "--write ~/logs"},
-		{name: "mv", rules: writeRule("."), before: withInput, script: "mv in.txt $W/home/logs/out.txt", want: `[[access.fs]] path = "~/logs", write`},
+		{name: "mv", rules: writeRule("."), before: withInput, script: "mv in.txt $W/home/logs/out.txt", want: `[[access.fs]] path = "~/logs", read, write`},
 		{name: "rm", rules: readRule("."), before: withInput, script: "rm in.txt", want: `[[access.fs]] path = ".", read, write`},
 
-		{name: "touch", rules: writeRule("."), before: withInput, script: "touch $W/home/logs/t", want: `[[access.fs]] path = "~/logs", write`},
+		{name: "touch", rules: writeRule("."), before: withInput, script: "touch $W/home/logs/t", want: `[[access.fs]] path = "~/logs", read, write`},
 		{name: "ln -s", rules: readRule("."), before: withInput, script: "ln -s in.txt l", want: `[[access.fs]] path = ".", read, write`},
 		{name: "tee", flags: "--write .", before: withInput, script: "echo x | tee $W/home/logs/t", want: "--write ~/logs"},
 		{name: "install", rules: readRule("."), before: withInput, script: "install -m 644 in.txt out.txt", want: `[[access.fs]] path = ".", read, write`},
@@ -42,9 +42,9 @@ func TestAdviceFiles(t *testing.T) {
 		{name: "a link out of the workspace", flags: "", before: func(t *testing.T, w *world) {
 			withNote(t, w)
 			must(t, os.Symlink(filepath.Join(w.home, "notes"), filepath.Join(w.work, "notes")))
-		}, script: "cat notes/a.md", want: "--write .; --read ~/notes/a.md"},
+		}, script: "cat notes/a.md", want: "--read ~/notes/a.md"},
 		{name: "mkdir -p", flags: "--read .", before: withInput, script: "mkdir -p made && echo x >made/f", want: "--write made/"},
-		{name: "a script, rules", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: `[[access.fs]] path = "run.sh", read, write, execute`},
+		{name: "a script, rules", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: `[[access.fs]] path = "run.sh", read, write; [[access.fs]] path = "run.sh", read, execute`},
 		{name: "chmod", rules: readRule("."), before: withInput, script: "chmod 600 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
 		{name: "truncate", rules: readRule("."), before: withInput, script: "truncate -s 0 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
 		{name: "rmdir", rules: readRule("."), before: files(map[string]string{"work/d/": ""}), script: "rmdir d", want: `[[access.fs]] path = ".", read, write`},
@@ -60,7 +60,7 @@ func TestAdviceFiles(t *testing.T) {
 		{name: "sed -i", rules: readRule("."), before: withInput, script: "sed -i s/in/out/ in.txt", want: `[[access.fs]] path = ".", read, write`},
 		{name: "a program that is not listed", rules: writeRule(".") + "[access.commands.sh]\n[access.commands.\"/usr/bin/python3\"]\n", before: withInput, script: "wc -l in.txt", want: `[access.commands.wc]`},
 		{name: "a socket", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("$W/home/run/s")`), want: `[[access.fs]] path = "~/run/s", update`},
-		{name: "a socket in the workspace", flags: "", before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `--write .; --write s`},
+		{name: "a socket in the workspace", flags: "", before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `--write s`},
 		{name: "a socket in the writable workspace", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `[[access.fs]] path = "s", read, write`},
 		{name: "a socket below a read-only directory", rules: writeRule(".") + "[[access.fs]]\npath = \"in\"\nread = true\n", before: withSocketBelow, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("in/s")`), want: `[[access.fs]] path = "in/s", read, write`},
 		{name: "a script", flags: "--write .", before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: "--write run.sh; --execute run.sh"},

@@ -27,7 +27,7 @@ func TestAdviceGranted(t *testing.T) {
 
 	s := start(t, w.jail(append([]string{"--name", "files", "--"}, argv...)...))
 	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
-	for _, want := range []string{`"attribution":"likely"`, `~/my notes/docs`, `--write . --read ~/'my notes/docs'`} {
+	for _, want := range []string{`"attribution":"likely"`, `~/my notes/docs`, `mcp-jail grant files --last`} {
 		if !strings.Contains(string(m.Error), want) {
 			t.Errorf("the answer lacks %s: %s", want, m.Error)
 		}
@@ -55,7 +55,7 @@ func TestAdviceGranted(t *testing.T) {
 	s.tools()
 	testkit.Eventually(t, "the complaint is told", func() bool { return strings.Contains(s.stderr.String(), "has started, and complains on stderr") })
 	s.close()
-	if got := w.output(t, "why", "two"); !strings.Contains(got, `"~/my notes/docs"`) || !strings.Contains(got, "flags to add: --write . --read ~/'my notes/docs'") {
+	if got := w.output(t, "why", "two"); !strings.Contains(got, `"~/my notes/docs"`) || !strings.Contains(got, "mcp-jail grant two --last") {
 		t.Errorf("why says %s", got)
 	}
 }
@@ -72,7 +72,7 @@ func TestAdviceExecute(t *testing.T) {
 	run := map[string]any{"argv": []string{"./build.sh"}}
 	s := open(t, w.jail(append([]string{"--name", "build"}, argv...)...), nil)
 	got := s.tool("run", run)
-	if !got.IsError || !strings.Contains(got.texts(), "--execute build.sh") || strings.Contains(got.texts(), "no flag") {
+	if !got.IsError || !strings.Contains(got.texts(), "mcp-jail grant build --last") {
 		t.Errorf("refused: %s", got.texts())
 	}
 	s.close()
@@ -85,8 +85,7 @@ func TestAdviceExecute(t *testing.T) {
 }
 
 // TestAdvicePasted tests that a call which fails for a missing right explains that in the
-// result, in the record and on stderr, and that the proposed lines work when they are
-// pasted into the configuration.
+// result, in the record and on stderr, and that what it proposes works.
 func TestAdvicePasted(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -118,15 +117,10 @@ func TestAdvicePasted(t *testing.T) {
 		t.Errorf("stderr does not name %s: %s", note, &s.stderr)
 	}
 
-	// The result has the lines for the configuration.
-	_, lines, _ := strings.Cut(raw.Content[1].Text, "\nLines to add to ")
-	_, lines, found := strings.Cut(lines, ":\n")
-	if !found {
-		t.Fatalf("no lines for the configuration: %s", raw.Content[1].Text)
+	if !strings.HasSuffix(raw.Content[1].Text, "mcp-jail grant files --last") {
+		t.Fatalf("no command: %s", raw.Content[1].Text)
 	}
-	if grant := lastGrant(t, w, "files"); strings.TrimSpace(grant) != strings.TrimSpace(lines) {
-		t.Errorf("the result says\n%s\nand the record\n%s", lines, grant)
-	}
+	lines := "[servers.files.access]\nworkspace = \"write\"\n" + lastGrant(t, w, "files")
 	must(t, os.WriteFile(config, []byte(text+"\n"+lines+"\n"), 0o644))
 	w.output(t, "check", config)
 	s = open(t, w.jail("--config", config, "files"), nil)

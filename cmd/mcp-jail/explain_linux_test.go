@@ -110,7 +110,7 @@ func TestExplainNamespaces(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Error("the server was started")
 	}
-	w.example(t, "userns", said.String(), "^mcp-jail: (server|  (cause|fix|more)|    (without|fs:))")
+	w.example(t, "userns", said.String(), "^mcp-jail: ")
 }
 
 // TestRemedies tests that the commands of each page are run after its example.

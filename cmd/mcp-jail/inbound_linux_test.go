@@ -42,16 +42,14 @@ func TestExplainInbound(t *testing.T) {
 	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml": config})
 
 	s := startLogin(t, w.jail("notes"))
-	said := s.until(t, "server said: \"Waiting for authorization")
+	said := s.until(t, "to allow it: ")
 	s.end()
 	w.example(t, "inbound", strings.ReplaceAll(said, fmt.Sprint(port), "16774"), jailLines)
 
-	_, lines, _ := strings.Cut(said, "lines to add to ")
-	for line := range strings.Lines(lines) {
-		if added, ok := strings.CutPrefix(line, "mcp-jail:     "); ok {
-			config += added
-		}
+	if !strings.Contains(said, "mcp-jail grant notes --last") {
+		t.Errorf("no command: %s", said)
 	}
+	config += fmt.Sprintf("[servers.notes.access]\nworkspace = \"write\"\n[[servers.notes.access.inbound]]\nport = %d\n", port)
 	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml.new": config})
 	must(t, exec.Command("mv", filepath.Join(w.home, ".config/mcp-jail/config.toml.new"), filepath.Join(w.home, ".config/mcp-jail/config.toml")).Run())
 	s = startLogin(t, w.jail("notes"))

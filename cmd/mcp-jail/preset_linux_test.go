@@ -63,7 +63,7 @@ func TestPresetStateless(t *testing.T) {
 	// What the server says on stderr names the host, and may come after its answer.
 	why := w.why(t, "github")
 	named := why.Attribution == "likely" && strings.Contains(why.Cause, `"api.github.com", which the policy does not grant`)
-	if !got.IsError || !named && (why.Attribution != "certain" || !strings.Contains(why.Cause, "look up the name of a host")) {
+	if !got.IsError || !named && (why.Attribution != "certain" || !strings.Contains(why.Cause, "looking up a host")) {
 		t.Errorf("%s\n%+v", got.raw, why)
 	}
 	before := net.requests(t)
@@ -85,7 +85,7 @@ func TestPresetAdvice(t *testing.T) {
 	exec := w.fixture(t, "exec.mjs")
 	refused := func(s *clientSession) {
 		t.Helper()
-		if out, ok := s.run(connect...); ok || !strings.Contains(out, `host "api.github.com"`) && !strings.Contains(out, `resolve "api.github.com"`) {
+		if out, ok := s.run(connect...); ok || !strings.Contains(out, `host "api.github.com"`) && !strings.Contains(out, `looking up "api.github.com"`) {
 			t.Errorf("not refused: %s", out)
 		}
 		s.close()
@@ -188,6 +188,8 @@ func (w *world) declared(t *testing.T, words ...string) []string {
 		o.Name = "declared"
 	}
 	file := filepath.Join(w.base, o.Name+".toml")
-	must(t, os.WriteFile(file, []byte(strings.Join(o.Declaration(), "\n")), 0o644))
+	s, err := o.Declared()
+	must(t, err)
+	must(t, os.WriteFile(file, (&config.Config{Servers: map[string]*config.Server{s.Name: s}}).Encode(), 0o644))
 	return []string{"--config", file, o.Name}
 }

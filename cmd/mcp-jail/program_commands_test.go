@@ -66,19 +66,15 @@ func TestCommandArguments(t *testing.T) {
 			if out := s.mustRun("git", "log", "--oneline", "HEAD"); !strings.Contains(out, "first") {
 				t.Errorf("git log: %s", out)
 			}
-			for argv, line := range map[string]string{
-				"git push": `["push"]`, "git log": `["log"]`, "git log --oneline": `["log", "--oneline"]`, "git -c alias.x=!sh x": `["-c", "alias.x=!sh", "x"]`,
-				"git --exec-path=/tmp status": `["--exec-path=/tmp", "status"]`,
-			} {
-				got := s.mustFail("the jail refused to start", strings.Fields(argv)...)
-				if want := `args = [["status", "**"], ["log", "--oneline", "*"], ` + line + `]`; !strings.Contains(got, want) || !strings.Contains(got, "[servers.s.access.commands.git]") {
-					t.Errorf("%s: the answer lacks %s:\n%s", argv, want, got)
+			for _, argv := range []string{"git push", "git log", "git log --oneline", "git -c alias.x=!sh x", "git --exec-path=/tmp status"} {
+				if got := s.mustFail("no rule of access.commands allows that", strings.Fields(argv)...); !strings.Contains(got, "mcp-jail explain arguments") {
+					t.Errorf("%s: %s", argv, got)
 				}
 			}
 			if out := s.mustRun(cargo, "check"); !strings.Contains(out, "cargo check") {
 				t.Errorf("cargo: %s", out)
 			}
-			s.mustFail(`["check"], ["run"]`, cargo, "run")
+			s.mustFail("no rule of access.commands allows that", cargo, "run")
 			s.mustFail("", "sh", "-c", cargo+" check")
 			s.mustFail("", "sh", "-c", "git status")
 			for program, want := range map[string]string{one: "A=a B= OTHER=", two: "A= B=b OTHER="} {
@@ -89,7 +85,7 @@ func TestCommandArguments(t *testing.T) {
 			if status := s.close(); status != 0 {
 				t.Errorf("exit status %d: %s", status, &s.stderr)
 			}
-			if why := w.output(t, "why", "s"); !strings.Contains(why, `process: to start "/usr/bin/git" as git -c 'alias.x=!sh' x (by "node`) {
+			if why := w.output(t, "why", "s"); !strings.Contains(why, `from starting "/usr/bin/git" as git -c 'alias.x=!sh' x`) {
 				t.Errorf("%s", why)
 			}
 			w.noneLeft(t)

@@ -189,7 +189,7 @@ func TestGitBelowRepository(t *testing.T) {
 		defer s.close()
 		return s.tool("run", map[string]any{"argv": []string{"git", "status", "--short"}})
 	}
-	if got := status(); !got.IsError || !strings.Contains(got.texts(), "\nFlags for mcp-jail run: --workspace "+w.work) {
+	if got := status(); !got.IsError || !strings.Contains(got.texts(), "mcp-jail grant below --last") {
 		t.Errorf("what is said of it: %s", got.texts())
 	}
 	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git also looks for its repository in the directories above") {

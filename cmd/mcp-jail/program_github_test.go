@@ -117,10 +117,10 @@ func TestGithubRefused(t *testing.T) {
 		}
 	}
 	other := strings.Replace(r.access[0], internetHost, "uploads.github.com", 1)
-	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `to resolve "api.github.com"`, commits)
+	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `looking up "api.github.com"`, commits)
 	reads := strings.Replace(r.access[0], "allow", "methods = [\"GET\"]\nallow", 1)
 	failed(t, r.config(reads),
-		`[[servers.github.access.net]]; host = "api.github.com"; scheme = "https"; path_prefix = "/repos/a/b/issues"; methods = ["POST"]; secret = { env = "`+githubToken+`" }; allow = true`,
+		"",
 		"POST /repos/a/b/issues", func(s *clientSession) toolResult {
 			if got := commits(s); got.IsError {
 				t.Errorf("reading: %s", got.raw)

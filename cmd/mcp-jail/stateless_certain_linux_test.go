@@ -25,7 +25,7 @@ path = "granted"
 read = true
 `)
 	file, granted, quiet := filepath.Join(w.work, "other/file"), filepath.Join(w.work, "granted/file"), filepath.Join(w.work, "other/quiet")
-	const possible, certain = "Possible cause", "the jail refused to read"
+	const possible, certain = "may have blocked", "from reading"
 	for i, c := range []struct{ tool, arg, says string }{
 		{"quiet", quiet, "done"},
 		{"load", file, possible},

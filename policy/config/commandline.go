@@ -77,17 +77,6 @@ func (o CommandLineOptions) Table() (*Server, error) {
 	return s, err
 }
 
-// Declaration returns the lines of a configuration that declare the same server, with the
-// same name and policy.
-func (o CommandLineOptions) Declaration() []string {
-	s, err := o.declared()
-	if err != nil {
-		return nil
-	}
-	c := Config{Servers: map[string]*Server{s.Name: s}}
-	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
-}
-
 // Declared returns the table of a file that declares the same server, with the same name and policy. It
 // has what its preset gives.
 func (o CommandLineOptions) Declared() (*Server, error) {

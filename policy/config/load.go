@@ -34,9 +34,6 @@ type LoadOptions struct {
 	// Project is the content of the project's file that the user is about to trust. It
 	// replaces the file's content and needs no trust.
 	Project []byte
-	// Pasted are lines that the user is about to paste at the end of the file Into. Load reads that
-	// file as if it had them. Without Into, they are a last file of their own.
-	Pasted, Into string
 	// ID is that of a server with a file of its own: Load reads this file, the defaults, and what the project's file
 	// takes away.
 	ID string
@@ -77,9 +74,6 @@ func Load(o LoadOptions) (*Config, error) {
 		if err := o.checkTrust(l, data); err != nil {
 			return nil, errors.Join(err, problems.Err())
 		}
-		if o.Into != "" && l.path == o.Into {
-			data = append(data, "\n"+o.Pasted...)
-		}
 		c, ps := l.decode(data)
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
@@ -88,11 +82,6 @@ func Load(o LoadOptions) (*Config, error) {
 			}
 			merged.overlay(c)
 		}
-	}
-	if o.Pasted != "" && o.Into == "" {
-		c, ps := decodeLayer([]byte(o.Pasted), "the lines to add")
-		problems = append(problems, ps...)
-		merged.overlay(c)
 	}
 	if len(problems) == 0 {
 		problems = merged.validate()

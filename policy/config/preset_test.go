@@ -208,7 +208,7 @@ func TestCommandLinePreset(t *testing.T) {
 			t.Errorf("%+v, %v, want %q", want, err, c.want)
 			continue
 		}
-		text := strings.Join(o.Declaration(), "\n")
+		text := strings.Join(declaration(o), "\n")
 		d, err := Decode([]byte(text), "c.toml")
 		if err != nil || !strings.Contains(text, "preset = \"p\"") || strings.Contains(text, "api.test") {
 			t.Fatalf("%v\n%s", err, text)

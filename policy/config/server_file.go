@@ -239,11 +239,6 @@ func loadServer(o LoadOptions) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Pasted != "" {
-		if f, err = decodeServerFile(slices.Concat(f.Encode(), []byte("\n"+o.Pasted)), f.Path); err != nil {
-			return nil, err
-		}
-	}
 	defaults, err := LoadDefaults(o)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -123,8 +122,7 @@ func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics
 	if n := len(record.Diagnoses); n > 0 {
 		// Take the diagnosis from the record: a server could forge an error response.
 		f.Diagnosis = &record.Diagnoses[n-1]
-		lines := append([]string{f.Diagnosis.Sentence()}, f.Diagnosis.Grant...)
-		f.Err = errors.New(strings.Join(lines, "\n"))
+		f.Err = errors.New(f.Diagnosis.LogText())
 	}
 	if !t.Target.Policy.Stateful {
 		f.Err = fmt.Errorf("%w\n%s", f.Err, defaultPolicyHint)

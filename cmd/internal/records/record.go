@@ -66,8 +66,8 @@ type Recorder struct {
 	// About returns what runs. It is called after the start, which does not wait for it. If it is
 	// nil, no file of it is written.
 	About func() About
-	// Project and File are those of the records: see diagnostics.Record.
-	Project, File string
+	// Project is that of the records: see diagnostics.Record.
+	Project string
 
 	aboutMu   sync.Mutex // ClientNamed and Save run on different goroutines
 	client    Client
@@ -131,7 +131,7 @@ func (d Dir) noteLoss(session time.Time, cause error) {
 func (k *Recorder) LastError() error { return k.saveErr }
 
 func (k *Recorder) write(d Dir, r diagnostics.Record) error {
-	r.Project, r.File = k.Project, k.File
+	r.Project = k.Project
 	b, err := r.Encode()
 	if err != nil {
 		return err

@@ -36,18 +36,8 @@ func (t *Target) About() (a records.About) {
 // NewRecorder returns the recorder of a session of a target.
 func NewRecorder(t *Target) *records.Recorder {
 	r := records.New(t.Host, t.Policy.KeptName())
-	r.Project, r.File, r.About = t.Policy.Project, t.File(), t.About
+	r.Project, r.About = t.Policy.Project, t.About
 	return r
-}
-
-// File returns the file into which lines for the server belong: the last one that has a table for it.
-// It returns "" for a server that is given as a command after --.
-func (t *Target) File() string {
-	if t.Config == nil || t.Policy == nil || t.Config.Servers[t.Policy.Server] == nil {
-		return ""
-	}
-	file, _ := policy.SplitPosition(t.Config.Servers[t.Policy.Server].Where)
-	return file
 }
 
 func (t *Target) givenCommand() []string {

@@ -22,7 +22,8 @@ type source struct {
 	options config.LoadOptions
 	stamp   config.Stamp
 	at      time.Time
-	again   func() (*Target, error) // loads and resolves it again
+	again   func() (*Target, error)                                     // loads and resolves it again
+	with    func(tool string, file *config.ServerFile) (*Target, error) // loads it as if the user had written a file
 }
 
 func (s *source) take(o config.LoadOptions) {

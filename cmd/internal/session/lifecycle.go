@@ -29,7 +29,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Out:             out,
 		Err:             errs,
 		FromCommandLine: t.Policy.FromCommandLine,
-		File:            t.File(),
 		Install:         t.Package.installCommand(),
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
@@ -38,8 +37,8 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Variable:        variable,
 		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),
 		Canonical: resolveLinks,
-		Try: func(tool string, lines, flags []string) error {
-			return f.Target().Attempt(tool, lines, flags)
+		Try: func(tool string, words []string) error {
+			return f.Target().Attempt(tool, words)
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })

@@ -7,7 +7,7 @@
 //     [Followed.Session] makes a session of package lifecycle of it.
 //   - [Target.Start] resolves the profile again if the host changed during a start.
 //   - [Target.Tool] returns the target of one tool of a stateless server.
-//   - [Target.Attempt] tries lines or flags that a diagnosis is about to propose.
+//   - [Target.Attempt] tries the grants that a diagnosis is about to propose.
 //   - A [Package] is what npx, uvx or the like would fetch for the server. [Package.Install] has
 //     mcp-jail-cli install it, and waits.
 //   - [LoadConfig] lays the preset that a server names below the server's table.
@@ -104,16 +104,10 @@ func (t *Target) unreachableArguments() string {
 func (t *Target) evidence() diagnostics.Evidence {
 	harm, ofHost, shared := judges(t)
 	return diagnostics.Evidence{
-		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, File: t.File(),
+		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(), Canonical: resolveLinks,
 		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.Attempt,
 	}
-}
-
-// declaration returns the configuration lines that declare a server given after --. The
-// first is a comment with the file.
-func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
-	return append([]string{"# " + config.UserConfigFile(host)}, o.Declaration()...)
 }
 
 // judges returns resolve.HarmOf, resolve.HarmOfHost and resolve.Shared for a target.
@@ -175,6 +169,9 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	}
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
+	t.source.with = func(tool string, file *config.ServerFile) (*Target, error) {
+		return LoadWith(file, common, flags, name, tool, server)
+	}
 	switch {
 	case flags.ID != "":
 		t.Policy, err = t.loadID(file, common, flags, name, tool, server, axes)

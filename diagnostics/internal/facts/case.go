@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -33,9 +32,6 @@ type Finding struct {
 	Note   string
 	Fix    string
 	NoLine bool // Fix says why no line of a policy helps
-	// Taken is what the configuration has already of the table of the grant's lines, so that they
-	// cannot be pasted at its end. nil is nothing.
-	Taken *grants.Taken
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
 	// though the server has responded.
 	AboutPolicy bool
@@ -49,11 +45,10 @@ func New(ev *Evidence) *Case {
 		c.Profile = &policy.Profile{}
 	}
 	c.Writer = grants.Writer{
-		Profile: c.Profile, Server: cmp.Or(c.Profile.Server, ev.Server), UserHome: ev.UserHome,
+		Profile: c.Profile, UserHome: ev.UserHome,
 		// docs/reference.md "Stateful and stateless": no table applies to the process that
 		// lists the tools of such a server.
 		NoTable: ev.Stateless && c.Profile.Tool == "",
-		ByFlags: ev.FromCommandLine, Redactor: ev.Redactor,
 	}
 	return c
 }

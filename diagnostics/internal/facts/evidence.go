@@ -4,7 +4,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -21,11 +20,8 @@ type Evidence struct {
 
 	// Profile is the profile that the server ran under. Without it no cause can be Likely.
 	Profile *policy.Profile
-	// FromCommandLine means that the server was given as `run -- COMMAND`. Advice then
-	// consists of flags, because there is no file to add lines to.
+	// FromCommandLine means that the server was given as `run -- COMMAND`.
 	FromCommandLine bool
-	// File is the file of the configuration into which lines for the server belong. "" is unknown.
-	File string
 	// Install is the command that installs the package that the server's program, a launcher such as
 	// npx, would fetch. "" means that the program is no launcher, or that mcp-jail cannot install the
 	// package.
@@ -108,18 +104,10 @@ type Evidence struct {
 	// Logins returns the place in the user's home that has logins of this server which its private HOME
 	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
 	Logins func() string
-	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
-	// end of its configuration, or flags were added to its command line. Lines that are right, but
-	// whose table the file has already, give a [TableError]. What would not start is not proposed. With
-	// nil, nothing is tried.
-	Try func(tool string, lines, flags []string) error
+	// Try returns why the server, or one of its tools, would not start after mcp-jail grant with some words. What would
+	// not start is not proposed. With nil, nothing is tried.
+	Try func(tool string, words []string) error
 }
-
-// TableError says that lines cannot be pasted, because the configuration has their table already,
-// or a list or table around it as one value: see [grants.Taken].
-type TableError struct{ grants.Taken }
-
-func (*TableError) Error() string { return "the configuration has the table already" }
 
 // Start tells why the jail or the program could not be started. Its fields are those of
 // confine.StartError, so that one type converts to the other.

@@ -1,3 +1,3 @@
-// Package grants has the additions to a policy that a diagnosis proposes, and a Writer that writes
-// them as lines of a configuration, as flags, or as the new command line of a client.
+// Package grants has the additions to a policy that a diagnosis proposes, how they are shown, and their words for
+// mcp-jail grant.
 package grants

@@ -23,17 +23,3 @@ func TestDisplay(t *testing.T) {
 		}
 	}
 }
-
-// TestInsertionOfLimit: a table of limits may have the limit, and has others, so the line is set in it.
-func TestInsertionOfLimit(t *testing.T) {
-	n := Grant{Limit: "memory_mb", Value: 192}
-	for want, taken := range map[string]Taken{
-		"set `memory_mb = 192` in the table `limits` in line 4 of c.toml":         {Name: "limits", Line: 4, Open: true},
-		"set `memory_mb = 192` in the table `limits` in line 5 of c.toml":         {Name: "limits", Line: 5},
-		"add `limits = { memory_mb = 192 }` to the table `s` in line 6 of c.toml": {Name: "s", Line: 6, Rest: []string{"limits"}},
-	} {
-		if got := (Writer{Server: "s", Profile: &policy.Profile{}}).Insertion(n, taken, "c.toml"); got != want {
-			t.Errorf("%+v: %s, want %s", taken, got, want)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -30,11 +29,8 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	}
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// A jail without a network has no resolver that could see the name.
-		f := facts.Refused(report.Certain, d.Axis, "", d.Operation, "the jail refused "+report.LookupPhrase+report.ProgramAndCount(d), grants.Grant{})
-		f.Fix = "grant the host that the server needs (see its documentation or its error)"
-		if flags, ok := c.Writer.Flags([]grants.Grant{{Host: "HOST"}}); ok && len(flags) > 0 {
-			f.Fix += ", with " + strings.Join(flags, " ")
-		}
+		f := facts.Refused(report.Certain, d.Axis, "", d.Operation, report.Blocked(d, ""), grants.Grant{})
+		f.Fix = "mcp-jail does not know which host it wanted. If you know it, you can allow it. For api.example.com: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
 	}
 	host, port, scheme, ok := said.SplitEndpoint(d.Target)
@@ -85,14 +81,13 @@ func checkRefused(c *facts.Case, f facts.Finding) facts.Finding {
 	if n.Host == "" {
 		return f
 	}
-	method, _, _ := strings.Cut(n.Methods, " ")
 	var by policy.NetRule
 	for _, port := range n.NetRule().Ports() {
 		scheme := n.Scheme
 		if scheme == "" {
 			scheme = map[int]string{80: "http", 443: "https"}[port]
 		}
-		r, ok := policy.MatchNet(append(slices.Clone(c.Profile.Net), n.NetRule()), n.Host, scheme, port, n.Prefix, method)
+		r, ok := policy.MatchNet(append(slices.Clone(c.Profile.Net), n.NetRule()), n.Host, scheme, port, "", "")
 		if ok {
 			return f
 		}
@@ -151,11 +146,7 @@ func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, 
 // detail is "METHOD /path: …".
 func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
 	f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
-	request, _, _ := strings.Cut(d.Detail, ": ")
-	method, path, _ := strings.Cut(request, " ")
 	var near []string
-	n := grants.Grant{Host: host, Scheme: map[int]string{80: "http", 443: "https"}[port], Prefix: path, Methods: method}
-	// The new rule takes over what the rules about this connection say, but for path and method.
 	for _, r := range c.Profile.Net {
 		if !r.Covers(host, port) {
 			continue
@@ -167,26 +158,8 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 			}
 		}
 		near = append(near, where)
-		if r.Port != 0 { // the new rule must be as specific as this one
-			n.Port = r.Port
-		}
-		if r.Allow {
-			n.Scheme, n.Secret = cmp.Or(n.Scheme, r.Scheme), ""
-			for _, line := range r.TOML("") {
-				if strings.HasPrefix(line, "secret = ") {
-					n.Secret = line
-				}
-			}
-		}
 	}
-	f.Fix = "its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request"
-	// A rule must be able to say this path and this method.
-	if !policy.CleanPath(path) || !strings.HasPrefix(path, "/") || len(path) > report.MaxTarget || strings.ContainsAny(path, "?#") ||
-		method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || method == "CONNECT" || method == "TRACE" || near == nil {
-		return f.Unfixable("no policy line grants this")
-	}
-	f.Grant = n
-	return checkRefused(c, f)
+	return f.Unfixable("its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request")
 }
 
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {

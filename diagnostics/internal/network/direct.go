@@ -35,7 +35,7 @@ func refusedPort(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		f.Hint.Explain, f.Fix = report.PageInbound, "give the server a fixed port, as its documentation says, and grant that"
 		return f
 	}
-	return noPort(c, report.Certain, port, "the jail refused to listen at port "+strconv.Itoa(port)+report.ProgramAndCount(d))
+	return noPort(c, report.Certain, port, report.Blocked(d, "")+" at port "+strconv.Itoa(port))
 }
 
 // textUnproxied returns the finding about a host in a text if the program that failed connects by

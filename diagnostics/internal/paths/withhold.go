@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -138,13 +139,9 @@ func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) st
 // grantByHand says what the user can write to grant what no line is proposed for.
 func grantByHand(c *facts.Case, wanted ...grants.Grant) string {
 	text := "To grant it, write a rule that names it"
-	if c.Evidence.FromCommandLine {
-		flags, ok := c.Writer.Flags(wanted)
-		if text = "To grant it, name it in a flag of its own, such as --read"; ok {
-			text = "To grant it, if you know what the server does with it, add yourself: " + strings.Join(flags, " ")
-		}
-		if len(c.Writer.Preserved()) > 0 {
-			text += " (--write . keeps the workspace)"
+	if command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server); ok {
+		if words := c.Writer.Words(wanted); len(words) > 0 {
+			text = "To grant it, if you know what the server does with it: " + command + " " + strings.Join(grants.Typed(words), " ")
 		}
 	}
 	if _, private := privatePath(c, wanted[0].Path); private {

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -25,6 +28,7 @@ type Diagnosis struct {
 	Signal      string      `json:"signal,omitempty"` // "SIGKILL"
 
 	What  string `json:"what"`            // what happened, one line
+	Head  string `json:"head,omitempty"`  // What without the server, where What names it in the middle
 	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
 	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
 
@@ -35,13 +39,9 @@ type Diagnosis struct {
 	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
 	Denials []policy.Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
 	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
-	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what the failure most likely needs of Hints
-	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
-	Words   []string        `json:"words,omitempty"`       // the same grants as flags for mcp-jail grant, not quoted, and without what keeps the workspace
+	Words   []string        `json:"words,omitempty"`       // what mcp-jail grant takes for what the failure most likely needs of Hints, not quoted
 
 	NoLine bool `json:"-"` // Fix says why no line of a policy helps
-	// File is the file into which Grant belongs; "" is unknown. A record has it once: see Record.File.
-	File string `json:"-"`
 }
 
 // Silent reports whether there is nothing to say: no cause is known and the jail refused
@@ -75,8 +75,6 @@ type Hint struct {
 	Fix         string      `json:"fix,omitempty"`     // what to do, one line
 	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
 	Warning     string      `json:"warning,omitempty"` // what granting it would expose
-	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
-	Flags       []string    `json:"flags,omitempty"`   // the same grant as flags of `mcp-jail run`
 	Words       []string    `json:"words,omitempty"`   // as in Diagnosis
 }
 
@@ -108,39 +106,29 @@ const (
 )
 
 // Brief returns What without the name of the server, for lists that have the name beside it.
-func (d Diagnosis) Brief() string {
-	sentences := []func(of string) string{
-		func(of string) string { return ToolFailed(d.Tool, of) },
-		func(of string) string { return SomethingRefused(DuringCall(d.Tool), of) },
-		func(of string) string { return toolsDiffer(of, true, false) },
-		func(of string) string { return toolsDiffer(of, true, true) },
-		func(of string) string { return toolsDiffer(of, false, false) },
-		func(of string) string { return toolsDiffer(of, false, true) },
-	}
-	for _, sentence := range sentences {
-		if sentence(OfServer(d.Server)) == d.What {
-			return sentence("")
-		}
-	}
-	return d.What
+func (d Diagnosis) Brief() string { return cmp.Or(d.Head, d.What) }
+
+// Happened sets what happened: head, in which "%s" is where the server is named.
+func (d *Diagnosis) Happened(head string) {
+	d.Head, d.What = strings.ReplaceAll(head, "%s", ""), strings.ReplaceAll(head, "%s", " of server "+strings.ReplaceAll(show.Quote(d.Server), "%s", "% s"))
 }
 
-// OfServer names a server in one of the sentences below.
-func OfServer(name string) string { return " of server " + show.Quote(name) }
-
 // DuringCall says which call a sentence is about.
-func DuringCall(tool string) string { return " during the call of " + show.Quote(tool) }
+func DuringCall(tool string) string { return " during the call of " + name(tool) }
 
-// ToolFailed is What of a call that failed. of is [OfServer], or "" for a brief one.
-func ToolFailed(tool, of string) string { return "the tool " + show.Quote(tool) + of + " failed" }
+// ToolFailed is what happened in a call that failed. See Happened.
+func ToolFailed(tool string) string { return "the tool " + name(tool) + "%s failed" }
 
-// SomethingRefused is What of a call that succeeded although the jail refused something.
-func SomethingRefused(during, of string) string { return "the jail refused something" + during + of }
+// SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
+func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }
 
-func toolsDiffer(of string, isKnown, isRefused bool) string {
-	s := "the tools" + of + " are not those that mcp-jail.lock pins"
+// name quotes a name for Happened.
+func name(s string) string { return strings.ReplaceAll(show.Quote(s), "%s", "% s") }
+
+func toolsDiffer(isKnown, isRefused bool) string {
+	s := "the tools%s are not those that mcp-jail.lock pins"
 	if !isKnown {
-		s = "the tools" + of + " cannot be compared with those that mcp-jail.lock pins"
+		s = "the tools%s cannot be compared with those that mcp-jail.lock pins"
 	}
 	if isRefused {
 		s += `, and pin_tools is "enforce"`

@@ -97,7 +97,7 @@ type Tools struct {
 // Diagnosis returns the diagnosis of changed tools.
 func (t Tools) Diagnosis() Diagnosis {
 	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
-	d.What = toolsDiffer(OfServer(t.Server), t.Accept != "", t.Refused)
+	d.Happened(toolsDiffer(t.Accept != "", t.Refused))
 	for i, line := range t.Differences {
 		switch line = show.Cut(show.Line(line), maxDifference); {
 		case i == 0:

@@ -23,14 +23,12 @@ type Record struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool,omitempty"`
 	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
-	File      string          `json:"file,omitempty"`    // the file into which lines for the server belong
 	Profile   string          `json:"profile"`           // digest of the profile: see Digest
 	Warnings  []string        `json:"warnings,omitempty"`
 	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
-	Remedies  []Hint          `json:"remedies,omitempty"` // hints for refused hosts, also for those that a diagnosis names: see Remedies
 	// Unfinished says that the session went on when the record was written.
 	Unfinished bool `json:"unfinished,omitempty"`
 
@@ -64,66 +62,19 @@ const timeFormat = "2006-01-02 15:04:05 -07:00"
 const (
 	recordDenials   = 1000
 	recordDiagnoses = 100
-	recordRemedies  = 50
 )
 
 // Encode returns the content of the record's file. It sets the version and keeps the last 1000
-// denials, 100 diagnoses and 50 remedies.
+// denials and 100 diagnoses.
 func (r Record) Encode() ([]byte, error) {
 	r.Version = RecordVersion
 	r.Denials = lastN(r.Denials, recordDenials)
 	r.Diagnoses = lastN(r.Diagnoses, recordDiagnoses)
-	r.Remedies = lastN(r.Remedies, recordRemedies)
-	data, err := json.MarshalIndent(r.stored(), "", "  ")
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
 	}
 	return append(show.JSON(data), '\n'), nil
-}
-
-// storedRecord is a Record as its file has it. Package json asks a type for the members of all types
-// in it, which takes longer than to encode a record. Behind any it asks only for what is there: at
-// the start of a session, nothing.
-type storedRecord struct {
-	Version    int       `json:"version"`
-	Time       time.Time `json:"time"`
-	Server     string    `json:"server"`
-	Tool       string    `json:"tool,omitempty"`
-	Project    string    `json:"project,omitempty"`
-	File       string    `json:"file,omitempty"`
-	Profile    string    `json:"profile"`
-	Warnings   []string  `json:"warnings,omitempty"`
-	Waived     []string  `json:"waived,omitempty"`
-	Changes    string    `json:"changes,omitempty"`
-	Denials    any       `json:"denials,omitempty"`
-	Diagnoses  any       `json:"diagnoses,omitempty"`
-	Remedies   any       `json:"remedies,omitempty"`
-	Unfinished bool      `json:"unfinished,omitempty"`
-	Newer      any       `json:"newer,omitempty"`
-	Incomplete string    `json:"incomplete,omitempty"`
-	Failed     any       `json:"failed,omitempty"`
-}
-
-func (r Record) stored() storedRecord {
-	s := storedRecord{
-		Version: r.Version, Time: r.Time, Server: r.Server, Tool: r.Tool, Project: r.Project, File: r.File, Profile: r.Profile,
-		Warnings: r.Warnings, Waived: r.Waived, Changes: r.Changes, Unfinished: r.Unfinished, Incomplete: r.Incomplete,
-		Denials: unlessEmpty(r.Denials), Diagnoses: unlessEmpty(r.Diagnoses), Remedies: unlessEmpty(r.Remedies),
-	}
-	if r.Newer != nil {
-		s.Newer = r.Newer
-	}
-	if r.Failed != nil {
-		s.Failed = r.Failed.stored()
-	}
-	return s
-}
-
-func unlessEmpty[T any](s []T) any {
-	if len(s) == 0 {
-		return nil
-	}
-	return s
 }
 
 // DecodeRecord decodes the output of Encode.
@@ -148,9 +99,9 @@ func HasDiagnosis(data []byte) bool {
 	return json.Unmarshal(data, &r) == nil && r.Version == RecordVersion && len(r.Diagnoses) > 0
 }
 
-// Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
-// because other programs can write to the state directory, and names in the record come
-// from servers.
+// Text returns the session as `mcp-jail why` prints it, but for the command that allows what was blocked. It sanitizes
+// all strings again, because other programs can write to the state directory, and names in the record come from
+// servers.
 func (r Record) Text() string {
 	var b strings.Builder
 	if r.Newer != nil {
@@ -158,31 +109,33 @@ func (r Record) Text() string {
 	}
 	b.WriteString(r.heading())
 	if r.Unfinished {
-		b.WriteString("\nThe record ends before the session did: it is still running, or mcp-jail was killed.\n")
+		b.WriteString("The record ends before the session did: it is still running, or mcp-jail was killed.\n")
+	}
+	if r.Incomplete != "" {
+		b.WriteString("The last part of the record could not be written: " + show.Line(r.Incomplete) + "\n")
+	}
+	for _, d := range r.Diagnoses {
+		b.WriteString("\n" + show.Line(d.Brief()) + "\n")
+		if d.Cause == "" {
+			b.WriteString("  The jail recorded no refusal in this call. The cause is probably in the server itself.\n")
+		}
+		for _, line := range d.lines() {
+			b.WriteString(show.Line(line) + "\n")
+		}
 	}
 	section := func(title string, lines []string) {
-		if len(lines) == 0 {
-			return
+		if len(lines) > 0 {
+			b.WriteString("\n" + title + "\n")
 		}
-		b.WriteString("\n" + title + "\n")
 		for _, l := range lines {
 			b.WriteString("  " + show.Line(l) + "\n")
 		}
 	}
-	if r.Incomplete != "" {
-		b.WriteString("\nThe last part of the record could not be written: " + show.Line(r.Incomplete) + "\n")
-	}
+	section("Also blocked, while nothing failed:", r.besides())
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)
 	if r.Changes != "" {
 		b.WriteString("\n" + show.Line(r.Changes) + "\n")
-	}
-	section("Refused by the jail:", r.Refusals())
-	for _, h := range r.unreported() {
-		h.writeText(&b, r.File)
-	}
-	for _, d := range r.Diagnoses {
-		d.writeText(&b, r.File)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\n" + r.nothing() + "\n")
@@ -193,41 +146,36 @@ func (r Record) Text() string {
 	return b.String()
 }
 
-// Refusals returns a line for each thing that the jail refused. It may have names that the server chose.
-func (r Record) Refusals() (lines []string) {
+// maxBesides bounds the refusals that are told without a failure. The JSON form has all.
+const maxBesides = 10
+
+// besides returns a line for each thing that the jail blocked and no failure is about. It may have names that the
+// server chose.
+func (r Record) besides() (lines []string) {
 	for _, d := range r.Denials {
-		lines = append(lines, denialText(d))
+		told := func(o policy.Denial) bool {
+			return o.Axis == d.Axis && o.Operation == d.Operation && o.Target == d.Target
+		}
+		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Denials, told) }) {
+			lines = append(lines, denialText(d))
+		}
+	}
+	if more := len(lines) - maxBesides; more > 0 {
+		lines = append(lines[:maxBesides], strconv.Itoa(more)+" more: --format json has all")
 	}
 	return lines
 }
 
-// Lacks reports whether a flag grants something that the last session with a failure lacked.
+// Lacks reports whether mcp-jail grant can allow something that the last session with a failure lacked.
 func (r Record) Lacks() bool {
 	if len(r.Diagnoses) == 0 && r.Failed != nil {
 		return r.Failed.Lacks()
 	}
-	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words)+len(d.Flags) > 0 })
-}
-
-// LacksHost reports whether the last session with a failure lacked a host whose name the jail did not
-// learn, since the server has no network. The server's own words may name the host: then it is known.
-func (r Record) LacksHost() bool {
-	if len(r.Diagnoses) == 0 && r.Failed != nil {
-		return r.Failed.LacksHost()
-	}
-	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool {
-		about := func(named bool) bool {
-			return slices.ContainsFunc(d.Hints, func(h Hint) bool { return h.Axis == policy.AxisNet && (h.Target != "") == named })
-		}
-		return about(false) && !about(true)
-	})
+	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words) > 0 })
 }
 
 func (r Record) heading() string {
 	text := "server " + show.Quote(r.Server)
-	if r.Tool != "" {
-		text += ", tool " + show.Quote(r.Tool)
-	}
 	if r.Project != "" {
 		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
 	}
@@ -241,109 +189,7 @@ func (r Record) nothing() string {
 	if r.Unfinished {
 		return "No refusal and no failure is on record so far."
 	}
-	return "Nothing was refused and nothing failed."
-}
-
-func (r Record) unreported() (hints []Hint) {
-	for _, h := range r.Remedies {
-		if len(h.Grant)+len(h.Flags) == 0 {
-			continue
-		}
-		if h.Axis == policy.AxisNet && slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return d.Explain == PagePackageMissing }) {
-			continue // what a launcher was refused, and not the server, which did not start
-		}
-		told := func(t Hint) bool { return t.Axis == h.Axis && t.Target == h.Target }
-		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Hints, told) }) {
-			hints = append(hints, h)
-		}
-	}
-	return hints
-}
-
-// writeText appends the rule that would grant something that was refused without a
-// failure.
-func (h Hint) writeText(b *strings.Builder, file string) {
-	b.WriteString("\n" + show.Quote(h.Target) + " would be granted by")
-	if len(h.Flags) > 0 {
-		b.WriteString("  " + show.Line(strings.Join(h.Flags, " ")))
-	} else if file != "" {
-		b.WriteString(" these lines, added" + intoFile(file))
-	}
-	b.WriteString("\n")
-	if h.Warning != "" {
-		b.WriteString("  careful: " + show.Line(h.Warning) + "\n")
-	}
-	for i, l := range h.Grant {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(show.Line(l) + "\n")
-	}
-}
-
-// theConfiguration stands for the file into which lines belong, if it is not known.
-const theConfiguration = "the configuration"
-
-func intoFile(file string) string {
-	switch {
-	case file == "":
-		return ""
-	case isProjects(file):
-		return " to " + show.Line(file) + " (then: " + trustLine(file) + ")"
-	}
-	return " to " + show.Line(file)
-}
-
-// AndTrust says that a project's file counts once it was trusted again.
-func AndTrust(file string) string {
-	if !isProjects(file) {
-		return ""
-	}
-	return ", then: " + trustLine(file)
-}
-
-func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.toml" }
-
-func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
-
-func (d Diagnosis) writeText(b *strings.Builder, file string) {
-	b.WriteString("\n" + show.Line(d.What) + "\n")
-	put := func(head, s string) {
-		if s != "" {
-			b.WriteString("  " + head + show.Line(s) + "\n")
-		}
-	}
-	switch {
-	case d.Attribution == "" || d.Cause == "":
-		put("", "nothing points at the jail")
-	case d.Attribution == None:
-		put("cause: ", d.Cause)
-	default:
-		put("cause ("+string(d.Attribution)+"): ", d.Cause)
-	}
-	for _, l := range d.Detail {
-		put("  ", strings.TrimLeft(l, " "))
-	}
-	put("fix: ", d.Fix)
-	for i, h := range d.Hints {
-		if i > 0 || d.Cause == "" {
-			put("also ("+string(h.Attribution)+"): ", h.Cause)
-			put("  fix: ", h.Fix)
-		}
-	}
-	if d.Explain != "" {
-		put("more: mcp-jail explain ", string(d.Explain))
-	}
-	put("flags to add: ", strings.Join(d.Flags, " "))
-	if word := d.LastError(); word != "" {
-		b.WriteString("  server said: " + show.Quote(word) + "\n")
-	}
-	if _, ok := d.grantLast(file); len(d.Grant) > 0 && !ok { // why ends with the command
-		b.WriteString("  lines to add" + intoFile(file) + ":\n\n")
-		for _, l := range d.Grant {
-			b.WriteString(show.Line(l) + "\n")
-		}
-	}
+	return "Nothing was blocked and nothing failed."
 }
 
 // InWords returns the first five things, and how many more there are.

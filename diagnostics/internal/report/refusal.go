@@ -1,9 +1,9 @@
 package report
 
 import (
-	"cmp"
-	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -32,36 +32,82 @@ func (d Diagnosis) Refused() bool {
 	return d.Cause != "" && (d.Attribution == Certain || d.Attribution == Likely) && len(d.Hints) > 0
 }
 
-// LogText returns the diagnosis for a log message to the client: the sentence, and then the lines of
-// the policy.
+// LogText returns the diagnosis for a log message to the client: the sentence, and then the command that allows what
+// was blocked.
 func (d Diagnosis) LogText() string {
-	return show.Cut(d.Sentence()+d.linesText(), maxHint)
+	return show.Cut(d.headline()+d.advice("\n"), maxHint)
 }
 
-func (d Diagnosis) linesText() string {
-	grant, ok := d.grantLast(d.File)
-	switch {
-	case ok:
-		return "\nTo grant it: " + grant
-	case len(d.Grant) > 0:
-		return "\nLines to add" + intoFile(cmp.Or(d.File, theConfiguration)) + ":\n" + strings.Join(d.Grant, "\n")
-	case len(d.Flags) > 0:
-		return "\nFlags for mcp-jail run: " + strings.Join(d.Flags, " ")
+// Command returns the command that allows what the server lacked, or "" if there is none.
+func (d Diagnosis) Command() string {
+	if len(d.Words) == 0 {
+		return ""
+	}
+	if command, ok := show.TypedOK("mcp-jail grant", d.Server); ok {
+		return command + " --last"
 	}
 	return ""
 }
 
-// grantLast returns the command that grants what a server lacks whose file is one of its own.
-func (d Diagnosis) grantLast(file string) (command string, ok bool) {
-	if len(d.Grant) == 0 || !IsOwnFile(file) {
-		return "", false
+// causeText returns the cause as a sentence, or as the line of an error.
+func (d Diagnosis) causeText() string {
+	if clause := d.clause(); len(d.Hints) > 0 || clause != d.Cause {
+		return sentence(clause)
 	}
-	command, ok = show.TypedOK("mcp-jail grant", d.Server)
-	return command + " --last", ok
+	return d.Cause // a line of an error of mcp-jail
 }
 
-// IsOwnFile reports whether a file is that of one server, which mcp-jail grant writes.
-func IsOwnFile(file string) bool { return path.Base(path.Dir(file)) == "servers" }
+// clause returns the cause as a part of a sentence. How sure it is, its verb says.
+func (d Diagnosis) clause() string {
+	switch d.Attribution {
+	case Likely:
+		return "the jail probably blocked this: " + d.Cause
+	case Possible:
+		return "the jail may have blocked this: " + d.Cause
+	case None:
+		if d.Stage == StageCall {
+			return "the jail blocked nothing here: " + d.Cause
+		}
+	}
+	return d.Cause
+}
 
-// SilentRefusal is What of a refusal that no call failed from.
-func SilentRefusal(server string) string { return SomethingRefused("", OfServer(server)) }
+// advice says what to do: how the user allows what was blocked, or what else helps, with the page about it.
+func (d Diagnosis) advice(between string) (text string) {
+	if d.Fix != "" {
+		text = between + sentence(d.Fix)
+	}
+	if command := d.Command(); command != "" {
+		return text + between + "Only the user can allow it. They run this and then restart the server:" + strings.Replace(between, "\n", "\n  ", 1) + command
+	}
+	switch {
+	case d.Explain == "":
+	case between == " ":
+		text += d.Explain.Reference()
+	default:
+		text += between + "More: mcp-jail explain " + show.Line(string(d.Explain))
+	}
+	return text
+}
+
+// sentence returns words as a sentence.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	if first, _, _ := strings.Cut(s, " "); !strings.ContainsAny(strings.TrimSuffix(first, ":"), `./\-_:"`) { // no name of a file or a program
+		r, n := utf8.DecodeRuneInString(s)
+		s = string(unicode.ToUpper(r)) + s[n:]
+	}
+	return fullStop(s)
+}
+
+// fullStop ends a sentence, unless a command does: the stop would be typed along.
+func fullStop(s string) string {
+	last := s[strings.LastIndexByte(s, ' ')+1:]
+	tail := s[strings.LastIndex(s, ": ")+1:]
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasPrefix(last, "-") || strings.HasPrefix(tail, " mcp-jail ") {
+		return s
+	}
+	return s + "."
+}

@@ -34,8 +34,7 @@ type failureData struct {
 	Signal      string          `json:"signal,omitempty"`
 	StderrTail  []string        `json:"stderr_tail"`
 	Denials     []policy.Denial `json:"denials"`
-	Grant       []string        `json:"grant"`
-	File        string          `json:"file,omitempty"`
+	Grant       string          `json:"grant,omitempty"` // the command that allows it
 	Hint        string          `json:"hint"`
 	Explain     Page            `json:"explain,omitempty"`
 }
@@ -70,8 +69,7 @@ func (d Diagnosis) failure() failureData {
 		Exit: d.Exit, Signal: d.Signal,
 		StderrTail: notNull(lastN(d.Stderr, frameStderr)),
 		Denials:    notNull(lastN(d.Denials, frameDenials)),
-		Grant:      notNull(d.Grant),
-		File:       show.Line(d.File),
+		Grant:      d.Command(),
 		Hint:       d.hintText(),
 		Explain:    d.Explain,
 	}
@@ -91,56 +89,37 @@ const messagePrefix = "mcp-jail: "
 // Message returns the diagnosis in one line for a client, which begins with mcp-jail's name.
 func (d Diagnosis) Message() string { return messagePrefix + d.Sentence() }
 
-// Sentence returns the diagnosis in one line: the event, its cause, the remedy.
+// Sentence returns the diagnosis in one line: what happened, its cause, what to do.
 func (d Diagnosis) Sentence() string {
-	var b strings.Builder
-	b.WriteString(d.What)
-	if d.Cause != "" {
-		b.WriteString(": " + d.causePrefix() + d.Cause)
-	} else if line := d.LastError(); line != "" {
-		b.WriteString("; server said: " + show.Quote(show.Cut(line, 300)))
-	}
-	if d.Fix != "" {
-		if s := b.String(); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
-			b.WriteByte('.')
-		}
-		b.WriteString(" Fix: " + d.Fix)
-	}
-	return show.Cut(b.String(), maxMessage-len(messagePrefix)-len(d.Explain.Reference())) + d.Explain.Reference()
+	advice := show.Line(d.advice(" "))
+	return show.Cut(d.headline(), max(0, maxMessage-len(messagePrefix)-len(advice))) + show.Cut(advice, maxMessage-len(messagePrefix))
 }
 
-func (d Diagnosis) causePrefix() string {
-	switch d.Attribution {
-	case Likely:
-		return "likely cause: "
-	case Possible:
-		return "possible cause: "
+// headline says what happened and why.
+func (d Diagnosis) headline() string {
+	switch line := d.LastError(); {
+	case d.Cause != "":
+		return d.What + ": " + fullStop(d.clause())
+	case line != "":
+		return d.What + "; server said: " + show.Quote(show.Cut(line, 300))
 	}
-	return ""
+	return d.What
 }
 
 func (d Diagnosis) hintText() string {
 	var parts []string
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
 	if d.Cause != "" {
-		add(d.causePrefix() + d.Cause)
+		parts = append(parts, d.causeText())
 	}
-	add(d.Fix)
+	if d.Fix != "" {
+		parts = append(parts, sentence(d.Fix))
+	}
 	for i, h := range d.Hints {
 		if i > 0 || d.Cause == "" {
-			add("also " + h.Cause)
-			add(h.Fix)
+			parts = append(parts, "also "+h.Cause)
 		}
 	}
-	if len(d.Hints) > 1 && len(d.Flags) > 0 {
-		add("all together: " + strings.Join(d.Flags, " "))
-	}
-	parts = append(parts, d.Detail...)
-	return show.Cut(strings.Join(parts, "\n"), maxHint)
+	return show.Cut(strings.Join(append(parts, d.Detail...), "\n"), maxHint)
 }
 
 // LastError returns the line of the server that tells most about a failure without another

@@ -3,48 +3,38 @@ package report
 import (
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// LookupPhrase names the operation of a denial that IsNamelessLookup.
-const LookupPhrase = "to look up the name of a host"
+// gerunds have what a program was blocked from, by the operation of a denial.
+var gerunds = map[string]string{
+	"": "using", "connect": "reaching", "send": "sending to", "resolve": "looking up", "exec": "starting", "read": "reading", "list": "listing",
+	"create": "creating", "write": "writing", "truncate": "truncating", "remove": "removing", "mkdir": "making the directory", "rename": "renaming something to",
+}
 
-// Operation returns the attempted operation, as a phrase that the target follows: "to write".
-// analyzeDenial and denialText put the sentences together.
-func Operation(d policy.Denial) string {
-	switch op := show.Line(d.Operation); op {
-	case "":
-		return "access to"
-	case "connect":
-		return "a connection to"
-	case "send":
-		return "a packet to"
-	case "resolve":
-		return "to resolve"
-	case "exec":
-		return "to start"
-	case "read":
-		return "to read"
-	case "list":
-		return "to list"
-	case "create":
-		return "to create"
-	case "write":
-		return "to write"
-	case "truncate":
-		return "to truncate"
-	case "remove":
-		return "to remove"
-	case "mkdir":
-		return "to make the directory"
-	case "rename":
-		return "to rename something to"
-	default:
-		return op + " of"
+// Blocked says what the jail blocked: which program, and from what. target is the shown name of that.
+func Blocked(d policy.Denial, target string) string {
+	who := "the server"
+	if d.Program != "" {
+		who = show.Name(filepath.Base(d.Program))
 	}
+	from, known := gerunds[d.Operation]
+	switch {
+	case IsNamelessLookup(d):
+		from, target = "looking up a host", ""
+	case !known:
+		from = "this: " + show.Line(d.Operation) + " of"
+	}
+	text := "the jail blocked " + who + " from " + from
+	if target != "" {
+		text += " " + target
+	}
+	if text += Arguments(d); d.Count > 1 {
+		text += " (" + strconv.Itoa(d.Count) + " times)"
+	}
+	return text
 }
 
 // Arguments returns the command line that was refused to a program, as a shell takes it.
@@ -53,21 +43,6 @@ func Arguments(d policy.Denial) string {
 		return ""
 	}
 	return " as " + show.Spelled(d.Arguments)
-}
-
-// ProgramAndCount returns which program was refused, and how often.
-func ProgramAndCount(d policy.Denial) string {
-	var parts []string
-	if d.Program != "" {
-		parts = append(parts, "by "+show.Quote(filepath.Base(d.Program)))
-	}
-	if d.Count > 1 {
-		parts = append(parts, strconv.Itoa(d.Count)+" times")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // IsNamelessLookup reports whether d is a name lookup whose name the jail did not see.
@@ -82,18 +57,15 @@ func Joined(first, second string) string {
 }
 
 func denialText(d policy.Denial) string {
-	words := string(d.Axis) + ": " + Operation(d) + " " + show.Quote(d.Target) + Arguments(d) + ProgramAndCount(d)
-	if IsNamelessLookup(d) {
-		words = string(d.Axis) + ": " + LookupPhrase + ProgramAndCount(d)
-	}
+	words := Blocked(d, show.Quote(d.Target))
 	if d.Tool != "" {
-		words += ", tool " + show.Quote(d.Tool)
+		words += ", in " + show.Name(d.Tool)
 	}
 	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
 		words += ": " + d.Detail
 	}
 	if d.Background {
-		words += " (usual: also where nothing fails)"
+		words += " (as also where nothing fails)"
 	}
 	return words
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestOperation tests that each operation on a file that a supervisor reports has a phrase that a
-// target can follow.
-func TestOperation(t *testing.T) {
+// TestBlocked tests that each operation on a file that a supervisor reports has a verb that a target can follow.
+func TestBlocked(t *testing.T) {
 	for _, op := range []policy.Op{policy.OpRead, policy.OpWrite, policy.OpTruncate, policy.OpCreate, policy.OpMkdir, policy.OpRemove} {
-		if got := Operation(policy.Denial{Operation: op.String()}); !strings.HasPrefix(got, "to ") {
+		if got := Blocked(policy.Denial{Operation: op.String()}, "x"); !strings.HasPrefix(got, "the jail blocked the server from ") || strings.Contains(got, "this: ") {
 			t.Errorf("%s: %q", op, got)
 		}
 	}
-	if got := Operation(policy.Denial{Operation: "anything"}); got != "anything of" {
+	if got := Blocked(policy.Denial{Operation: "anything", Program: "/usr/bin/node", Count: 2}, "x"); got != "the jail blocked node from this: anything of x (2 times)" {
 		t.Errorf("control: %q", got)
 	}
 }

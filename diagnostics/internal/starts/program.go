@@ -48,7 +48,7 @@ func AnalyzeProgram(c *facts.Case, ref said.Reference) facts.Finding {
 	// The record is surer than the text, if it has this file.
 	for _, d := range c.Evidence.Denials {
 		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && c.Profile.Programs != nil && !names.IsListed(c, ref.Name) {
-			f := names.AttributeProgram(c, report.Certain, ref.Name, "the jail refused "+report.Operation(d)+" "+c.Quote(ref.Name))
+			f := names.AttributeProgram(c, report.Certain, ref.Name, report.Blocked(policy.Denial{Operation: d.Operation}, c.Quote(ref.Name)))
 			f.Hint.Target = file
 			return f
 		}
@@ -119,21 +119,19 @@ func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
 	for i, arg := range d.Arguments {
 		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
 	}
-	f := names.AttributeProgram(c, report.Certain, name, "the jail refused to start "+c.Show(d.Target)+report.Arguments(said)+report.ProgramAndCount(d)+": no rule of access.commands allows that")
+	f := names.AttributeProgram(c, report.Certain, name, report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that")
 	f.Hint.Target, f.Hint.Explain = d.Target+report.Arguments(said), report.PageArguments
-	switch list, ok := exactArguments(c, d); {
+	switch {
 	case f.Grant.IsZero():
 	case misnamed(c, d, name):
 		f.Grant = grants.Grant{}
 		f.Fix = "start it under the name or the path in its rule" + inRule(c, d) + ": the one that it got decides where some programs take their code from"
 	case unnamed(c, d, name):
 		f.Grant = grants.Grant{}
-		f.Fix = "no rule is for that name: start it as " + c.Show(filepath.Base(name)) + ", and allow that in [" + c.Writer.Table() + ".commands." + show.Key(name) + "]"
-	case !ok:
-		f.Grant = grants.Grant{}
-		f.Fix = "allow it by hand, in [" + c.Writer.Table() + ".commands." + show.Key(name) + "]: no line can be offered that says these arguments word for word"
+		f.Fix = "no rule is for that name: start it as " + c.Show(filepath.Base(name)) + ", and allow that in a rule of access.commands"
 	default:
-		f.Grant.Args = list
+		f.Grant = grants.Grant{}
+		f.Fix = "allow it by hand, in access.commands." + show.Key(name)
 	}
 	return f
 }
@@ -208,19 +206,4 @@ func startsOf(c *facts.Case, file string) (all []policy.Start) {
 		}
 	}
 	return all
-}
-
-// exactArguments returns the arguments of a denial as the list of a rule that allows them and no
-// others. ok is false if they are not all known, or hold a secret.
-func exactArguments(c *facts.Case, d policy.Denial) (list string, ok bool) {
-	if d.Detail != "" || len(d.Arguments) == 0 {
-		return "", false
-	}
-	// A list that is not word for word would allow more, or other, starts.
-	for _, arg := range d.Arguments[1:] {
-		if c.Evidence.Redactor.Redact(arg) != arg || show.Line(arg) != arg || arg == policy.AnyArguments || arg == policy.AnyArgument {
-			return "", false
-		}
-	}
-	return show.List(d.Arguments[1:]), true
 }

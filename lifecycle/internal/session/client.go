@@ -43,7 +43,7 @@ type Client struct {
 	shownLater    []string                                     // see noteShown
 	saidLines     map[string]bool                              // see SayOnce
 	waived        []string                                     // Config.Waived, until a start has said its own
-	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
+	allDenials    func() []policy.Denial // of the whole session, for the record
 	countRefused  func() int                                   // of the different refusals among them
 	servers       func() []*Server                             // whose processes run
 	usual         usualHosts
@@ -59,7 +59,7 @@ type Client struct {
 // NewClient returns the client side of a session and starts saving its record. denied
 // returns the denials of the whole session, refused how many there are, and servers the servers
 // whose processes run.
-func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint), refused func() int, servers func() []*Server) *Client {
+func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, refused func() int, servers func() []*Server) *Client {
 	s = s.withDefaults()
 	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now(), allDenials: denied, countRefused: refused, servers: servers, saidLines: map[string]bool{}}
 	c.usual.earlier = s.Earlier

@@ -164,7 +164,7 @@ func (c *Client) writeRecord(finished bool) {
 		c.digested, c.digest = c.Config.Profile, diagnostics.Digest(c.Config.Profile)
 	}
 	record.Profile = c.digest
-	record.Denials, record.Remedies = c.allDenials()
+	record.Denials = c.allDenials()
 	c.Config.Sink(record)
 	if c.Config.Lost == nil {
 		return

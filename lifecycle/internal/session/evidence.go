@@ -34,7 +34,6 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Install:         s.Client.Config.Install,
 		InstallScripts:  s.Client.Config.InstallScripts,
 		Preset:          s.Client.Config.Preset,
-		File:            s.Client.Config.File,
 		Stateless:       s.Stateless,
 		Denials:         s.denials(since),
 		HostFailures:    s.Processes.hostFailures(since),
@@ -96,23 +95,9 @@ func (s *Server) unanswered(from, work time.Time) []policy.Unanswered {
 	return all
 }
 
-// RecordedDenials returns the denials of the server's processes for the record, and the rules that
-// would grant them.
-func (s *Server) RecordedDenials() (denials []policy.Denial, remedies []diagnostics.Hint) {
-	ev := s.Evidence(diagnostics.StageCall, nil, time.Time{})
-	return s.Redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
-}
-
-// AppendHints appends the hints that are new, up to the bound of a record.
-func AppendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
-	for _, h := range more {
-		// Workers of one tool often yield the same hints.
-		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }
-		if len(hints) < maxRecords && !slices.ContainsFunc(hints, same) {
-			hints = append(hints, h)
-		}
-	}
-	return hints
+// RecordedDenials returns the denials of the server's processes for the record.
+func (s *Server) RecordedDenials() []policy.Denial {
+	return s.Redact.RedactDenials(s.denials(time.Time{}))
 }
 
 // StartFailure returns the diagnosis and the exit status for a failed start.

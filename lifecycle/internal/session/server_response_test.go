@@ -14,7 +14,7 @@ import (
 func TestAddDiagnosisToError(t *testing.T) {
 	t.Parallel()
 	known := diagnostics.Diagnosis{Attribution: diagnostics.Likely, Cause: `no "x"`, Fix: "start it with --net x"}
-	const note = `[mcp-jail] Likely cause: no \"x\". The user can change this: start it with --net x.`
+	const note = `[mcp-jail] The jail probably blocked this: no \"x\". Start it with --net x.`
 	for in, want := range map[string]string{
 		`{"id":1,"error":{"code":-1,"message":"m"}}`:                                  `{"id":1,"error":{"code":-1,"message":"m NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
 		`{"id":1,"error":{}}`:                                                         `{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,

@@ -48,7 +48,6 @@ type Session struct {
 
 	// Evidence that only the caller has: see diagnostics.Evidence.
 	FromCommandLine bool
-	File            string
 	Install         string
 	InstallScripts  string
 	Preset          func() (name string, hosts []string)
@@ -65,7 +64,7 @@ type Session struct {
 	Harm            func(path string, rights policy.Rights) policy.Harm
 	HarmOfHost      func(r policy.NetRule) policy.Harm
 	Shared          func(dir string) string
-	Try             func(tool string, lines, flags []string) error
+	Try             func(tool string, words []string) error
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name
 	// by other paths than the profile, and of paths in evidence. nil leaves paths as

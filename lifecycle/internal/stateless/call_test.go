@@ -159,10 +159,10 @@ func TestWorkerStderr(t *testing.T) {
 	p.Told("notifications/message")
 	p.Send(cancel("1"), sessiontest.CallOf("2", "fail", "{}"), sessiontest.CallOf("3", "crash", "{}"))
 	l := p.Answer("2").Line
-	sessiontest.Has(t, l, "[servers.test.tools.fail", "/secret")
+	sessiontest.Has(t, l, "mcp-jail grant test --last", "/secret")
 	sessiontest.Has(t, p.Answer("3").Line, `"tool":"crash"`, "starting") // for whom it is of use
 	stderr := p.Nothing()
-	sessiontest.Has(t, stderr, "working on it", "panic: out of luck", "[servers.test.tools.fail")
+	sessiontest.Has(t, stderr, "working on it", "panic: out of luck", "mcp-jail grant test --last")
 	if n := strings.Count(stderr, `such as "banner"`); n != 1 {
 		t.Errorf("the banner is told %d times: %q", n, stderr)
 	}

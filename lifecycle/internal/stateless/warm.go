@@ -31,7 +31,6 @@ type pool struct {
 	failureStatus int                // exit status if no worker becomes ready
 	logLevel      []byte             // params of the last logging/setLevel
 	pastDenials   []policy.Denial    // of workers that are gone
-	pastRemedies  []diagnostics.Hint // for pastDenials
 	doubtful      map[string]bool    // tools: see noteOutcome
 
 	// Of warm workers, also under mu:

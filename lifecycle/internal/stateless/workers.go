@@ -41,16 +41,15 @@ func (p *pool) readyWorkers() (all []*worker) {
 	return all
 }
 
-func (p *pool) allDenials() ([]policy.Denial, []diagnostics.Hint) {
+func (p *pool) allDenials() []policy.Denial {
 	p.mu.Lock()
-	all, remedies := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)], p.pastRemedies[:len(p.pastRemedies):len(p.pastRemedies)]
+	all := p.pastDenials[:len(p.pastDenials):len(p.pastDenials)]
 	children := slices.Collect(maps.Keys(p.workers))
 	p.mu.Unlock()
 	for _, w := range children { // without mu: a jail may take a while to answer
-		denials, more := w.server.RecordedDenials()
-		all, remedies = append(all, denials...), session.AppendHints(remedies, more)
+		all = append(all, w.server.RecordedDenials()...)
 	}
-	return all, remedies
+	return all
 }
 
 func (p *pool) countRefused() int {
@@ -73,11 +72,11 @@ func (p *pool) servers() (all []*session.Server) {
 }
 
 func (p *pool) removeWorker(w *worker) {
-	denials, remedies := w.server.RecordedDenials() // before mu: a jail may take a while to answer
+	denials := w.server.RecordedDenials() // before mu: a jail may take a while to answer
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.workers, w)
-	p.pastDenials, p.pastRemedies = append(p.pastDenials, denials...), session.AppendHints(p.pastRemedies, remedies)
+	p.pastDenials = append(p.pastDenials, denials...)
 	if n := len(p.pastDenials) - session.MaxDenials; n > 0 {
 		p.pastDenials = append(p.pastDenials[:0:0], p.pastDenials[n:]...)
 	}

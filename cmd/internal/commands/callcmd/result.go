@@ -86,8 +86,6 @@ func (r *outcome) takeRecord(s *clientSession, t *target) {
 		case t.grant == nil:
 		case record.Lacks():
 			r.Grant = show.Spelled(append(t.grant, "--last"))
-		case record.LacksHost():
-			r.Grant = show.Spelled(append(t.grant, "--net", "HOST"))
 		}
 	}
 }
@@ -186,7 +184,7 @@ func (r *outcome) errorText(c terminal.Console) string {
 
 func (r *outcome) printRefused(c terminal.Console) {
 	for _, line := range r.said {
-		if r.Grant == "" || !strings.HasPrefix(line, "  to grant it: `") { // it comes at the end
+		if r.Grant == "" || !strings.HasPrefix(line, "  to allow it: ") { // it comes at the end
 			c.Notef("%s", line)
 		}
 	}
@@ -194,9 +192,9 @@ func (r *outcome) printRefused(c terminal.Console) {
 		return
 	}
 	if !r.Wrapped {
-		c.Notef("to grant it, after  %s", show.Spelled([]string{"mcp-jail", "wrap", "--client", r.Client, "--server", r.Server}))
+		c.Notef("To allow it, after  %s", show.Spelled([]string{"mcp-jail", "wrap", "--client", r.Client, "--server", r.Server}))
 	} else {
-		c.Notef("to grant it:")
+		c.Notef("To allow it, run this and then restart the server:")
 	}
 	c.Notef("  %s", r.Grant)
 }

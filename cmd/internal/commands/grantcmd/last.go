@@ -38,11 +38,8 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 		return nil, err
 	}
 	items, none := lackedIn(r)
-	if len(items) == 0 && len(none) == 0 && !r.LacksHost() {
+	if len(items) == 0 && len(none) == 0 {
 		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", p.name))
-	}
-	if r.LacksHost() {
-		p.left = append(p.left, "a host: the jail did not learn its name, since the server has no network. If you know it:  "+g.command("--net", "HOST"))
 	}
 	for _, what := range none {
 		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.name)+" says what does")
@@ -119,7 +116,7 @@ func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 			}
 		}
 		for _, h := range d.Hints {
-			if len(h.Words)+len(h.Flags) == 0 && len(h.Grant) > 0 && !slices.Contains(none, show.Quote(h.Target)) {
+			if len(h.Words) == 0 && h.Axis == policy.AxisProcess && !slices.Contains(none, show.Quote(h.Target)) {
 				none = append(none, show.Quote(h.Target))
 			}
 		}

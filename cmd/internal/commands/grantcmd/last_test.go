@@ -44,7 +44,7 @@ func TestLackedIn(t *testing.T) {
 			{Words: []string{"--write", ".", "--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--write", "."), hint(certain, "", "--read", "~/a")}},
 		}, []string{"--write . certain ", "--read ~/a certain "}, nil},
 		{"what no flag grants is named", []diagnostics.Diagnosis{
-			{Hints: []diagnostics.Hint{{Attribution: certain, Axis: policy.AxisProcess, Target: "git", Grant: []string{"[servers.x.access.commands.git]"}}}},
+			{Hints: []diagnostics.Hint{{Attribution: certain, Axis: policy.AxisProcess, Target: "git"}}},
 		}, nil, []string{`"git"`}},
 		{"a failure without a remedy", []diagnostics.Diagnosis{{What: "it failed"}}, nil, nil},
 	} {

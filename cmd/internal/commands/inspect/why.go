@@ -83,7 +83,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
 	}
 	if line := grantLine(x, record, s); line != "" {
-		c.Printf("\n%s\n", line)
+		c.Printf("\nTo allow it, run this and then restart the server:\n  %s\n", line)
 	}
 	return nil
 }

@@ -10,15 +10,8 @@ import (
 // grantLine returns the command that grants what a record lacks, or "" if no flag does, or if the policy is
 // in a file that the user changes by hand.
 func grantLine(x *index.Index, r diagnostics.Record, s serverRecords) string {
-	what := "--last"
 	of := records.ReadAbout(x.Host, s.Server).Configuration
-	switch {
-	case s.Project != "" || of == nil || len(of.Files) > 0:
-		return ""
-	case r.Lacks():
-	case r.LacksHost():
-		what = "--net HOST"
-	default:
+	if s.Project != "" || of == nil || len(of.Files) > 0 || !r.Lacks() {
 		return ""
 	}
 	name := s.name()
@@ -29,5 +22,5 @@ func grantLine(x *index.Index, r diagnostics.Record, s serverRecords) string {
 	if !ok {
 		return ""
 	}
-	return line + " " + what
+	return line + " --last"
 }

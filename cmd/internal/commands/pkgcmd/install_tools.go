@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -163,7 +164,7 @@ func unlisted(remark string, err error) toolsFound {
 		found.remark = remark + " (" + d.What + ")"
 	}
 	if d.Cause != "" {
-		found.more = append([]string{"likely cause: " + d.Cause}, d.Grant...)
+		found.more = strings.Split(d.LogText(), "\n")
 	}
 	return found
 }
