@@ -1,10 +1,8 @@
 package diagnostics
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -164,54 +162,5 @@ func TestNetFlags(t *testing.T) {
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "a.b:443", Reason: policy.DeniedRequest, Detail: "POST /: no rule"}}
 	if d := Diagnose(ev); len(d.Words) > 0 || !strings.Contains(advised(d), "widen one") {
 		t.Errorf("a method has no flag:\n%s", d.Text())
-	}
-}
-
-// TestAddressOfAName checks that of a name and its address only the name becomes a rule.
-func TestAddressOfAName(t *testing.T) {
-	ev := evidence("getaddrinfo ENOTFOUND api.x.com\nconnect ENETUNREACH 140.82.112.5:443")
-	ev.Profile.Net = nil
-	if d := Diagnose(ev); len(d.Hints) != 1 || d.Hints[0].Target != "api.x.com" {
-		t.Errorf("%s", d.Text())
-	}
-	ev.Text = "connect ENETUNREACH 140.82.112.5:443"
-	if d := Diagnose(ev); d.Attribution != Likely || !strings.Contains(advised(d), "prefer the host's name") {
-		t.Errorf("%s", d.Text())
-	}
-}
-
-// TestBackgroundDenials checks that background denials rank after those of the failing
-// call, in any order of time.
-func TestBackgroundDenials(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ev := evidence("fetch failed")
-	ev.Denials = []policy.Denial{
-		{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Time: at},
-		{Axis: policy.AxisNet, Operation: "send", Target: "198.51.100.9:443", Reason: policy.DeniedNotGranted, Time: at},
-		{Axis: policy.AxisNet, Operation: "resolve", Target: "telemetry.x.com", Reason: policy.DeniedNotGranted, Time: at, Background: true},
-	}
-	d := Diagnose(ev)
-	var targets []string
-	for _, h := range d.Hints {
-		targets = append(targets, h.Target)
-	}
-	if !slices.Equal(targets, []string{"api.x.com", "198.51.100.9:443", "telemetry.x.com"}) {
-		t.Errorf("order %q", targets)
-	}
-	if got := strings.Join(d.Words, " "); got != `--net api.x.com` {
-		t.Errorf("the lines are %s", got)
-	}
-	earlier := ev
-	earlier.Denials = []policy.Denial{ev.Denials[2], ev.Denials[0]}
-	if d := Diagnose(earlier); d.Hints[0].Target != "api.x.com" {
-		t.Errorf("the usual came first in time:\n%s", d.Text())
-	}
-	ev.Text = "getaddrinfo ENOTFOUND telemetry.x.com"
-	if d := Diagnose(ev); d.Hints[0].Target != "telemetry.x.com" || !strings.Contains(strings.Join(d.Words, " "), "telemetry") {
-		t.Errorf("what the text names comes first, usual or not:\n%s", d.Text())
-	}
-	ev.Text, ev.Denials = "fetch failed", ev.Denials[2:]
-	if d := Diagnose(ev); len(d.Words) == 0 {
-		t.Errorf("where there is nothing else, the usual is told:\n%s", d.Text())
 	}
 }

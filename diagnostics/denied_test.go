@@ -56,7 +56,7 @@ func TestNotWithoutAJail(t *testing.T) {
 	for _, creatable := range []bool{false, true} {
 		for _, recorded := range []bool{false, true} {
 			ev := evidence("ENOENT: no such file or directory, mkdir '/logs'")
-			ev.Creatable = func(dir string) bool { return dir != "/" || creatable }
+			ev.May = func(dir string, _ policy.Rights) bool { return dir != "/" || creatable }
 			if recorded {
 				ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/logs"}}
 			}

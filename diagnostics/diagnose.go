@@ -1,7 +1,7 @@
 package diagnostics
 
 import (
-	"net/netip"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -22,6 +22,7 @@ const (
 	maxStderr  = 20  // lines of stderr in a diagnosis
 	maxStderrB = 512 // bytes of such a line
 	maxSaid    = 6   // lines of the failing request's text
+	maxHints   = 8   // hints of a diagnosis
 	maxDenials = 50  // the latest denials
 	ownStderr  = 30  // last lines of stderr that always count as text of the failure
 )
@@ -47,54 +48,158 @@ func diagnose(ev Evidence) Diagnosis {
 			d.Exit = &code
 		}
 	}
-	d.Stderr = quoted(ev.Redactor.Lines(said.Ending(ev.Stderr, maxStderr)))
+	d.Stderr = quoted(ev.Redactor.Lines(words.Ending(ev.Stderr, maxStderr)))
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
 		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
-	raw := rawStderr(&ev)
 	if ev.Exit != nil && ev.Exit.Why != "" {
 		return endedByJail(d, ev.Exit.Why)
 	}
-	lines := said.OrderByRelevance(ev.Text, raw, c.Escaped)
+	lines := failingLines(c)
 	if f, ok := starts.Compiling(c); ok {
 		return concluded(d, f, PageTimeout)
 	}
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}
-	own, failed := min(ownLines(c, raw), len(lines)), failedLine(ev.Text, raw)
-	awaited, awaits := network.AwaitsCallback(c, lines, own)
-	waits := ev.Timeout > 0 || ev.Waiting || ev.Exit != nil && ev.Exit.Signal != 0 // until a signal ended it
-	if awaits && waits && awaited.Hint.Attribution == Likely {
-		setAwaited(&d, c, awaited)
-		return d
-	}
-	found, cleared := analyze(c, lines, own, failed)
-	causes, aside := found.split()
-	scripts, skipped := starts.SkippedScripts(c, lines)
-	if len(causes) == 0 && !skipped && !awaits {
-		causes, cleared = analyzeMentions(c, lines[:own], cleared)
-	}
-	causes = withKnown(c, causes, cleared, lines[:own])
+	causes, note := causesOf(c, lines)
 	switch {
 	case len(causes) > 0:
-		setCauses(&d, c, causes, own)
-	case skipped:
-		d = concluded(d, scripts, PagePackageScripts)
-	case awaits && (awaited.Hint.Attribution == Likely || !serverAnswered(c)):
-		setAwaited(&d, c, awaited)
-		return d
-	default:
-		fallback(&d, c, lines[:min(own+ownStderr, len(lines))], lines[:own], cleared)
+		setCauses(&d, c, causes)
+		d.What += afterWords(c, d, lines)
+	case note.Note != "":
+		d.Attribution = cmp.Or(note.Hint.Attribution, None)
+		d.Cause, d.Fix, d.NoLine = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause), note.NoLine
+		if d.Explain = note.Hint.Explain; d.Explain == "" {
+			d.Explain = PageElsewhere
+		}
 	}
-	d.What += afterWords(c, d, causes, aside, own)
-	tellAside(&d, c, aside)
 	if ev.Timeout > 0 {
 		adviseTime(&d, c)
 	}
 	return d
+}
+
+// causesOf returns the causes of a failure, the likeliest first, or a note that explains it otherwise.
+// The order is: what the jail recorded during the failing work; the failed start; a port that the jail
+// keeps apart; what the failing lines name; what they look like.
+func causesOf(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Finding) {
+	c.MentionsSQLite = paths.MentionsSQLite(lines)
+	if s := c.Evidence.Start; s != nil {
+		f := starts.Analyze(c, *s)
+		if !f.Refused {
+			return nil, f
+		}
+		return paths.WithNeeds(c, f), note
+	}
+	if causes = recorded(c, lines); len(causes) > 0 || onlyDenials(c.Evidence) {
+		return causes, note
+	}
+	if f, ok := starts.SkippedScripts(c, lines); ok {
+		f.Hint.Attribution, f.Hint.Explain = Likely, PagePackageScripts
+		return nil, f
+	}
+	if causes, note = said(c, lines); len(causes) > 0 || note.Note != "" {
+		return causes, note
+	}
+	return nil, suspected(c, lines)
+}
+
+// said returns what the words of a failure point to: causes, or a note.
+func said(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Finding) {
+	waits := c.Evidence.Timeout > 0 || c.Evidence.Waiting || c.Evidence.Exit != nil || c.Evidence.Text != ""
+	if f, ok := network.Awaited(c, lines); ok && waits && !c.Evidence.Started {
+		if f.Refused {
+			return []facts.Finding{f}, note
+		}
+		return nil, f
+	}
+	if f, ok := inspected(c, lines); ok {
+		return nil, f
+	}
+	for i, some := range [][]string{lines, alsoWritten(c)} {
+		if i > 0 && len(some) == 0 {
+			break
+		}
+		for _, f := range fromWords(c, some) {
+			switch {
+			case f.Refused:
+				causes = append(causes, f)
+			case note.Note == "":
+				note = f
+			}
+		}
+		if len(causes) > 0 || note.Note != "" {
+			break
+		}
+	}
+	if len(causes) == 0 && note.Note == "" {
+		causes = network.Unanswered(c, lines)
+	}
+	if len(causes) > 0 {
+		return causes, facts.Finding{}
+	}
+	if f, ok := network.Unreached(c, lines); ok {
+		return nil, f
+	}
+	return nil, note
+}
+
+// suspected returns a note about what may be the cause, without a name for it.
+func suspected(c *facts.Case, lines []string) facts.Finding {
+	fault, _ := words.FaultOf(lines)
+	if f, ok := network.Listens(c); ok {
+		return possible(f, PageInbound)
+	}
+	if f, ok := looksLike(c, lines); ok {
+		return possible(f, PagePossible)
+	}
+	if f, ok := starts.PackageDownload(c); ok && (c.Evidence.Timeout > 0 || c.Evidence.Stage == StageStartup && (len(lines) == 0 || fault == words.Network)) {
+		return possible(f, PagePossible)
+	}
+	return facts.Finding{}
+}
+
+func possible(f facts.Finding, page Page) facts.Finding {
+	f.Hint.Attribution = Possible
+	if f.Hint.Explain == "" {
+		f.Hint.Explain = page
+	}
+	return f
+}
+
+// failingLines returns the lines that say what failed: the text of the failing request, or else what
+// the process wrote since that began.
+func failingLines(c *facts.Case) []string {
+	switch ev := c.Evidence; {
+	case strings.TrimSpace(ev.Text) != "":
+		return words.Lines(ev.Text)
+	case onlyDenials(ev):
+		return nil // nothing failed
+	}
+	return written(c)
+}
+
+// alsoWritten returns what the process wrote on stderr while a request failed that has a text.
+func alsoWritten(c *facts.Case) []string {
+	if strings.TrimSpace(c.Evidence.Text) == "" {
+		return nil
+	}
+	return written(c)
+}
+
+// written returns the last lines on stderr that may say what failed, without those of before the
+// failing work.
+func written(c *facts.Case) []string {
+	ev := c.Evidence
+	all := ev.RawStderr
+	if all == nil {
+		all = ev.Stderr
+	}
+	lines := words.Lines(strings.Join(all[min(ev.Earlier, len(all)):], "\n"))
+	return lines[max(0, len(lines)-ownStderr):]
 }
 
 // adviseTime adds how the server gets more time. A flag for that is proposed if no other one is.
@@ -105,60 +210,14 @@ func adviseTime(d *Diagnosis, c *facts.Case) {
 	}
 }
 
-// failedLine returns the line that says what failed, of the text of a request or of stderr.
-func failedLine(text string, stderr []string) string {
-	if text = strings.TrimSpace(text); text != "" {
-		stderr = strings.Split(text, "\n")
-	}
-	return said.ErrorText(stderr)
-}
-
-// rawStderr returns the lines that are analyzed.
-func rawStderr(ev *Evidence) []string {
-	switch {
-	case onlyDenials(ev): // nothing failed: stderr is about something else
-		return nil
-	case ev.RawStderr == nil:
-		return lastBytes(ev.Stderr, redact.TailBytes)
-	}
-	return lastBytes(ev.RawStderr, redact.TailBytes)
-}
-
 // afterWords returns the server's last words, if it has ended and they do not name what was refused.
 // A client shows only one line.
-func afterWords(c *facts.Case, d Diagnosis, causes, aside candidates, own int) string {
-	unnamed := len(aside) > 0
-	if len(causes) > 0 {
-		unnamed = causes[0].Hint.Attribution == Certain && !(causes[0].named && causes[0].distance < own)
-	}
-	words := d.LastError()
-	if c.Evidence.Exit == nil || !unnamed || d.Cause == "" || strings.Contains(d.Cause, "the server said") || !said.SaysFailure(words) {
+func afterWords(c *facts.Case, d Diagnosis, lines []string) string {
+	last := words.ErrorText(lines)
+	if c.Evidence.Exit == nil || d.Attribution != Certain || last == "" || mentions(lines, policy.Denial{Axis: d.Hints[0].Axis, Target: d.Hints[0].Target}) {
 		return ""
 	}
-	return ", after it said " + show.Quote(show.Cut(words, 200))
-}
-
-// setAwaited makes a connection that the server waits for the cause. What the jail refused meanwhile
-// is on record, and did not keep the server waiting.
-func setAwaited(d *Diagnosis, c *facts.Case, f facts.Finding) {
-	if f.Refused {
-		setCauses(d, c, candidates{{Finding: f, named: true}}, 1)
-	} else {
-		*d = concluded(*d, f, f.Hint.Explain)
-	}
-	if c.Evidence.Timeout > 0 {
-		d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if the login takes longer"))
-	}
-}
-
-// lastBytes returns the last lines, of n bytes at most.
-func lastBytes(lines []string, n int) []string {
-	from := len(lines)
-	for from > 0 && n > len(lines[from-1]) {
-		from--
-		n -= len(lines[from]) + 1
-	}
-	return lines[from:]
+	return ", after it said " + show.Quote(show.Cut(c.Evidence.Redactor.Redact(last), 200))
 }
 
 // concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
@@ -175,74 +234,27 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 	return d
 }
 
-// ownLines returns how many of the first lines are text of the failure: that of the request, or
-// what the process wrote last, from the line that says what failed.
-func ownLines(c *facts.Case, stderr []string) int {
-	if strings.TrimSpace(c.Evidence.Text) != "" {
-		return len(said.OrderByRelevance(c.Evidence.Text, nil, said.Escapes{}))
-	}
-	from := max(0, len(stderr)-ownStderr)
-	if at := said.ErrorLine(stderr); at >= 0 {
-		from = min(from, at)
-	}
-	from = max(from, min(c.Evidence.Earlier, len(stderr)))
-	return len(said.OrderByRelevance("", stderr[from:], said.Escapes{}))
-}
-
-func analyze(c *facts.Case, lines []string, own int, failed string) (candidates, *facts.Finding) {
-	c.MentionsSQLite = paths.MentionsSQLite(lines[:min(own, len(lines))])
-	all := analyzeDenials(c, lines)
-	// A start that failed is a fact, and needs no text.
-	if c.Evidence.Start != nil {
-		f := starts.Analyze(c, *c.Evidence.Start)
-		if !f.Refused {
-			return ranked(c, all, own), &f // the program did not run, so any text is not its own
+// setCauses makes findings the causes of a diagnosis. The first one decides; the lines grant the
+// others, too, which the same words name, unless they are risky.
+func setCauses(d *Diagnosis, c *facts.Case, found []facts.Finding) {
+	found = slices.DeleteFunc(found, func(f facts.Finding) bool { return !c.Restricts(f.Hint.Axis) })
+	found = found[:min(len(found), maxHints)]
+	var wanted []grants.Grant
+	for i, f := range found {
+		f = proposable(c, f)
+		d.Hints = append(d.Hints, hint(c, f))
+		if i == 0 || f.Besides || d.Hints[i].Warning == "" {
+			wanted = append(wanted, f.Grant)
 		}
-		all.add(candidate{Finding: f, named: true})
-		return ranked(c, all, own), nil
+		found[i] = f
 	}
-	likely, cleared, clearedAt := analyzeText(c, lines)
-	likely = slices.DeleteFunc(likely, func(f candidate) bool { return reachedBySocket(c, f) })
-	if f := paths.UngrantedRoot(c, lines); f.Refused {
-		likely = append(likely, candidate{Finding: f, named: true})
+	if len(found) == 0 {
+		return
 	}
-	missed := analyzeSettings(c, lines[:own], Likely)
-	likely = slices.DeleteFunc(likely, func(f candidate) bool { return f.Hint.Axis == policy.AxisNet && missed.say(f.distance) })
-	likely = append(missed, likely...)
-	likely = append(likely, analyzeCertificates(c, lines)...)
-	likely = append(likely, analyzeArguments(c, lines)...)
-	likely, absent := addLoopback(c, likely, lines, own, cleared != nil && clearedAt < own)
-	if cleared == nil {
-		cleared = absent
-	}
-	for _, f := range likely {
-		all.add(f)
-	}
-	markIncidental(c, all, likely, lines, own, failed)
-	return ranked(c, all, own), cleared
-}
-
-// reachedBySocket reports whether a host in the text was never looked up: the server connected to a
-// local socket for it, and the jail refused that. Every lookup of a name is on record.
-func reachedBySocket(c *facts.Case, f candidate) bool {
-	host, _, _, _ := said.SplitEndpoint(f.Hint.Target)
-	if _, err := netip.ParseAddr(host); f.Hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
-		return false
-	}
-	has := func(axis policy.Axis) bool {
-		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == axis })
-	}
-	return has(policy.AxisIPC) && !has(policy.AxisNet)
-}
-
-func setCauses(d *Diagnosis, c *facts.Case, found candidates, own int) {
-	for _, f := range found {
-		d.Hints = append(d.Hints, hint(c, f.Finding))
-	}
+	wanted = grants.MergeGrants(wanted)
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
-	// The grants are tried together, and without the last ones until the server would start with them.
-	wanted := found.grants(own)
+	// The lines are tried together, and without the last ones until the server would start with them.
 	err := try(c, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone
 		wanted = wanted[:len(wanted)-1]
@@ -257,7 +269,7 @@ func Oversized(ev Evidence, d *Diagnosis, mb int) {
 	f := facts.Finding{Grant: grants.Grant{Limit: report.KeyMessage, Value: mb}}
 	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
-	setCauses(d, c, candidates{{Finding: proposable(c, f)}}, 0)
+	setCauses(d, c, []facts.Finding{f})
 }
 
 func codeOf(ev *Evidence) Code {

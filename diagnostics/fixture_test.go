@@ -14,10 +14,11 @@ import (
 type host map[string]bool
 
 func (h host) exists(path string) bool {
-	if h[path] || path == "/" {
+	dir, isDir := strings.CutSuffix(path, "/.")
+	if h[path] || path == "/" || isDir && slices.Contains([]string{"/home/u/docs", "/home/u/work/.git/hooks", "/work/elsewhere"}, dir) {
 		return true
 	}
-	path = strings.TrimSuffix(path, "/.")
+	path = dir
 	for p := range h { // a directory of something that exists
 		if strings.HasPrefix(p, path+"/") {
 			return true
@@ -75,7 +76,7 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&hostfs.Host{}, r) },
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&hostfs.Host{}, r) },
 	}
 }
 
@@ -129,4 +130,9 @@ func fixOf(fix string, h Hint) string {
 		parts = append(parts, "careful: "+h.Warning)
 	}
 	return strings.TrimPrefix(strings.Join(parts, "; "), "; ")
+}
+
+// someMay gives the user all rights, but that only programs can be started.
+func someMay(path string, rights policy.Rights) bool {
+	return !rights.Has(policy.Execute) || strings.Contains(path, "bin/") || strings.HasSuffix(path, "/out.txt")
 }

@@ -1,23 +1,12 @@
 package diagnostics
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// TestPackageDownloadInCall checks that a tool call that uses the network is not taken for
-// a package download.
-func TestPackageDownloadInCall(t *testing.T) {
-	ev := evidence("fetch failed")
-	ev.Profile.Argv = []string{"npx", "x"}
-	if d := Diagnose(ev); d.Attribution != Possible || len(d.Words) > 0 {
-		t.Errorf("%s", d.Text())
-	}
-}
 
 // TestMissingPackage tests the advice to install the package of a launcher: it comes before
 // the host that the launcher names, and only where the launcher lacks its package.
@@ -96,79 +85,6 @@ func TestSkippedScripts(t *testing.T) {
 		ev.Stage, ev.InstallScripts = StageStartup, c.command
 		if d := Diagnose(ev); strings.Contains(advised(d), command) != c.wanted || c.wanted && (d.Attribution != Likely || len(d.Words) > 0) {
 			t.Errorf("%s: %s", c.name, d.Text())
-		}
-	}
-}
-
-// TestBrowserSandbox covers the failure of a browser's own sandbox, which no rule changes.
-func TestBrowserSandbox(t *testing.T) {
-	for _, text := range []string{
-		"FATAL: No usable sandbox! If you are running on Ubuntu 23.10+", "Chromium sandboxing failed!",
-		"Running as root without --no-sandbox is not supported.", "Failed to move to new namespace: PID namespaces supported",
-	} {
-		if d := Diagnose(evidence(text)); d.Attribution != Possible || !strings.Contains(advised(d), "--no-sandbox") || len(d.Words) > 0 {
-			t.Errorf("%s", d.Text())
-		}
-	}
-}
-
-// TestCrossDevice checks that a rename across the border of a rule leads to no grant.
-func TestCrossDevice(t *testing.T) {
-	for _, text := range []string{
-		"EXDEV: cross-device link not permitted, rename '/home/u/work/a' -> '/home/u/work/b/a'",
-		"OSError: [Errno 18] Invalid cross-device link: '/home/u/work/a' -> '/home/u/work/b/a'",
-	} {
-		d := Diagnose(evidence(text))
-		if d.Attribution != Possible || len(d.Words) > 0 || strings.Contains(d.Cause, "EPERM") || !strings.Contains(advised(d), "create it in the target directory") {
-			t.Errorf("%s", d.Text())
-		}
-	}
-}
-
-// TestCrossDeviceOfRepositories tests that the edge of a mount which is there for a git repository is
-// told as such: of the repository that the words name, or else of each.
-func TestCrossDeviceOfRepositories(t *testing.T) {
-	for text, want := range map[string][2]string{
-		"OSError: [Errno 18] Invalid cross-device link: 'a' -> 'lib/one/a'":              {`"lib/one"`, `"lib/two"`},
-		"EXDEV: cross-device link not permitted, rename '/home/u/work/lib/two/x' -> 'y'": {`"lib/two"`, `"lib/one"`},
-		"Invalid cross-device link":                                        {`"lib/one", "lib/two"`, `"."`},
-		"rename /home/u/work/lib/one/x /data/y: invalid cross-device link": {`"lib/one"`, `"lib/two"`},
-	} {
-		ev := evidence(text)
-		for _, dir := range []string{"/home/u/work/lib/one", "/home/u/work/lib/two"} {
-			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: dir + "/.git/hooks", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginProtected})
-		}
-		slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-		d := Diagnose(ev)
-		if _, told, _ := strings.Cut(d.Cause, "are protected: "); !strings.Contains(told, want[0]) || strings.Contains(told, want[1]) || !strings.Contains(advised(d), "no rule changes this") || len(d.Words) > 0 {
-			t.Errorf("%s", d.Text())
-		}
-	}
-}
-
-// TestWriteWithoutRead tests that read is proposed for the rule that lacks it, and not for one file,
-// also if the words name no path. With two such rules, that is not known.
-func TestWriteWithoutRead(t *testing.T) {
-	const rule = "--write ."
-	for _, c := range []struct {
-		text  string
-		rules int
-		grant string
-	}{
-		{"EACCES: permission denied, open '/home/u/work/out.txt'", 1, rule},
-		{"unable to open database file", 1, rule},
-		{"unable to open database file", 2, ""},
-		{"unable to open database file", 0, ""},
-		{"EACCES: permission denied, open '/home/u/notes/a.md'", 1, "--read ~/notes/a.md"},
-	} {
-		ev := evidence(c.text)
-		for i := range ev.Profile.Entries {
-			if e := &ev.Profile.Entries[i]; e.Path == "/home/u/work" && c.rules > 0 || e.Path == "/home/u/work/src" && c.rules > 1 {
-				e.Rights = policy.Write
-			}
-		}
-		if d := Diagnose(ev); strings.Join(d.Words, " ") != c.grant {
-			t.Errorf("%s, %d: %q\n%s", c.text, c.rules, d.Words, d.Text())
 		}
 	}
 }

@@ -22,7 +22,12 @@ func inPrivateHome(text string) Evidence {
 	ev := evidence(text)
 	ev.Stage, ev.FromCommandLine = StageCall, true
 	ev.Exists = func(path string) bool { return keyHost.exists(path) || someHost.exists(path) }
-	ev.Executable = func(path string) bool { return strings.Contains(path, "/bin/") || strings.HasSuffix(path, "/chrome") }
+	ev.May = func(path string, r policy.Rights) bool {
+		if !r.Has(policy.Execute) {
+			return true
+		}
+		return strings.Contains(path, "/bin/") || strings.HasSuffix(path, "/chrome")
+	}
 	return ev
 }
 

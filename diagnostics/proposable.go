@@ -64,17 +64,6 @@ func harmOf(c *facts.Case, n grants.Grant) (h policy.Harm, name string) {
 	return h, ""
 }
 
-// ranked ranks candidates, and withholds the grants that must not be proposed. It looks only at the
-// few that remain, because that costs the time of a start for each.
-func ranked(c *facts.Case, all candidates, own int) candidates {
-	all = slices.DeleteFunc(all, func(f candidate) bool { return !c.Restricts(f.Hint.Axis) })
-	all = all.ranked(own)
-	for i := range all {
-		all[i].Finding = proposable(c, withPreset(c, all[i].Finding))
-	}
-	return all
-}
-
 func try(c *facts.Case, wanted []grants.Grant) error {
 	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(n grants.Grant) bool { return n.Preset != "" }))
 	if c.Evidence.Try == nil || c.Evidence.Profile == nil || len(words) == 0 {

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -23,25 +24,15 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 		return ""
 	}
 	a := facts.New(&ev)
-	var names, careful, where []string
+	var named, careful []string
 	var wanted []grants.Grant
-	for _, n := range paths.Ungranted(a) {
-		path, what := n.Path, "arguments"
+	for _, f := range paths.Given(a, words.Absent, nil, true) {
+		path := f.Hint.Target
 		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
 		}
-		name := a.Show(path)
-		if n.Variable != "" {
-			name, what = name+" ("+show.Line(n.Variable)+")", "variables"
-		}
-		if names = append(names, name); !slices.Contains(where, what) {
-			where = append(where, what)
-		}
-		if paths.IsTooWide(a, path) {
-			careful = append(careful, "grant what the server needs in "+a.Show(path)+", not all of it")
-			continue
-		}
-		f := proposable(a, paths.AttributeNamed(a, Certain, n, ""))
+		f = proposable(a, f)
+		named = append(named, a.Show(path))
 		if f.Grant.IsZero() {
 			careful = append(careful, f.Fix)
 			continue
@@ -51,50 +42,19 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 			careful = append(careful, "careful: "+f.Hint.Warning)
 		}
 	}
-	if len(names) == 0 {
+	if len(named) == 0 {
 		return ""
 	}
-	said := "the server cannot reach what its " + strings.Join(where, " and ") + " name, since that is not granted: " + strings.Join(names, ", ")
+	text := "the server cannot reach what its arguments and variables name, since that is not granted: " + strings.Join(named, ", ")
 	if ev.Stateless {
-		return said + "; grant it to the tools that need it" + PagePathArg.Reference()
+		return text + "; grant it to the tools that need it" + PagePathArg.Reference()
 	}
 	for _, part := range append([]string{grantPhrase(a, wanted)}, careful...) {
 		if part != "" {
-			said += "; " + part
+			text += "; " + part
 		}
 	}
-	return said + PagePathArg.Reference()
-}
-
-// analyzeArguments looks in the text of a failed start for paths among the arguments that
-// the jail hides. Their names are known, so it finds them even if no pattern tells where
-// a path ends.
-func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
-	if c.Evidence.Stage != StageStartup || len(c.Profile.Argv) < 2 {
-		return nil
-	}
-	for at, line := range lines {
-		if f, _ := said.MatchFault(line); f == said.NoFault || f == said.Network {
-			continue
-		}
-		for _, arg := range c.Profile.Argv[1:] {
-			path := paths.ArgumentPath(c, arg)
-			if written, _ := c.Absolute(arg); path == "" || paths.IsTooWide(c, path) || !strings.Contains(line, path) && !strings.Contains(line, written) {
-				continue
-			}
-			f := paths.Attribute(c, Likely, path, policy.Read, false, "the server did not find "+c.Show(path)+", which exists on the host but is not granted")
-			all.add(candidate{Finding: f, distance: at, named: true})
-		}
-	}
-	for _, n := range paths.Moved(c) {
-		for at, line := range lines {
-			if strings.Contains(line, n.Inside) || strings.Contains(line, n.Word) && !strings.Contains(line, n.Path) {
-				all.add(candidate{Finding: paths.AttributeMoved(c, Likely, n), distance: at, named: true})
-				break
-			}
-		}
-	}
-	return all
+	return text + PagePathArg.Reference()
 }
 
 func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
@@ -110,11 +70,17 @@ func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 	return text
 }
 
+// mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.
+func mayFail(line string) bool {
+	fault, _ := words.MatchFault(line)
+	return fault != words.NoFault || words.ContainsAny(strings.ToLower(line), []string{"not set", "required", "missing", "unset", "must be", "variable", "credential", "login"})
+}
+
 // Complaint returns the diagnosis for a server that has started and reported on stderr
 // that it lacks access to something. ok is false if no likely cause is found with a grant,
 // or with what the user can write for a sensitive path. Only text counts: denials during a start are common and are ignored.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
-	if !slices.ContainsFunc(ev.Stderr, said.MayNameFault) {
+	if !slices.ContainsFunc(ev.Stderr, mayFail) {
 		return d, false
 	}
 	ev.Started, ev.Denials = true, nil
@@ -131,7 +97,9 @@ func Awaited(ev Evidence) (d Diagnosis, ok bool) {
 }
 
 // MayAwait reports whether bytes of stderr may say that the server waits for a login.
-func MayAwait(b []byte) bool { return said.MayAwait(b) }
+func MayAwait(b []byte) bool {
+	return bytes.Contains(b, []byte("http")) || bytes.Contains(b, []byte("port"))
+}
 
 // Tildes returns a warning about arguments that begin with "~/", or "". No shell replaces that, and
 // mcp-jail does not either.
@@ -140,11 +108,16 @@ func Tildes(ev Evidence) string {
 		return ""
 	}
 	a := facts.New(&ev)
-	args := paths.TildeArguments(a)
-	if args == nil {
-		return ""
+	for _, arg := range ev.Profile.Argv[1:] {
+		if strings.HasPrefix(arg, "-") {
+			_, arg, _ = strings.Cut(arg, "=")
+		}
+		if rest, ok := strings.CutPrefix(arg, "~/"); ok || arg == "~" {
+			whole := strings.TrimSuffix(ev.UserHome+"/"+strings.TrimPrefix(rest, "~"), "/")
+			return "no program replaces a ~ in an argument: the server gets " + a.Quote(arg) + " as it is written; write '" + show.Line(a.Evidence.Redactor.Redact(whole)) + "'" + PagePathArg.Reference()
+		}
 	}
-	return paths.TildeText(a, args) + "; " + paths.TildeFix(a, args) + PagePathArg.Reference()
+	return ""
 }
 
 // RefusedSilently returns the diagnosis of a denial that no call has failed from, as far as is known.

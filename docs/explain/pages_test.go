@@ -19,7 +19,7 @@ import (
 var published = []string{
 	"arguments", "browser", "config", "conflict", "elsewhere", "env", "execute", "fs-move", "fs-protected", "fs-read",
 	"fs-sensitive", "fs-write", "gap", "inbound", "jail", "leak", "limit-files", "limit-memory", "limit-processes", "message",
-	"net-address", "net-host", "net-limit", "net-name", "net-proxy", "net-request", "net-scheme", "net-unreachable", "package-install",
+	"net-address", "net-host", "net-limit", "net-name", "net-proxy", "net-request", "net-scheme", "net-unreachable", "never", "package-install",
 	"package-missing", "package-scripts", "path-argument", "per-call", "pin-tools", "possible", "program",
 	"program-missing", "record", "reload", "secret", "server-ended", "socket", "stdout", "timeout", "trust", "undo", "userns",
 }

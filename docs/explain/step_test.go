@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,10 +86,14 @@ func TestPagesOfSource(t *testing.T) {
 			})
 		})
 	}
+	rows, err := os.ReadFile(filepath.Join("..", "..", "diagnostics", "internal", "programs", "programs.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var pages []string
 	for name, page := range names {
 		pages = append(pages, page)
-		if uses[name] == 0 {
+		if uses[name] == 0 && !strings.Contains(string(rows), `page = "`+page+`"`) {
 			t.Errorf("nothing names the page %s", page)
 		}
 	}

@@ -8,3 +8,5 @@ import "syscall"
 func ownSession() *syscall.SysProcAttr { return nil }
 
 func mayWrite(string) bool { return true }
+
+func mayRead(string) bool { return true }

@@ -12,4 +12,6 @@ import (
 // sends to the process group of mcp-jail do not reach it.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+
+func mayRead(path string) bool { return unix.Access(path, unix.R_OK) == nil }

@@ -35,7 +35,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Logins:          func() string { return FindEarlier(t).Logins() },
 		SearchPath:      os.Getenv("PATH"),
 		Variable:        variable,
-		Exists:          pathExists, Executable: isExecutable, Creatable: isCreatable, Listens: confine.HostListens(),
+		Exists:          pathExists, May: mayUse, Listens: confine.HostListens(),
 		Canonical: resolveLinks,
 		Try: func(tool string, words []string) error {
 			return f.Target().Attempt(tool, words)

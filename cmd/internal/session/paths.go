@@ -85,13 +85,13 @@ func isExecutable(path string) bool {
 	return err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode()&0o111 != 0
 }
 
-// isCreatable reports whether the user may create a path, and the missing directories above it, in a
-// directory.
-func isCreatable(dir string) bool {
-	for !pathExists(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
+// mayUse reports whether the user has rights at a path without a jail: to start it, to read it, and to
+// change it, or to make it where it is missing, with the directories above it.
+func mayUse(path string, rights policy.Rights) bool {
+	for rights&policy.Write != 0 && !pathExists(path) && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
 	}
-	return mayWrite(dir)
+	return (!rights.Has(policy.Execute) || isExecutable(path)) && (!rights.Has(policy.Read) || mayRead(path)) && (rights&policy.Write == 0 || mayWrite(path))
 }
 
 func pathExists(path string) bool {

@@ -6,18 +6,15 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Case is one failure: its evidence, compared with the profile.
 type Case struct {
-	Evidence *Evidence
-	Profile  *policy.Profile // never nil; empty when the evidence has none
-	Writer   grants.Writer
-	Escaped  said.Escapes
-
+	Evidence       *Evidence
+	Profile        *policy.Profile // never nil; empty when the evidence has none
+	Writer         grants.Writer
 	MentionsSQLite bool // the text of the failure mentions SQLite
 }
 
@@ -32,6 +29,8 @@ type Finding struct {
 	Note   string
 	Fix    string
 	NoLine bool // Fix says why no line of a policy helps
+	// Besides means that the finding before it helps only with this one.
+	Besides bool
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
 	// though the server has responded.
 	AboutPolicy bool
@@ -40,7 +39,7 @@ type Finding struct {
 // New returns the case of evidence. It sets the evidence's Redactor.
 func New(ev *Evidence) *Case {
 	ev.Redactor = ev.redactor()
-	c := &Case{Evidence: ev, Profile: ev.Profile, Escaped: said.Escapes{}}
+	c := &Case{Evidence: ev, Profile: ev.Profile}
 	if c.Profile == nil {
 		c.Profile = &policy.Profile{}
 	}
@@ -85,10 +84,6 @@ func (c *Case) Quote(s string) string { return show.Quote(c.Evidence.Redactor.Re
 // ServerSaid returns a shortened quotation of a server's line.
 func (c *Case) ServerSaid(line string) string {
 	said := c.Evidence.Redactor.Redact(line)
-	if marked, ok := c.Escaped[line]; ok && said == line {
-		marked, _, _ = strings.Cut(marked, "\n")
-		said = strings.ReplaceAll(marked, "\x1b", "")
-	}
 	return "the server said " + show.Quote(show.Cut(said, 200))
 }
 
@@ -144,6 +139,12 @@ func (c *Case) Canonical(path string) string {
 		}
 	}
 	return path
+}
+
+// May reports whether the user, without a jail, has rights at a path. What the user's own rights refuse
+// is no refusal of the jail.
+func (c *Case) May(path string, rights policy.Rights) bool {
+	return c.Evidence.May == nil || c.Evidence.May(path, rights)
 }
 
 // Existence is yes, no or unknown.

@@ -80,14 +80,12 @@ type Evidence struct {
 	// Exists reports whether a path exists on the host, outside the jail. A path that
 	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
 	Exists func(path string) bool
-	// Executable reports whether a file has an execute bit on the host. With nil, files
-	// are assumed to have one.
-	Executable func(path string) bool
+	// May reports whether the user has rights at a path without a jail: to read it, to change it or make
+	// it, or to start it. With nil, the user has all rights.
+	May func(path string, rights policy.Rights) bool
 	// Listens reports whether a program of this host listens at a port of its loopback. host is
 	// "localhost" or another loopback address. With nil, that is not known.
 	Listens func(host string, port int) bool
-	// Creatable reports whether the user may create something in a directory, without a jail. With
-	Creatable func(dir string) bool
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -47,7 +47,7 @@ func (g Grant) Endpoint() string {
 	if g.Port == 80 || g.Port == 443 {
 		return g.Host
 	}
-	return said.Endpoint(g.Host, g.Port)
+	return words.Endpoint(g.Host, g.Port)
 }
 
 // parts returns a grant and those of the files that it names beside it.

@@ -2,7 +2,6 @@ package limits
 
 import (
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -10,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -67,84 +65,15 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	return f
 }
 
-// limitWords lists the messages of runtimes, in lower case, when a limit is reached. A
-// line must contain one of words and, where with is set, one of with, because errors such
-// as EAGAIN have many causes. A match is never more than Possible: disks fill up and hosts
-// run out of processes too.
-var limitWords = []struct {
-	key, show   string
-	words, with []string
-}{
-	{report.KeyProcesses, "EAGAIN", []string{"can't start new thread", "cannot start new thread", "cannot fork", "can't fork", "fork: retry", "unable to create native thread", "unable to create new native thread", "pthread_create failed", "failed to create new os thread", "failed to spawn thread"}, nil},
-	{report.KeyProcesses, "EAGAIN", []string{"eagain", "resource temporarily unavailable", "os error 11)", "errno 11]", "os error 35)", "errno 35]"}, []string{"fork", "spawn", "thread", "clone", "process"}},
-	{report.KeyOpenFiles, "EMFILE", []string{"emfile", "too many open files", "os error 24)", "errno 24]"}, nil},
-	{report.KeyFileSize, "EFBIG", []string{"efbig", "file too large", "file size limit exceeded", "os error 27)", "errno 27]"}, nil},
-	{report.KeyMemory, "ENOSPC", []string{"enospc", "no space left on device", "os error 28)", "errno 28]"}, []string{"/tmp", "/dev/shm"}},
-}
-
-// copiesIn returns the paths of the directories that are in memory because the server has a copy, and
-// their names in messages.
-func copiesIn(p *policy.Profile) (paths, names []string) {
-	for _, e := range p.Entries {
-		if !e.Ephemeral {
-			continue
-		}
-		name := e.Path
-		if e.Path == p.Home {
-			name = "HOME"
-		}
-		paths, names = append(paths, strings.ToLower(e.Path)), append(names, name)
-	}
-	return paths, names
-}
-
-// kernelHolds reports whether the kernel of macOS holds a limit, so that a server notices it. The others
-// are sampled, and end the jail: no directory is in memory, and no process is refused but the second one.
-func kernelHolds(key string) bool { return key == report.KeyOpenFiles || key == report.KeyFileSize }
-
-// Analyze looks for messages that a limit causes.
-func Analyze(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	if c.Evidence.Profile == nil {
+// Named returns the finding that failing words tell of a limit.
+func Named(c *facts.Case, key string) (f facts.Finding, ok bool) {
+	if value := limit(c, key); value <= 0 || c.Mac() && key != report.KeyOpenFiles && key != report.KeyFileSize { // there the others end the jail
 		return f, false
 	}
-	if c.Windows() {
-		return analyzeWindows(c, lines)
-	}
-	copies, names := copiesIn(c.Evidence.Profile)
-	for _, line := range lines {
-		lower := strings.ToLower(line)
-		for _, l := range limitWords {
-			// A copy in memory fills up as /tmp does.
-			if l.key == report.KeyMemory {
-				l.with = slices.Concat(l.with, copies)
-			}
-			if l.key == report.KeyProcesses && limit(c, l.key) < policy.DefaultLimits.Processes {
-				l.with = nil // with few processes, the likeliest of the causes of EAGAIN
-			}
-			if !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) || limit(c, l.key) <= 0 {
-				continue
-			}
-			if c.Mac() && !kernelHolds(l.key) {
-				continue
-			}
-			if l.key == report.KeyOpenFiles && strings.Contains(lower, "in system") {
-				continue // ENFILE: the host's own limit
-			}
-			f := Raise(c, l.key)
-			what := "reaching the limit " + l.key + " = " + strconv.Itoa(limit(c, l.key)) + " looks like this (" + l.show + ")"
-			if l.key == report.KeyMemory {
-				places := "a full /tmp or /dev/shm"
-				if names != nil {
-					last := strings.Join(names, " or ")
-					places = "a full /tmp, /dev/shm or " + last + ", or a file of " + last + " that is too large to be copied"
-				}
-				what = places + ", each of half of memory_mb = " + strconv.Itoa(limit(c, l.key)) + ", looks like this (" + l.show + ")"
-			}
-			f.Note = c.ServerSaid(line) + "; " + what
-			return f, true
-		}
-	}
-	return f, false
+	f = Raise(c, key)
+	f.Refused = true
+	f.Hint.Attribution, f.Hint.Cause = report.Likely, "the server reached the limit "+key+" = "+strconv.Itoa(limit(c, key))
+	return f, true
 }
 
 // AnalyzeSignal analyzes the signals by which limits and filters end a process.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 )
 
 // windowsWords are the messages of runtimes on Windows, in lower case, as limitWords has those of other
@@ -28,12 +28,12 @@ var windowsWords = []struct {
 // STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT.
 var noMemory = map[int]bool{0xC0000017: true, 0xC000012D: true}
 
-func analyzeWindows(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+func AnalyzeWindows(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		for _, l := range windowsWords {
 			value := limit(c, l.key)
-			if value <= 0 || l.most > 0 && value > l.most || !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) {
+			if value <= 0 || l.most > 0 && value > l.most || !words.ContainsAny(lower, l.words) || l.with != nil && !words.ContainsAny(lower, l.with) {
 				continue
 			}
 			f := Raise(c, l.key)

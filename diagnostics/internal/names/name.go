@@ -8,43 +8,29 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// AnalyzeVariable analyzes a name that may be an environment variable. Only a variable
-// that is set on the host and was withheld points to the jail.
-func AnalyzeVariable(c *facts.Case, ref said.Reference) facts.Finding {
-	if slices.Contains(c.Profile.Withheld, ref.Name) {
-		return AttributeVariable(c, report.Likely, ref.Name, "the server's message names the variable "+ref.Name+", which is set but not granted")
-	}
-	// Not withheld: only a variable that the server asks for, and does not have, explains anything.
-	set := slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return v.Name == ref.Name })
-	if set || !ref.Asked {
-		return facts.Finding{}
-	}
-	if slices.Contains(c.Evidence.Unset, ref.Name) {
+// NamedVariable returns the finding about a variable that a failing line names: it is set and not
+// granted, or granted and not set.
+func NamedVariable(c *facts.Case, name string) facts.Finding {
+	switch {
+	case slices.Contains(c.Profile.Withheld, name):
+		return AttributeVariable(c, report.Likely, name, "the server's message names the variable "+name+", which is set but not granted")
+	case slices.Contains(c.Evidence.Unset, name):
 		return facts.Finding{
-			AboutPolicy: true,
-			Note:        "the variable " + ref.Name + " is granted but not set where mcp-jail was started",
-			Fix:         "set " + ref.Name + " in the client's configuration of this server",
-			Hint:        report.Hint{Explain: report.PageEnv},
+			Note:        "the variable " + name + " is granted but not set where mcp-jail was started",
+			Fix:         "set " + name + " in the client's configuration of this server",
+			AboutPolicy: true, Hint: report.Hint{Explain: report.PageEnv},
 		}
 	}
-	if !strings.Contains(ref.Name, "_") {
-		return facts.Finding{}
-	}
-	return facts.Finding{
-		Note:  "the variable " + ref.Name + " is not set where mcp-jail was started",
-		Fix:   "set " + ref.Name + " in the client's configuration of this server, and grant it",
-		Grant: grants.Grant{Variable: ref.Name},
-		Hint:  report.Hint{Explain: report.PageEnv},
-	}
+	return facts.Finding{}
 }
 
 func AttributeVariable(c *facts.Case, sure report.Attribution, name, cause string) facts.Finding {
 	f := facts.Refused(sure, policy.AxisEnv, name, "variable", cause, grants.Grant{Variable: name})
-	if !said.IsVariable(name) {
+	if !words.IsVariable(name) {
 		f.Grant = grants.Grant{}
 	}
 	return f
@@ -56,17 +42,6 @@ func AttributeProgram(c *facts.Case, sure report.Attribution, name, cause string
 		f.Grant = grants.Grant{}
 	}
 	return f
-}
-
-// IsUnlisted reports whether the filesystem rules let the server start a file and its list
-// of commands does not.
-func IsUnlisted(c *facts.Case, path string, ref said.Reference) bool {
-	if c.Profile.Programs == nil || ref.Fault != said.Refused || slices.Contains(c.Profile.Programs, path) || !c.RightsAt(path).Has(policy.Execute) {
-		return false
-	}
-	// "x: Permission denied" does not name the operation. For a file of the system it
-	// can only have been the start.
-	return ref.Want.Has(policy.Execute) || ref.Want == 0 && c.IsSystem(path)
 }
 
 // CommandName returns the name of the program at path in a table of commands: its base

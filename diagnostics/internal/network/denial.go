@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -33,7 +33,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 		f.Fix = "mcp-jail does not know which host it wanted. If you know it, you can allow it. For api.example.com: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
 	}
-	host, port, scheme, ok := said.SplitEndpoint(d.Target)
+	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
 		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no policy line grants this")
 	}
@@ -42,7 +42,7 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 		cause += ": " + show.Cut(show.Line(c.Evidence.Redactor.Redact(d.Detail)), report.MaxCause/2)
 	}
 	refusal := func(fix string) facts.Finding {
-		f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+		f := facts.Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, grants.Grant{})
 		f.Fix = fix
 		return f
 	}
@@ -101,7 +101,7 @@ func checkRefused(c *facts.Case, f facts.Finding) facts.Finding {
 // analyzeAddressDenial analyzes a granted name that resolves to an address to which no
 // name may lead. The detail is "ADDRESS is …", or several of them with commas.
 func analyzeAddressDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
-	f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+	f := facts.Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, grants.Grant{})
 	first, _, _ := strings.Cut(d.Detail, ", ")
 	name, reason, _ := strings.Cut(first, " ")
 	addr, err := netip.ParseAddr(name)
@@ -145,7 +145,7 @@ func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, 
 // analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
 // detail is "METHOD /path: …".
 func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
-	f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+	f := facts.Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, grants.Grant{})
 	var near []string
 	for _, r := range c.Profile.Net {
 		if !r.Covers(host, port) {
@@ -170,6 +170,6 @@ func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, caus
 		}
 	}
 	f.Refused = true
-	f.Hint = report.Hint{Attribution: report.Certain, Axis: d.Axis, Target: said.Endpoint(host, port), Missing: "limit", Cause: cause}
+	f.Hint = report.Hint{Attribution: report.Certain, Axis: d.Axis, Target: words.Endpoint(host, port), Missing: "limit", Cause: cause}
 	return f
 }

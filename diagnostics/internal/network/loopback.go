@@ -4,31 +4,33 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 )
 
 // Unanswered returns the findings for the ports of the jail's own loopback at which no program
-// listened when the server connected. If a program of the host listens at the port, the policy is the
-// likely cause. If no program does, the finding is a note. The latest comes first.
-// Those with old set were met also where nothing failed, or before the failing work.
-func Unanswered(c *facts.Case) (found []facts.Finding, old []bool) {
+// listened when the server connected, and at which one of this machine does. The latest comes first.
+// They count unless the failing lines, which name no refused host, have another cause; those that
+// the server tries also where nothing fails need lines about a connection, or none.
+func Unanswered(c *facts.Case, lines []string) (found []facts.Finding) {
+	fault, _ := words.FaultOf(lines)
+	host := slices.ContainsFunc(words.Names(lines), func(n words.Name) bool { return n.Kind == words.Host })
+	connection := fault == words.Network || len(lines) == 0 || c.Evidence.Timeout > 0
+	if host || !connection && (fault != words.NoFault || slices.ContainsFunc(lines, words.OwnFault)) {
+		return nil
+	}
 	for _, u := range slices.Backward(c.Evidence.Unanswered) {
-		target := said.Endpoint(u.Host, u.Port)
-		if c.Evidence.Listens == nil || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
+		if u.Background && !connection || c.Evidence.Listens == nil || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
 			continue
 		}
-		f, absent := notOnHost(c, u.Host, u.Port)
-		if !absent {
-			cause := "the server tried to reach " + c.Quote(target) + "; the jail has a loopback of its own, where no program listens at that port, and on this host one does"
-			f = checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause))
+		if _, absent := notOnHost(c, u.Host, u.Port); !absent {
+			cause := "the server tried to reach " + c.Quote(words.Endpoint(u.Host, u.Port)) + ", which is in the jail its own loopback, and this machine has a program there"
+			found = append(found, checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause)))
 		}
-		found, old = append(found, f), append(old, u.Background)
 	}
-	return found, old
+	return found
 }
 
 // notOnHost returns the note for a port of the host's loopback that no rule grants, if no program of
@@ -48,7 +50,7 @@ func notOnHost(c *facts.Case, host string, port int) (f facts.Finding, ok bool) 
 	}
 	return facts.Finding{
 		Note: "nothing listens on this host either (port " + strconv.Itoa(port) + ")",
-		Fix:  "start the service that the server looks for at " + c.Quote(said.Endpoint(host, port)),
+		Fix:  "start the service that the server looks for at " + c.Quote(words.Endpoint(host, port)),
 	}, true
 }
 
@@ -66,35 +68,4 @@ func loopbackName(host string) string {
 		return "localhost"
 	}
 	return host
-}
-
-// SamePort reports whether two findings are about one port of the host's loopback.
-func SamePort(f, other facts.Finding) bool {
-	a, b := f.Grant, other.Grant
-	return a.Host != "" && a.Host == b.Host && IsLoopback(a.Host) && slices.Equal(a.NetRule().Ports(), b.NetRule().Ports())
-}
-
-// otherWords are words of failures, in lower case, that have nothing to do with a connection.
-var otherWords = []string{
-	"invalid", "unauthorized", "forbidden", "required", "must be", "validation", "unexpected token", "syntax",
-	"not a function", "is not defined", "unknown tool", "401", "403", "404", "429",
-}
-
-// About reports whether words of a failure are about a connection, as no words may be, or about
-// something else.
-func About(words []string) (connection, other bool) {
-	connection = true
-	for _, line := range words {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		fault, _ := said.MatchFault(line)
-		if lower := strings.ToLower(line); fault == said.Network || said.ContainsAny(lower, connectionWords) {
-			return true, false
-		} else if fault != said.NoFault || said.ContainsAny(lower, otherWords) {
-			other = true
-		}
-		connection = false
-	}
-	return connection, other
 }

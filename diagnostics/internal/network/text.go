@@ -8,36 +8,40 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Analyze analyzes a host that a text names together with a network fault.
-func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
-	name := loopbackName(ref.Name)
-	target := said.Endpoint(name, ref.Port)
-	if f, ok := textUnproxied(c, ref, target); ok {
-		return f
-	}
-	if grantsHost(c.Profile.Net, name, ref.Port, ref.Scheme) {
-		return facts.Finding{
-			Note: "the policy grants " + c.Quote(target) + ": the name or the connection failed outside of the jail",
-			Fix:  "see whether " + c.Quote(target) + " can be reached without mcp-jail",
+// Named returns the finding that the policy does not grant a host which a failing line names. It
+// returns the zero finding for one that it grants, or that is not there on this machine either.
+func Named(c *facts.Case, n words.Name) facts.Finding {
+	name := loopbackName(n.Text)
+	target := words.Endpoint(name, n.Port)
+	if grantsHost(c.Profile.Net, name, n.Port, n.Scheme) {
+		if c.Mac() && n.Fault == words.Network { // no program that uses the proxy looks a name up
+			return facts.Finding{
+				Note: c.Quote(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
+				Fix:  "have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5; no line of a policy changes this",
+				Hint: report.Hint{Explain: report.PageNetProxy}, NoLine: true, AboutPolicy: true,
+			}
 		}
+		return facts.Finding{}
 	}
-	if f, ok := notOnHost(c, name, ref.Port); ok {
-		return f
+	if _, absent := notOnHost(c, name, n.Port); absent {
+		return facts.Finding{}
 	}
-	if _, err := netip.ParseAddr(name); err == nil && !IsLoopback(name) && grantsNames(c.Profile.Net) {
-		// A granted name may resolve to this address. The text does not tell.
-		return facts.Finding{Note: "the message names the address " + c.Quote(target) + ", which no rule names; it may belong to a granted host"}
+	addr, err := netip.ParseAddr(name)
+	switch {
+	case err == nil && addr.IsMulticast():
+		return facts.Finding{} // a row of known programs says it
+	case err == nil && !IsLoopback(name) && grantsNames(c.Profile.Net):
+		return facts.Finding{} // a granted name may lead to this address
+	case IsLoopback(name) && n.Port == 0:
+		return facts.Finding{}
 	}
-	cause := "the server's message names the host " + c.Quote(target) + ", which the policy does not grant"
-	if len(c.Profile.Net) == 0 {
-		cause += " (it grants no network)"
-	}
-	return attributeHost(report.Likely, name, ref.Port, ref.Scheme, cause)
+	cause := "the server's message names the host " + c.Quote(target) + ", which is not granted"
+	return checkRefused(c, attributeHost(report.Likely, name, n.Port, n.Scheme, cause))
 }
 
 func attributeHost(sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
@@ -59,7 +63,7 @@ func attributeHost(sure report.Attribution, host string, port int, scheme, cause
 	if _, err := policy.NormalizeHost(host); err != nil {
 		n = grants.Grant{} // no rule can name it
 	}
-	f := facts.Refused(sure, policy.AxisNet, said.Endpoint(host, port), "connect", cause, n)
+	f := facts.Refused(sure, policy.AxisNet, words.Endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case IsLoopback(host):
 		f.Fix = host + " is the host itself: grant it only for a service that you know"
@@ -98,44 +102,32 @@ func grantsNames(rules []policy.NetRule) bool {
 	})
 }
 
-// connectionWords are the words of programs, in lower case, about a connection that ends or does
-// not answer. The jail accepts a connection to a granted host before this machine has reached that
-// host. So the server sees a refused connection as one that ends, too.
-var connectionWords = []string{
-	"connection", "connect", "econnreset", "socket hang up", "hung up", "timed out", "timeout", "time-out", "eof",
-	"tls", "ssl", "network", "resolve", "unreachable", "reset by peer", "closed by",
-}
-
-// Unreached returns the finding for a granted host that this machine could not reach, if the
-// text of the failure names the host or is about a connection, or the server did not answer in
-// time. own are the lines that are text of the failure.
-func Unreached(c *facts.Case, own []string) (f facts.Finding, ok bool) {
-	about := c.Evidence.Timeout > 0 || slices.ContainsFunc(own, func(line string) bool {
-		fault, _ := said.MatchFault(line)
-		return fault == said.Network || said.ContainsAny(strings.ToLower(line), connectionWords)
-	})
-	var latest *policy.HostFailure
-	for i := range c.Evidence.HostFailures {
-		h := &c.Evidence.HostFailures[len(c.Evidence.HostFailures)-1-i] // the latest is the last
-		named := slices.ContainsFunc(own, func(line string) bool { return len(h.Host) > 2 && strings.Contains(line, h.Host) })
-		if named {
-			latest = h
+// Unreached returns the finding for a granted host that this machine could not reach, if the failing
+// lines name it or tell of a connection, or the server did not answer in time.
+func Unreached(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	fault, _ := words.FaultOf(lines)
+	about := c.Evidence.Timeout > 0 || fault == words.Network || slices.ContainsFunc(lines, words.IsAboutConnection)
+	var found *policy.HostFailure
+	for i := range c.Evidence.HostFailures { // the latest is the last
+		h := &c.Evidence.HostFailures[len(c.Evidence.HostFailures)-1-i]
+		if slices.ContainsFunc(lines, func(line string) bool { return len(h.Host) > 2 && strings.Contains(line, h.Host) }) {
+			found = h
 			break
 		}
-		if about && latest == nil {
-			latest = h
+		if about && found == nil {
+			found = h
 		}
 	}
-	if latest == nil {
+	if found == nil {
 		return f, false
 	}
 	verb := "connect to it"
-	if latest.Port == 0 {
+	if found.Port == 0 {
 		verb = "resolve it"
 	}
-	target := c.Quote(said.Endpoint(latest.Host, latest.Port))
+	target := c.Quote(words.Endpoint(found.Host, found.Port))
 	return facts.Finding{
-		Note: target + " is granted; this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(latest.Answer)),
+		Note: target + " is granted; this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
 		Fix:  "no line of a policy changes this: see whether this machine reaches " + target + " without mcp-jail",
 		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true, NoLine: true,
 	}, true

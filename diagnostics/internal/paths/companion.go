@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -51,8 +51,9 @@ func companionOf(path string) (owner string, ok bool) {
 
 // MentionsSQLite reports whether a line mentions SQLite.
 func MentionsSQLite(lines []string) bool {
-	words := []string{"sqlite", "unable to open database", "readonly database"}
-	return slices.ContainsFunc(lines, func(line string) bool { return said.ContainsAny(strings.ToLower(line), words) })
+	return slices.ContainsFunc(lines, func(line string) bool {
+		return words.ContainsAny(strings.ToLower(line), []string{"sqlite", "unable to open database", "readonly database"})
+	})
 }
 
 func isSQLiteFile(c *facts.Case, path string) bool {

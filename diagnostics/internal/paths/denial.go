@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -16,15 +16,14 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	if !ok {
 		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
 	}
-	want := said.RightsOf(d.Operation)
+	want := words.RightsOf(d.Operation)
 	if want == 0 {
 		want = policy.Read
 	}
-	ref := said.Reference{Name: path, Want: want, Fault: said.Refused, IsMkdir: strings.HasPrefix(d.Operation, "mkdir")}
-	missing := missingRights(c, path, ref, c.Exists(path))
-	ref.IsConnect = d.Axis == policy.AxisIPC
+	makesDir, dials := strings.HasPrefix(d.Operation, "mkdir"), d.Axis == policy.AxisIPC
+	missing := missingRights(c, path, words.Name{Text: path, Want: want, Fault: words.Refused})
 	private := ""
-	if ref.IsConnect {
+	if dials {
 		private, _ = c.JailPlace(path)
 	}
 	if missing == 0 && private != "" {
@@ -38,20 +37,20 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	// These fail outside the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
 	if want != policy.Read && want&policy.Delete == 0 && c.Exists(path+"/.") == facts.Present {
-		ref.IsMkdir = true
+		makesDir = true
 	}
 	if f, ok := cannotRemove(c, path, d.Operation, cause); ok {
 		return f
 	}
 	f, beside := attributeCompanion(c, report.Certain, path, missing, cause)
 	switch {
-	case beside && !ref.IsConnect:
+	case beside && !dials:
 	case strings.HasPrefix(d.Operation, "rename"):
 		f = attributeMove(c, report.Certain, path, cause)
 	case want == policy.Delete:
 		f = attributeParent(c, report.Certain, path, policy.Write, cause)
 	default:
-		f = Attribute(c, report.Certain, path, missing, ref.IsMkdir, cause)
+		f = Attribute(c, report.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
 	if n := f.Grant; n.Path != "" && n.With == "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
@@ -59,7 +58,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + c.PlanCommand()
 	}
-	return withhold(c, forSocket(c, f, ref.IsConnect), ref.IsConnect)
+	return Withhold(c, forSocket(c, f, dials), dials)
 }
 
 // grantedDenial completes the finding about a denial that the profile allows, so that no line would

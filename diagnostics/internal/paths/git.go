@@ -7,50 +7,25 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// AnalyzeGitSearch analyzes the message of git that it found no repository at or above its
-// working directory. edge is the mount point where git stopped looking, if it names one.
-func AnalyzeGitSearch(c *facts.Case, edge string) facts.Finding {
-	if f := repositoryAbove(c, edge); f.Refused {
-		return f
-	}
-	dir := c.Profile.Workspace
-	if dir == "" || c.RightsAt(dir).Has(policy.Read) || c.Exists(filepath.Join(dir, ".git")) != facts.Present {
-		return facts.Finding{}
-	}
-	return Attribute(c, report.Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+show.Quote(dir))
-}
-
-func repositoryAbove(c *facts.Case, edge string) facts.Finding {
+// RepositoryAbove returns the finding that git's repository is above the server's directory, in one
+// that is not granted.
+func RepositoryAbove(c *facts.Case) facts.Finding {
 	below := c.Profile.Dir
-	rights := c.Profile.RightsAt(below)
-	elsewhere := edge != "" && !policy.Within(below, edge)
-	if elsewhere { // git worked in a directory below the edge, which it does not name
-		below, rights = edge, policy.Read
-	}
-	if below == "" {
-		return facts.Finding{}
-	}
-	// The nearest directory with a .git.
-	dir := below
-	for c.Exists(filepath.Join(dir, ".git")) != facts.Present {
-		if dir == filepath.Dir(dir) {
-			return facts.Finding{}
+	for dir := below; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if c.Exists(filepath.Join(dir, ".git")) != facts.Present {
+			continue
 		}
-		dir = filepath.Dir(dir)
+		if c.RightsAt(dir).Has(policy.Read) || IsTooWide(c, dir) {
+			break
+		}
+		f := facts.Refused(report.Likely, policy.AxisFs, dir, facts.Right(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", grants.Grant{})
+		f.Grant = grants.Grant{Path: dir, Rights: c.RightsAt(below) | policy.Read}
+		return Withhold(c, f, false)
 	}
-	if dir == below && !elsewhere || edge != "" && !policy.Within(edge, dir) || rights == 0 || c.RightsAt(dir).Has(policy.Read) {
-		return facts.Finding{}
-	}
-	f := facts.Refused(report.Likely, policy.AxisFs, dir, facts.Right(policy.Read), "git also looks for its repository in the directories above: it is "+c.Show(dir)+", which the policy does not grant", grants.Grant{})
-	if dir == "/" || inUserHome(c, dir) && c.Evidence.UserHome == dir || systemDir(dir) && !inUserHome(c, dir) || isShared(c, dir) || Harm(c, dir, policy.Write).Never != "" {
-		return f.Unfixable("no line is proposed for it: " + c.Show(dir) + " is much more than a project")
-	}
-	f.Grant = grants.Grant{Path: dir, Rights: rights | policy.Read | c.Profile.RightsAt(dir), Workspace: c.Evidence.FromCommandLine && c.Profile.Default && !elsewhere}
-	return withhold(c, f, false)
+	return facts.Finding{}
 }
 
 // newRepositoryFix is the remedy where git could not create a repository.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,9 +21,6 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	}
 	if dir, ok := gitDir(c, path); ok && c.Exists(dir) == facts.Present {
 		path, makes = dir, false
-	}
-	if e, ok := c.Profile.Find(path); ok && missing == policy.Read && e.Kind == policy.KindDir && isWriteOnly(e) {
-		path = e.Path // the rule that lacks read, and not one more rule for each file
 	}
 	installed := false
 	if dir, ok := packageDir(c, path); ok && missing.Has(policy.Execute) {
@@ -69,7 +65,7 @@ func newDirGrant(c *facts.Case, n grants.Grant, makes bool) (grants.Grant, strin
 	dir := n.Path
 	// Grant only the missing directory, since others use the existing one above it.
 	if !inWorkspace(c, dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
-		if c.Evidence.Creatable != nil && !c.Evidence.Creatable(filepath.Dir(dir)) {
+		if !c.May(dir, policy.Write) {
 			return grants.Grant{}, "you could not make " + c.Show(dir) + " without a jail either: give the server another directory (its documentation names the argument or the variable)"
 		}
 		return n, "create " + c.Show(dir) + firstCreate // mcp-jail most likely may not create it
@@ -83,28 +79,6 @@ func newDirGrant(c *facts.Case, n grants.Grant, makes bool) (grants.Grant, strin
 }
 
 const firstCreate = " first: a rule for a path that does not exist grants nothing"
-
-func isWriteOnly(e policy.Entry) bool {
-	return e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !e.Rights.Has(policy.Read)
-}
-
-// WriteOnlyRule returns the finding, for words that name no path, about the only rule that lets the
-// server write and not read.
-func WriteOnlyRule(c *facts.Case, note string) (f facts.Finding, ok bool) {
-	var found []policy.Entry
-	for _, e := range c.Profile.Entries {
-		if isWriteOnly(e) {
-			found = append(found, e)
-		}
-	}
-	if len(found) != 1 {
-		return f, false
-	}
-	e := found[0]
-	f.Note = note + "; " + show.Line(c.Evidence.Redactor.Redact(e.Rule)) + " lets the server write without reading"
-	f.Grant = grants.Grant{Path: e.Path, Rights: e.Rights | policy.Read}
-	return withhold(c, f, false), true
-}
 
 // ruleRights returns the rights that a new rule for path repeats: all that a rule of the
 // user gave there. The right to execute a runtime comes from the baseline and is not

@@ -3,11 +3,12 @@ package paths
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -29,95 +30,62 @@ func privatePath(c *facts.Case, path string) (private string, ok bool) {
 	return filepath.Join(c.Profile.Home, path[len(c.Evidence.UserHome):]), true
 }
 
-// analyzePrivatePath analyzes a path in the private HOME at which the server did not find anything.
+// namedInHome returns the finding about a path in the private HOME, where the server found nothing.
 // user is the path in the user's home that has the same place.
-func analyzePrivatePath(c *facts.Case, path, user string, ref said.Reference) facts.Finding {
-	real := c.Canonical(user)
-	switch c.Exists(real) {
-	case facts.Unknown:
+func namedInHome(c *facts.Case, path, user string, n words.Name) facts.Finding {
+	if c.Exists(path) == facts.Present && n.Fault != words.Absent { // the server has it, and means it
 		return facts.Finding{}
-	case facts.Absent:
-		return analyzeAbsentTwin(c, path, user, ref)
 	}
-	missing := missingRights(c, real, ref, facts.Present)
-	if starts := ref.FromShell || ref.Want.Has(policy.Execute) || programDir(c, real) != ""; starts && isProgram(c, real) {
-		missing |= policy.Execute &^ c.RightsAt(real)
+	real, dir := c.Canonical(user), filepath.Dir(user)
+	missing := missingRights(c, real, n)
+	switch makes := n.Want&policy.Write != 0; {
+	case isProgram(c, real) && n.Want.Has(policy.Execute):
+		missing = policy.Execute &^ c.RightsAt(real)
+	case c.Exists(real) == facts.Absent && makes && c.Exists(dir) == facts.Present && dir != c.Evidence.UserHome:
+		return InHome(c, report.Likely, dir, policy.Read|policy.Write, "the server tried to make "+c.Show(user)+" in its own HOME, which does not have your "+c.Show(dir))
 	}
-	if missing == 0 {
-		return takenPlace(c, path, user)
-	}
-	return attributeInHome(c, report.Likely, user, missing, "the server sees its private HOME in place of yours, and your "+c.Show(user)+" is not in it")
-}
-
-// analyzeAbsentTwin analyzes a path that is neither in the private HOME nor in the user's. What the
-// server wanted to make there needs the directory, which the user may have.
-func analyzeAbsentTwin(c *facts.Case, path, user string, ref said.Reference) facts.Finding {
-	for _, arg := range TildeArguments(c) { // the server replaced the ~ itself
-		named, _ := c.Absolute(arg)
-		if named != user && policy.Within(user, named) && c.Exists(named) == facts.Present && !c.Allows(policy.OpRead, c.Canonical(named)) {
-			return attributeInHome(c, report.Likely, named, policy.Read, "the server sees its private HOME in place of yours, and your "+c.Show(named)+", which its arguments name, is not in it")
+	rel := path[len(c.Profile.Home)+1:]
+	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != facts.Present && c.Exists(moved) == facts.Present {
+		return facts.Finding{
+			Note: c.Quote(rel) + " is relative, and the server starts in its own HOME, and not where " + c.Quote(moved) + " is",
+			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'", NoLine: true, AboutPolicy: true,
+			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
 		}
 	}
-	dir := filepath.Dir(user)
-	if ref.Want&(policy.Create|policy.Update) != 0 && c.Exists(filepath.Dir(path)) == facts.Absent && c.Exists(dir) == facts.Present && dir != c.Evidence.UserHome {
-		if real := c.Canonical(dir); !c.Allows(policy.OpCreate, filepath.Join(real, "x")) {
-			return attributeInHome(c, report.Likely, dir, policy.Read|policy.Write, "the server could not make "+c.Show(user)+": it sees its private HOME in place of yours, and your "+c.Show(dir)+" is not in it")
-		}
+	if c.Exists(real) != facts.Present || !counts(c, real, missing) {
+		return facts.Finding{}
 	}
-	return facts.Finding{Note: c.Show(user) + " is neither in the server's private HOME nor in your home directory"}
+	return InHome(c, report.Likely, user, missing, "the server has its own HOME in place of yours, and your "+c.Show(user)+" is not in it")
 }
 
-// takenPlace explains why the server does not find what is granted: something of the server's own
-// has its place in the private HOME.
-func takenPlace(c *facts.Case, path, user string) facts.Finding {
-	f := facts.Finding{AboutPolicy: true, Hint: report.Hint{Attribution: report.Possible, Explain: report.PageFsRead}}
-	for at := c.Profile.Home; at != path; {
-		rest := path[len(at)+1:]
-		name, _, _ := strings.Cut(rest, "/")
-		at = filepath.Join(at, name)
-		if c.Exists(at) == facts.Present && (at == path || c.Exists(at+"/.") != facts.Present) {
-			f.Note = "your " + c.Show(user) + " is granted, but the server's private HOME has something of the server's own in its place: " + c.Show(at)
-			f.Fix = "move that away; the next start then shows yours there"
-			return f
-		}
-	}
-	f.Note = "your " + c.Show(user) + " is granted, and was not in the server's private HOME when it started"
-	f.Fix = "start the server again, which shows it there"
-	return f
-}
-
-// attributeInHome returns the finding that a right on a path in the user's home is missing. The
-// path is not resolved: its rule must have the name under which the server looks for it.
-func attributeInHome(c *facts.Case, sure report.Attribution, user string, missing policy.Rights, cause string) facts.Finding {
-	at := user
+// InHome returns the finding that a right on a path in the user's home is missing. Its rule has the
+// name under which the server looks for it, before links.
+func InHome(c *facts.Case, sure report.Attribution, user string, missing policy.Rights, cause string) facts.Finding {
 	if dir := treeOf(c, user); dir != "" && missing&policy.Write == 0 {
-		at, missing = dir, missing|policy.Read|policy.Execute
-	} else if dir := settingsOf(c, user); dir != "" {
-		at = dir
+		user, missing = dir, missing|policy.Read|policy.Execute
 	}
-	real := c.Canonical(at)
+	real := c.Canonical(user)
 	f := Attribute(c, sure, real, missing, false, cause)
 	f.Hint.Target = user
-	for dir := at; f.Grant.Path != "" && dir != filepath.Dir(dir) && inUserHome(c, dir); dir = filepath.Dir(dir) {
-		if c.Canonical(dir) == f.Grant.Path {
-			f.Grant.Path = dir
-			break
-		}
+	if f.Grant.Path != "" {
+		f.Grant.Path = inHome(c, user, f.Grant.Path)
 	}
-	return f
+	return Withhold(c, f, false)
 }
 
-// programTrees are the directories of a home that programs are installed in together with what they
-// need: version managers and browsers. One file of such a tree is of no use.
-var programTrees = []string{
-	".nvm", ".volta", ".asdf", ".pyenv", ".rbenv", ".nodenv", ".goenv", ".jenv", ".phpenv", ".sdkman", ".fnm", ".local/share/fnm", ".local/share/mise", ".local/share/rtx",
-	".rustup", ".bun", ".deno", ".local/share/uv", ".local/share/pipx", ".local/pipx", ".nix-profile", "miniconda3", "anaconda3", "miniforge3", ".linuxbrew",
-	".cache/ms-playwright", ".cache/ms-playwright-go", ".cache/puppeteer", ".cache/selenium", "Library/Caches/ms-playwright",
+// inHome returns the part of a path in the user's home that leads to real, or real.
+func inHome(c *facts.Case, path, real string) string {
+	for dir := path; dir != filepath.Dir(dir) && inUserHome(c, dir); dir = filepath.Dir(dir) {
+		if c.Canonical(dir) == real {
+			return dir
+		}
+	}
+	return real
 }
 
 // treeOf returns the program tree that a path in the user's home is or lies in, or "".
 func treeOf(c *facts.Case, path string) string {
-	for _, name := range programTrees {
+	for _, name := range programs.Trees() {
 		if dir := filepath.Join(c.Evidence.UserHome, name); policy.Within(path, dir) && c.Exists(dir+"/.") == facts.Present {
 			return dir
 		}
@@ -125,75 +93,65 @@ func treeOf(c *facts.Case, path string) string {
 	return ""
 }
 
-// settingsOf returns the directory of one program's settings that a file in the user's home lies in,
-// if more than the file is needed: it has the server's name, or the user has granted another file
-// of it already. Else it returns "".
-func settingsOf(c *facts.Case, path string) string {
-	dir := settingsDir(c, path)
-	if dir == "" || dir == path || c.Exists(dir+"/.") != facts.Present {
-		return ""
+// isProgram reports whether a path is a file that the host may execute.
+func isProgram(c *facts.Case, path string) bool {
+	return c.Exists(path) == facts.Present && c.Exists(path+"/.") != facts.Present && c.May(path, policy.Execute)
+}
+
+// programDir returns the directory that a program needs besides its file, or "": its own, if it keeps
+// its data there, or the one around bin with a lib. Programs of the system and of the workspace have
+// none here.
+func programDir(c *facts.Case, program string) string {
+	dir := filepath.Dir(program)
+	has := func(name string) bool { return c.Exists(filepath.Join(dir, name)) == facts.Present }
+	if !slices.ContainsFunc(programs.Marks(), has) {
+		bin := dir
+		if dir = filepath.Dir(bin); filepath.Base(bin) != "bin" || !has("lib") {
+			return ""
+		}
 	}
-	if real := c.Canonical(dir); whyShared(c, real) != "" || IsSensitive(c, real) || IsSensitive(c, path) || !isNamedAfter(c, dir) && !hasRuleIn(c, dir, path) {
+	if inWorkspace(c, program) || systemDir(program) || c.Exists(program) != facts.Present || whyShared(c, dir) != "" || IsSensitive(c, dir) {
 		return ""
 	}
 	return dir
 }
 
-// settingsDir returns the outermost directory around path that belongs to one program, or "".
-func settingsDir(c *facts.Case, path string) string {
-	home := c.Evidence.UserHome
-	if !inUserHome(c, path) || path == home {
-		return ""
-	}
-	for dir := home; dir != filepath.Dir(path); {
-		name, _, _ := strings.Cut(path[len(dir)+1:], "/")
-		dir = filepath.Join(dir, name)
-		if rel := dir[len(home)+1:]; slices.Contains(sharedPaths, rel) || dir == path {
+// Needed returns the findings about what a granted program needs elsewhere in the home, and about
+// what a row of known programs says is there.
+func Needed(c *facts.Case, sure report.Attribution, places []string, cause string) (all []facts.Finding) {
+	for _, place := range places {
+		path := filepath.Join(c.Evidence.UserHome, place)
+		real := c.Canonical(path)
+		if c.Evidence.UserHome == "" || c.Exists(real) != facts.Present {
 			continue
 		}
-		if strings.HasPrefix(name, ".") || filepath.Dir(dir) != home {
-			return dir
+		missing := policy.Read &^ c.RightsAt(real)
+		if isSocket(path) {
+			missing = policy.Update &^ c.RightsAt(real)
 		}
-		return "" // the user's own work, such as ~/Documents
-	}
-	return ""
-}
-
-// isNamedAfter reports whether a directory has a name of the server or of its package.
-func isNamedAfter(c *facts.Case, dir string) bool {
-	names := []string{c.Profile.Server}
-	for _, arg := range c.Profile.Argv[:min(len(c.Profile.Argv), 4)] {
-		if _, err := filepath.Rel("/", arg); err == nil && !strings.HasPrefix(arg, "-") {
-			names = append(names, filepath.Base(arg))
-		}
-	}
-	for _, word := range strings.FieldsFunc(strings.ToLower(filepath.Base(dir)), func(r rune) bool { return strings.ContainsRune(".-_@ ", r) }) {
-		if len(word) < 3 || slices.Contains(plainWords, word) {
+		if missing == 0 || !c.May(real, missing) {
 			continue
 		}
-		if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(wordsOf(name), word) }) {
-			return true
-		}
+		f := InHome(c, sure, path, missing, cause+" "+c.Show(path)+", which is not granted")
+		all = append(all, forSocket(c, f, isSocket(path)))
 	}
-	return false
+	return all
 }
 
-// plainWords are words in the names of many servers and programs.
-var plainWords = []string{"mcp", "server", "servers", "config", "data", "node", "python", "python3", "npx", "uvx", "npm", "uv", "bun", "bunx", "deno", "main", "index", "cli", "src", "dist", "app", "bash", "run", "start", "srv", "local", "cache", "the"}
-
-func wordsOf(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-}
-
-// hasRuleIn reports whether a rule of the user is for another path in dir.
-func hasRuleIn(c *facts.Case, dir, path string) bool {
-	real := c.Canonical(dir)
-	return slices.ContainsFunc(c.Profile.Entries, func(e policy.Entry) bool {
-		return e.Origin == policy.OriginRule && e.Rights != 0 && e.Path != path && policy.Within(e.Path, real)
-	})
-}
-
-// isProgram reports whether a path is a file that the host may execute.
-func isProgram(c *facts.Case, path string) bool {
-	return c.Evidence.Executable != nil && c.Evidence.Executable(path) && c.Exists(path+"/.") != facts.Present
+// WithNeeds returns a finding about a program with those about what it needs besides.
+func WithNeeds(c *facts.Case, f facts.Finding) []facts.Finding {
+	all := []facts.Finding{f}
+	if f.Grant.Path == "" || !f.Grant.Rights.Has(policy.Execute) || !inUserHome(c, f.Grant.Path) {
+		return all
+	}
+	dir := f.Grant.Path
+	if c.Exists(dir+"/.") != facts.Present {
+		dir = filepath.Dir(dir)
+	}
+	rel, _ := filepath.Rel(c.Evidence.UserHome, dir)
+	for _, needed := range Needed(c, f.Hint.Attribution, programs.NeedsOf(rel), "a program of "+c.Show(dir)+" needs") {
+		needed.Besides = true
+		all = append(all, needed)
+	}
+	return all
 }

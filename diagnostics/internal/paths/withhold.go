@@ -94,9 +94,9 @@ func programIn(c *facts.Case, dir string) string {
 	return ""
 }
 
-// withhold removes a grant that must not be proposed and gives the reason instead. Text of
+// Withhold removes a grant that must not be proposed and gives the reason instead. Text of
 // a server without a record of the jail never leads to a grant for secrets.
-func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
+func Withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	n := f.Grant
 	if n.Path == "" {
 		return f

@@ -119,6 +119,9 @@ func DuringCall(tool string) string { return " during the call of " + name(tool)
 // ToolFailed is what happened in a call that failed. See Happened.
 func ToolFailed(tool string) string { return "the tool " + name(tool) + "%s failed" }
 
+// OfJail is what happened in a call that succeeded, and whose answer means what only the jail has.
+func OfJail(tool string) string { return "the tool " + name(tool) + "%s means what only the jail has" }
+
 // SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
 func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }
 

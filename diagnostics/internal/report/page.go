@@ -22,6 +22,7 @@ const (
 	PageProgram   Page = "program"
 	PageArguments Page = "arguments"
 	PageBrowser   Page = "browser"
+	PageNever     Page = "never"
 	PageEnv       Page = "env"
 
 	PageNetHost        Page = "net-host"

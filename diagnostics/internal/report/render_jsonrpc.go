@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -126,9 +126,9 @@ func (d Diagnosis) hintText() string {
 // known cause.
 func (d Diagnosis) LastError() string {
 	if len(d.Said) > 0 {
-		return said.ErrorText(d.Said)
+		return words.ErrorText(d.Said)
 	}
-	return said.ErrorText(d.Stderr)
+	return words.ErrorText(d.Stderr)
 }
 
 // encode writes JSON on one line in valid UTF-8. It is used for plain structs, whose

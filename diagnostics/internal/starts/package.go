@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/launcher"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -66,7 +66,7 @@ func lacksNetwork(c *facts.Case, foreign launcher.Launcher, lines []string) bool
 	case slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 		return false
 	}
-	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network })
+	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := words.MatchFault(line); return fault == words.Network })
 	return tried || c.Evidence.Timeout != 0 || slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
 }
 
@@ -173,23 +173,6 @@ func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	return facts.Finding{
 		Note: "the package brings scripts for its installation that make or fetch a part of it, and they did not run",
 		Fix:  "run them once, in a jail without a network: " + c.Evidence.InstallScripts,
-	}, true
-}
-
-// BrowserSandbox recognises the messages of Chromium that it cannot build its own sandbox.
-func BrowserSandbox(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	words := []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox", "sandbox_apply"}
-	why := "which refuses user namespaces"
-	if c.Mac() {
-		why = "since macOS allows no sandbox inside another"
-	}
-	if !slices.ContainsFunc(lines, func(line string) bool { return said.ContainsAny(strings.ToLower(line), words) }) {
-		return f, false
-	}
-	return facts.Finding{
-		Note: "a browser cannot build its own sandbox in the jail, " + why,
-		Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false), since the jail is around it, and with --headless, since the jail has no display",
-		Hint: report.Hint{Explain: report.PageBrowser},
 	}, true
 }
 

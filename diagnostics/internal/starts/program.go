@@ -11,86 +11,37 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// AnalyzeProgram analyzes a program that a text says was not started.
-func AnalyzeProgram(c *facts.Case, ref said.Reference) facts.Finding {
-	if strings.Contains(ref.Name, "/") {
-		ref.Kind, ref.Want = said.Path, policy.Read|policy.Execute
-		return paths.Analyze(c, ref)
-	}
-	var outside string // the first file of that name that may not be executed
-	inside := false    // a file of that name may be executed
-	file := ""         // the first file of that name
-	// As execvp would: the first executable file of that name.
+// NamedProgram returns the finding that a program, which a failing line names, is on this machine, and
+// the jail does not have it or does not start it.
+func NamedProgram(c *facts.Case, name string) facts.Finding {
+	outside := "" // the first file of that name that may not be executed
 	for _, dir := range filepath.SplitList(names.SearchPath(c)) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found := c.Canonical(filepath.Join(dir, ref.Name))
-		if c.Exists(found) != facts.Present {
+		found := c.Canonical(filepath.Join(dir, name))
+		switch {
+		case c.Exists(found) != facts.Present || c.Exists(found+"/.") == facts.Present || !c.May(found, policy.Execute):
 			continue
-		}
-		if file == "" {
-			file = found
-		}
-		if c.RightsAt(found).Has(policy.Execute) {
-			inside = true
-			break
-		}
-		if outside == "" {
-			outside = found
+		case c.RightsAt(found).Has(policy.Execute): // as execvp would: the first one
+			if c.Profile.Programs != nil && !names.IsListed(c, name) {
+				return names.AttributeProgram(c, report.Likely, name, "the server's message names the program "+c.Quote(name)+", which the policy's commands do not list")
+			}
+			return facts.Finding{}
+		case outside == "":
+			outside = filepath.Join(dir, name)
 		}
 	}
-	// The record is surer than the text, if it has this file.
-	for _, d := range c.Evidence.Denials {
-		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && c.Profile.Programs != nil && !names.IsListed(c, ref.Name) {
-			f := names.AttributeProgram(c, report.Certain, ref.Name, report.Blocked(policy.Denial{Operation: d.Operation}, c.Quote(ref.Name)))
-			f.Hint.Target = file
-			return f
-		}
-	}
-	switch {
-	case inside && c.Profile.Programs != nil && !names.IsListed(c, ref.Name):
-		return names.AttributeProgram(c, report.Likely, ref.Name, "the server's message names the program "+c.Quote(ref.Name)+", which the policy's commands do not list")
-	case inside:
+	if outside == "" {
 		return facts.Finding{}
-	case outside != "":
-		f := paths.Attribute(c, report.Likely, outside, policy.Execute, false,
-			"the server's message names the program "+c.Quote(ref.Name)+", and the policy does not let it execute "+c.Show(outside))
-		f.Hint.Axis = policy.AxisProcess
-		return f
-	case c.Profile.Dir != "" && c.Exists(filepath.Join(c.Profile.Dir, ref.Name)) == facts.Present: // a file in the working directory
-		ref.Kind = said.Path
-		return paths.Analyze(c, ref)
-	case c.Evidence.Exists != nil && c.Evidence.SearchPath != "" && ref.Fault == said.Absent:
-		return facts.Finding{
-			Note: "the program " + c.Quote(ref.Name) + " is not in the PATH of this host",
-			Fix:  "install " + c.Quote(ref.Name),
-		}
 	}
-	return facts.Finding{}
-}
-
-// AnalyzeBareName analyzes a name that programs print in the same words for a file and for a program
-// that they start (env: tool: No such file or directory). ok is false if it is that of a file. What
-// the record says of a program that was not started is not said of a file as well.
-func AnalyzeBareName(c *facts.Case, ref said.Reference) (f facts.Finding, ok bool) {
-	if slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool {
-		return d.Axis == policy.AxisProcess && ref.Fault == said.Refused && filepath.IsAbs(ref.Name) && c.Canonical(ref.Name) == d.Target
-	}) {
-		return f, true
-	}
-	unlisted := ref.Fault == said.Refused && c.Profile.Programs != nil
-	if ref.From != "" || strings.Contains(ref.Name, "/") || ref.Fault != said.Absent && !unlisted || c.Exists(filepath.Join(c.Profile.Dir, ref.Name)) == facts.Present {
-		return f, false
-	}
-	ref.Kind = said.Program
-	f = AnalyzeProgram(c, ref)
-	return f, f.Refused
+	f := paths.InHome(c, report.Likely, outside, policy.Execute, "the server's message names the program "+c.Quote(name)+": "+c.Show(outside)+" is not granted")
+	f.Hint.Axis = policy.AxisProcess
+	return f
 }
 
 // AnalyzeDenial analyzes a denial to start a program.

@@ -64,8 +64,10 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) (sure diagnostics.Attribution) {
 	failed := e.IsError || e.Error.Present()
 	if !failed {
-		s.Client.usual.learnPorts(s.unanswered(c.Start, c.Start))
+		unanswered := s.unanswered(c.Start, c.Start)
+		s.Client.usual.learnPorts(unanswered)
 		if len(certain.Without(s.CertainReads, s.denials(c.Start))) == 0 {
+			s.noteOfJail(FailureText(f, e), unanswered, c)
 			return ""
 		}
 	}
@@ -113,6 +115,20 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		}
 	}
 	return sure
+}
+
+// noteOfJail records, for `mcp-jail why`, that a result names what only the jail has. The answer stays
+// as it is.
+func (s *Server) noteOfJail(result string, unanswered []policy.Unanswered, c *mcpproxy.Call) {
+	tried := slices.ContainsFunc(unanswered, func(u policy.Unanswered) bool { return !u.Background })
+	if !tried && !diagnostics.MayBeOfJail(s.Profile, result) {
+		return
+	}
+	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
+	ev.Text, ev.Unanswered = result, unanswered
+	if d, ok := diagnostics.OfJail(ev); ok {
+		s.recordDiagnosis(d)
+	}
 }
 
 // AnnotateError adds the diagnosis of an error to the server's answer to any other request, if

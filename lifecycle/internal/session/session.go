@@ -57,8 +57,7 @@ type Session struct {
 	Logins          func() string
 	SearchPath      string
 	Exists          func(path string) bool
-	Executable      func(path string) bool
-	Creatable       func(dir string) bool
+	May             func(path string, rights policy.Rights) bool
 	Variable        func(name string) string
 	Listens         func(host string, port int) bool
 	Harm            func(path string, rights policy.Rights) policy.Harm

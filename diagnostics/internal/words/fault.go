@@ -1,4 +1,4 @@
-package said
+package words
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ var faultSignatures = []struct {
 }{
 	{ReadOnly, "EROFS", []string{"EROFS"}, []string{"read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
 	{Refused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted", "file system sandbox blocked"}},
-	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
+	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "insufficient permission", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
 	{Busy, "EBUSY", []string{"EBUSY"}, []string{"resource busy", "os error 16)", "os { code: 16,", "errno 16]"}},
 	{Network, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
 	{Network, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
@@ -62,11 +62,10 @@ func MatchFault(line string) (Fault, string) {
 	return NoFault, ""
 }
 
-// NamesErrno reports whether a line has the error ENOENT itself. Programs say "not found" after
-// other errors, too.
-func NamesErrno(line string) bool {
-	return HasWord(line, "ENOENT") || HasWord(line, "ENOTDIR") ||
-		ContainsAny(strings.ToLower(line), []string{"no such file or directory", "os error 2)", "os { code: 2,", "errno 2]"})
+// LacksFile reports whether a line tells of a file that was not found or not opened, and of nothing else.
+func LacksFile(line string) bool {
+	f, _ := MatchFault(line)
+	return !Elsewhere(line) && (f == Refused || f == ReadOnly || f == Absent && (HasWord(line, "ENOENT") || ContainsAny(strings.ToLower(line), []string{"no such file", "os error 2)", "filenotfound", "main class"})))
 }
 
 // HasWord reports whether name is in line as a separate word.
@@ -90,20 +89,6 @@ func standsApart(line, name string, isPart func(byte) bool, prefix string) bool 
 
 func isWordByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-func faultOfErrno(name string) Fault {
-	switch name {
-	case "EACCES", "EPERM":
-		return Refused
-	case "EROFS":
-		return ReadOnly
-	case "EBUSY":
-		return Busy
-	case "ENOENT", "ENOTDIR":
-		return Absent
-	}
-	return NoFault
 }
 
 // ContainsAny reports whether s contains one of words.

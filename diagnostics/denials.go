@@ -1,0 +1,153 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// recorded returns what the jail recorded during the failing work: first what the failing lines name,
+// then in the order of time. If the server ended, the latest comes first: it went on after the earlier
+// ones. What happens also where nothing fails, and what fits only other words, is no cause.
+func recorded(c *facts.Case, lines []string) (found []facts.Finding) {
+	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
+		named := mentions(lines, d)
+		return programs.Harmless(d) && !named || d.Background && !named || !fits(lines, d) && !named
+	})
+	if c.Evidence.Exit != nil {
+		slices.Reverse(denials)
+	}
+	slices.SortStableFunc(denials, func(a, b policy.Denial) int { return unnamed(lines, a) - unnamed(lines, b) })
+	for i, d := range denials {
+		if len(found) >= maxHints || i > 0 && unnamed(lines, d) > 0 {
+			break // where the words name none, the first is the cause
+		}
+		f := denied(c, d)
+		if !slices.ContainsFunc(found, func(o facts.Finding) bool { return sameGrant(o, f) }) {
+			found = append(found, paths.WithNeeds(c, f)...)
+		}
+	}
+	return found
+}
+
+func sameGrant(a, b facts.Finding) bool {
+	return a.Hint.Target == b.Hint.Target && a.Hint.Missing == b.Hint.Missing || !a.Grant.IsZero() && a.Grant == b.Grant
+}
+
+func unnamed(lines []string, d policy.Denial) int {
+	if mentions(lines, d) {
+		return 0
+	}
+	return 1
+}
+
+// mentions reports whether lines name what was refused: whole, or by the last part of its name.
+func mentions(lines []string, d policy.Denial) bool {
+	name := d.Target
+	if host, _, _, ok := words.SplitEndpoint(name); ok && d.Axis == policy.AxisNet {
+		name = host
+	}
+	base := filepath.Base(name)
+	return name != "" && slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, name) || len(base) > 2 && words.HasWord(line, base)
+	})
+}
+
+// fits reports whether a refusal may lead to the words of a failure: those that tell of a connection
+// come from one, and those that tell of a file from a file or a program. A line with a cause of its
+// own, or with a variable that it asks for, has another cause.
+func fits(lines []string, d policy.Denial) bool {
+	fault, _ := words.FaultOf(lines)
+	asks := func(n words.Name) bool { return n.Kind == words.Variable && strings.Contains(n.Text, "_") }
+	if fault == words.NoFault && (slices.ContainsFunc(lines, words.OwnFault) || slices.ContainsFunc(words.Names(lines), asks)) {
+		return d.Axis == policy.AxisEnv || d.Axis == policy.AxisLimits
+	}
+	switch d.Axis {
+	case policy.AxisNet:
+		return fault == words.NoFault || fault == words.Network || fault == words.Refused && slices.ContainsFunc(lines, words.IsAboutConnection)
+	case policy.AxisFs, policy.AxisProcess:
+		return fault != words.Network
+	}
+	return true
+}
+
+// denied turns a denial of the jail into a finding. The finding is always refused. It has a grant if
+// a rule can allow the access.
+func denied(c *facts.Case, d policy.Denial) facts.Finding {
+	if d.Target == policy.DenialOthers {
+		return deniedOthers(c, d)
+	}
+	d.Program = c.Evidence.Redactor.Redact(d.Program)
+	target := c.Quote(d.Target)
+	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
+		target = c.Show(filepath.Clean(d.Target))
+	}
+	cause := report.Blocked(d, target)
+	switch d.Axis {
+	case policy.AxisFs:
+		return paths.AnalyzeDenial(c, d, cause)
+	case policy.AxisIPC:
+		if filepath.IsAbs(d.Target) { // a socket with a path
+			return paths.AnalyzeDenial(c, d, cause)
+		}
+	case policy.AxisNet:
+		return nameless(c, network.AnalyzeDenial(c, d, cause))
+	case policy.AxisEnv:
+		return names.AttributeVariable(c, Certain, d.Target, cause)
+	case policy.AxisProcess:
+		if words.RightsOf(d.Operation).Has(policy.Execute) {
+			return starts.AnalyzeDenial(c, d, cause)
+		}
+	case policy.AxisLimits:
+		return limits.AnalyzeDenial(c, d, cause)
+	}
+	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no line of a policy grants this")
+}
+
+func deniedOthers(c *facts.Case, d policy.Denial) facts.Finding {
+	sure, cause := Certain, "the jail blocked more accesses than it records one by one: "
+	if d.Reason == policy.DeniedAbsent {
+		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too: "
+	}
+	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause+strings.TrimPrefix(report.Blocked(d, c.Quote(d.Target)), "the jail blocked "), grants.Grant{})
+	f.Fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
+	return f
+}
+
+// nameless completes the finding about a lookup whose name the jail did not see: the failing lines
+// name it, or the server's own line does, or the preset of its package grants it.
+func nameless(c *facts.Case, f facts.Finding) facts.Finding {
+	var known []facts.Finding
+	for _, n := range words.Names(failingLines(c)) {
+		switch {
+		case n.Kind != words.Host:
+		case f.Grant.Host == n.Text && f.Grant.Port == 0 && n.Port != 0: // only its lookup was refused
+			f.Grant = network.Named(c, n).Grant
+		default:
+			known = append(known, network.Named(c, n))
+		}
+	}
+	if f.Hint.Target != "" || !f.Grant.IsZero() {
+		return f
+	}
+	known = append(append(known, network.Given(c)...), presetFinding(c, Certain)...)
+	if i := slices.IndexFunc(known, isRefused); i >= 0 {
+		f.Grant, f.Fix, f.Hint.Target = known[i].Grant, known[i].Fix, known[i].Hint.Target
+		f.Hint.Cause += "; " + known[i].Hint.Cause
+	}
+	return f
+}
+
+func presetGrant(name string) grants.Grant { return grants.Grant{Preset: name} }

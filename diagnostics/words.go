@@ -1,0 +1,339 @@
+package diagnostics
+
+import (
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// fromWords returns what the failing lines point to without a record of the jail, the first one first:
+// each path, host, variable and program in them which the policy refuses, and which this machine has;
+// then what is known of the program whose words they are; then what the server's own line names. A
+// finding that is only a note comes last.
+func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
+	add := func(more ...facts.Finding) {
+		for _, f := range more {
+			known := slices.ContainsFunc(found, func(o facts.Finding) bool {
+				return o.Hint.Target == f.Hint.Target && o.Hint.Axis == f.Hint.Axis && o.Note == f.Note
+			})
+			if (f.Refused || f.Note != "") && !known {
+				found = append(found, f)
+			}
+		}
+	}
+	all := words.Names(lines)
+	if c.Windows() { // its jail refuses no file, host or program
+		all = slices.DeleteFunc(all, func(n words.Name) bool {
+			return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
+		})
+	}
+	var known []facts.Finding
+	certified := false
+	for _, line := range lines {
+		for _, row := range programs.Match(line, serverProgram(c)) {
+			some := missed(c, row)
+			if len(some) == 0 || row.Certificate && certified {
+				continue
+			}
+			certified = certified || row.Certificate
+			known = append(known, some...)
+			of := words.Names([]string{line}) // a host in it is the one that the program asks without what it lacks
+			all = slices.DeleteFunc(all, func(n words.Name) bool {
+				return (n.Kind == words.Host || row.Limit != "") && slices.ContainsFunc(of, func(o words.Name) bool { return o.Kind == n.Kind && o.Text == n.Text })
+			})
+		}
+		if strings.Contains(line, "not a git repository") {
+			known = append(known, paths.RepositoryAbove(c))
+		}
+	}
+	isName := func(n words.Name) bool { return n.Kind == words.Host && !isAddress(n.Text) && n.Text != "localhost" }
+	for _, n := range all {
+		if n.Kind == words.Host && isAddress(n.Text) && !network.IsLoopback(n.Text) && slices.ContainsFunc(all, isName) {
+			continue // most likely that of the name
+		}
+		add(named(c, n)...)
+	}
+	add(known...)
+	add(ungrantedRoot(c, lines))
+	fault, _ := words.FaultOf(lines)
+	if !slices.ContainsFunc(found, isRefused) {
+		add(given(c, fault, lines)...)
+	}
+	slices.SortStableFunc(found, func(a, b facts.Finding) int { return noteLast(a) - noteLast(b) })
+	return found
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+func isRefused(f facts.Finding) bool { return f.Refused }
+
+func noteLast(f facts.Finding) int {
+	if f.Refused {
+		return 0
+	}
+	return 1
+}
+
+func serverProgram(c *facts.Case) string {
+	if len(c.Profile.Argv) > 0 {
+		return filepath.Base(c.Profile.Argv[0])
+	}
+	return filepath.Base(c.Profile.Program)
+}
+
+// named returns the findings about one name.
+func named(c *facts.Case, n words.Name) []facts.Finding {
+	if c.Evidence.Profile == nil {
+		return nil
+	}
+	switch n.Kind {
+	case words.Path:
+		return paths.WithNeeds(c, paths.Named(c, n))
+	case words.Host:
+		return []facts.Finding{network.Named(c, n)}
+	case words.Variable:
+		return []facts.Finding{names.NamedVariable(c, n.Text)}
+	}
+	if here := filepath.Join(c.Profile.Dir, n.Text); c.Exists(here) == facts.Present || n.Fault == words.ReadOnly || n.Want&policy.Write != 0 { // a file of the working directory
+		return []facts.Finding{paths.Named(c, n)}
+	}
+	if n.Fault != words.Absent && n.Fault != words.Refused {
+		return nil
+	}
+	return paths.WithNeeds(c, starts.NamedProgram(c, n.Text))
+}
+
+// missed returns what a row of known programs explains: a limit, what the program looks for and does
+// not get, or what no grant gives.
+func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
+	switch {
+	case row.Limit != "":
+		if f, ok := limits.Named(c, row.Limit); ok {
+			found = append(found, f)
+		}
+		return found
+	case row.Says != "":
+		if c.Windows() {
+			return nil
+		}
+		return []facts.Finding{{Note: row.Says, NoLine: true, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
+	}
+	if !c.Windows() {
+		for _, place := range row.Places {
+			if some := paths.Needed(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
+				found = append(found, raised(c, some[0], row.Above))
+				break
+			}
+		}
+		found = append(found, paths.Needed(c, Likely, row.Needs, row.Name+" needs")...)
+	}
+	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return slices.Contains(row.Variables, v.Name) }) {
+		return found
+	}
+	for _, name := range row.Variables {
+		if row.Certificate {
+			if f := authority(c, name); f.Refused {
+				return []facts.Finding{f}
+			}
+		} else if slices.Contains(c.Profile.Withheld, name) {
+			found = append(found, names.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
+		}
+	}
+	if row.Given && len(found) == 0 {
+		found = paths.Given(c, words.Absent, nil, true)
+	}
+	return found
+}
+
+// raised returns a finding about a module with a grant for what is around it, since modules import
+// each other.
+func raised(c *facts.Case, f facts.Finding, levels int) facts.Finding {
+	for range levels {
+		if dir := filepath.Dir(f.Grant.Path); f.Grant.Path != "" && harmOfPath(c, dir) {
+			f.Grant.Path = dir
+		}
+	}
+	return f
+}
+
+func harmOfPath(c *facts.Case, dir string) bool {
+	h := paths.Harm(c, dir, policy.Read)
+	return h.Never == "" && h.Ask == ""
+}
+
+// authority returns the finding about a variable that names further authorities for certificates: it
+// is withheld, or is granted without the file that it names.
+func authority(c *facts.Case, name string) facts.Finding {
+	value, granted := "", false
+	for _, v := range c.Profile.Env {
+		if v.Name == name {
+			value, granted = v.Value, true
+		}
+	}
+	if !granted {
+		if !slices.Contains(c.Profile.Withheld, name) {
+			return facts.Finding{}
+		}
+		if c.Evidence.Variable != nil {
+			value = c.Evidence.Variable(name)
+		}
+	}
+	file := value
+	if _, store, java := strings.Cut(value, "-Djavax.net.ssl.trustStore="); java {
+		file, _, _ = strings.Cut(store, " ")
+		file = strings.Trim(file, `"'`)
+	} else if value != "" && (strings.Contains(name, "JAVA_") || strings.Contains(name, "JDK_")) {
+		return facts.Finding{} // options about something else
+	}
+	f := facts.Finding{}
+	if filepath.IsAbs(file) {
+		f = paths.Named(c, words.Name{Kind: words.Path, Text: file, Fault: words.Absent, Want: policy.Read})
+	}
+	if granted {
+		f.Hint.Cause = "the server does not trust a certificate: the variable " + name + " is granted, and " + c.Show(f.Hint.Target) + ", which it names, is not"
+		return f
+	}
+	held := names.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")
+	if f.Grant.Path != "" && !paths.IsTooWide(c, f.Grant.Path) {
+		held.Grant.File = f.Grant.Path
+	}
+	return held
+}
+
+// given returns the findings about what the server's own arguments and variables name, where the
+// failing lines name nothing that is refused: files where a file was not found or the server ended at
+// its start, hosts where a connection failed, and the preset of its package.
+func given(c *facts.Case, fault words.Fault, lines []string) []facts.Finding {
+	ended := c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
+	switch {
+	case c.Evidence.Profile == nil || c.Windows():
+		return nil
+	case fault == words.Network:
+		if f := network.Given(c); len(f) > 0 {
+			return f
+		}
+		return presetFinding(c, Likely)
+	case len(lines) > 0:
+		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
+		found := paths.Given(c, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
+		if len(found) == 0 && fault == words.ReadOnly && c.MentionsSQLite {
+			found = append(found, paths.ReadOnlyRule(c))
+		}
+		return found
+	case ended:
+		return paths.Given(c, words.Absent, nil, true)
+	}
+	return nil
+}
+
+// presetFinding returns the finding that the preset for the server's package would grant its hosts.
+func presetFinding(c *facts.Case, sure Attribution) []facts.Finding {
+	if c.Evidence.Preset == nil {
+		return nil
+	}
+	name, hosts := c.Evidence.Preset()
+	if len(hosts) == 0 {
+		return nil
+	}
+	cause := "the preset " + name + " is for the server's package, and grants " + report.InWords(hosts[:min(len(hosts), 3)]) + ", which the policy does not"
+	return []facts.Finding{facts.Refused(sure, policy.AxisNet, hosts[0], "connect", cause, presetGrant(name))}
+}
+
+// ungrantedRoot returns the finding about a path that the server itself refuses, although it is in one
+// of the client's roots: servers ignore the roots that they cannot see. A path of its own HOME, which
+// the model wrote with a ~, gets a note.
+func ungrantedRoot(c *facts.Case, lines []string) facts.Finding {
+	for _, line := range lines {
+		if !words.OwnList(line) {
+			continue
+		}
+		for _, n := range words.Paths(line) {
+			path, ok := c.Absolute(n.Text)
+			if !ok {
+				continue
+			}
+			if home := c.Profile.Home; c.Profile.HomePrivate && home != "" && policy.Within(path, home) {
+				return facts.Finding{
+					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
+					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
+					Hint: report.Hint{Explain: PagePathArg}, NoLine: true, AboutPolicy: true,
+				}
+			}
+			for _, root := range c.Evidence.Roots {
+				real := c.Canonical(root)
+				if !policy.Within(c.Canonical(path), real) || c.Allows(policy.OpRead, real) || c.Exists(root) != facts.Present || paths.IsTooWide(c, real) {
+					continue
+				}
+				f := paths.Attribute(c, Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
+				return paths.Withhold(c, f, false)
+			}
+			if len(c.Evidence.Roots) > 0 && !slices.ContainsFunc(c.Evidence.Roots, func(r string) bool { return policy.Within(path, r) }) {
+				return facts.Finding{
+					Note: "the server refuses " + c.Show(path) + ", because it is in none of the folders that the client has given it",
+					Fix:  "open that folder in the client as well", NoLine: true, AboutPolicy: true,
+				}
+			}
+			break // the first path of such a line is the refused one
+		}
+	}
+	return facts.Finding{}
+}
+
+// inspected returns a note about a certificate of mcp-jail's own, which the server does not trust.
+func inspected(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	for _, line := range lines {
+		if words.Distrusts(line) && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool {
+			return r.Allow && (r.PathPrefix != "" || r.Methods != nil || len(r.Secrets) > 0) && strings.Contains(line, r.Host)
+		}) {
+			return facts.Finding{
+				Note: "mcp-jail reads the requests to a host whose rule has path_prefix, methods or secret, and shows a certificate of its own there, which this program does not trust",
+				Fix:  "grant the host by a rule without these keys, and the token as a variable", NoLine: true, AboutPolicy: true,
+			}, true
+		}
+	}
+	return f, false
+}
+
+// looksLike returns a possible cause: words that refusals of the jail have, too, and that name nothing.
+func looksLike(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	if f, ok = limits.AnalyzeSignal(c); ok {
+		return f, true
+	}
+	if c.Windows() {
+		return limits.AnalyzeWindows(c, lines)
+	}
+	for _, line := range lines {
+		fault, written := words.MatchFault(line)
+		names := words.Names([]string{line})
+		switch {
+		case words.Elsewhere(line), fault == words.NoFault, fault == words.Absent, fault == words.Busy,
+			slices.ContainsFunc(names, func(n words.Name) bool {
+				return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
+			}),
+			fault == words.Network && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
+			continue
+		}
+		note := c.ServerSaid(line) + ": the jail blocks with " + written + ", and so do other programs"
+		if fault == words.Network {
+			note = c.ServerSaid(line) + ", and no host is granted"
+		}
+		return facts.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
+	}
+	return f, false
+}
