@@ -21,8 +21,6 @@ func TestLimitsAreNamed(t *testing.T) {
 	killed := func(sig syscall.Signal) func(*Evidence) {
 		return func(ev *Evidence) { ev.Exit = &Exit{Code: 128 + int(sig), Signal: sig} }
 	}
-	aCall := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Entries[0].Ephemeral = true }) }
-	fewProcesses := func(ev *Evidence) { ev.Profile = fixture(func(p *policy.Profile) { p.Limits.Processes = 4 }) }
 	const sigXFSZ = syscall.Signal(25) // on Linux and macOS; Windows has none
 	for _, tt := range []struct {
 		name  string
@@ -38,22 +36,8 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"space, recorded", "", denial("space in /tmp", "memory_mb = 4096", 0), Certain, "/tmp is full: it holds at most half of memory_mb = 4096", "memory_mb = 8192"},
 		{"a key that is not known", "", denial("colour", "paint_mb = 3", 0), Certain, "colour", ""},
 		{"killed, since the jail could not go on", "", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL, Why: "step x failed"} }, Certain, "could no longer enforce the policy and ended the server: step x failed", ""},
-		{"killed", "", killed(syscall.SIGKILL), Possible, "more than memory_mb = 4096", "memory_mb = 8192"},
-		{"SIGXFSZ", "", killed(sigXFSZ), Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
-		{"node, EMFILE of a granted file", "EMFILE: too many open files, open '/home/u/work/a'", nil, Possible, "open_files = 4096", "open_files = 8192"},
-		{"python, files", "OSError: [Errno 24] Too many open files: '/home/u/work/a'", nil, Possible, "open_files = 4096", "open_files = 8192"},
-		{"rust, files", "Error: Too many open files (os error 24)", nil, Possible, "open_files = 4096", "open_files = 8192"},
-		{"python, threads", "RuntimeError: can't start new thread", nil, Possible, "processes = 512", "processes = 1024"},
-		{"node, spawn", "Error: spawn git EAGAIN", nil, Possible, "processes = 512", "processes = 1024"},
-		{"sh", "sh: 0: Cannot fork", nil, Possible, "processes = 512", "processes = 1024"},
-		{"go, threads", "runtime: failed to create new OS thread (have 42 already; errno=11)", nil, Possible, "processes = 512", "processes = 1024"},
-		{"python, file size", "OSError: [Errno 27] File too large", nil, Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
-		{"node, space", "ENOSPC: no space left on device, write '/tmp/x'", nil, Possible, "half of memory_mb = 4096", "memory_mb = 8192"},
-
-		{"space in the HOME of a call", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", aCall, Possible, "or HOME", "memory_mb = 8192"},
-		{"control: in a HOME that is kept", "ENOSPC: no space left on device, write '/home/u/.local/state/mcp-jail/homes/github/x'", nil, None, "", ""},
-
-		{"few processes, and no word of them", "[Errno 11] Resource temporarily unavailable", fewProcesses, Possible, "processes = 4", "processes = 8"},
+		{"killed", "", killed(syscall.SIGKILL), Possible, "more than memory_mb = 4096", ""},
+		{"SIGXFSZ", "", killed(sigXFSZ), Possible, "file_size_mb = 1024", ""},
 		{"control: many processes, and no word of them", "[Errno 11] Resource temporarily unavailable", nil, None, "", ""},
 		{"control: a read that would block", "read: Resource temporarily unavailable", nil, None, "", ""},
 		{"control: the host has no more files", "Too many open files in system", nil, None, "", ""},

@@ -117,11 +117,11 @@ func denied(c *facts.Case, d policy.Denial) facts.Finding {
 }
 
 func deniedOthers(c *facts.Case, d policy.Denial) facts.Finding {
-	sure, cause := Certain, "the jail blocked more accesses than it records one by one: "
+	sure, cause := Certain, "the jail blocked more accesses than it records one by one"
 	if d.Reason == policy.DeniedAbsent {
-		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too: "
+		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
-	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause+strings.TrimPrefix(report.Blocked(d, c.Quote(d.Target)), "the jail blocked "), grants.Grant{})
+	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
 	f.Fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
 	return f
 }

@@ -94,10 +94,17 @@ func causesOf(c *facts.Case, lines []string) (causes []facts.Finding, note facts
 		}
 		return paths.WithNeeds(c, f), note
 	}
+	waits := c.Evidence.Timeout > 0 || c.Evidence.Waiting || c.Evidence.Exit != nil && c.Evidence.Exit.Signal != 0 // until a signal ended it
+	if f, ok := network.Awaited(c, everyLine(c)); ok && waits {
+		if f.Refused {
+			return []facts.Finding{f}, note
+		}
+		return nil, f
+	}
 	if causes = recorded(c, lines); len(causes) > 0 || onlyDenials(c.Evidence) {
 		return causes, note
 	}
-	if f, ok := starts.SkippedScripts(c, lines); ok {
+	if f, ok := starts.SkippedScripts(c, everyLine(c)); ok {
 		f.Hint.Attribution, f.Hint.Explain = Likely, PagePackageScripts
 		return nil, f
 	}
@@ -109,8 +116,7 @@ func causesOf(c *facts.Case, lines []string) (causes []facts.Finding, note facts
 
 // said returns what the words of a failure point to: causes, or a note.
 func said(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Finding) {
-	waits := c.Evidence.Timeout > 0 || c.Evidence.Waiting || c.Evidence.Exit != nil || c.Evidence.Text != ""
-	if f, ok := network.Awaited(c, lines); ok && waits && !c.Evidence.Started {
+	if f, ok := network.Awaited(c, lines); ok && (c.Evidence.Exit != nil || c.Evidence.Text != "") && !c.Evidence.Started {
 		if f.Refused {
 			return []facts.Finding{f}, note
 		}
@@ -188,6 +194,15 @@ func alsoWritten(c *facts.Case) []string {
 		return nil
 	}
 	return written(c)
+}
+
+// everyLine returns all lines that are known, also of before the failing work.
+func everyLine(c *facts.Case) []string {
+	lines := c.Evidence.RawStderr
+	if lines == nil {
+		lines = c.Evidence.Stderr
+	}
+	return append(words.Lines(strings.Join(lines, "\n")), words.Lines(c.Evidence.Text)...)
 }
 
 // written returns the last lines on stderr that may say what failed, without those of before the

@@ -61,9 +61,6 @@ func TestCauseElsewhere(t *testing.T) {
 		ofNotes  = `--read ~/notes`
 		ofSocket = "dial unix /run/absent.sock: connect: permission denied"
 	)
-	repository := func(ev *Evidence) {
-		ev.Exists = func(path string) bool { return path == "/home/u/notes/.git" || someHost.exists(path) }
-	}
 	for _, tt := range []struct {
 		name, text string
 		change     func(*Evidence)
@@ -76,7 +73,6 @@ func TestCauseElsewhere(t *testing.T) {
 			ev.Profile.Entries = append(ev.Profile.Entries[:1:1], append([]policy.Entry{{Path: "/home/u/notes", Rights: policy.Read}}, ev.Profile.Entries[1:]...)...)
 		}, None, ""},
 		{"what lies in no root", list, func(ev *Evidence) { ev.Roots = []string{"/home/u/work"} }, None, ""},
-		{"git, about another directory", around, repository, Likely, ofNotes},
 		{"git, and there is none", around, nil, None, ""},
 		{"a socket that is not there", ofSocket, nil, None, ""},
 		{"a path of another machine", "Error: EACCES: permission denied, open '/projects/42/config.yml'", nil, None, ""},

@@ -39,16 +39,15 @@ func TestAwaitsCallback(t *testing.T) {
 	for _, tt := range []row{
 		{"mcp-remote", mcpRemote, []int{16774}, nil, "likely --inbound 16774"},
 		{"mcp-remote, and a host is granted", mcpRemote, []int{53, 443, 16774}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "login.example.com", Allow: true}} }, "likely --inbound 16774"},
-		{"it is not known who listens", mcpRemote, nil, nil, "possible --inbound 16774"},
 		{"the port of the words is not open", mcpRemote, []int{}, nil, "none"},
-		{"another port is open", mcpRemote, []int{8000}, nil, "possible --inbound 8000"},
+		{"another port is open", mcpRemote, []int{8000}, nil, "possible"},
 		{"the words name no port", one("Waiting for the browser to finish the login..."), []int{8000}, nil, "likely --inbound 8000"},
 		{"the words name no port, and several are open", one("Waiting for the browser to finish the login..."), []int{8000, 8001}, nil, "none"},
-		{"a listener alone", one("ready"), []int{8000}, nil, "possible --inbound 8000"},
+		{"a listener alone", one("ready"), []int{8000}, nil, "possible"},
 		{"no listener, no words", one("ready"), []int{}, nil, "none"},
 		{"the listener of a granted host", one("ready"), []int{443}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, "none"},
-		{"a listener beside those of the jail itself", one("ready"), []int{53, 443, 8000}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, "possible --inbound 8000"},
-		{"a listener at the port of a refused host", one("ready"), []int{443}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test"}} }, "possible --inbound 443"},
+		{"a listener beside those of the jail itself", one("ready"), []int{53, 443, 8000}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, "possible"},
+		{"a listener at the port of a refused host", one("ready"), []int{443}, func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "a.test"}} }, "possible"},
 		{"a listener whose port leads in", one("ready"), []int{8000}, func(ev *Evidence) { ev.Profile.Inbound = []int{8000} }, "none"},
 		{"a call waits, and the words are old", append(mcpRemote[:4:4], "a", "b", "c", "d", "e", "f", "g"), []int{16774}, func(ev *Evidence) {
 			ev.Stage, ev.Tool, ev.Method = StageCall, "mail", "tools/call"
@@ -65,7 +64,6 @@ func TestAwaitsCallback(t *testing.T) {
 		{"a failure in a call", []string{}, []int{8000}, inCall("Authentication needed. Open https://accounts.example.com/auth?redirect_uri=http%3A%2F%2Flocalhost%3A8000%2Foauth2callback in your browser"), "likely --inbound 8000"},
 		{"another failure, after such words", one("OAuth callback server running at http://localhost:8000"), []int{8000}, inCall("division by zero"), "none"},
 		{"the client gave up", mcpRemote, []int{16774}, exit, "likely --inbound 16774"},
-		{"the client gave up, and the listener is not known", mcpRemote, nil, exit, "possible --inbound 16774"},
 		{"it ended with another error", append(mcpRemote[:2:2], "a", "b", "c", "d", "TypeError: x is not a function"), []int{16774}, exit, "none"},
 		{"the port leads in", mcpRemote, []int{16774}, func(ev *Evidence) { ev.Profile.Inbound = []int{16774} }, "likely"},
 	} {

@@ -34,7 +34,7 @@ func TestLoopback(t *testing.T) {
 		{name: "AggregateError", text: "AggregateError [ECONNREFUSED]: ", seen: []policy.Unanswered{ollama}, cause: line},
 		{name: "words about nothing known", text: "Could not list models", seen: []policy.Unanswered{ollama}, cause: line},
 		{name: "words about nothing known, at every start", text: "Could not list models", seen: []policy.Unanswered{usual}},
-		{name: "the words name it", text: "connect ECONNREFUSED 127.0.0.1:11434", seen: []policy.Unanswered{ollama}, cause: line, said: "the server's message names"},
+		{name: "the words name it", text: "connect ECONNREFUSED 127.0.0.1:11434", seen: []policy.Unanswered{ollama}, cause: line},
 		{name: "the words name it, with a scheme", text: "request to http://localhost:11434/api/tags failed, reason: connect ECONNREFUSED ::1:11434", seen: []policy.Unanswered{ollama}, cause: line},
 		{name: "a start that ends", text: "boot failed", seen: []policy.Unanswered{ollama}, change: exit, cause: line},
 		{name: "the latest", text: "fetch failed", seen: []policy.Unanswered{ollama, {Host: "localhost", Port: 5432}}, cause: local},
@@ -53,14 +53,10 @@ func TestLoopback(t *testing.T) {
 			}, cause: line},
 		{name: "no listener on the host", text: "fetch failed", seen: []policy.Unanswered{{Host: "localhost", Port: 3306}}},
 		{name: "no listener on the host, named", text: "connect ECONNREFUSED 127.0.0.1:3306"},
-		{name: "no listener on the host, a start that ends", text: "connect ECONNREFUSED 127.0.0.1:3306", change: exit, sure: None, said: "nothing listens on this host either (port 3306)"},
-		{name: "no listener on the host, a start without a name", text: "connection refused", seen: []policy.Unanswered{{Host: "localhost", Port: 3306}}, change: exit, sure: None, said: "nothing listens on this host either (port 3306)"},
-		{name: "a port that leads into the jail", text: "connect ECONNREFUSED 127.0.0.1:5432", change: func(ev *Evidence) { exit(ev); ev.Profile.Inbound = []int{5432} }, sure: None, said: "leads from this host into the jail"},
 		{name: "granted", text: "fetch failed", seen: []policy.Unanswered{ollama},
 			change: func(ev *Evidence) {
 				ev.Profile.Net = []policy.NetRule{{Host: "localhost", Scheme: "tcp", Port: 11434, Allow: true}}
-			}, sure: Possible},
-		{name: "not known", text: "fetch failed", seen: []policy.Unanswered{ollama}, change: func(ev *Evidence) { ev.Listens = nil }, sure: Possible},
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ev := evidence(tt.text)
@@ -96,7 +92,6 @@ func TestLoopback(t *testing.T) {
 func TestLoopbackWords(t *testing.T) {
 	for _, tt := range []struct{ text, target string }{
 		{"Can't connect to MySQL server on '127.0.0.1:3306' (111)", "localhost:3306"},
-		{"Can't connect to MySQL server on '127.0.0.1' ([Errno 111] Connection refused)", "localhost:3306"},
 		{"2003 (HY000): Can't connect to MySQL server on 'localhost:3307' (111 Connection refused)", "localhost:3307"},
 		{"request to http://localhost:11434/api/tags failed, reason: ", "localhost:11434"},
 		{"Error 111 connecting to localhost:6379. Connection refused.", "localhost:6379"},

@@ -26,7 +26,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	a := facts.New(&ev)
 	var named, careful []string
 	var wanted []grants.Grant
-	for _, f := range paths.Given(a, words.Absent, nil, true) {
+	for _, f := range paths.Given(a, Certain, words.Absent, nil, true) {
 		path := f.Hint.Target
 		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue

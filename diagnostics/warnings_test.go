@@ -44,14 +44,14 @@ func TestArguments(t *testing.T) {
 		{"a URL of a host", "postgresql:////home/u/docs", defaults, nil},
 		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "careful: ", "sensitive path"}},
 		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"to allow that: mcp-jail grant github --write /tmp/shared.sock; careful: "}},
-		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; grant what the server needs in "~/", not all of it`}},
-		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`what its variables name, since that is not granted: "~/notes/a.md" (THING_PATH); to allow that: mcp-jail grant github --read ~/notes/a.md (--write`}},
-		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`what its arguments and variables name, since that is not granted: "~/docs", "~/notes" (THING_PATH); to allow that: mcp-jail grant github`, "--read ~/docs --read ~/notes"}},
-		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`what its arguments name, since that is not granted: "~/docs"; to allow that`}},
+		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; no line is proposed for it: "~/" is a whole home directory`}},
+		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`since that is not granted: "~/notes/a.md"; to allow that: mcp-jail grant github --read ~/notes/a.md (--write`}},
+		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`since that is not granted: "~/docs", "~/notes"; to allow that: mcp-jail grant github`, "--read ~/docs --read ~/notes"}},
+		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`since that is not granted: "~/docs"; to allow that`}},
 		{"a secret variable that is a path", "x", named("API_TOKEN_FILE", "/home/u/notes/a.md"), []string{"--read ~/notes/a.md"}},
 		{"a socket in a variable", "x", named("DOCKER_HOST", "unix:///tmp/shared.sock"), []string{"--write /tmp/shared.sock; careful: "}},
 		{"a variable with a URL", "x", named("THING_URL", "https://example.com/home/u/notes"), nil},
-		{"a variable with a list", "x", named("THING_DIRS", "/home/u/notes:/home/u/docs"), nil},
+		{"a variable with a list", "x", named("THING_DIRS", "/home/u/notes:/home/u/docs"), []string{"--read ~/notes --read ~/docs"}},
 		{"a variable of every server", "x", named("SHELL", "/home/u/docs"), nil},
 		{"the directory of the client", "x", named("PWD", "/home/u/docs"), nil},
 		{"a variable of the package", "x", func(ev *Evidence) {
@@ -124,7 +124,7 @@ func TestInaccessible(t *testing.T) {
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
 	d := Diagnose(ev)
-	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `"~/docs", which exists on the host but is not granted`) {
+	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `"~/docs"`) {
 		t.Errorf("%s", d.Text())
 	}
 	spaced := ev

@@ -36,16 +36,14 @@ func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
 	}
 	all := words.Names(lines)
 	if c.Windows() { // its jail refuses no file, host or program
-		all = slices.DeleteFunc(all, func(n words.Name) bool {
-			return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
-		})
+		all = slices.DeleteFunc(all, func(n words.Name) bool { return n.Kind != words.Variable })
 	}
 	var known []facts.Finding
 	certified := false
 	for _, line := range lines {
 		for _, row := range programs.Match(line, serverProgram(c)) {
 			some := missed(c, row)
-			if len(some) == 0 || row.Certificate && certified {
+			if len(some) == 0 && row.Limit == "" || row.Certificate && certified {
 				continue
 			}
 			certified = certified || row.Certificate
@@ -124,7 +122,7 @@ func named(c *facts.Case, n words.Name) []facts.Finding {
 func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
 	switch {
 	case row.Limit != "":
-		if f, ok := limits.Named(c, row.Limit); ok {
+		if f, ok := limits.Named(c, row.Limit); ok && !c.Windows() {
 			found = append(found, f)
 		}
 		return found
@@ -156,7 +154,7 @@ func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
 		}
 	}
 	if row.Given && len(found) == 0 {
-		found = paths.Given(c, words.Absent, nil, true)
+		found = paths.Given(c, Likely, words.Absent, nil, true)
 	}
 	return found
 }
@@ -231,13 +229,13 @@ func given(c *facts.Case, fault words.Fault, lines []string) []facts.Finding {
 		return presetFinding(c, Likely)
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
-		found := paths.Given(c, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
+		found := paths.Given(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
 		if len(found) == 0 && fault == words.ReadOnly && c.MentionsSQLite {
 			found = append(found, paths.ReadOnlyRule(c))
 		}
 		return found
 	case ended:
-		return paths.Given(c, words.Absent, nil, true)
+		return paths.Given(c, Likely, words.Absent, nil, true)
 	}
 	return nil
 }

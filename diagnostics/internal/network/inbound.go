@@ -17,13 +17,22 @@ import (
 const randomPorts = 32768
 
 // Awaited returns the finding that the server waits for a connection from outside, as after a login
-// in the browser, and that no port leads in: the failing lines name a port at which a program of the
-// jail listens.
+// in the browser, and that no port leads in: the lines name a port at which a program of the jail
+// listens, or it listens at one, and they tell of a login.
 func Awaited(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Evidence.Profile == nil || c.Evidence.Start != nil {
 		return f, false
 	}
 	open := Listening(c)
+	isLogin := func(line string) bool {
+		return words.ContainsAny(strings.ToLower(line), []string{"browser", "login", "log in", "sign in", "authoriz", "oauth", "callback", "redirect"})
+	}
+	if c.Evidence.Exit != nil && len(lines) > 0 && words.OwnFault(lines[len(lines)-1]) && !isLogin(lines[len(lines)-1]) {
+		return f, false
+	}
+	namesPort := func(line string) bool {
+		return words.ContainsAny(line, []string{"localhost:", "127.0.0.1:", "[::1]:"})
+	}
 	for _, line := range lines {
 		if strings.Contains(strings.ToLower(line), "in use") || words.HasWord(line, "EADDRINUSE") {
 			continue
@@ -34,11 +43,18 @@ func Awaited(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 			case slices.Contains(c.Profile.Inbound, port):
 				return loginPending(c, port), true
 			default:
-				return noPort(c, report.Likely, port, "the server waits for a connection to its port "+strconv.Itoa(port)+", and no port leads into the jail"), true
+				return awaits(c, port), true
 			}
 		}
 	}
+	if len(open) == 1 && !slices.Contains(c.Profile.Inbound, open[0]) && slices.ContainsFunc(lines, isLogin) && !slices.ContainsFunc(lines, namesPort) {
+		return awaits(c, open[0]), true
+	}
 	return f, false
+}
+
+func awaits(c *facts.Case, port int) facts.Finding {
+	return noPort(c, report.Likely, port, "the server waits for a connection to its port "+strconv.Itoa(port)+", and no port leads into the jail")
 }
 
 // Listens returns the finding that a server which does not answer listens at its only port, which

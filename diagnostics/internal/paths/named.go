@@ -54,7 +54,7 @@ func Named(c *facts.Case, n words.Name) facts.Finding {
 		return facts.Finding{}
 	}
 	cause += ", which it may not " + facts.Right(missing)
-	f := attributeNamed(c, path, missing, n, cause)
+	f := attributeNamed(c, report.Likely, path, missing, n, cause)
 	if f.Grant.Path == path && inUserHome(c, link) && !inWorkspace(c, link) && c.Exists(path) == facts.Present && !isSocket(path) {
 		f = InHome(c, report.Likely, link, missing, cause)
 	}
@@ -90,18 +90,18 @@ func counts(c *facts.Case, path string, missing policy.Rights) bool {
 	return c.May(path, missing)
 }
 
-func attributeNamed(c *facts.Case, path string, missing policy.Rights, n words.Name, cause string) facts.Finding {
+func attributeNamed(c *facts.Case, sure report.Attribution, path string, missing policy.Rights, n words.Name, cause string) facts.Finding {
 	dials := isSocket(path) && n.Fault != words.ReadOnly
 	if dials {
 		missing = policy.Update
 	}
-	f, beside := attributeCompanion(c, report.Likely, path, missing, cause)
+	f, beside := attributeCompanion(c, sure, path, missing, cause)
 	switch {
 	case beside && !dials:
 	case n.Want == policy.Delete:
-		f = attributeParent(c, report.Likely, path, policy.Write, cause)
+		f = attributeParent(c, sure, path, policy.Write, cause)
 	default:
-		f = Attribute(c, report.Likely, path, missing, n.Dir, cause)
+		f = Attribute(c, sure, path, missing, n.Dir, cause)
 	}
 	return Withhold(c, forSocket(c, f, dials), dials)
 }
@@ -257,7 +257,7 @@ func attributeExistingDir(c *facts.Case, f facts.Finding, path string) facts.Fin
 // Given returns the findings about the paths that the server's own arguments and variables name, and
 // that the policy refuses. fault is what the failing lines tell of. With every set, all of them count,
 // and else those that a line names by the last part of the path, or by the variable.
-func Given(c *facts.Case, fault words.Fault, lines []string, every bool) (all []facts.Finding) {
+func Given(c *facts.Case, sure report.Attribution, fault words.Fault, lines []string, every bool) (all []facts.Finding) {
 	if !c.Profile.RestrictsFiles() {
 		return nil
 	}
@@ -270,16 +270,19 @@ func Given(c *facts.Case, fault words.Fault, lines []string, every bool) (all []
 			named := slices.ContainsFunc(lines, func(line string) bool {
 				return words.HasWord(line, filepath.Base(path)) || variable != "" && words.HasWord(line, variable)
 			})
-			missing := policy.Read &^ c.RightsAt(path)
+			missing := policy.Read &^ c.Profile.RightsAt(path) // also where the jail has a /tmp of its own
+			if isSocket(path) {
+				missing = policy.Update &^ c.Profile.RightsAt(path)
+			}
 			if fault == words.ReadOnly && !c.Allows(policy.OpWrite, path) {
 				missing = policy.Write
 			}
-			if !every && !named || !counts(c, path, missing) || IsTooWide(c, path) ||
+			if !every && !named || !counts(c, path, missing) || IsTooWide(c, path) && sure != report.Certain && c.Exists(path+"/.") == facts.Present ||
 				slices.ContainsFunc(all, func(f facts.Finding) bool { return f.Hint.Target == path }) {
 				continue
 			}
 			n := words.Name{Text: path, Fault: fault}
-			f := attributeNamed(c, path, missing, n, c.Show(path)+", which "+where+", is not granted")
+			f := attributeNamed(c, sure, path, missing, n, c.Show(path)+", which "+where+", is not granted")
 			f.Hint.Explain = report.PagePathArg
 			all = append(all, f)
 		}
@@ -310,7 +313,7 @@ func argumentPath(c *facts.Case, word string) string {
 	if !ok || c.Exists(path) != facts.Present {
 		return ""
 	}
-	if path = c.Canonical(path); c.IsSystem(path) && !policy.Within(path, "/tmp") && !policy.Within(path, "/dev/shm") || policy.Within(path, "/proc") {
+	if path = c.Canonical(path); c.IsSystem(path) && !policy.Within(path, "/tmp") && !policy.Within(path, "/dev/shm") || policy.Within(path, "/proc") || path == "/tmp" || path == "/dev/shm" {
 		return ""
 	}
 	return path
@@ -328,5 +331,5 @@ func ReadOnlyRule(c *facts.Case) (f facts.Finding) {
 	if len(found) != 1 || !counts(c, found[0].Path, policy.Write) {
 		return f
 	}
-	return attributeNamed(c, found[0].Path, policy.Write, words.Name{Fault: words.ReadOnly}, "the server may read "+c.Show(found[0].Path)+", and not change it")
+	return attributeNamed(c, report.Likely, found[0].Path, policy.Write, words.Name{Fault: words.ReadOnly}, "the server may read "+c.Show(found[0].Path)+", and not change it")
 }

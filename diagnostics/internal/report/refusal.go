@@ -59,15 +59,15 @@ func (d Diagnosis) causeText() string {
 
 // clause returns the cause as a part of a sentence. How sure it is, its verb says.
 func (d Diagnosis) clause() string {
-	switch d.Attribution {
-	case Likely:
+	switch {
+	case d.Attribution == Likely && len(d.Hints) == 0: // it explains the failure otherwise
+		return d.Cause
+	case d.Attribution == Likely:
 		return "the jail probably blocked this: " + d.Cause
-	case Possible:
+	case d.Attribution == Possible:
 		return "the jail may have blocked this: " + d.Cause
-	case None:
-		if d.Stage == StageCall {
-			return "the jail blocked nothing here: " + d.Cause
-		}
+	case d.Attribution == None && d.Stage == StageCall:
+		return "the jail blocked nothing here: " + d.Cause
 	}
 	return d.Cause
 }

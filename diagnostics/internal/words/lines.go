@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxLines = 200     // lines that are read
+	maxLines = 400     // lines that are read
 	maxLine  = 2 << 10 // bytes of a line that are read
 	maxText  = 128 << 10
 )
@@ -23,9 +23,8 @@ const (
 // would name something else.
 func Lines(text string) (lines []string) {
 	// Results often carry an error with its line breaks escaped once more.
-	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(show.Cut(text, maxText))
-	all := strings.Split(text, "\n")
-	for _, line := range all[max(0, len(all)-maxLines):] {
+	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(text[max(0, len(text)-maxText):])
+	for _, line := range strings.Split(text, "\n") {
 		line = show.Cut(line, maxLine)
 		if splitsWord().MatchString(show.Marked(line)) {
 			continue
@@ -35,7 +34,7 @@ func Lines(text string) (lines []string) {
 			lines = append(lines, line)
 		}
 	}
-	return lines
+	return lines[max(0, len(lines)-maxLines):]
 }
 
 var (

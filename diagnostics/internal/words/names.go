@@ -52,6 +52,9 @@ func Names(lines []string) (all []Name) {
 		if fault == NoFault {
 			fault = failure
 		}
+		if fault == Refused && ContainsAny(line, []string{"dial tcp", "lookup ", "connection to server"}) {
+			fault = Network
+		}
 		starts := startsProgram().MatchString(line)
 		line = speaker().ReplaceAllString(line, "")
 		found := append(pathsIn(line), programsIn(line)...)
@@ -130,7 +133,7 @@ func pathsIn(line string) (all []Name) {
 			}
 		}
 		text, longer := line[from:to], line[from:to]
-		if strings.ContainsAny(text, "'\"‘`") { // a quotation with quotes in it
+		if strings.ContainsAny(text, "'\"‘`") && strings.IndexByte("/~.", text[0]) < 0 { // a quotation with quotes in it
 			all = append(all, pathsIn(text)...)
 			continue
 		}
