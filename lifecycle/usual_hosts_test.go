@@ -22,7 +22,7 @@ func TestUsualHostsComeLast(t *testing.T) {
 		return policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
 	}
 	denials := []policy.Denial{refused("api.example", 1, time.Time{}), refused("telemetry.example", 9, time.Now().Add(-time.Hour))}
-	p := begin(t, &sessiontest.Fake{Server: "failing", Denials: denials}, func(s *session.Session) {
+	p := begin(t, &sessiontest.Fake{Server: "grumbling", Denials: denials}, func(s *session.Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights}} // what the text names
 		s.Earlier = func() (diagnostics.Record, bool) {
 			return diagnostics.Record{Denials: []policy.Denial{{Axis: policy.AxisNet, Target: "updates.example", Background: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true

@@ -113,9 +113,9 @@ func (w Writer) includes(around, n Grant) bool {
 func (w Writer) words(n Grant) (flags []string) {
 	switch {
 	case n.Workspace:
-		flags = []string{"--workspace", w.Display(n.Path)}
+		flags = []string{"--workspace", w.whole(n.Path)}
 	case n.Path != "":
-		path := w.Display(n.Path)
+		path := w.whole(n.Path)
 		if n.Create && !strings.HasSuffix(path, "/") {
 			path += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
 		}
@@ -175,10 +175,12 @@ func (w Writer) Display(path string) string {
 			return rel
 		}
 	}
-	if home != "" && home != "/" && policy.Within(path, home) {
-		if path == home {
-			return "~/"
-		}
+	return w.whole(path)
+}
+
+// whole returns a path as it means the same in every directory.
+func (w Writer) whole(path string) string {
+	if home := w.UserHome; home != "" && home != "/" && policy.Within(path, home) {
 		return "~/" + strings.TrimPrefix(path[len(home):], "/")
 	}
 	return path

@@ -132,7 +132,8 @@ func Needed(c *facts.Case, sure report.Attribution, places []string, cause strin
 		if missing == 0 || !c.May(real, missing) {
 			continue
 		}
-		f := InHome(c, sure, path, missing, cause+" "+c.Show(path)+", which is not granted")
+		f := InHome(c, report.Certain, path, missing, cause+" "+c.Show(path)+", which is not granted") // the place is not the server's word
+		f.Hint.Attribution = sure
 		all = append(all, forSocket(c, f, isSocket(path)))
 	}
 	return all

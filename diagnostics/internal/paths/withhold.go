@@ -105,10 +105,12 @@ func Withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
 		why = WriteForbidden(c, n.Path)
 	}
-	if why == "" && (f.Hint.Attribution != report.Certain || dials) && IsSensitive(c, n.Path) {
-		source := "a mere message of the server"
+	// The server chooses its words: they lead to no key. A .env is its project's.
+	named := f.Hint.Attribution != report.Certain && !strings.HasPrefix(filepath.Base(n.Path), ".env")
+	if why == "" && (named || dials) && IsSensitive(c, n.Path) {
+		source := "only the server's own words name it"
 		if dials {
-			source = "a socket there, behind which keys are used"
+			source = "behind a socket there keys are used"
 		}
 		return f.Unfixable(sensitiveFix(c, n.Path, source, n))
 	}
@@ -131,21 +133,12 @@ func mayShow(c *facts.Case, path string) bool {
 	return h.Never == "" && !h.Secret
 }
 
-// sensitiveFix says why no line is proposed for a sensitive path, and what the user can write.
+// sensitiveFix says why no line is proposed for a sensitive path, and what the user can type.
 func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) string {
-	return "no line is proposed for it: " + c.Show(path) + " is a sensitive path; mcp-jail proposes no such grant for " + source + ". " + grantByHand(c, wanted...)
-}
-
-// grantByHand says what the user can write to grant what no line is proposed for.
-func grantByHand(c *facts.Case, wanted ...grants.Grant) string {
-	text := "To grant it, write a rule that names it"
-	if command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server); ok {
-		if words := c.Writer.Words(wanted); len(words) > 0 {
-			text = "To grant it, if you know what the server does with it: " + command + " " + strings.Join(grants.Typed(words), " ")
-		}
-	}
-	if _, private := privatePath(c, wanted[0].Path); private {
-		text += ". The server then finds it in its private HOME, too"
+	text := "no line is proposed for it: " + c.Show(path) + " is a sensitive path, and " + source
+	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
+	if words := c.Writer.Words(wanted); ok && len(words) > 0 {
+		text += ". If you know what the server does with it, allow it yourself: " + command + " " + strings.Join(grants.Typed(words), " ")
 	}
 	return text
 }

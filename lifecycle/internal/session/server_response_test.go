@@ -13,7 +13,7 @@ import (
 // of a message that is a text. Every byte of the server stays, except members with our reserved names.
 func TestAddDiagnosisToError(t *testing.T) {
 	t.Parallel()
-	known := diagnostics.Diagnosis{Attribution: diagnostics.Likely, Cause: `no "x"`, Fix: "start it with --net x"}
+	known := diagnostics.Diagnosis{Attribution: diagnostics.Likely, Cause: `no "x"`, Fix: "start it with --net x", Hints: []diagnostics.Hint{{}}}
 	const note = `[mcp-jail] The jail probably blocked this: no \"x\". Start it with --net x.`
 	for in, want := range map[string]string{
 		`{"id":1,"error":{"code":-1,"message":"m"}}`:                                  `{"id":1,"error":{"code":-1,"message":"m NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,

@@ -3,7 +3,6 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,7 +44,6 @@ func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags 
 		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.name)+" says what does")
 	}
 	for _, l := range items {
-		l.flag = g.wholePath(host, kept, l.flag)
 		wanted, err := g.wants(c, p, l)
 		if err != nil {
 			return nil, err
@@ -135,19 +133,6 @@ func hintOf(d diagnostics.Diagnosis, f flag) lacked {
 		return lacked{flag: f, by: diagnostics.Certain, cause: d.What}
 	}
 	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
-}
-
-// wholePath returns a flag of a record as a file has it. Its relative path starts in the workspace of the session.
-func (g *grantCmd) wholePath(host hostfs.Host, kept string, f flag) flag {
-	of := records.ReadAbout(host, kept).Configuration
-	relative := f.isPath() && f.value != "." && !filepath.IsAbs(f.value) && !strings.HasPrefix(f.value, "~")
-	if !relative || of == nil {
-		return f
-	}
-	if path, err := (person{host.OS, g.home, of.Workspace}).path(f.value); err == nil {
-		f.value = path
-	}
-	return f
 }
 
 // wants reports whether a flag of a record is to be granted: what the jail recorded, and what the

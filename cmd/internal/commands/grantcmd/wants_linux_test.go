@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -152,32 +150,6 @@ func TestOfTool(t *testing.T) {
 		}
 		if err != nil || strings.Join(tools, " ") != c.want {
 			t.Errorf("%+v: %q, %v", c, tools, err)
-		}
-	}
-}
-
-// TestWholePath: a relative path of a record starts in the workspace of its session.
-func TestWholePath(t *testing.T) {
-	for _, workspace := range []string{"", "/w"} {
-		g, _ := newPlan(t, "")
-		host, err := hostfs.LocalHost()
-		must(t, err)
-		k := records.New(host, "x")
-		k.About = func() (a records.About) {
-			if workspace != "" {
-				a.Configuration = &records.Configuration{Workspace: workspace}
-			}
-			return a
-		}
-		k.MarkStart()
-		k.Save(diagnostics.Record{Time: time.Now(), Server: "x"})
-		for words, want := range map[string]string{"--read sub": "--read /w/sub", "--write .": "--write .", "--read ~/a": "--read ~/a", "--read /a": "--read /a", "--net a.test": "--net a.test"} {
-			if workspace == "" {
-				want = words
-			}
-			if got := strings.Join(g.wholePath(host, "x", split(strings.Fields(words))[0]).words(), " "); got != want {
-				t.Errorf("%s, workspace %q: %s, want %s", words, workspace, got, want)
-			}
 		}
 	}
 }
