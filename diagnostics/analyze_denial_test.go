@@ -60,7 +60,7 @@ func TestDenialOfAStart(t *testing.T) {
 		ev.Denials = []policy.Denial{{Axis: policy.AxisProcess, Operation: "exec", Target: target}}
 		return strings.Join(Diagnose(ev).Words, " ")
 	}
-	if got := lines("/home/u/work/src/lib.rs"); got != "--execute src/lib.rs" {
+	if got := lines("/home/u/work/src/lib.rs"); got != "--execute ~/work/src/lib.rs" {
 		t.Errorf("lines %q", got)
 	}
 }

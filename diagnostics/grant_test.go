@@ -58,7 +58,7 @@ func TestGrants(t *testing.T) {
 					ev.Profile.Entries[i].Rights, ev.Profile.Entries[i].Added = e.Rights|policy.Execute, policy.Execute
 				}
 			}
-		}, "", "--write src", ""},
+		}, "", "--write ~/work/src", ""},
 		{"on the command line, host", connect, func(ev *Evidence) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)
@@ -89,7 +89,7 @@ func TestGrants(t *testing.T) {
 		{"a tilde that is no home", "EROFS: read-only file system, open '/home/u/work/~/x'", func(ev *Evidence) {
 			ev.Exists = nil
 			ev.Profile.Entries[1].Rights = policy.Read
-		}, `--write ./~/x`, "", ""},
+		}, `--write ~/work/~/x`, "", ""},
 		{"a sensitive path in passing", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'\n" + read, nil,
 			`--read ~/notes/a.md`, "", ""},
 	} {

@@ -26,7 +26,6 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	if f = paths.NameDenial(c, f); f.Grant.IsZero() {
 		return f
 	}
-	f.Grant = paths.Enforceable(c, f.Grant)
 	harm, name := harmOf(c, f.Grant)
 	switch {
 	case revealsSecret(c, f.Grant):
@@ -35,13 +34,7 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 	case harm.Never != "":
 		return f.Unfixable("no line is proposed for it: " + harm.Say(name))
 	default:
-		err := try(c, []grants.Grant{f.Grant})
-		if wider, ok := paths.Widened(c, f.Grant); err != nil && ok {
-			if again := try(c, []grants.Grant{wider}); again == nil {
-				f.Grant, err = wider, nil
-			}
-		}
-		if err != nil {
+		if err := try(c, []grants.Grant{f.Grant}); err != nil {
 			return f.Unfixable("no grant is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}

@@ -24,4 +24,3 @@ func TestTildes(t *testing.T) {
 		}
 	}
 }
-

@@ -104,7 +104,7 @@ func withFlags(o config.CommandLineOptions, flags []string, on hostfs.Host) (*po
 func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{
 		"EACCES: permission denied, open '/home/u/.ssh/id_rsa'", "ENOENT: no such file or directory, open '/home/u/.aws/credentials'",
-		"EACCES: permission denied, open '/home/u/work/.env'", "ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
+		"ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
 	} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
@@ -374,25 +374,5 @@ func TestWriteForbidden(t *testing.T) {
 	}
 	if proposed < rounds/8 {
 		t.Errorf("only %d proposals were looked at", proposed)
-	}
-}
-
-// TestGrantByHand checks that the advice for a sensitive path names what the user can type.
-func TestGrantByHand(t *testing.T) {
-	const command, place = "To grant it, if you know what the server does with it: mcp-jail grant github --read ~/.ssh/id_rsa", ". The server then finds it in its private HOME, too"
-	for _, tt := range []struct {
-		text string
-		real bool
-		want string
-	}{
-		{"open /home/u/.ssh/id_rsa: permission denied", false, command + place},
-		{"open /home/u/.ssh/id_rsa: permission denied", true, command},
-		{"ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/.ssh/id_rsa'", false, command + place},
-	} {
-		ev := evidence(tt.text)
-		ev.Profile.HomePrivate = !tt.real
-		if d := Diagnose(ev); d.Attribution != Likely || !strings.HasSuffix(advised(d), tt.want) || len(d.Words) > 0 {
-			t.Errorf("%+v: %s", tt, d.Text())
-		}
 	}
 }

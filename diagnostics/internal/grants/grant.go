@@ -18,7 +18,6 @@ type Grant struct {
 	Rights    policy.Rights // all rights of the rule for path, not only the missing ones
 	Create    bool          // path is a directory that does not exist yet
 	Workspace bool          // path becomes the workspace of a server given on the command line under the default policy
-	With      string        // a file in path whose own rule needs the same rights; "" for none
 
 	Host   string
 	Scheme string
@@ -53,9 +52,6 @@ func (g Grant) Endpoint() string {
 // parts returns a grant and those of the files that it names beside it.
 func (g Grant) parts() []Grant {
 	all := []Grant{g}
-	if g.With != "" {
-		all = append(all, Grant{Path: g.With, Rights: g.Rights})
-	}
 	if g.File != "" {
 		all[0].File = ""
 		all = append(all, Grant{Path: g.File, Rights: policy.Read})
@@ -107,7 +103,7 @@ func (w Writer) Words(grants []Grant) (flags []string) {
 func (w Writer) includes(around, n Grant) bool {
 	e, _ := w.Profile.Find(n.Path)
 	between := e.Path != around.Path && policy.Within(e.Path, around.Path)
-	return n.Path != "" && policy.Within(n.Path, around.Path) && around.Rights.Has(n.Rights) && n.With == "" && !n.Create && !between
+	return n.Path != "" && policy.Within(n.Path, around.Path) && around.Rights.Has(n.Rights) && !n.Create && !between
 }
 
 func (w Writer) words(n Grant) (flags []string) {

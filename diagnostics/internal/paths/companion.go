@@ -84,10 +84,6 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 	}
 	f.Grant, _ = pathGrant(c, dir, missing, false)
 	f.Grant.Rights |= policy.Write
-	if !beside {
-		owner = path
-	}
-	f.Grant = alignFileRule(c, f.Grant, owner)
 	return f, true
 }
 
@@ -103,28 +99,4 @@ func whyProtected(c *facts.Case, path, owner string) string {
 		}
 	}
 	return ""
-}
-
-// alignFileRule extends a grant for a directory, so that a file in it with a rule of its
-// own can be replaced. policy.Profile.MinimalEntries keeps such a file in place unless both
-// rules say the same.
-func alignFileRule(c *facts.Case, n grants.Grant, file string) grants.Grant {
-	const ofFiles = policy.Read | policy.Update | policy.Execute
-	e, ok := c.Profile.Find(file)
-	if file == "" {
-		for _, e := range c.Profile.Entries {
-			if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && filepath.Dir(e.Path) == n.Path {
-				n.Rights |= e.Rights & policy.Read // any of them may be the file
-			}
-		}
-		return n
-	}
-	if !ok || e.Path != file || e.Kind != policy.KindFile || e.Origin != policy.OriginRule {
-		return n
-	}
-	n.Rights |= e.Rights & (policy.Read | policy.Execute)
-	if e.Rights&ofFiles != n.Rights&ofFiles {
-		n.With = file
-	}
-	return n
 }

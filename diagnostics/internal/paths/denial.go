@@ -53,7 +53,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 		f = Attribute(c, report.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
-	if n := f.Grant; n.Path != "" && n.With == "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
+	if n := f.Grant; n.Path != "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
 		f.Grant, f.Hint.Warning = grants.Grant{}, ""
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + c.PlanCommand()

@@ -62,16 +62,3 @@ func cannotRemove(c *facts.Case, path, operation, cause string) (f facts.Finding
 	f.Hint.Explain = report.PageFsMove
 	return f.Unfixable("the path of a rule stays in its place: leave out " + show.Line(c.Evidence.Redactor.Redact(e.Rule)) + ", and grant the directory around it"), true
 }
-
-// Widened returns a grant with what the rules around it give: below a directory that may be written
-// to, no mount keeps a socket or a device from being written to.
-func Widened(c *facts.Case, n grants.Grant) (wider grants.Grant, ok bool) {
-	wider = n
-	if n.Path == "" || n.Rights == 0 || WriteForbidden(c, n.Path) != "" {
-		return n, false
-	}
-	for _, e := range around(c, n.Path) {
-		wider.Rights |= e.Rights & (policy.Read | policy.Write)
-	}
-	return wider, wider != n
-}

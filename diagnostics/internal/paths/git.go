@@ -22,7 +22,7 @@ func RepositoryAbove(c *facts.Case) facts.Finding {
 			break
 		}
 		f := facts.Refused(report.Likely, policy.AxisFs, dir, facts.Right(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", grants.Grant{})
-		f.Grant = grants.Grant{Path: dir, Rights: c.RightsAt(below) | policy.Read}
+		f.Grant = grants.Grant{Path: dir, Rights: policy.Read}
 		return Withhold(c, f, false)
 	}
 	return facts.Finding{}

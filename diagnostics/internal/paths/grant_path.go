@@ -22,9 +22,9 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	if dir, ok := gitDir(c, path); ok && c.Exists(dir) == facts.Present {
 		path, makes = dir, false
 	}
-	installed := false
-	if dir, ok := packageDir(c, path); ok && missing.Has(policy.Execute) {
-		path, installed = dir, true // a package has many programs, which change
+	dir, installed := packageDir(c, path)
+	if installed && missing.Has(policy.Execute) {
+		path = dir // a package has many programs, which change
 	}
 	if missing&policy.Write == 0 && treeOf(c, path) == path {
 		missing |= policy.Execute // what is in it is there to be started
@@ -35,25 +35,20 @@ func pathGrant(c *facts.Case, path string, missing policy.Rights, makes bool) (g
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
-	if missing&policy.Write != 0 && isReadAbove(c, path) {
-		missing |= policy.Read // no mount removes only the right to read: see policy.ConflictError
-	}
-	// The whole rule: rights that path has already, and the missing one.
-	n := grants.Grant{Path: path, Rights: missing | ruleRights(c, path)}
-	n.Create = installed && n.Rights.Has(policy.Create)
+	n := grants.Grant{Path: path, Rights: missing}
 	if missing&policy.Write == 0 || c.Exists(path) != facts.Absent {
 		return n, ""
 	}
 	// docs/policy.md "Filesystem rules": a rule for a path that does not exist must ask
 	// mcp-jail to create a directory.
-	dir := filepath.Dir(path)
+	dir = filepath.Dir(path)
 	switch {
 	case makes:
 		dir = path
 	case isReserved(c, path), c.Exists(dir) == facts.Present && whyShared(c, dir) != "":
 		return n, "create " + c.Show(path) + firstCreate
 	}
-	n.Path, n.Rights = dir, missing|ruleRights(c, dir)
+	n.Path, n.Rights = dir, missing
 	if c.Exists(dir) == facts.Present {
 		return n, ""
 	}
@@ -79,17 +74,6 @@ func newDirGrant(c *facts.Case, n grants.Grant, makes bool) (grants.Grant, strin
 }
 
 const firstCreate = " first: a rule for a path that does not exist grants nothing"
-
-// ruleRights returns the rights that a new rule for path repeats: all that a rule of the
-// user gave there. The right to execute a runtime comes from the baseline and is not
-// repeated.
-func ruleRights(c *facts.Case, path string) policy.Rights {
-	e, _ := c.Profile.Find(path)
-	if e.Origin == policy.OriginBaseline {
-		return e.Rights &^ policy.Execute
-	}
-	return e.Rights &^ e.Added
-}
 
 func packageDir(c *facts.Case, path string) (dir string, ok bool) {
 	if before, _, found := strings.Cut(path, "/node_modules/"); found {

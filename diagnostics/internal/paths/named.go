@@ -59,7 +59,9 @@ func Named(c *facts.Case, n words.Name) facts.Finding {
 		f = InHome(c, report.Likely, link, missing, cause)
 	}
 	if path != link {
-		f.Hint.Cause += linkText(c, link, path)
+		if f.Hint.Cause += linkText(c, link, path); IsSensitive(c, path) { // whose link is it?
+			f = f.Unfixable(sensitiveFix(c, path, "a link leads there", f.Grant))
+		}
 	}
 	return f
 }
@@ -206,9 +208,6 @@ func attributeParent(c *facts.Case, sure report.Attribution, path string, missin
 	}
 	f := Attribute(c, sure, dir, missing, false, cause)
 	f.Hint.Target = path
-	if f.Grant.Path == dir {
-		f.Grant = alignFileRule(c, f.Grant, path)
-	}
 	return f
 }
 
@@ -249,7 +248,7 @@ func attributeExistingDir(c *facts.Case, f facts.Finding, path string) facts.Fin
 	case Harm(c, path, policy.Write).Never != "" || IsSensitive(c, path) || IsTooWide(c, path) || !grants.Expressible(path):
 		f.Fix = "grant what the server needs in " + c.Show(path) + ", not all of it"
 	default:
-		f.Grant = grants.Grant{Path: path, Rights: policy.Read | c.Profile.RightsAt(path)}
+		f.Grant = grants.Grant{Path: path, Rights: policy.Read}
 	}
 	return f
 }

@@ -25,12 +25,7 @@ func HarmOfGrant(c *facts.Case, n grants.Grant) (h policy.Harm) {
 	if n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write == 0 && !isReserved(c, n.Path) {
 		n.Rights &^= policy.Write
 	}
-	if h = Harm(c, n.Path, n.Rights); h.Never == "" && n.With != "" {
-		if with := Harm(c, n.With, n.Rights); with.Never != "" || h.Ask == "" {
-			return with
-		}
-	}
-	return h
+	return Harm(c, n.Path, n.Rights)
 }
 
 // WriteForbidden tells why no line is proposed that lets a server write to path or below
@@ -141,28 +136,4 @@ func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) st
 		text += ". If you know what the server does with it, allow it yourself: " + command + " " + strings.Join(grants.Typed(words), " ")
 	}
 	return text
-}
-
-// Enforceable adds the rights to a grant without which no jail could be built: below a wider grant, a
-// mount takes away all of create, update and delete or none, and never read alone. See
-// [policy.ConflictError].
-func Enforceable(c *facts.Case, n grants.Grant) grants.Grant {
-	if n.Path == "" || n.Rights == 0 {
-		return n
-	}
-	for _, e := range around(c, n.Path) {
-		n.Rights |= e.Rights & policy.Read
-		if n.Rights&policy.Write != 0 {
-			n.Rights |= e.Rights & policy.Write
-		}
-	}
-	return n
-}
-
-// around returns the entries around a path. Nothing from them is inside a denial.
-func around(c *facts.Case, path string) []policy.Entry {
-	if _, denied := refusingRule(c, path, policy.Write); denied {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(c.Profile.Entries), func(e policy.Entry) bool { return e.Path == path || !policy.Within(path, e.Path) })
 }

@@ -9,7 +9,7 @@ import (
 // would mean the directory above.
 func TestCauseText(t *testing.T) {
 	for attribution, want := range map[Attribution]string{
-		Certain: "no disk", Likely: "The jail probably blocked this: no disk.", Possible: "The jail may have blocked this: no disk.", None: "The jail blocked nothing here: no disk.",
+		Certain: "No disk.", Likely: "The jail probably blocked this: no disk.", Possible: "The jail may have blocked this: no disk.", None: "The jail blocked nothing here: no disk.",
 	} {
 		d := Diagnosis{Stage: StageCall, What: "x", Attribution: attribution, Cause: "no disk", Hints: []Hint{{Attribution: attribution}}}
 		for name, text := range map[string]string{"why": Record{Diagnoses: []Diagnosis{d}}.Text(), "stderr": d.Text(), "answer": d.resultText()} {
