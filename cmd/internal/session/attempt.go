@@ -37,11 +37,13 @@ func (t *Target) granted(tool string, words []string) (*config.ServerFile, error
 	if err != nil {
 		return nil, err
 	}
-	g := config.Grants{Tool: tool, Only: !identity.IsID(t.source.options.ID), At: t.at}
+	in := t.Host // where relative paths of the file start
+	in.Dir = cmp.Or(t.Profile.Workspace, in.Dir)
+	g := config.Grants{Tool: tool, Only: !identity.IsID(t.source.options.ID), At: func(path string) string { return expand(path, in) }}
 	if g.Table, err = flags.Options(nil).Table(); err != nil {
 		return nil, err
 	}
-	file, err := t.ownFile()
+	file, err := ownFile(t)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func (t *Target) granted(tool string, words []string) (*config.ServerFile, error
 }
 
 // ownFile returns a copy of the file of the server, or a new one.
-func (t *Target) ownFile() (*config.ServerFile, error) {
+func ownFile(t *Target) (*config.ServerFile, error) {
 	id := cmp.Or(t.source.options.ID, t.Policy.Server)
 	file, err := config.FindServerFile(t.Host.ConfigDir, id)
 	if errors.As(err, new(*config.UnknownIDError)) {
@@ -73,13 +75,6 @@ func (t *Target) ownFile() (*config.ServerFile, error) {
 		return nil, err
 	}
 	return file.Checked()
-}
-
-// at returns where a path of the server's file leads.
-func (t *Target) at(path string) string {
-	host := t.Host
-	host.Dir = cmp.Or(t.Profile.Workspace, host.Dir)
-	return expand(path, host)
 }
 
 // isNew reports whether err is more than what was there before. What this host cannot enforce of any

@@ -40,12 +40,12 @@ type Client struct {
 
 	RecordMu      sync.Mutex
 	Record        diagnostics.Record
-	shownLater    []string                                     // see noteShown
-	saidLines     map[string]bool                              // see SayOnce
-	waived        []string                                     // Config.Waived, until a start has said its own
+	shownLater    []string               // see noteShown
+	saidLines     map[string]bool        // see SayOnce
+	waived        []string               // Config.Waived, until a start has said its own
 	allDenials    func() []policy.Denial // of the whole session, for the record
-	countRefused  func() int                                   // of the different refusals among them
-	servers       func() []*Server                             // whose processes run
+	countRefused  func() int             // of the different refusals among them
+	servers       func() []*Server       // whose processes run
 	usual         usualHosts
 	told          told
 	unsavedRecord chan struct{} // record has changed

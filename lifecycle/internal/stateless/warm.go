@@ -27,11 +27,11 @@ type pool struct {
 
 	mu            sync.Mutex
 	workers       map[*worker]bool
-	anyReady      bool               // a worker has become ready
-	failureStatus int                // exit status if no worker becomes ready
-	logLevel      []byte             // params of the last logging/setLevel
-	pastDenials   []policy.Denial    // of workers that are gone
-	doubtful      map[string]bool    // tools: see noteOutcome
+	anyReady      bool            // a worker has become ready
+	failureStatus int             // exit status if no worker becomes ready
+	logLevel      []byte          // params of the last logging/setLevel
+	pastDenials   []policy.Denial // of workers that are gone
+	doubtful      map[string]bool // tools: see noteOutcome
 
 	// Of warm workers, also under mu:
 	ready       []*worker
