@@ -18,7 +18,7 @@ func TestOfJail(t *testing.T) {
 		note, words string
 	}{
 		{"a file in /tmp", "Screenshot saved to /tmp/shot.png", nil, "is in the /tmp of the jail", ""},
-		{"a file in the server's HOME", "wrote " + home + "/docs/report.md", nil, "the server's own HOME", "--write ~/docs"},
+		{"a file in the server's HOME", "wrote " + home + "/docs/out.txt", nil, "the server's own HOME", "--write ~/docs"},
 		{"a port of the jail", "open http://localhost:3000/", nil, "listens at port 3000", "--inbound 3000"},
 		{"a port that the server tried", `{"devices": []}`, tried, "localhost:5037", "--net localhost:5037"},
 		{"control: a file that this machine has", "read /tmp/shared.sock", nil, "", ""},
@@ -31,7 +31,7 @@ func TestOfJail(t *testing.T) {
 		ev.Unanswered, ev.Profile.Inbound = tt.unanswered, []int{4000}
 		ev.Listening = func() ([]int, bool) { return []int{3000, 4000}, true }
 		ev.Listens = func(host string, port int) bool { return port == 5037 }
-		ev.Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/report.md" }
+		ev.Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/out.txt" }
 		d, ok := OfJail(ev)
 		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(d.Words, " ") != tt.words {
 			t.Errorf("%s: %v %q %q", tt.name, ok, d.Cause, d.Words)

@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -97,11 +95,6 @@ func warningLines(t *Target) (texts []string) {
 			continue
 		}
 		texts = append(texts, "warning: "+w)
-	}
-	if !t.isTool {
-		for _, note := range lines.Fetched(t.givenCommand()) {
-			texts = append(texts, "warning: "+show.Line(note))
-		}
 	}
 	return texts
 }
