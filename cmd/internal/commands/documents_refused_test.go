@@ -13,10 +13,10 @@ import (
 // refusedExample matches a configuration and what check prints about it.
 var refusedExample = regexp.MustCompile("(?s)(<!-- refused: [^\n]* -->\n```toml\n)(.*?)(```\n\n```text\n)(.*?)```\n")
 
-// TestDocumentedRefusals tests that docs/troubleshooting.md shows messages of check as the
+// TestDocumentedRefusals tests that docs/per-call.md shows messages of check as the
 // program prints them. MCPJAIL_UPDATE=1 writes them there.
 func TestDocumentedRefusals(t *testing.T) {
-	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "troubleshooting.md"))
+	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "per-call.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
