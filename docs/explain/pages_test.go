@@ -97,7 +97,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if checked < 8 {
+	if checked < 7 {
 		t.Errorf("%d rules", checked)
 	}
 	if err := load(t, "[servers.notes]\ncommand = \"x\"\nnonsense = 1\n"); err == nil {
