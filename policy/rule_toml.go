@@ -55,10 +55,7 @@ func (r NetRule) TOMLFields() []string {
 	} else if secret != "" {
 		out = append(out, "secret = ["+secret+"]")
 	}
-	if r.Allow {
-		out = append(out, "allow = true")
-	}
-	return out
+	return append(out, "allow = "+strconv.FormatBool(r.Allow))
 }
 
 func (s Secret) toml() string {
@@ -82,11 +79,7 @@ func (r InboundRule) TOMLFields() []string { return []string{"port = " + strconv
 
 // TOMLFields returns the rule's fields as TOML assignments.
 func (r EnvRule) TOMLFields() []string {
-	out := []string{"name = " + show.TOML(r.Name)}
-	if r.Read {
-		out = append(out, "read = true")
-	}
-	return out
+	return []string{"name = " + show.TOML(r.Name), "read = " + strconv.FormatBool(r.Read)}
 }
 
 // TOMLFields returns the rule's fields as TOML assignments.

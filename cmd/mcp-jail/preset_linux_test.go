@@ -38,7 +38,7 @@ func TestPresetGithub(t *testing.T) {
 		t.Errorf("the host was told %q", told)
 	}
 	// The user's own rule takes something away.
-	got = w.attempt(t, "github", githubTable("[[servers.github.access.net]]\nhost = \"api.github.com\"\nscheme = \"https\"\n"), used)
+	got = w.attempt(t, "github", githubTable("[[servers.github.access.net]]\nhost = \"api.github.com\"\nscheme = \"https\"\nallow = false\n"), used)
 	if why := w.why(t, "github"); !got.IsError || !strings.Contains(why.Cause, "api.github.com") {
 		t.Errorf("with a rule that refuses: %s\n%+v", got.raw, why)
 	}

@@ -180,9 +180,6 @@ func ruleOf(key string, rule *Shape, field string) string {
 	if key == "fs" && field == "" {
 		fields = append(fields, "deny")
 	}
-	if key == "net" && field != "allow" {
-		fields = append(fields, "allow")
-	}
 	slices.Sort(fields)
 	var parts []string
 	for _, f := range fields {

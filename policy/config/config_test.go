@@ -16,9 +16,9 @@ func TestLayers(t *testing.T) {
 		}
 		return p
 	}
-	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
-	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\", read = true }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
-	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
+	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\nallow = false\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
+	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\", read = true }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\", allow = false }] }\n")
+	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\nallow = false\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\nread = false\n")
 	c, err := Load(LoadOptions{Files: []string{a, b, d}})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestLayers(t *testing.T) {
 	// The problem shows only when the layers are merged. It is in the earlier file.
 	e := write("e.toml", "[servers.s]\nstateful = false\n")
 	_, err = Load(LoadOptions{Files: []string{a, e}})
-	if err == nil || !strings.Contains(err.Error(), "a.toml:16: [servers.s.access] cannot be enforced") {
+	if err == nil || !strings.Contains(err.Error(), "a.toml:17: [servers.s.access] cannot be enforced") {
 		t.Errorf("a rule that cannot be enforced after the merge: %v", err)
 	}
 	_, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})

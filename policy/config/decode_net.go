@@ -36,7 +36,8 @@ func (d *decoder) netRule(n *node, key string) policy.NetRule {
 		},
 		"allow": func(n *node, key string) { r.Allow = d.in.Flag(n, key) },
 	})
-	d.in.RequireKey(n, key, "host")
+	d.in.RequireKey(n, key, "host", "")
+	d.in.RequireKey(n, key, "allow", ": write allow = true to grant it, or allow = false to refuse it")
 	if n.Kind == toml.Table && len(d.in.Problems) == before {
 		d.in.Check(n, key, policy.CheckNetRule(r))
 	}
@@ -69,7 +70,7 @@ func (d *decoder) secret(n *node, key string) policy.Secret {
 			d.in.NotEmpty(n, key, "%s is empty: leave it out for the usual fields", key)
 		},
 	})
-	d.in.RequireKey(n, key, "env")
+	d.in.RequireKey(n, key, "env", "")
 	return s
 }
 
@@ -78,6 +79,6 @@ func (d *decoder) inbound(n *node, key string) policy.InboundRule {
 	d.in.Table(n, key, fields{
 		"port": func(n *node, key string) { r.Port = d.in.Integer(n, key, 1, math.MaxUint16) },
 	})
-	d.in.RequireKey(n, key, "port")
+	d.in.RequireKey(n, key, "port", "")
 	return r
 }

@@ -196,7 +196,7 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 			r.Deny = d.denied(n, key)
 		},
 	})
-	d.in.RequireKey(n, key, "path")
+	d.in.RequireKey(n, key, "path", "")
 	// docs/policy.md "Filesystem rules": what `write` stands in for.
 	either := func(b *bool) bool {
 		if b != nil {
@@ -240,6 +240,7 @@ func (d *decoder) envRule(n *node, key string) policy.EnvRule {
 		"name": func(n *node, key string) { r.Name = d.in.Like(n, key, prefixForm()) },
 		"read": func(n *node, key string) { r.Read = d.in.Flag(n, key) },
 	})
-	d.in.RequireKey(n, key, "name")
+	d.in.RequireKey(n, key, "name", "")
+	d.in.RequireKey(n, key, "read", ": write read = true to grant it, or read = false to refuse it")
 	return r
 }

@@ -135,7 +135,7 @@ func TestDecodeEveryKey(t *testing.T) {
 
 func TestDecodeProblems(t *testing.T) {
 	s := "[servers.s]\ncommand = \"x\"\n"
-	net := s + "[[servers.s.access.net]]\nhost = \"a\"\n"
+	net := s + "[[servers.s.access.net]]\nhost = \"a\"\nallow = true\n"
 	tests := []struct{ name, toml, want string }{
 		{"unknown key", s + "argument = []", `f:3: servers.s.argument is not a known key; did you mean arguments?`},
 		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
@@ -176,14 +176,14 @@ func TestDecodeProblems(t *testing.T) {
 		{"inbound port", s + "[[servers.s.access.inbound]]\nport = 65536", `f:4: servers.s.access.inbound.port must be between 1 and 65535, not 65536`},
 		{"method", net + "methods = [\"get\"]", `f:3: servers.s.access.net: methods: "get" is not a method: write it as HTTP does, as "GET"`},
 		{"connect", net + "methods = [\"CONNECT\"]", `methods: CONNECT opens a tunnel`},
-		{"no method", net + "methods = []", `f:5: servers.s.access.net.methods is empty: leave it out for any method`},
+		{"no method", net + "methods = []", `f:6: servers.s.access.net.methods is empty: leave it out for any method`},
 		{"methods of tcp", net + "scheme = \"tcp\"\nport = 1\nmethods = [\"GET\"]", `scheme = "tcp" has no methods`},
 		{"secret in env", s + "[[servers.s.access.env]]\nname = \"a\"\nsecret = true", `f:5: servers.s.access.env.secret is not a known key`},
 		{"net_out_mb", s + "[servers.s.limits]\nnet_out_mb = 0", `f:4: servers.s.limits.net_out_mb must be between 1 and 16777216, not 0`},
 		{"connections", s + "[servers.s.limits]\nconnections = 0", `f:4: servers.s.limits.connections must be between 1 and 65535, not 0`},
 		{"host", s + "[[servers.s.access.net]]\nhost = \"u@h\"", `f:4: servers.s.access.net.host: "u@h" contains user info`},
-		{"tcp port", s + "[[servers.s.access.net]]\nhost = \"h\"\nscheme = \"tcp\"", `f:3: servers.s.access.net: scheme = "tcp" needs a port`},
-		{"prefix", s + "[[servers.s.access.net]]\nhost = \"h\"\npath_prefix = \"a\"", `must begin with "/"`},
+		{"tcp port", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\nscheme = \"tcp\"", `f:3: servers.s.access.net: scheme = "tcp" needs a port`},
+		{"prefix", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\npath_prefix = \"a\"", `must begin with "/"`},
 		{"env star", s + "[[servers.s.access.env]]\nname = \"A*B\"", `the only wildcard is one trailing "*"`},
 		{"variables star", s + "variables = [\"A*\"]", `f:3: servers.s.variables: "A*": only access.env takes a prefix`},
 		{"sensitive", s + "[servers.s.access]\nsensitive_paths = [\"**\", \"~/[\"]", `f:4: servers.s.access.sensitive_paths`},

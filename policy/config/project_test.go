@@ -27,9 +27,9 @@ limits = { memory_mb = 9000, processes = 20 }
 [servers.s.access]
 sensitive_paths = ["~/diary"]
 fs = [{ path = "~/notes", read = true }, { path = "~/notes/private", deny = true }]
-net = [{ host = "api.github.com", allow = true, secret = { env = "KEY" } }, { host = "gist.github.com" }]
+net = [{ host = "api.github.com", allow = true, secret = { env = "KEY" } }, { host = "gist.github.com", allow = false }]
 inbound = [{ port = 3334 }]
-env = [{ name = "GH_*", read = true }, { name = "GH_DEBUG" }]
+env = [{ name = "GH_*", read = true }, { name = "GH_DEBUG", read = false }]
 `
 
 // mergedWith returns the user's configuration merged with a trusted project file, and the
@@ -110,7 +110,7 @@ func TestProjectsOwn(t *testing.T) {
 // TestProjectsOwnDenied checks that what a table of the user denies holds for each process of a project's own server
 // of that name, at the place where it is for the user's server.
 func TestProjectsOwnDenied(t *testing.T) {
-	const denials = `access = { fs = [{ path = ".", read = true }, { path = "private", deny = true }, { path = "~/x", deny = "write" }], net = [{ host = "h" }], env = [{ name = "E" }], sensitive_paths = ["keys", "**/*.pem"] }`
+	const denials = `access = { fs = [{ path = ".", read = true }, { path = "private", deny = true }, { path = "~/x", deny = "write" }], net = [{ host = "h", allow = false }], env = [{ name = "E", read = false }], sensitive_paths = ["keys", "**/*.pem"] }`
 	for _, c := range []struct{ users, project, tool, paths string }{
 		{denials, "access.fs = [{ path = '/', read = true }]", "", "DIR/private ~/x DIR/keys"},
 		{"workspace = 'sub'\n" + denials, "stateful = false", "t", "DIR/sub/private ~/x DIR/sub/keys"},
@@ -178,10 +178,10 @@ func TestProjectNarrows(t *testing.T) {
 		"access.fs = [{ path = '~/notes/x', deny = true }]":                   {all, ""},
 		"access.workspace = 'read'":                                           {". api.github.com GH_* TOK 3334", ""},
 		"access.fs = []":                                                      {"api.github.com GH_* TOK 3334", ""},
-		"access.env = [{ name = 'GH_*' }]":                                    {"~/notes api.github.com TOK 3334", ""},
+		"access.env = [{ name = 'GH_*', read = false }]":                                    {"~/notes api.github.com TOK 3334", ""},
 		"access.env = [{ name = 'GH_A', read = true }]":                       {"~/notes api.github.com GH_A 3334", ""},
 		"variables = ['TOK']":                                                 {"~/notes api.github.com TOK 3334", ""},
-		"access.net = [{ host = 'api.github.com' }]":                          {"~/notes GH_* TOK 3334", ""},
+		"access.net = [{ host = 'api.github.com', allow = false }]":                          {"~/notes GH_* TOK 3334", ""},
 		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]": {"~/notes a GH_* TOK 3334", "the secret of a"},
 		"access.net = { strategy = 'replace', value = [] }\nvariables = { strategy = 'replace', value = ['TOK'] }": {"~/notes TOK 3334", "variables.strategy, access.net.strategy"},
 		"access.inbound = []":                                                     {"~/notes api.github.com GH_* TOK", ""},

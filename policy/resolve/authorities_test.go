@@ -26,7 +26,7 @@ func TestAuthorities(t *testing.T) {
 		"f /usr/share/ca.pem " + aCertificate, "f /opt/corp/ca.pem " + aCertificate, "f /home/u/ca/large " + aCertificate + strings.Repeat("#", maxAuthorities),
 		"f /srv/shared/ca.pem " + aCertificate,
 	}
-	deny := "[[servers.s.access.env]]\nname = \"NODE_EXTRA_CA_CERTS\"\n"
+	deny := "[[servers.s.access.env]]\nname = \"NODE_EXTRA_CA_CERTS\"\nread = false\n"
 	for _, c := range []struct {
 		name, rules, value string
 		passed             bool
@@ -42,8 +42,8 @@ func TestAuthorities(t *testing.T) {
 		{"a rule for the file's directory", net + "[[servers.s.access.fs]]\npath = \"~/ca\"\nread = true\n", "/home/u/ca/corp.pem", true, "", ""},
 		{"a rule that refuses the variable", net + deny, "/home/u/ca/corp.pem", false, "", ""},
 		{"a rule that refuses all such variables", net + strings.Replace(deny, "NODE_EXTRA_CA_CERTS", "NODE_*", 1), "/home/u/ca/corp.pem", false, "", ""},
-		{"a rule that forwards it", net + deny + "read = true\n", "/home/u/ca/corp.pem", true, "/home/u/ca/corp.pem", ""},
-		{"a rule that forwards it, without a host", deny + "read = true\n", "/home/u/ca/corp.pem", true, "", ""},
+		{"a rule that forwards it", net + strings.Replace(deny, "false", "true", 1), "/home/u/ca/corp.pem", true, "/home/u/ca/corp.pem", ""},
+		{"a rule that forwards it, without a host", strings.Replace(deny, "false", "true", 1), "/home/u/ca/corp.pem", true, "", ""},
 		{"a rule that hides the file", net + "[[servers.s.access.fs]]\npath = \"~/ca\"\ndeny = true\n", "/home/u/ca/corp.pem", false, "", "hidden"},
 		{"a rule that hides the file itself", net + work + "[[servers.s.access.fs]]\npath = \"~/ca/corp.pem\"\ndeny = true\n", "/home/u/ca/corp.pem", false, "", "hidden"},
 		{"a sensitive path", net, "/home/u/.ssh/ca.pem", false, "", "sensitive"},
@@ -110,7 +110,7 @@ func TestAuthorityDirectories(t *testing.T) {
 			t.Errorf("%q: passed %v", value, got)
 		}
 	}
-	for rule, want := range map[string]bool{"": true, "[[servers.s.access.fs]]\npath = \"/etc/ssl/certs\"\ndeny = true\n": false, "[[servers.s.access.env]]\nname = \"SSL_*\"\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
+	for rule, want := range map[string]bool{"": true, "[[servers.s.access.fs]]\npath = \"/etc/ssl/certs\"\ndeny = true\n": false, "[[servers.s.access.env]]\nname = \"SSL_*\"\nread = false\n": false, "[[servers.s.access.env]]\nname = \"SSL_CERT_DIR\"\nread = true\n": true} {
 		p, _ := mustResolve(t, newFake(aSystem), aServer+"[[servers.s.access.net]]\nhost = \"*\"\nallow = true\n"+rule, func(h *hostfs.Host) {
 			h.Environ = append(h.Environ, "SSL_CERT_DIR=/etc/ssl/certs")
 		})

@@ -9,7 +9,7 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
-	p, ws := mustResolve(t, newFake(aSystem), aServer+"variables = [\"NODE_OPTIONS\", \"DEBUG\", \"HOME\"]\n[[servers.s.access.env]]\nname = \"MY_*\"\nread = true\n[[servers.s.access.env]]\nname = \"LANG\"\n", func(h *hostfs.Host) {
+	p, ws := mustResolve(t, newFake(aSystem), aServer+"variables = [\"NODE_OPTIONS\", \"DEBUG\", \"HOME\"]\n[[servers.s.access.env]]\nname = \"MY_*\"\nread = true\n[[servers.s.access.env]]\nname = \"LANG\"\nread = false\n", func(h *hostfs.Host) {
 		h.Environ = append(h.Environ, "NODE_OPTIONS=--x", "DEBUG=1", "MY_TOKEN=t", "MY_PLAIN=p", "LD_PRELOAD=l", "LC_ALL=C", "PATH=rel::/usr/bin:.:/usr/bin/:/home/u/bin:/bin", "noequals", "=x")
 	})
 	got := map[string]policy.Variable{}

@@ -41,11 +41,11 @@ func (g layerGenerator) list(key string, project bool, rule func() string) strin
 }
 
 func (g layerGenerator) access(project bool) string {
-	allow := func(key string) string {
+	allow := func(grants, refuses string) string {
 		if project && !g.chance("refuses") || g.chance("allows") {
-			return ", " + key
+			return ", " + grants
 		}
-		return ""
+		return refuses
 	}
 	var b strings.Builder
 	if g.chance("sensitive") {
@@ -55,19 +55,19 @@ func (g layerGenerator) access(project bool) string {
 		fmt.Fprintf(&b, "commands = { %s = { %s } }\n", g.one("git", "sh"), g.one("", "args = [['status']]", "args = [['**']]", "args = [['log', '*']]"))
 	}
 	b.WriteString(g.list("fs", project, func() string {
-		return fmt.Sprintf("path = %q", g.one(".", "a", "a/b", "a/b/c", "b", "link", "link/b", "~/proj/a", "~/other", "~/other/a")) + allow(g.one("read = true", "write = true", "read = true, write = true"))
+		return fmt.Sprintf("path = %q", g.one(".", "a", "a/b", "a/b/c", "b", "link", "link/b", "~/proj/a", "~/other", "~/other/a")) + allow(g.one("read = true", "write = true", "read = true, write = true"), "")
 	}))
 	withPaths := g.chance("paths")
 	b.WriteString(g.list("net", project, func() string {
 		if withPaths {
 			return fmt.Sprintf("host = %q", g.one("h.example", "*.h.example")) + g.one("", ", scheme = 'https', port = 443") +
-				g.one("", ", path_prefix = '/a'", ", path_prefix = '/a/b'") + g.one("", ", methods = ['GET']") + allow("allow = true"+g.one("", ", secret = { env = 'GH_TOKEN' }"))
+				g.one("", ", path_prefix = '/a'", ", path_prefix = '/a/b'") + g.one("", ", methods = ['GET']") + allow("allow = true"+g.one("", ", secret = { env = 'GH_TOKEN' }"), ", allow = false")
 		}
 		return fmt.Sprintf("host = %q", g.one("h.example", "x.h.example", "*.h.example", "*.example", "*")) +
-			g.one("", "", ", scheme = 'https'", ", port = 443", ", scheme = 'tcp', port = 443") + allow("allow = true")
+			g.one("", "", ", scheme = 'https'", ", port = 443", ", scheme = 'tcp', port = 443") + allow("allow = true", ", allow = false")
 	}))
 	b.WriteString(g.list("env", project, func() string {
-		return fmt.Sprintf("name = %q", g.one("GH_TOKEN", "GH_*", "SECRET", "*")) + allow("read = true")
+		return fmt.Sprintf("name = %q", g.one("GH_TOKEN", "GH_*", "SECRET", "*")) + allow("read = true", ", read = false")
 	}))
 	return b.String()
 }
@@ -124,7 +124,7 @@ func TestProjectTakesAway(t *testing.T) {
 		settings, below := g.settings()
 		text := g.server(settings, false)
 		if g.chance("defaults") {
-			text = "[defaults]\n" + settings + "env = [{ name = 'SECRET' }]\nsensitive_paths = ['b']\n" + g.server("", false)
+			text = "[defaults]\n" + settings + "env = [{ name = 'SECRET', read = false }]\nsensitive_paths = ['b']\n" + g.server("", false)
 		}
 		asked, _ := g.settings()
 		project := g.server(asked, true)

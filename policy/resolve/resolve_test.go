@@ -189,11 +189,11 @@ func TestResolveChecksPolicy(t *testing.T) {
 func TestNetRuleProblems(t *testing.T) {
 	for _, tt := range []struct{ rule, want string }{
 		{"host = \"*\"\nmethods = [\"GET\"]\nallow = true", "TLS is terminated only for hosts that a rule names"},
-		{"host = \"*\"\npath_prefix = \"/x\"", "TLS is terminated only for hosts that a rule names"},
+		{"host = \"*\"\npath_prefix = \"/x\"\nallow = false", "TLS is terminated only for hosts that a rule names"},
 		{"host = \"*\"\nsecret = { env = \"T\" }\nallow = true", "TLS is terminated only for hosts that a rule names"},
 		{"host = \"*\"\nscheme = \"http\"\nmethods = [\"GET\"]\nallow = true", ""},
 		{"host = \"*.a\"\nsecret = { env = \"T\" }\nallow = true", ""},
-		{"host = \"a\"\nsecret = { env = \"T\" }", "allow = true is missing"},
+		{"host = \"a\"\nsecret = { env = \"T\" }\nallow = false", "allow = true is missing"},
 		{"host = \"a\"\nscheme = \"http\"\nsecret = { env = \"T\" }\nallow = true", `scheme = "http" would send the secret unencrypted`},
 		{"host = \"a\"\nscheme = \"tcp\"\nport = 5432\nsecret = { env = \"T\" }\nallow = true", `scheme = "tcp" would send the secret unencrypted`},
 		{"host = \"a\"\nsecret = [{ env = \"T\" }, { env = \"U\", file = \"~/u\" }]\nallow = true", ""},
@@ -213,11 +213,11 @@ func TestNetRuleProblems(t *testing.T) {
 		{"host = \"a\"\nsecret = { env = \"T\", from = \"x\" }\nallow = true", "net.secret.from is not a known key"},
 		{"host = \"a\"\nsecret = \"T\"\nallow = true", "net.secret must be a table, not a string"},
 		{"host = \"a\"\nport = 53\nallow = true", "port 53 is for names"},
-		{"host = \"a\"\nport = 53", ""},
+		{"host = \"a\"\nport = 53\nallow = false", ""},
 		{"host = \"239.255.255.250\"\nallow = true", "only TCP is supported"},
 		{"host = \"ff02::fb\"\nallow = true", "only TCP is supported"},
 		{"host = \"255.255.255.255\"\nallow = true", "only TCP is supported"},
-		{"host = \"239.255.255.250\"", ""},
+		{"host = \"239.255.255.250\"\nallow = false", ""},
 		{"host = \"a\"\nmethods = [\"M-SEARCH\"]\nallow = true", ""},
 		{"host = \"a\"\nmethods = [\"GET /\"]\nallow = true", `"GET /" is not a method`},
 	} {
@@ -267,10 +267,10 @@ func TestInbound(t *testing.T) {
 	for rules, want := range map[string]string{
 		rule(3334) + out + "allow = true\n": "f:3: inbound: port 3334 leads to localhost as well (f:5)",
 		rule(443) + "[[servers.s.access.net]]\nhost = \"a\"\nscheme = \"https\"\nallow = true\n": "port 443 leads to a as well",
-		rule(3334) + out:                  "",
-		rule(53) + out + "allow = true\n": "port 53 is where names are looked up as well (f:5)",
-		rule(53) + out:                    "",
-		many:                              "inbound: 65 ports; more than 64 are refused",
+		rule(3334) + out + "allow = false\n":                                                     "",
+		rule(53) + out + "allow = true\n":                                                        "port 53 is where names are looked up as well (f:5)",
+		rule(53) + out + "allow = false\n":                                                       "",
+		many:                                                                                     "inbound: 65 ports; more than 64 are refused",
 	} {
 		if _, err := policyOf(rules); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", rules, err, want)

@@ -54,7 +54,7 @@ func TestSecretBesidesVariables(t *testing.T) {
 	for _, tt := range []struct{ name, more, warnings string }{
 		{"forwarded by a prefix", "[[servers.s.access.env]]\nname = \"GH_*\"\nread = true\n", ""},
 		{"forwarded by name", "[[servers.s.access.env]]\nname = \"GH_TOKEN\"\nread = true\n", "secret-variable"},
-		{"refused by name", "[[servers.s.access.env]]\nname = \"GH_TOKEN\"\n", ""},
+		{"refused by name", "[[servers.s.access.env]]\nname = \"GH_TOKEN\"\nread = false\n", ""},
 		{"forwarded under another name", "[[servers.s.access.env]]\nname = \"GITHUB_PAT\"\nread = true\n", "secret-copy"},
 		{"another value", "[[servers.s.access.env]]\nname = \"SECRET\"\nread = true\n", ""},
 	} {

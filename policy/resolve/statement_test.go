@@ -53,6 +53,7 @@ secret = { env = "TOKEN", command = ["op"] }
 allow = true
 [[servers.s.access.net]]
 host = "refused.example"
+allow = false
 [[servers.s.access.inbound]]
 port = 3334
 `)

@@ -15,10 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// warnUseless warns of rules that take nothing away, and of those for hosts that lack the key that
-// grants. A rule that refuses a part of another rule's grant is not useless.
+// warnUseless warns of rules that take nothing away. A rule that refuses a part of another rule's grant is not useless.
 func (b *resolver) warnUseless() {
-	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
 		if n.Rule.Rights() == 0 && !takesAway(b.entries.Find, n) {
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
@@ -35,7 +33,7 @@ func (b *resolver) warnUseless() {
 			return wider.Allow && (hostsOverlap(wider.Host, r.Host) || isAddress(r.Host) && !isAddress(wider.Host)) // a name may lead to the address
 		}
 		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
-			b.warnings.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
+			b.warnings.warn("useless-rule", r.Where, "host = %s grants nothing, and there is no wider rule that it could take something away from", show.TOML(r.Host))
 		}
 	}
 }

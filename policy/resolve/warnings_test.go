@@ -16,12 +16,11 @@ func TestUseless(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git\nx /usr/bin/curl")
 	for _, tt := range []struct{ name, access, warns string }{
 		{"a narrower host", "[servers.s.access]\nnet = [{ host = \"*.test\", allow = true },\n{ host = \"a.test\", methods = [\"GET\"], allow = true }]\n", "host = \"a.test\" adds nothing to c.toml:5: host = \"*.test\", because rules add up"},
-		{"a host without allow", "[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing, and there is no wider rule that it could take something away from: write allow = true"},
-		{"a wildcard without allow", "[[servers.s.access.net]]\nhost = \"*.a.test\"\n", "allow = true"},
-		{"beside another host", "[[servers.s.access.net]]\nhost = \"b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", "host = \"a.test\" grants nothing"},
-		{"taken from a wildcard", "[[servers.s.access.net]]\nhost = \"*.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\n", ""},
-		{"a wildcard taken from one host", "[[servers.s.access.net]]\nhost = \"a.b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"*.b.test\"\n", ""},
-		{"a port of a granted host", "[[servers.s.access.net]]\nhost = \"a.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nport = 80\n", ""},
+		{"a refused host", "[[servers.s.access.net]]\nhost = \"a.test\"\nallow = false\n", "host = \"a.test\" grants nothing, and there is no wider rule that it could take something away from"},
+		{"beside another host", "[[servers.s.access.net]]\nhost = \"b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nallow = false\n", "host = \"a.test\" grants nothing"},
+		{"taken from a wildcard", "[[servers.s.access.net]]\nhost = \"*.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nallow = false\n", ""},
+		{"a wildcard taken from one host", "[[servers.s.access.net]]\nhost = \"a.b.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"*.b.test\"\nallow = false\n", ""},
+		{"a port of a granted host", "[[servers.s.access.net]]\nhost = \"a.test\"\nallow = true\n[[servers.s.access.net]]\nhost = \"a.test\"\nport = 80\nallow = false\n", ""},
 		{"a path without rights", "[[servers.s.access.fs]]\npath = \"~/other\"\ndeny = true\n", "path = \"~/other\" takes nothing away: the server has no more there than every jail has"},
 		{"taken from a grant", "[[servers.s.access.fs]]\npath = \".\"\nread = true\n[[servers.s.access.fs]]\npath = \"a\"\ndeny = true\n", ""},
 		{"taken from the baseline", "[[servers.s.access.fs]]\npath = \"/usr/bin/curl\"\ndeny = true\n", ""},

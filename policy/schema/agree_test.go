@@ -165,6 +165,8 @@ func (tr *tree) sample(s object) any {
 	switch s["type"] {
 	case "array":
 		return []any{}
+	case "boolean":
+		return true
 	case "integer":
 		return int64(s["minimum"].(float64))
 	}
@@ -188,7 +190,7 @@ func beside(table, key string, to map[string]any) {
 			add("stateful", false)
 		}
 	case strings.HasSuffix(table, ".net[]"), strings.HasSuffix(table, ".net.value[]"):
-		if add("allow", true); key == "scheme" {
+		if key == "scheme" {
 			add("port", 1)
 		}
 	case strings.HasSuffix(table, ".fs[]"), strings.HasSuffix(table, ".fs.value[]"):

@@ -69,7 +69,7 @@ func entries() map[string]map[string]entry {
 		"inbound": {"port": {"The port of the host's loopback, which leads to the same port in the jail.", nil}},
 		"env": {
 			"name": {"The name of a variable, or its beginning with one '*' at the end.", nil},
-			"read": {"Forward the variable to the server.", false},
+			"read": {"Forward the variable to the server; false refuses it.", nil},
 		},
 		"command": {
 			"args": {"Lists of words that the arguments must match whole. \"*\" is one argument, \"**\" at the end any number. Without it, any arguments will do.", nil},
@@ -115,7 +115,7 @@ func netEntries() map[string]entry {
 		"path_prefix": {"The beginning of the path of a request, compared by segments. It begins with '/'.", nil},
 		"methods":     {"Methods of HTTP in capitals, such as GET. Without it, any. CONNECT is refused.", nil},
 		"secret":      {"One secret, or several in an array, that mcp-jail puts into requests to this host. It needs allow = true and TLS.", nil},
-		"allow":       {"Allow what the rule matches.", false},
+		"allow":       {"Allow what the rule matches; false refuses it.", nil},
 	}
 }
 

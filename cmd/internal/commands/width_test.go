@@ -20,6 +20,7 @@ path = "~/some notes"
 read = true
 [[servers.notes.access.net]]
 host = "api.example.com"
+allow = false
 path_prefix = "/v1/some/path/of/an/api/that/is/long"
 methods = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"]
 `

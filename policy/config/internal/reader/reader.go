@@ -212,12 +212,13 @@ func (d *Reader) Check(n *node, key string, err error) {
 	}
 }
 
-func (d *Reader) RequireKey(n *node, key, name string) {
+// RequireKey refuses a table without a key. advice is what to write.
+func (d *Reader) RequireKey(n *node, key, name, advice string) {
 	if d.Shapes[n] != nil {
 		d.Shapes[n].Required = append(d.Shapes[n].Required, name)
 	}
 	if n.Kind == toml.Table && n.Table[name] == nil {
-		d.Add(n, ChildKey(key, name), "%s has no %s", key, name)
+		d.Add(n, ChildKey(key, name), "%s has no %s%s", key, name, advice)
 	}
 }
 
