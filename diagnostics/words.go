@@ -140,6 +140,9 @@ func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
 			}
 		}
 		found = append(found, paths.Needed(c, Likely, row.Needs, row.Name+" needs")...)
+		if len(found) == 0 && row.Modules != nil {
+			found = paths.Beside(c, row.Modules, row.Name+" looks for")
+		}
 	}
 	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return slices.Contains(row.Variables, v.Name) }) {
 		return found
@@ -316,14 +319,15 @@ func looksLike(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Windows() {
 		return limits.AnalyzeWindows(c, lines)
 	}
+	if slices.ContainsFunc(words.Names(lines), func(n words.Name) bool {
+		return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
+	}) {
+		return f, false // what they name is not refused
+	}
 	for _, line := range lines {
 		fault, written := words.MatchFault(line)
-		names := words.Names([]string{line})
 		switch {
 		case words.Elsewhere(line), fault == words.NoFault, fault == words.Absent, fault == words.Busy,
-			slices.ContainsFunc(names, func(n words.Name) bool {
-				return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
-			}),
 			fault == words.Network && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 			continue
 		}

@@ -110,7 +110,7 @@ func (c adviceCase) prove(t *testing.T) {
 	if p == nil {
 		return
 	}
-	if shown := p.line(w); shown != c.want {
+	if shown := inWork(p.line(w)); shown != c.want {
 		t.Errorf("proposed %s\n    want %s\nfailure: %s", shown, c.want, got.texts())
 	} else {
 		t.Log(shown)
@@ -124,6 +124,12 @@ func (c adviceCase) prove(t *testing.T) {
 	for _, part := range c.superfluous(t, p, w) {
 		t.Errorf("it works without %s, too", part)
 	}
+}
+
+// inWork returns a proposal with the paths of the working directory as the cases write them.
+func inWork(shown string) string {
+	shown = strings.NewReplacer("$W/work/", "", `"$W/work"`, `"."`).Replace(shown)
+	return regexp.MustCompile(`\$W/work(;|$)`).ReplaceAllString(shown, ".$1")
 }
 
 // superfluous returns the parts without which a proposal works, too. It leaves out parts

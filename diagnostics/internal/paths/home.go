@@ -3,6 +3,7 @@ package paths
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
@@ -155,4 +156,30 @@ func WithNeeds(c *facts.Case, f facts.Finding) []facts.Finding {
 		all = append(all, needed)
 	}
 	return all
+}
+
+// Beside returns the findings about a module that lies beside a file of the server's line, or above it,
+// where the server may not read. The grant is for the directory, since modules import each other.
+func Beside(c *facts.Case, modules []string, cause string) []facts.Finding {
+	for _, arg := range c.Profile.Argv {
+		file, ok := c.Absolute(arg)
+		if !ok || !strings.Contains(arg, "/") || c.Exists(file) != facts.Present || c.Exists(file+"/.") == facts.Present {
+			continue
+		}
+		for dir, level := filepath.Dir(file), 0; dir != filepath.Dir(dir) && level < 4; dir, level = filepath.Dir(dir), level+1 {
+			for _, name := range modules {
+				path := filepath.Join(dir, name)
+				real := c.Canonical(path)
+				if c.Exists(real) != facts.Present || c.Allows(policy.OpRead, real) || !c.May(real, policy.Read) {
+					continue
+				}
+				cause += " " + c.Show(path) + ", which is not granted"
+				if around := filepath.Dir(real); filepath.Ext(real) != "" && whyShared(c, around) == "" && Harm(c, around, policy.Read) == (policy.Harm{}) {
+					real = around
+				}
+				return []facts.Finding{Withhold(c, Attribute(c, report.Likely, real, policy.Read, false, cause), false)}
+			}
+		}
+	}
+	return nil
 }

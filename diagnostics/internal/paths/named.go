@@ -261,7 +261,7 @@ func Given(c *facts.Case, sure report.Attribution, fault words.Fault, lines []st
 		return nil
 	}
 	add := func(word, where, variable string) {
-		for _, item := range words.SplitList(word) {
+		for _, item := range policy.ListItems(c.Evidence.System, word) {
 			path := argumentPath(c, item)
 			if path == "" {
 				continue

@@ -35,6 +35,7 @@ type Row struct {
 	Above       int  // how many levels above a place the grant is for
 	Given       bool // paths of the server's arguments count, whatever the line names
 	Needs       []string
+	Modules     []string
 	NameOf      string `toml:"name_of"`
 	Limit       string
 	Says        string
@@ -80,9 +81,11 @@ func Match(line, program string) (rows []Row) {
 			if m == nil {
 				continue
 			}
-			r.Places = slices.Clone(r.Places)
-			for i := range r.Places {
-				r.Places[i] = strings.ReplaceAll(r.Places[i], "NAME", m[1])
+			r.Places, r.Modules = slices.Clone(r.Places), slices.Clone(r.Modules)
+			for _, all := range [][]string{r.Places, r.Modules} {
+				for i := range all {
+					all[i] = strings.ReplaceAll(all[i], "NAME", m[1])
+				}
 			}
 		}
 		rows = append(rows, r)

@@ -24,15 +24,17 @@ const (
 func Lines(text string) (lines []string) {
 	// Results often carry an error with its line breaks escaped once more.
 	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(text[max(0, len(text)-maxText):])
+	quotes := false // the line before says where in its source Python was
 	for _, line := range strings.Split(text, "\n") {
 		line = show.Cut(line, maxLine)
 		if splitsWord().MatchString(show.Marked(line)) {
 			continue
 		}
 		line = strings.TrimSpace(show.Bare(line))
-		if line != "" && !noise().MatchString(line) {
+		if line != "" && !quotes && !noise().MatchString(line) {
 			lines = append(lines, line)
 		}
+		quotes = strings.HasPrefix(line, `File "`)
 	}
 	return lines[max(0, len(lines)-maxLines):]
 }

@@ -118,7 +118,7 @@ func Paths(line string) (all []Name) { return pathsIn(line) }
 
 func pathsIn(line string) (all []Name) {
 	add := func(text, longer string) {
-		for _, path := range SplitList(text) {
+		for _, path := range policy.ListItems("", text) {
 			if path = cleaned(path); path != "" {
 				all = append(all, Name{Kind: Path, Text: path, Longer: longer})
 			}
@@ -180,33 +180,6 @@ func cleaned(path string) string {
 		return "" // of a source file
 	}
 	return path
-}
-
-// SplitList takes a list of paths in one word apart: at a colon before a path, at commas, and
-// before a *.
-func SplitList(word string) (all []string) {
-	for _, part := range strings.Split(word, ",") {
-		for part != "" {
-			at := -1
-			for i := 1; i+1 < len(part); i++ {
-				if part[i] == ':' && strings.IndexByte("/~.", part[i+1]) >= 0 && !strings.HasPrefix(part[i:], "://") {
-					at = i
-					break
-				}
-			}
-			item := part
-			if part = ""; at > 0 {
-				item, part = item[:at], item[at+1:]
-			}
-			if dir, _, glob := strings.Cut(item, "*"); glob {
-				item = dir[:strings.LastIndexByte(dir, '/')+1]
-			}
-			if item != "" {
-				all = append(all, item)
-			}
-		}
-	}
-	return all
 }
 
 // called are the places in which a line has the name of a program, or of a file without a directory.
