@@ -70,6 +70,9 @@ func mentions(lines []string, d policy.Denial) bool {
 // own, or with a variable that it asks for, has another cause.
 func fits(lines []string, d policy.Denial) bool {
 	fault, _ := words.FaultOf(lines)
+	if d.Axis == policy.AxisNet && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
+		return true // mcp-jail has answered in place of the host, or ended the connection
+	}
 	asks := func(n words.Name) bool { return n.Kind == words.Variable && strings.Contains(n.Text, "_") }
 	if fault == words.NoFault && (slices.ContainsFunc(lines, words.OwnFault) || slices.ContainsFunc(words.Names(lines), asks)) {
 		return d.Axis == policy.AxisEnv || d.Axis == policy.AxisLimits

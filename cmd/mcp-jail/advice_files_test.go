@@ -44,7 +44,7 @@ func TestAdviceFiles(t *testing.T) {
 			must(t, os.Symlink(filepath.Join(w.home, "notes"), filepath.Join(w.work, "notes")))
 		}, script: "cat notes/a.md", want: "--read ~/notes/a.md"},
 		{name: "mkdir -p", flags: "--read .", before: withInput, script: "mkdir -p made && echo x >made/f", want: "--write made/"},
-		{name: "a script, rules", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: `[[access.fs]] path = "run.sh", read, write; [[access.fs]] path = "run.sh", read, execute`},
+		{name: "a script, rules", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: `[[access.fs]] path = "run.sh", read, execute`},
 		{name: "chmod", rules: readRule("."), before: withInput, script: "chmod 600 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
 		{name: "truncate", rules: readRule("."), before: withInput, script: "truncate -s 0 in.txt", want: `[[access.fs]] path = "in.txt", read, write`},
 		{name: "rmdir", rules: readRule("."), before: files(map[string]string{"work/d/": ""}), script: "rmdir d", want: `[[access.fs]] path = ".", read, write`},
@@ -63,7 +63,7 @@ func TestAdviceFiles(t *testing.T) {
 		{name: "a socket in the workspace", flags: "", before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `--write s`},
 		{name: "a socket in the writable workspace", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `[[access.fs]] path = "s", read, write`},
 		{name: "a socket below a read-only directory", rules: writeRule(".") + "[[access.fs]]\npath = \"in\"\nread = true\n", before: withSocketBelow, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("in/s")`), want: `[[access.fs]] path = "in/s", read, write`},
-		{name: "a script", flags: "--write .", before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: "--write run.sh; --execute run.sh"},
+		{name: "a script", flags: "--write .", before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: "--execute run.sh"},
 		{name: "a program of one's own", flags: "--write .", before: withProgramAtHome, script: "$W/home/bin/mine", want: "--execute ~/bin/mine"},
 	})
 }

@@ -33,7 +33,7 @@ func TestAdviceGranted(t *testing.T) {
 		}
 	}
 	s.close()
-	if got := s.stderr.String(); !strings.Contains(got, "warning: the server cannot reach what its arguments name") {
+	if got := s.stderr.String(); !strings.Contains(got, "warning: the server cannot reach what its arguments and variables name") {
 		t.Errorf("no warning at the start: %s", got)
 	}
 	if strings.Contains(string(m.Error), server(filesystem)) {

@@ -19,7 +19,7 @@ os.replace(tmp, "in.txt")`), want: `[[access.fs]] path = ".", read, write`},
 import tempfile
 with tempfile.NamedTemporaryFile("w", dir="$W/work") as f: f.write("x")`), want: `[[access.fs]] path = ".", read, write`},
 		{name: "python makedirs", rules: readRule("."), before: withInput, argv: python(`import os; os.makedirs("a/b", exist_ok=True); open("a/b/c", "w")`), want: `[[access.fs]] path = "a/", read, write`},
-		{name: "python subprocess", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), argv: python(`import subprocess; print(subprocess.check_output(["./run.sh"]))`), want: `[[access.fs]] path = "run.sh", read, write; [[access.fs]] path = "run.sh", read, execute`},
+		{name: "python subprocess", rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), argv: python(`import subprocess; print(subprocess.check_output(["./run.sh"]))`), want: `[[access.fs]] path = "run.sh", read, execute`},
 		{name: "python environ", flags: "", before: func(t *testing.T, w *world) { w.env = append(w.env, "NOTES_DIR=notes") }, argv: python(`import os; print(os.environ["NOTES_DIR"])`), want: "--env NOTES_DIR"},
 		{name: "node writeFile", needs: []string{"node"}, flags: "--write .", before: withInput, argv: node(`require("fs").writeFileSync("$W/home/logs/o", "x")`), want: "--write ~/logs"},
 		{name: "node readFile", needs: []string{"node"}, rules: writeRule("."), before: withNote, argv: node(`console.log(require("fs").readFileSync("$W/home/notes/a.md", "utf8"))`), want: `[[access.fs]] path = "~/notes/a.md", read`},
@@ -30,7 +30,7 @@ const tmp = "$W/home/logs/m.json." + process.pid + ".tmp";
 try { fs.writeFileSync(tmp, "{}"); fs.renameSync(tmp, "$W/home/logs/m.json"); }
 catch (e) { try { fs.unlinkSync(tmp) } catch {} throw e; }`), want: `[[access.fs]] path = "~/logs", read, write`},
 		{name: "node mkdir recursive", needs: []string{"node"}, flags: "--read .", before: withInput, argv: node(`require("fs").mkdirSync("a/b", { recursive: true }); require("fs").writeFileSync("a/b/c", "x")`), want: "--write a/"},
-		{name: "node spawn", needs: []string{"node"}, rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), argv: node(`require("child_process").spawn("./run.sh", { stdio: "inherit" }).on("exit", process.exit)`), want: `[[access.fs]] path = "run.sh", read, write; [[access.fs]] path = "run.sh", read, execute`},
+		{name: "node spawn", needs: []string{"node"}, rules: writeRule("."), before: program("run.sh", "#!/bin/sh\necho ran\n"), argv: node(`require("child_process").spawn("./run.sh", { stdio: "inherit" }).on("exit", process.exit)`), want: `[[access.fs]] path = "run.sh", read, execute`},
 		{name: "sqlite3 new", needs: []string{"sqlite3"}, flags: "--write .", before: withInput, argv: []string{"sqlite3", "$W/home/logs/n.db", "create table t (x)"}, want: "--write ~/logs"},
 		{name: "git commit", needs: []string{"git"}, flags: "--read .", before: withRepository, script: "git commit -q --allow-empty -m x", want: "--write .git"},
 		{name: "git add", needs: []string{"git"}, rules: readRule("."), before: func(t *testing.T, w *world) { withRepository(t, w); w.plant(t, w.work, map[string]string{"b": "b"}) }, script: "git add b", want: `[[access.fs]] path = ".git", read, write`},

@@ -126,7 +126,7 @@ func TestGrantedHostFails(t *testing.T) {
 		port := c.listening(t)
 		w := c.world(t, port)
 		got := c.attempt(t, w, &proposal{}, nil)
-		want := "[mcp-jail] The jail refused nothing during this call: " + w.fill(c.want)
+		want := "[mcp-jail] The jail blocked nothing here: " + w.fill(c.want)
 		if text := got.texts(); !strings.Contains(text, want) {
 			t.Errorf("want %s in %s", want, text)
 		}

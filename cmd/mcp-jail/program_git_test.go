@@ -192,7 +192,7 @@ func TestGitBelowRepository(t *testing.T) {
 	if got := status(); !got.IsError || !strings.Contains(got.texts(), "mcp-jail grant below --last") {
 		t.Errorf("what is said of it: %s", got.texts())
 	}
-	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git also looks for its repository in the directories above") {
+	if d := w.why(t, "below"); d.Attribution != "likely" || !strings.Contains(d.Cause, "git's repository is ") {
 		t.Errorf("%+v", d)
 	}
 	if got := status("--workspace", w.work); got.IsError {

@@ -161,7 +161,8 @@ func WithNeeds(c *facts.Case, f facts.Finding) []facts.Finding {
 // Beside returns the findings about a module that lies beside a file of the server's line, or above it,
 // where the server may not read. The grant is for the directory, since modules import each other.
 func Beside(c *facts.Case, modules []string, cause string) []facts.Finding {
-	for _, arg := range c.Profile.Argv {
+	files := words.Importers(c.Evidence.Text + "\n" + strings.Join(c.Evidence.Stderr, "\n"))
+	for _, arg := range append(files, c.Profile.Argv...) {
 		file, ok := c.Absolute(arg)
 		if !ok || !strings.Contains(arg, "/") || c.Exists(file) != facts.Present || c.Exists(file+"/.") == facts.Present {
 			continue

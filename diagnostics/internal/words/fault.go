@@ -32,7 +32,7 @@ var faultSignatures = []struct {
 }{
 	{ReadOnly, "EROFS", []string{"EROFS"}, []string{"read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
 	{Refused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted", "file system sandbox blocked"}},
-	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "insufficient permission", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
+	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "insufficient permission for adding", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
 	{Busy, "EBUSY", []string{"EBUSY"}, []string{"resource busy", "os error 16)", "os { code: 16,", "errno 16]"}},
 	{Network, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
 	{Network, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},

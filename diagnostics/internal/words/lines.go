@@ -30,8 +30,9 @@ func Lines(text string) (lines []string) {
 		if splitsWord().MatchString(show.Marked(line)) {
 			continue
 		}
+		indented := strings.HasPrefix(line, "  ")
 		line = strings.TrimSpace(show.Bare(line))
-		if line != "" && !quotes && !noise().MatchString(line) {
+		if line != "" && !(quotes && indented) && !noise().MatchString(line) {
 			lines = append(lines, line)
 		}
 		quotes = strings.HasPrefix(line, `File "`)
@@ -45,6 +46,16 @@ var (
 	// noise are lines that do not say what failed: frames of stack traces, and excerpts of the source.
 	noise = lazy.Regexp(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[\^~\s]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
 )
+
+// Importers returns the files that a text says to import a module: of Python's trace, and of node's list.
+func Importers(text string) (files []string) {
+	for _, m := range importer().FindAllStringSubmatch(text, 12) {
+		files = append(files, m[1]+m[2])
+	}
+	return files
+}
+
+var importer = lazy.Regexp(`(?m)^\s*File "(/[^"]+)", line \d|^- (/.+)$`)
 
 // Ending returns the last n lines that are no frames of a stack trace.
 func Ending(lines []string, n int) (last []string) {
