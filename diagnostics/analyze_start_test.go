@@ -66,7 +66,7 @@ func TestExit(t *testing.T) {
 		{"npx, silent", func(ev *Evidence) {
 			ev.Stage, ev.Timeout = StageStartup, time.Minute
 			ev.Profile.Argv, ev.Profile.Net = []string{"npx", "-y", "x"}, nil
-		}, CodeTimeout, Possible, "no answer within 60 s of its start", "npx downloads"},
+		}, CodeTimeout, Likely, "no answer within 60 s of its start", "npx downloads"},
 		{"npx, with words", func(ev *Evidence) {
 			ev.Stage, ev.Exit = StageStartup, &Exit{Code: 1}
 			ev.Profile.Argv = []string{"npx", "-y", "x"}

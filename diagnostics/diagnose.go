@@ -155,14 +155,10 @@ func said(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Fin
 
 // suspected returns a note about what may be the cause, without a name for it.
 func suspected(c *facts.Case, lines []string) facts.Finding {
-	fault, _ := words.FaultOf(lines)
 	if f, ok := network.Listens(c); ok {
 		return possible(f, PageInbound)
 	}
 	if f, ok := looksLike(c, lines); ok {
-		return possible(f, PagePossible)
-	}
-	if f, ok := starts.PackageDownload(c); ok && (c.Evidence.Timeout > 0 || c.Evidence.Stage == StageStartup && (len(lines) == 0 || fault == words.Network)) {
 		return possible(f, PagePossible)
 	}
 	return facts.Finding{}

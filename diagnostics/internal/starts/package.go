@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/launcher"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,25 +20,27 @@ func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
 		return f, false
 	}
-	fetched, words := buriedLauncher(c)
 	foreign, isForeign := foreignLauncher(c)
-	if c.Evidence.Install == "" && fetched == "" && !isForeign || !lacksNetwork(c, foreign, lines) {
-		return f, false
-	}
-	name := filepath.Base(c.Profile.Argv[0])
+	name := fetched(c.Profile.Argv)
 	switch {
+	case c.Evidence.Install == "" && name == "" && !isForeign, !lacksNetwork(c, foreign, lines):
+		return f, false
 	case isForeign:
 		return foreignFinding(foreign), true
-	case fetched != "":
+	case c.Evidence.Install != "":
 		return facts.Finding{
-			Note: fetched + " downloads what it runs, and the policy grants no network; mcp-jail installs the package itself where the line begins with " + fetched + ", and this one begins with " + c.Quote(name),
-			Fix:  "write the line without " + c.Quote(name) + ": " + c.Quote(words) + "; a directory belongs into the client's entry (cwd), and a variable into its env" + keptSecrets(name),
+			Note: "the package that " + filepath.Base(c.Profile.Argv[0]) + " starts is not installed, and no host is allowed from which it could come",
+			Fix:  "install it once, in a terminal: " + c.Evidence.Install,
 		}, true
 	}
-	return facts.Finding{
-		Note: "the package that " + name + " starts is not installed, and the policy grants no network to fetch it",
-		Fix:  "install it once, in a terminal: " + c.Evidence.Install + ". The server then starts without " + name + " and without a network",
-	}, true
+	f = facts.Finding{
+		Note: name + " downloads what it runs, and no host is allowed",
+		Fix:  "install the package ahead of time, and start its program in place of " + name,
+	}
+	if fetches(c.Profile.Argv) == "" {
+		f.Fix = "write the line so that it begins with " + name + ", and mcp-jail fetches the package itself: a directory belongs into the client's entry (cwd), and a variable into its env"
+	}
+	return f, true
 }
 
 // Compiling recognises a launcher whose compiler has not ended when the start is timed out.
@@ -88,15 +89,6 @@ func foreignFinding(l launcher.Launcher) facts.Finding {
 
 func lowerFirst(text string) string { return strings.ToLower(text[:1]) + text[1:] }
 
-// keptSecrets says how the server gets its secrets without the program that had them.
-func keptSecrets(program string) string {
-	words := launcher.SecretCommand(program)
-	if words == nil {
-		return ""
-	}
-	return "; a secret, into the rule of its host: secret = { env = \"NAME\", command = " + show.List(words) + " }"
-}
-
 // foreignLauncher returns a launcher that the server's line starts, and in whose place mcp-jail
 // fetches nothing.
 func foreignLauncher(c *facts.Case) (l launcher.Launcher, ok bool) {
@@ -129,21 +121,16 @@ func eachInner(argv []string, is func(words []string) bool) {
 	}
 }
 
-// buriedLauncher returns the name of a launcher of packages that the server's line starts through another program,
-// such as timeout, env -C or a shell, and the line that begins with it. mcp-jail takes no such line
-// apart. It returns "" for any other line.
-func buriedLauncher(c *facts.Case) (name, line string) {
-	argv := c.Profile.Argv
-	if len(argv) < 2 || c.Evidence.Install != "" || fetches(argv) != "" {
-		return "", ""
+// fetched returns the launcher of packages with which a line, or what another program starts of it,
+// begins, or "".
+func fetched(argv []string) (name string) {
+	if name = fetches(argv); name == "" {
+		eachInner(argv, func(words []string) bool {
+			name = fetches(words)
+			return name != ""
+		})
 	}
-	eachInner(argv, func(words []string) bool {
-		if name = fetches(words); name != "" {
-			line = strings.Join(words, " ")
-		}
-		return name != ""
-	})
-	return name, line
+	return name
 }
 
 // fetches returns the launcher with which a line begins, or "".
@@ -176,25 +163,3 @@ func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	}, true
 }
 
-// PackageDownload recognises a launcher without a network: it stays silent for a minute, and then
-// reports little.
-func PackageDownload(c *facts.Case) (f facts.Finding, ok bool) {
-	if len(c.Profile.Argv) == 0 {
-		return f, false
-	}
-	name := fetches(c.Profile.Argv)
-	foreign, isForeign := foreignLauncher(c)
-	networked := slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow })
-	if name == "" && !isForeign || networked || c.Evidence.Stage == report.StageCall {
-		return f, false
-	}
-	f = facts.Finding{Hint: report.Hint{Explain: report.PagePackageMissing}}
-	if isForeign {
-		found := foreignFinding(foreign)
-		f.Note, f.Fix = found.Note, found.Fix
-		return f, true
-	}
-	f.Note = name + " downloads what it runs, and the policy grants no network"
-	f.Fix = "install the package ahead of time, and start its program in place of " + name
-	return f, true
-}
