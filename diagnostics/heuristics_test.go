@@ -143,7 +143,7 @@ func TestForeignLauncher(t *testing.T) {
 		{"poetry run server", `All attempts to connect to pypi.org failed.`, "pypi.org:443", api, "poetry install"},
 		{"dnx Some.Server", `Unable to load the service index for source https://api.nuget.org/v3/index.json. Name or service not known`, "api.nuget.org:443", api, "dotnet tool install"},
 		{"nix run nixpkgs#x", `warning: unable to download 'https://cache.nixos.org/nix-cache-info': Could not resolve hostname`, "", nil, "nix build"},
-		{"op run -- npx -y x", `getaddrinfo ENOTFOUND registry.npmjs.org`, "registry.npmjs.org:443", api, `"op", "read"`},
+		{"op run -- npx -y x", `getaddrinfo ENOTFOUND registry.npmjs.org`, "registry.npmjs.org:443", api, "begins with npx"},
 		{"deno run -A https://h.test/a/s.ts", `error: Import 'https://h.test/a/s.ts' failed. dns error`, "h.test:443", api, "deno compile"},
 		{"go run ./cmd/x", `dial tcp: lookup git.h.test: no such host`, "net /usr/local/go/bin/go git.h.test", api, "go build"},
 		{"uv run server", `error: Failed to fetch: https://index.h.test/simple/x/ dns error`, "net /home/u/.local/bin/uv index.h.test:443", api, "uv sync"},

@@ -162,4 +162,3 @@ func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 		Fix:  "run them once, in a jail without a network: " + c.Evidence.InstallScripts,
 	}, true
 }
-
