@@ -51,7 +51,7 @@ func (d Diagnosis) Command() string {
 
 // causeText returns the cause as a sentence, or as the line of an error.
 func (d Diagnosis) causeText() string {
-	if clause := d.clause(); len(d.Hints) > 0 || clause != d.Cause {
+	if clause := d.clause(); len(d.Hints) > 0 || d.Attribution == Likely || clause != d.Cause {
 		return sentence(clause)
 	}
 	return d.Cause // a line of an error of mcp-jail
