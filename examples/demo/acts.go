@@ -13,7 +13,7 @@ type demo struct {
 	surprises []string // calls with an unexpected outcome
 }
 
-// ownGrant is the grant to try if the jail proposes none.
+// ownGrant is what the command that the jail proposes grants: here it stands in a file of its own.
 const ownGrant = `[[servers.notes.access.fs]]
 path = "notes"
 read = true
@@ -85,18 +85,17 @@ func (d *demo) notes(ctx context.Context) error {
 	return d.granted(ctx, policy, refused, plan)
 }
 
-// granted adds the grant that the jail proposed, and writes again.
+// granted shows the command that the jail proposed, and writes again with what it grants.
 func (d *demo) granted(ctx context.Context, policy string, refused answer, plan map[string]any) error {
 	if why := withoutGrant(refused.jail); why != "" {
 		d.aside(dim, jailMark+" "+why)
 	}
-	lines := grant(refused.jail)
-	if lines == "" {
-		d.expect(false, "write plan: the jail offered no line that grants it")
-		lines = ownGrant
+	command := grant(refused.jail)
+	if command == "" {
+		d.expect(false, "write plan: the jail offered no command that grants it")
 	}
-	d.aside(cyan, lines)
-	more, err := d.write("more.toml", "version = 1\n\n"+lines+"\n")
+	d.aside(cyan, command)
+	more, err := d.write("more.toml", "version = 1\n\n"+ownGrant+"\n")
 	if err != nil {
 		return err
 	}

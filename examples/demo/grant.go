@@ -1,40 +1,21 @@
 package main
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
-var (
-	tableLine = regexp.MustCompile(`^\[\[?servers\..+\]\]?$`)
-	keyLine   = regexp.MustCompile(`^[a-z_]+\s*=\s*\S`)
-)
-
-// grant returns the lines of policy in a message of the jail: tables of a server with their keys. They are a valid
-// configuration file. It returns "" if the message has none.
+// grant returns the command in a message of the jail that grants what was missing, or "".
 func grant(said string) string {
-	var lines []string
-	inside := false
 	for line := range strings.Lines(said) {
-		line = strings.TrimSpace(line)
-		switch {
-		case tableLine.MatchString(line):
-			inside = true
-		case inside && keyLine.MatchString(line):
-		default:
-			inside = false
-		}
-		if inside {
-			lines = append(lines, line)
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "mcp-jail grant ") {
+			return line
 		}
 	}
-	return strings.Join(lines, "\n")
+	return ""
 }
 
-// withoutGrant returns the first line of a message of the jail that is not policy.
+// withoutGrant returns the first line of a message of the jail that is not the command.
 func withoutGrant(said string) string {
 	for line := range strings.Lines(said) {
-		if line = strings.TrimSpace(line); line != "" && !tableLine.MatchString(line) && !keyLine.MatchString(line) {
+		if line = strings.TrimSpace(line); line != "" && line != grant(said) {
 			return line
 		}
 	}

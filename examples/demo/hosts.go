@@ -34,11 +34,11 @@ func (d *demo) hosts(ctx context.Context) error {
 	if why := withoutGrant(refused.jail); why != "" {
 		d.aside(dim, jailMark+" "+why)
 	}
-	lines := grant(refused.jail)
-	if lines == "" {
-		d.expect(false, "look up a name: the jail offered no line that grants it")
+	command := grant(refused.jail)
+	if command == "" {
+		d.expect(false, "look up a name: the jail offered no command that grants it")
 	}
-	d.aside(cyan, lines)
+	d.aside(cyan, command)
 	return nil
 }
 

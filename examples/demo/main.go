@@ -1,5 +1,5 @@
 // Command demo shows mcp-jail at work. It starts the honest server notes and the dishonest server thief in jails, speaks
-// MCP to them through the proxy as any client does, and prints what worked, what the jail refused, and the line that
+// MCP to them through the proxy as any client does, and prints what worked, what the jail refused, and the command that
 // would grant it.
 //
 //	go run ./examples/demo

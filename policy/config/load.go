@@ -107,9 +107,6 @@ func unreadable(l layer, err error) policy.Problems {
 	return policy.Problems{{File: l.path, Message: "cannot be read: " + cause(err)}}
 }
 
-// UserConfigFile returns the path of the user's own configuration.
-func UserConfigFile(h hostfs.Host) string { return filepath.Join(h.ConfigDir, "config.toml") }
-
 type layer struct {
 	path              string
 	explicit, project bool

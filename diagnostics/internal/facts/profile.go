@@ -91,10 +91,3 @@ func (c *Case) IsSystem(path string) bool {
 	e, ok := c.Profile.Find(path)
 	return ok && e.Origin == policy.OriginBaseline
 }
-
-// IsEntry reports whether the profile has an entry for path itself. Its name then exists
-// and need not be created.
-func (c *Case) IsEntry(path string) bool {
-	e, ok := c.Profile.Find(path)
-	return ok && e.Path == path
-}

@@ -122,12 +122,6 @@ func IsSensitive(c *facts.Case, path string) bool {
 	return h.Secret && h.Never == ""
 }
 
-// mayShow reports whether a server may be shown a path because of its own words.
-func mayShow(c *facts.Case, path string) bool {
-	h := Harm(c, path, policy.Read)
-	return h.Never == "" && !h.Secret
-}
-
 // sensitiveFix says why no line is proposed for a sensitive path, and what the user can type.
 func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) string {
 	text := "no line is proposed for it: " + c.Show(path) + " is a sensitive path, and " + source
