@@ -1,9 +1,7 @@
 package starts
 
 import (
-	"cmp"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
@@ -11,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -63,98 +60,16 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	return f
 }
 
+// analyzeStartArguments analyzes the start of a program whose rules do not list its arguments, or the
+// name that it got. No flag of grant says that.
 func analyzeStartArguments(c *facts.Case, d policy.Denial) facts.Finding {
-	name := ruleFor(c, d)
 	said := d
 	said.Arguments = make([]string, len(d.Arguments))
 	for i, arg := range d.Arguments {
 		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
 	}
-	f := names.AttributeProgram(c, report.Certain, name, report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that")
-	f.Hint.Target, f.Hint.Explain = d.Target+report.Arguments(said), report.PageArguments
-	switch {
-	case f.Grant.IsZero():
-	case misnamed(c, d, name):
-		f.Grant = grants.Grant{}
-		f.Fix = "start it under the name or the path in its rule" + inRule(c, d) + ": the one that it got decides where some programs take their code from"
-	case unnamed(c, d, name):
-		f.Grant = grants.Grant{}
-		f.Fix = "no rule is for that name: start it as " + c.Show(filepath.Base(name)) + ", and allow that in a rule of access.commands"
-	default:
-		f.Grant = grants.Grant{}
-		f.Fix = "allow it by hand, in access.commands." + show.Key(name)
-	}
-	return f
-}
-
-// ruleFor returns the name that the rules have for the refused program, or would have. If
-// several rules are about the file, the name that the program was started with decides.
-func ruleFor(c *facts.Case, d policy.Denial) string {
-	called := ""
-	if len(d.Arguments) > 0 && d.Arguments[0] != "" {
-		called = filepath.Base(d.Arguments[0])
-	}
-	found := ""
-	for _, c := range c.Profile.Commands {
-		for _, s := range c.Starts {
-			if s.Script == d.Target || s.Script == "" && s.File == d.Target && s.Name == called {
-				found = cmp.Or(found, c.Name)
-			}
-		}
-	}
-	if found == "" && called != "" && names.Finds(c, called, d.Target) {
-		return called
-	}
-	return cmp.Or(found, names.CommandName(c, d.Target))
-}
-
-// misnamed reports whether there is a rule for the program, and argv[0] is not in it, nor another
-// name of the file, for which there could be a rule.
-func misnamed(c *facts.Case, d policy.Denial, name string) bool {
-	rules := startsOf(c, d.Target)
-	return len(d.Arguments) > 0 && len(rules) > 0 && !slices.ContainsFunc(rules, func(s policy.Start) bool {
-		called := d.Arguments[0]
-		return s.Script != "" || s.Accepts(called) || called != "" && called == name
-	})
-}
-
-// inRule returns the name in the rule of a program, as a part of a sentence.
-func inRule(c *facts.Case, d policy.Denial) string {
-	for _, s := range startsOf(c, d.Target) {
-		if s.Name != "" {
-			return " (" + c.Quote(s.Name) + ")"
-		}
-	}
-	return ""
-}
-
-// unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as
-// policy.Start.Accepts does with the paths that package resolve finds for that name. If there is
-// a rule for the program already, misnamed decides.
-func unnamed(c *facts.Case, d policy.Denial, name string) bool {
-	if len(d.Arguments) == 0 || len(startsOf(c, d.Target)) > 0 {
-		return false
-	}
-	called := d.Arguments[0]
-	switch dir := filepath.Dir(called); {
-	// A rule accepts its name, its path, and the file itself.
-	case called == filepath.Base(name), called == name, called == d.Target:
-		return false
-	case !filepath.IsAbs(called) || filepath.Base(called) != filepath.Base(name):
-		return true
-	default:
-		found := c.Canonical(called) == d.Target || c.Evidence.Canonical != nil && c.Evidence.Canonical(called) == d.Target
-		return !found || !slices.Contains(filepath.SplitList(names.SearchPath(c)), dir) || c.RightsAt(dir)&policy.Write != 0
-	}
-}
-
-func startsOf(c *facts.Case, file string) (all []policy.Start) {
-	for _, command := range c.Profile.Commands {
-		for _, s := range command.Starts {
-			if s.Script == file || s.Script == "" && s.File == file {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
+	target := d.Target + report.Arguments(said)
+	f := facts.Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", grants.Grant{})
+	f.Hint.Explain = report.PageArguments
+	return f.Unfixable("only a rule that you write allows it, in access.commands: for the name or the path under which it is to be started")
 }
