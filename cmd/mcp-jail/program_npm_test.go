@@ -267,7 +267,7 @@ func TestNpxAbsent(t *testing.T) {
 	}
 	must(t, json.Unmarshal(m.Error, &failure))
 	d := failure.Data["dev.mcp-jail/failure"]
-	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no network") || !strings.Contains(d.Hint, "mcp-jail install --config ") {
+	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no host is allowed") || !strings.Contains(d.Hint, "mcp-jail install --config ") {
 		t.Errorf("%s", m.Error)
 	}
 	if status := s.close(); status == 0 {
