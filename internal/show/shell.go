@@ -138,31 +138,6 @@ func quotePath(path string) string {
 	return quoteWord(path)
 }
 
-// Unquoted returns the words that [Word] or [Path] has quoted.
-func Unquoted(quoted []string) (words []string) {
-	for _, q := range quoted {
-		if onWindows {
-			words = append(words, strings.Trim(q, `"`))
-			continue
-		}
-		var b strings.Builder
-		inside := false
-		for i := 0; i < len(q); i++ {
-			switch {
-			case q[i] == '\'':
-				inside = !inside
-			case q[i] == '\\' && !inside && i+1 < len(q):
-				i++
-				b.WriteByte(q[i])
-			default:
-				b.WriteByte(q[i])
-			}
-		}
-		words = append(words, b.String())
-	}
-	return words
-}
-
 // Program returns the program of a command without what may be arguments in the same word: a flag, a
 // URL, or a value for a name, each of which may be or have a secret. Users write a whole line into one word.
 func Program(command string) string {
