@@ -14,6 +14,9 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, path string, rights policy.Rights)
 	return places.HarmOf(h, p, path, rights)
 }
 
+// HasKeyName reports whether a path has the name of a file with keys or passwords.
+func HasKeyName(path string) bool { return places.HasKeyName(path) }
+
 // HarmOfHost judges a grant of a host, which the user did not type.
 func HarmOfHost(h *hostfs.Host, r policy.NetRule) policy.Harm {
 	switch what := r.SpecialTarget(); {

@@ -1,5 +1,4 @@
-// Package drive asks a server a list of MCP requests and keeps its answers. Nothing calls it until learn is
-// rebuilt.
+// Package drive asks a server a list of MCP requests and keeps its answers.
 //
 //   - drive.go has the requests and their answers.
 //   - probe.go makes requests that change nothing, from the list of tools.
@@ -133,8 +132,9 @@ type Played struct {
 	Server  string // the name and the version of the server
 	Answers []Answer
 	Skipped []Skipped // tools that no request calls
-	// Broken is why not all requests have an answer, or nil.
+	// Broken is why not all requests have an answer, or nil. Lost is the first one that has none.
 	Broken error
+	Lost   Request
 	// Stopped reports that Each has returned false: later answers are missing.
 	Stopped bool
 }
@@ -206,6 +206,7 @@ func (p *Player) ask(conn *handshake.Conn, out *Played, requests []Request) {
 	})
 	for i := range end {
 		if !has[i] {
+			out.Lost = requests[i]
 			out.Broken = fmt.Errorf("%s: %w", requests[i], cmp.Or(err, io.ErrUnexpectedEOF))
 			return
 		}

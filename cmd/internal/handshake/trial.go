@@ -1,6 +1,6 @@
 // Package handshake is mcp-jail as a client: it starts a server in its jail, asks what it is and
 // which tools it has, and ends it. Every handshake that mcp-jail makes as a client is made here:
-// those of check --probe and of install.
+// those of check --probe, of install and of learn.
 //
 //	a, err := handshake.Trial{Target: t, Name: "mcp-jail check", Timeout: time.Minute}.Run(ctx)
 //	p, err := a.Pin()
@@ -40,6 +40,8 @@ type Trial struct {
 	Name    string          // of the command that asks
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
+	// AskHost, if it is not nil, is asked about each host that no rule is about, and the jail records refused reads.
+	AskHost func(ctx context.Context, host string, port int) bool
 }
 
 // Failure reports that a server did not list its tools.
@@ -54,35 +56,51 @@ func (e *Failure) Unwrap() error { return e.Err }
 
 // Run starts the server, asks it, and waits until it has ended. If the server does not list its
 // tools, the error is a *Failure.
-func (t Trial) Run(ctx context.Context) (*Answer, error) {
-	if err := t.Target.ClaimHome(); err != nil {
+func (t Trial) Run(ctx context.Context) (answer *Answer, err error) {
+	timed, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	var failed error
+	record, err := t.Talk(timed, func(from io.Reader, to io.WriteCloser) {
+		answer, failed = Ask(timed, t.Name, from, to)
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case failed != nil:
+		return nil, t.failure(ctx, timed, failed, record)
+	}
+	return answer, nil
+}
+
+// Talk starts the server, and waits until talk, which has the two ends of a client, is done and the server has ended.
+// It returns what the session would have on record.
+func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCloser)) (record diagnostics.Record, err error) {
+	if err := t.Target.ClaimHome(); err != nil {
+		return record, err
 	}
 	// Two pipes take the place of the streams of a client.
 	clientIn, sessionOut, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return record, err
 	}
 	defer clientIn.Close()
 	sessionIn, clientOut, err := os.Pipe()
 	if err != nil {
 		sessionOut.Close()
-		return nil, err
+		return record, err
 	}
 	defer clientOut.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, errors.Join(err, sessionIn.Close(), sessionOut.Close())
+		return record, errors.Join(err, sessionIn.Close(), sessionOut.Close())
 	}
 	defer null.Close()
 
 	defer session.LinkHome(t.Target, terminal.New(nil, nil, null))()
-	timed, cancel := context.WithTimeout(ctx, t.Timeout)
-	defer cancel()
 	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
-	s := f.Session(terminal.New(sessionIn, sessionOut, null), confine.Launcher{Umask: t.Umask})
-	var record diagnostics.Record
+	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.AskHost != nil, AskHost: t.AskHost}
+	s := f.Session(terminal.New(sessionIn, sessionOut, null), launcher)
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
 	ended := make(chan struct{})
@@ -91,23 +109,21 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 		defer sessionOut.Close()
 		defer sessionIn.Close()
 		if !t.Target.Policy.Stateful {
-			lifecycle.RunStateless(timed, s, uncached(f))
+			lifecycle.RunStateless(ctx, s, uncached(f))
 			return
 		}
-		lifecycle.RunStateful(timed, s)
+		lifecycle.RunStateful(ctx, s)
 	}()
 	if t.Slow != nil {
 		slow := time.AfterFunc(time.Second, t.Slow)
 		defer slow.Stop()
 	}
-	answer, err := Ask(timed, t.Name, clientIn, clientOut)
+	talk(clientIn, clientOut)
+	clientOut.Close()
 	// A session that cannot write its last messages would not end.
 	go io.Copy(io.Discard, clientIn)
 	<-ended
-	if err != nil {
-		return nil, t.failure(ctx, timed, err, record)
-	}
-	return answer, nil
+	return record, nil
 }
 
 func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics.Record) error {

@@ -96,6 +96,20 @@ func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*c
 	return s, nil
 }
 
+// Enter gives this process the environment and the directory of the session.
+func (t *Target) Enter() error {
+	for _, v := range t.Env {
+		err := os.Setenv(v.Name, v.Value)
+		if v.Unset {
+			err = os.Unsetenv(v.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.Chdir(t.Dir)
+}
+
 // environment returns the environment of the session: that of this process, with what the client of
 // the entry sets.
 func environment(environ []string, t *target) []string {

@@ -118,11 +118,16 @@ func (p *plan) in(host hostfs.Host, files []*config.ServerFile) *config.ServerFi
 	if f := p.among(files); f != nil {
 		return f
 	}
+	return p.made(host, p.now.target.Policy.Stateful)
+}
+
+// made returns a new file of the server.
+func (p *plan) made(host hostfs.Host, stateful bool) *config.ServerFile {
 	made := &config.Server{Name: p.name, ID: p.id}
 	if p.words != nil {
 		made.Command, made.Arguments = p.words[0], p.words[1:]
 	}
-	if stateful := p.now.target.Policy.Stateful; !stateful {
+	if !stateful {
 		made.Stateful = &stateful
 	}
 	return &config.ServerFile{Path: filepath.Join(host.ConfigDir, config.ServersDir, p.name+".toml"), Server: made}
@@ -356,18 +361,11 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 		}
 		return g.status(c, p)
 	}
-	warnings, err := after.since(p.now)
-	if err != nil {
+	if err := p.show(c, after); err != nil {
 		return err
 	}
-	for _, l := range p.differences(after) {
-		c.PrintText(l + "\n")
-	}
 	if taken != "" {
-		warnings = append(warnings, taken)
-	}
-	for _, w := range warnings {
-		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(w)))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), taken))
 	}
 	if g.dryRun {
 		c.Printf("nothing was changed (--dry-run)\n")
@@ -379,20 +377,45 @@ func (g *grantCmd) write(c terminal.Console, host hostfs.Host, p *plan, file *co
 	if err := g.confirm(c, p); err != nil {
 		return err
 	}
-	// Others may have changed the file meanwhile: the grants are added to what it has now.
-	err = config.ChangeServers(host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, _, err := g.apply(p, p.in(host, files))
+	err := g.commit(c, host, p, func(f *config.ServerFile) (*config.ServerFile, error) {
+		changed, _, err := g.apply(p, f)
+		return changed, err
+	})
+	if err != nil {
+		return err
+	}
+	return g.status(c, p)
+}
+
+// show says what differs between the policies of two files, and what a start newly warns of.
+func (p *plan) show(c terminal.Console, after *checked) error {
+	warnings, err := after.since(p.now)
+	if err != nil {
+		return err
+	}
+	for _, l := range p.differences(after) {
+		c.PrintText(l + "\n")
+	}
+	for _, w := range warnings {
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(w)))
+	}
+	return nil
+}
+
+// commit writes the file of the server. Others may have changed it meanwhile: change is made to what it has now.
+func (g *grantCmd) commit(c terminal.Console, host hostfs.Host, p *plan, change func(*config.ServerFile) (*config.ServerFile, error)) error {
+	err := config.ChangeServers(host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
+		changed, err := change(p.in(host, files))
 		if err != nil {
 			return nil, err
 		}
 		files = slices.DeleteFunc(files, func(f *config.ServerFile) bool { return f.Path == changed.Path })
 		return append(files, changed), nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		c.PrintText(fmt.Sprintf("%s %s\n\nTo use it: %s\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(p.file.Path, g.home)), p.takesEffect()))
 	}
-	c.PrintText(fmt.Sprintf("%s %s\n\nTo use it: %s\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(file.Path, g.home)), p.takesEffect()))
-	return g.status(c, p)
+	return err
 }
 
 // takesEffect says when the policy holds.

@@ -68,7 +68,7 @@ changed; 2: a mistake, or the server could not start with it.`
 	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: "Only this tool, of a server with stateful = false; \"*\" is the table for the tools without one."})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing.")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts.")
-	cmd.ValidArgsFunction = proposeServers
+	cmd.ValidArgsFunction = ProposeServers
 	return cmd
 }
 
@@ -106,7 +106,8 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	return g.change(c, x.Host, s, split(words))
 }
 
-func proposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// ProposeServers proposes the servers that have a file, or can have one.
+func ProposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

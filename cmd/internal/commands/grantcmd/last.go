@@ -142,12 +142,7 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 		return err == nil, err // it is there: nothing is written
 	}
 	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
-	harm := p.harm(l.flag)
-	if l.flag.name == "--write" && harm.Never == "" && p.others != nil {
-		if of := harmToOthers(p.others, p.id, real(p.grants.At(l.flag.value))); of != (policy.Harm{}) {
-			harm = of
-		}
-	}
+	harm := p.judge(l.flag)
 	if harm.Never != "" {
 		p.left = append(p.left, l.flag.String()+": "+harm.Never)
 		return false, nil
@@ -178,7 +173,18 @@ func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
 	return false, nil
 }
 
-// harm judges a flag that no person typed.
+// judge judges a flag that no person typed, also by what it is to other servers.
+func (p *plan) judge(f flag) policy.Harm {
+	harm := p.harm(f)
+	if f.name == "--write" && harm.Never == "" && p.others != nil {
+		if of := harmToOthers(p.others, p.id, real(p.grants.At(f.value))); of != (policy.Harm{}) {
+			return of
+		}
+	}
+	return harm
+}
+
+// harm judges a flag by itself.
 func (p *plan) harm(f flag) (h policy.Harm) {
 	host, policyNow := p.now.target.Host, p.now.target.Policy
 	t, err := table([]flag{f})

@@ -1,22 +1,183 @@
-// Package learncmd has the command learn, which is being rebuilt: it says so, and starts no server.
+// Package learncmd has the command learn: it starts a server in its jail again and again, each time with what a start
+// or a call of the time before lacked, and proposes that as the policy of the server.
+//
+//   - learn.go has the command line and the steps, in their order.
+//   - loop.go has the tries.
+//   - try.go is one try: a start, and the calls.
+//   - judge.go decides what a try may be given.
+//   - end.go says what came of it, and writes or prints the policy.
+//
+// Package drive makes the calls, package handshake starts the server, and package grantcmd changes its file.
 package learncmd
 
 import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"time"
+
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
+
+type learnCmd struct {
+	asclient.Chooser
+	drive  string
+	hosts  []string
+	budget time.Duration
+	yes    bool
+	line   []string // after --
+}
 
 // Learn returns the command learn.
 func Learn(line *cli.CommandLine) *cobra.Command {
-	cmd := line.Command("learn [SERVER | -- COMMAND [ARG...]]", "Find out what a server needs. It is being rebuilt, and starts nothing.", 1, true, func([]string) error {
-		return exit.UsageErrorf("learn is being rebuilt and starts no server yet; `mcp-jail grant NAME --last` grants what the last failure of a server lacked")
+	k := &learnCmd{budget: 5 * time.Minute}
+	cmd := line.Command("learn [flags] SERVER | -- COMMAND [ARG...]", "Try a server's tools, and propose the policy that they need.", 1, true, func(args []string) error {
+		k.Server, k.line = cli.FirstOf(args), line.Server.Argv
+		return k.Run(line.Console)
 	})
-	cmd.Long = `learn is being rebuilt and starts no server. When a server has failed,
-` + "`mcp-jail grant NAME --last`" + ` grants what it lacked, after a question.
+	cmd.Long = `learn starts the server in its jail, calls each tool that says that it only reads
+(readOnlyHint) with the smallest arguments that it takes, and starts it again with what a
+start or a call lacked: ten times at most. --drive FILE has the calls to make instead, one
+JSON-RPC request a line.
 
-Exit status 2, always.`
-	cmd.Example = `    mcp-jail grant memory --last`
+A try gets files to read, programs, and files to write in the workspace. It never gets what
+mcp-jail hides by itself, files with the names of keys, and what this machine runs. It gets
+a host only with --net HOST or after a question, and from then on each path is a question
+too. What a call would write elsewhere is proposed at the end.
+
+At the end learn says which calls answered and which failed, shows the difference of the
+policy, asks, and writes the file of the server, as mcp-jail grant does. For a command
+after -- it prints the file and the entry for a client, and writes nothing.
+
+Exit status 0: calls answered, and all that they lacked is granted; 1: none answered, or
+something was left out or nothing was changed; 2: a mistake; 3: this host cannot enforce
+the policy.`
+	cmd.Example = `    mcp-jail learn notes
+    mcp-jail learn notes --drive calls.jsonl
+    mcp-jail learn weather --net api.weather.gov
+    mcp-jail learn -- npx -y @modelcontextprotocol/server-memory`
+	cli.AddFlags(cmd,
+		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.drive, Usage: `The calls to make: a JSON-RPC request a line, such as {"method": "tools/call", "params": {"name": "TOOL", "arguments": {}}}.`},
+		cmdline.Flag{Name: "net", Value: "HOST[:PORT]", Many: &k.hosts, Usage: "Let the server reach a host. Repeatable."})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, as for mcp-jail call. Repeatable."}, cobra.NoFileCompletions)
+	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all tries together. Default: 5m.")
+	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
+	cmd.Flags().BoolVar(&k.yes, "yes", false, "Take what needs no question without asking, for scripts.")
+	cmd.ValidArgsFunction = grantcmd.ProposeServers
 	return cmd
+}
+
+// Run makes the tries, and writes or prints the policy.
+func (k *learnCmd) Run(c terminal.Console) error {
+	switch {
+	case k.Server == "" && k.line == nil:
+		return exit.UsageErrorf("name a server, or give its command after --\n  mcp-jail learn SERVER\n  mcp-jail learn -- COMMAND [ARG...]")
+	case k.Server != "" && k.line != nil:
+		return exit.UsageErrorf("both the server %s and a command after -- are given: use one", show.Name(k.Server))
+	case k.budget <= 0:
+		return exit.UsageErrorf("--budget %s: it must be positive, such as 90s or 10m", k.budget)
+	}
+	requests, err := k.requests()
+	if err != nil {
+		return err
+	}
+	interrupted := cli.Interrupts()
+	defer signal.Stop(interrupted)
+	l, err := k.find(c)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	l.drive = requests
+	for _, host := range k.hosts {
+		l.grants = append(l.grants, &grant{words: []string{"--net", host}, typed: true})
+	}
+	if err := l.restart(l.grants); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	go func() {
+		select {
+		case s := <-interrupted:
+			stop(&exit.InterruptedError{Signal: s, Undone: "nothing was changed"})
+		case <-ctx.Done():
+		}
+	}()
+	err = l.run(ctx, k.budget)
+	var by *exit.InterruptedError
+	switch {
+	case errors.As(context.Cause(ctx), &by):
+		return by
+	case err != nil:
+		return err
+	}
+	signal.Stop(interrupted) // a question has its own
+	return l.end()
+}
+
+// requests returns the calls of --drive, or nil.
+func (k *learnCmd) requests() ([]drive.Request, error) {
+	if k.drive == "" {
+		return nil, nil
+	}
+	f, err := os.Open(k.drive)
+	if err != nil {
+		return nil, exit.UsageErrorf("--drive: %s", err)
+	}
+	defer f.Close()
+	requests, err := drive.Read(f, k.drive)
+	if err != nil {
+		return nil, exit.UsageErrorf("--drive: %s", err)
+	}
+	return requests, nil
+}
+
+// find finds the server and how it is started, or makes a file for a command line.
+func (k *learnCmd) find(c terminal.Console) (*loop, error) {
+	x, err := index.Read()
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{c: c, yes: k.yes, words: k.line}
+	if k.line != nil {
+		name := identity.Label(k.line)
+		if l.edit, err = grantcmd.BeginLine(x, name, identity.NewID(name), k.line); err != nil {
+			return nil, err
+		}
+		l.argv, l.name = append([]string{"run", "--id", l.edit.Key(), "--"}, k.line...), name
+		l.temp, err = os.MkdirTemp("", "mcp-jail-learn-") // its HOME, until it has a file
+		return l, err
+	}
+	if l.edit, err = grantcmd.Begin(x, k.Server); err != nil {
+		return nil, err
+	}
+	k.Verb = "learn"
+	t, err := k.Choose(c)
+	if err != nil {
+		return nil, err
+	}
+	if t.Stored != l.edit.Key() {
+		return nil, exit.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name()), show.Line(t.Place))
+	}
+	if err := t.Confirm(c, k.yes); err != nil {
+		return nil, err
+	}
+	for _, note := range t.Notes {
+		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
+	}
+	l.argv, l.root, l.name, l.words = t.Argv, t.Root, k.Server, t.Line
+	return l, t.Enter()
 }

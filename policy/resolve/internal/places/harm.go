@@ -57,7 +57,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	switch {
 	case place != "":
 		return policy.Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")", Secret: true}
-	case matchesKey(path.Base(at)) && !mode.IsDir():
+	case HasKeyName(at) && !mode.IsDir():
 		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
 	case socket:
 		return policy.Harm{Ask: "it is a socket of the host: the program that listens there is outside of the jail"}
@@ -88,8 +88,9 @@ func isSystemPart(os, at string) bool {
 	return IsSystemPlace(os, at) || slices.ContainsFunc([]string{"cache", "lib", "log", "mail", "run", "spool"}, func(part string) bool { return policy.Within(at, "/var/"+part) })
 }
 
-// matchesKey reports whether a name is one of those that files with keys and passwords have.
-func matchesKey(name string) bool {
+// HasKeyName reports whether a path has one of the names that files with keys and passwords have.
+func HasKeyName(at string) bool {
+	name := path.Base(at)
 	for _, pattern := range keyNames {
 		if MatchName(pattern, name) && path.Ext(name) != ".pub" {
 			return true

@@ -1,0 +1,144 @@
+package learncmd
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// end says what came of the tries, asks, and writes or prints the policy.
+func (l *loop) end() error {
+	l.report()
+	answered := len(l.last.tools) > 0
+	if err := l.takeProposed(); err != nil {
+		return err
+	}
+	switch {
+	case l.temp != "":
+		l.print()
+	case !l.edit.Changed() && len(l.left) == 0:
+		l.c.PrintText("nothing to do: " + show.Name(l.name) + " has all that these calls need\n")
+	case !l.edit.Changed():
+		l.c.PrintText("nothing was changed\n")
+	case !answered && (l.yes || !l.c.Asks()):
+		l.sayLeft()
+		return errors.New("nothing was changed: no call answered, and learn writes nothing then without a question")
+	default:
+		if err := l.edit.Write(l.c, l.yes); err != nil {
+			l.sayLeft()
+			return err
+		}
+	}
+	l.sayLeft()
+	if !answered || len(l.left) > 0 {
+		return exit.ReportedStatus(exit.Failure)
+	}
+	return nil
+}
+
+// report says which calls answered, and which failed and why.
+func (l *loop) report() {
+	t := l.last
+	l.c.PrintText(l.c.Paint(terminal.Bold, show.Name(l.name)) + "  " + show.Line(t.about) + "\n")
+	if len(t.tools) > 0 {
+		l.c.PrintText("  answered   " + strings.Join(t.tools, ", ") + "\n")
+	}
+	for _, f := range t.failed {
+		l.c.PrintText("  failed     " + f.call + ": " + f.why + "\n")
+	}
+	for _, s := range t.skipped {
+		l.c.PrintText("  not called " + show.Name(s.Tool) + ": " + s.Why + "\n")
+	}
+	if len(t.skipped) > 0 && l.drive == nil {
+		for _, s := range t.skipped {
+			if s.Example != "" {
+				l.c.PrintText("             to call it, write into a file for --drive:  " + show.Line(s.Example) + "\n")
+				break
+			}
+		}
+	}
+	for _, host := range t.hosts {
+		l.c.PrintText("  refused    the host " + show.Name(host) + "\n")
+	}
+	var refused []string
+	for _, d := range t.refused {
+		text := l.did(d)
+		if !slices.Contains(refused, text) && len(refused) < 10 {
+			refused = append(refused, text)
+		}
+	}
+	for _, text := range refused {
+		l.c.PrintText("  refused    " + text + " (the call answered)\n")
+	}
+}
+
+func (l *loop) did(d policy.Denial) string {
+	return show.Line(d.Operation) + " " + l.edit.Short(d.Target)
+}
+
+// takeProposed adds what is not tried to what is asked for. Without a question, and of what needs one, it is left out.
+func (l *loop) takeProposed() error {
+	for _, g := range l.proposed {
+		if l.yes || !l.c.Asks() && l.temp == "" {
+			g.why = "it is not tried: " + strings.Join(g.by, ", ") + " needs it"
+			l.left = append(l.left, g)
+			continue
+		}
+		if _, err := l.add(g); err != nil {
+			g.why = show.Line(err.Error())
+			l.left = append(l.left, g)
+			continue
+		}
+		l.c.PrintText("  not tried  " + strings.Join(g.by, ", ") + " needs " + l.need(g) + "\n")
+	}
+	return l.leaveAsked()
+}
+
+// leaveAsked takes back what a person is to be asked about, where --yes answers.
+func (l *loop) leaveAsked() error {
+	if !l.yes {
+		return nil
+	}
+	var kept []*grant
+	for _, g := range l.grants {
+		harm, err := l.edit.Judge(g.tool, g.words)
+		if err != nil {
+			return err
+		}
+		if harm.Ask == "" || g.typed {
+			kept = append(kept, g)
+			continue
+		}
+		g.why = harm.Ask
+		l.left = append(l.left, g)
+	}
+	if len(kept) == len(l.grants) {
+		return nil
+	}
+	return l.restart(kept)
+}
+
+// sayLeft names what was left out, with the command that grants it.
+func (l *loop) sayLeft() {
+	for _, g := range l.left {
+		text := g.words[0] + " " + l.edit.Short(g.words[1]) + ": " + g.why
+		if l.temp == "" {
+			text += ". To grant it:  " + l.edit.Command(g.tool, g.words)
+		}
+		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "left out:"), text)
+	}
+}
+
+// print prints the file and the entry for a client, of a server that has neither.
+func (l *loop) print() {
+	file := l.edit.File()
+	entry, _ := json.Marshal(map[string]any{"command": "mcp-jail", "args": l.argv}) // of texts alone
+	l.c.PrintText("\n# " + l.edit.Short(file.Path) + "\n" + string(file.Encode()) + "\nThe entry for a client, once the file is there:\n  " + cli.Truncate(string(entry), 1<<16) + "\n")
+}

@@ -1,0 +1,205 @@
+package learncmd
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// give grants what a try lacked and may be given: of each failure the first thing. What the server's answers show
+// later may come in the next try.
+func (l *loop) give(t *try) (given []*grant, err error) {
+	l.proposed, l.left = nil, nil
+	for _, f := range t.failed {
+		for _, h := range f.hints {
+			g, isNew, err := l.giveOne(f, h)
+			if err != nil {
+				return nil, err
+			}
+			if isNew {
+				given = append(given, g)
+			}
+			if g != nil {
+				break
+			}
+		}
+	}
+	return given, nil
+}
+
+// giveOne grants what a hint of a failure says, if it may. It returns nil if that changes nothing for the next try.
+func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err error) {
+	if len(h.Words) < 2 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
+		return nil, false, nil
+	}
+	g := &grant{words: l.edit.Whole(h.Words[:2]), by: []string{f.call}}
+	if !l.stateful() {
+		g.tool = f.tool
+	}
+	if at := slices.IndexFunc(l.grants, g.same); at >= 0 {
+		if before := l.grants[at]; !slices.Contains(before.by, f.call) {
+			before.by = append(before.by, f.call)
+			return before, false, nil
+		}
+		return nil, false, nil // it has that, and fails still
+	}
+	var verdict verdict
+	if verdict, g.why, err = l.judge(g); err != nil {
+		return nil, false, err
+	}
+	switch verdict {
+	case leave:
+		l.left = addTo(l.left, g)
+		return nil, false, nil
+	case propose:
+		l.proposed = addTo(l.proposed, g)
+		return g, false, nil
+	}
+	isNew, err = l.add(g)
+	if err != nil { // the server would not start with it
+		g.why = show.Line(err.Error())
+		l.left = addTo(l.left, g)
+		return nil, false, nil
+	}
+	if !isNew {
+		return nil, false, nil
+	}
+	l.grants = append(l.grants, g)
+	return g, true, nil
+}
+
+func (g *grant) same(o *grant) bool { return g.tool == o.tool && slices.Equal(g.words, o.words) }
+
+// addTo adds a grant to others, or what lacked it to the one that is the same.
+func addTo(all []*grant, g *grant) []*grant {
+	if at := slices.IndexFunc(all, g.same); at >= 0 {
+		if !slices.Contains(all[at].by, g.by[0]) {
+			all[at].by = append(all[at].by, g.by[0])
+		}
+		return all
+	}
+	return append(all, g)
+}
+
+// verdict is what becomes of a grant that nobody typed.
+type verdict int
+
+const (
+	leave   verdict = iota // it is named at the end, and not granted
+	propose                // it is asked for at the end, and not tried
+	allow
+)
+
+// judge decides about a grant, and says why it is left out.
+func (l *loop) judge(g *grant) (verdict, string, error) {
+	harm, err := l.edit.Judge(g.tool, g.words)
+	flag, value := g.words[0], g.words[1]
+	switch {
+	case err != nil:
+		return leave, "", err
+	case harm.Never != "":
+		return leave, harm.Never, nil
+	case flag == "--net":
+		return l.ask(g, show.Name(l.name)+" wants to reach "+show.Name(value)+". Allow it?", "learn grants no host by itself")
+	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
+		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
+	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && flag != "--startup-timeout":
+		return propose, harm.Ask, nil
+	case l.reaches() && flag != "--startup-timeout":
+		return l.ask(g, show.Name(l.name)+" may reach hosts, and "+g.by[0]+" needs "+l.need(g)+". Allow it?", "the server may reach hosts, so learn asks about each path")
+	}
+	return allow, "", nil
+}
+
+// ask asks about a grant once.
+func (l *loop) ask(g *grant, question, why string) (verdict, string, error) {
+	if l.yes || !l.c.Asks() {
+		return leave, why, nil
+	}
+	if slices.ContainsFunc(l.denied, g.same) {
+		return leave, "the answer was not yes", nil
+	}
+	yes, err := cli.AskYes(l.c, question, "nothing was changed")
+	if err != nil || yes {
+		return allow, "", err
+	}
+	l.denied = append(l.denied, g)
+	return leave, "the answer was not yes", nil
+}
+
+// stateful reports whether one process serves all calls.
+func (l *loop) stateful() bool {
+	s := l.edit.File().Server
+	return s.Stateful == nil || *s.Stateful
+}
+
+// reaches reports whether the server may reach a host beside this machine.
+func (l *loop) reaches() bool {
+	return slices.ContainsFunc(l.net, func(r policy.NetRule) bool { return r.Allow && r.Host != "localhost" })
+}
+
+// isOwn reports whether a path lies in the workspace or in the HOME of the server.
+func (l *loop) isOwn(path string) bool {
+	at := l.edit.At(path)
+	return slices.ContainsFunc(l.own, func(dir string) bool { return dir != "" && policy.Within(at, dir) })
+}
+
+// tooMany is in place of the keys of a directory that has too much in it.
+const tooMany = ""
+
+const (
+	maxEntries = 20000
+	maxKeys    = 20
+)
+
+var errMany = errors.New("too many")
+
+// keysIn returns the files with names of keys in a directory of a grant: each is denied beside it.
+func (l *loop) keysIn(g *grant) (keys []string) {
+	if g.words[0] != "--read" && g.words[0] != "--write" && g.words[0] != "--execute" {
+		return nil
+	}
+	entries := 0
+	err := filepath.WalkDir(l.edit.At(g.words[1]), func(path string, d fs.DirEntry, err error) error {
+		entries++
+		if err == nil && !d.IsDir() && resolve.HasKeyName(path) && path != l.edit.At(g.words[1]) {
+			keys = append(keys, path)
+		}
+		if entries > maxEntries || len(keys) > maxKeys {
+			return errMany
+		}
+		return nil
+	})
+	if errors.Is(err, errMany) {
+		return []string{tooMany}
+	}
+	return keys
+}
+
+// need says what a grant gives, after "needs".
+func (l *loop) need(g *grant) string {
+	value := l.edit.Short(g.words[1])
+	switch g.words[0] {
+	case "--read":
+		return "to read " + value
+	case "--write":
+		return "to write " + value
+	case "--execute":
+		return "to run " + value
+	case "--net":
+		return "the host " + value
+	case "--env":
+		return "the variable " + value
+	case "--startup-timeout":
+		return "more time to start"
+	}
+	return show.Typed(g.words[0], g.words[1])
+}

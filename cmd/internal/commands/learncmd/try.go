@@ -1,0 +1,244 @@
+package learncmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// patience is how long a start or a call may take.
+const patience = 45 * time.Second
+
+// try is one start of the server, with its calls.
+type try struct {
+	about    string   // the name and the version of the server
+	answered []string // calls, each once
+	tools    []string // those of tools alone
+	failed   []failure
+	skipped  []drive.Skipped
+	refused  []policy.Denial // in calls that answered
+	hosts    []string        // that it wanted to reach
+}
+
+// methodNotFound is the code with which a server declines a list that it does not have.
+const methodNotFound = -32601
+
+// theStart is a start in place of the name of a call.
+const theStart = "the start"
+
+// failure is a start or a call that failed.
+type failure struct {
+	call, tool string
+	why        string
+	hints      []diagnostics.Hint
+}
+
+// helped reports whether a call answered. The start did if there is any answer.
+func (t *try) helped(call string) bool {
+	return slices.Contains(t.answered, call) || call == theStart && t.about != ""
+}
+
+// try starts the server with what was granted so far.
+func (l *loop) try(ctx context.Context) (*try, error) {
+	t, err := l.target()
+	if t.InstallsAfter(err) {
+		if err = l.install(t); err == nil {
+			t, err = l.target()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	l.net, l.own = t.Policy.Net, []string{t.Profile.Home}
+	if w := t.Policy.Workspace; !hostfs.Within(t.Host.OS, t.Host.Home, w) { // or it is the whole home directory
+		l.own = append(l.own, w)
+	}
+	l.mu.Lock()
+	l.asked = nil
+	l.mu.Unlock()
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	slow := time.AfterFunc(patience, func() { stop(fmt.Errorf("no answer within %v", patience)) })
+	defer slow.Stop()
+	player := drive.Player{
+		Client: handshake.Client{Name: "mcp-jail learn", Root: l.root}, Requests: l.drive, Place: l.place(t),
+		Each: func(int, drive.Answer) bool { slow.Reset(patience); return true },
+	}
+	var played *drive.Played
+	var failed error
+	trial := handshake.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", AskHost: l.note, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
+	record, err := trial.Talk(limited, func(from io.Reader, to io.WriteCloser) { played, failed = player.Play(limited, from, to) })
+	if err != nil {
+		return nil, err
+	}
+	if why := context.Cause(limited); failed != nil && why != nil {
+		failed = why
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return outcome(played, failed, record, l.asked), nil
+}
+
+// target returns the server with what was granted so far.
+func (l *loop) target() (*session.Target, error) {
+	args, server := cmdline.Split(programs.Main, append([]string{}, l.argv...))
+	flags, err := cmdline.ParseRun(args)
+	if err != nil {
+		return nil, err
+	}
+	t, err := session.LoadWith(l.edit.File(), flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	if err != nil {
+		return t, err
+	}
+	if l.temp != "" {
+		t.Host.StateDir = l.temp
+	}
+	return t, t.Resolve()
+}
+
+// install fetches the package of the server, as its first start does.
+func (l *loop) install(t *session.Target) error {
+	in, hold, err := os.Pipe() // the client that waits for it
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	defer hold.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	_, _, errs := l.c.Raw()
+	_, err = t.Package.Install(terminal.New(in, null, errs), t.Reach)
+	return err
+}
+
+// note takes a host down that the server wants to reach, and refuses it: what is asked is asked between two tries.
+func (l *loop) note(_ context.Context, host string, port int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := fmt.Sprintf("%s:%d", host, port); !slices.Contains(l.asked, at) && len(l.asked) < 100 {
+		l.asked = append(l.asked, at)
+	}
+	return false
+}
+
+// place returns what arguments are made of: a directory that the server's line names, or its workspace.
+func (l *loop) place(t *session.Target) (p drive.Place) {
+	p.Workspace = t.Policy.Workspace
+	for _, word := range l.words {
+		at := l.edit.At(word)
+		if info, err := os.Stat(at); err == nil && info.IsDir() && filepath.IsAbs(word) {
+			p.Workspace = at
+			break
+		}
+	}
+	entries, _ := os.ReadDir(p.Workspace)
+	for _, e := range entries {
+		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			p.File = e.Name()
+			break
+		}
+	}
+	for _, r := range t.Policy.Net {
+		p.Hosts = append(p.Hosts, r.Host)
+	}
+	return p
+}
+
+// outcome puts together what came of a try.
+func outcome(played *drive.Played, failed error, record diagnostics.Record, hosts []string) *try {
+	t := &try{hosts: hosts}
+	if failed != nil {
+		t.failed = []failure{{call: theStart, why: show.Line(failed.Error()), hints: hintsOf(record, "", true)}}
+		if n := len(record.Diagnoses); n > 0 {
+			t.failed[0].why = record.Diagnoses[n-1].Sentence()
+		}
+		return t
+	}
+	t.about, t.skipped = strings.TrimSpace(played.Server), played.Skipped
+	for _, a := range played.Answers {
+		call := a.Request.String()
+		switch {
+		case a.Request.Tool == "" && a.Error != nil && a.Error.Code == methodNotFound:
+		case a.Failed():
+			t.failed = append(t.failed, failure{call: call, tool: a.Request.Tool, why: reason(a), hints: hintsOf(record, a.Request.Tool, false)})
+		case !slices.Contains(t.answered, call):
+			t.answered = append(t.answered, call)
+		}
+	}
+	if played.Broken != nil {
+		t.failed = append(t.failed, failure{call: played.Lost.String(), tool: played.Lost.Tool, why: show.Line(played.Broken.Error()), hints: hintsOf(record, played.Lost.Tool, false)})
+	}
+	t.answered = slices.DeleteFunc(t.answered, func(call string) bool { // one of its calls failed
+		return slices.ContainsFunc(t.failed, func(f failure) bool { return f.call == call })
+	})
+	for _, a := range played.Answers {
+		if call := a.Request.String(); a.Request.Tool != "" && slices.Contains(t.answered, call) && !slices.Contains(t.tools, call) {
+			t.tools = append(t.tools, call)
+		}
+	}
+	for _, d := range record.Diagnoses {
+		if ofAnswer(d) {
+			t.refused = append(t.refused, d.Denials...)
+		}
+	}
+	return t
+}
+
+// hintsOf returns what the failures of a tool lacked, or those of no tool, or all.
+func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnostics.Hint) {
+	for _, d := range record.Diagnoses {
+		if (all || d.Tool == tool) && !ofAnswer(d) {
+			hints = append(hints, d.Hints...)
+		}
+	}
+	return hints
+}
+
+// ofAnswer reports whether a diagnosis is about a call that answered.
+func ofAnswer(d diagnostics.Diagnosis) bool {
+	return strings.Contains(d.What, "refused something during")
+}
+
+// reason returns the first line with which a call failed.
+func reason(a drive.Answer) string {
+	text := ""
+	if a.Error != nil {
+		text = a.Error.Message
+	}
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if a.Error == nil && json.Unmarshal(a.Result, &result) == nil && len(result.Content) > 0 {
+		text = result.Content[0].Text
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return cli.Clip(show.Line(line), 200)
+		}
+	}
+	return "it says that it failed, and not why"
+}
