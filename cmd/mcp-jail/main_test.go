@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 		programs.Main: main, programs.Companion: companionMain, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
-		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "vague": vagueMain, "planter": planterMain, "leaky": leakyMain, "notes-server": notesMain,
+		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "vague": vagueMain, "planter": planterMain, "leaky": leakyMain, "notes-server": notesMain, "newcomer": newcomerMain,
 	}
 	if parts[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, parts) // does not return

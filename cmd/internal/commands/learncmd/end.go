@@ -23,10 +23,10 @@ func (l *loop) end() error {
 	switch {
 	case l.temp != "":
 		l.print()
-	case !l.edit.Changed() && len(l.left) == 0:
+	case !l.edit.Changed() && len(l.left) == 0 && len(l.last.failed) == 0:
 		l.c.PrintText("nothing to do: " + show.Name(l.name) + " has all that these calls need\n")
 	case !l.edit.Changed():
-		l.c.PrintText("nothing was changed\n")
+		l.c.PrintText("nothing was changed: learn has nothing to grant for what failed\n")
 	case !answered && (l.yes || !l.c.Asks()):
 		l.sayLeft()
 		return errors.New("nothing was changed: no call answered, and learn writes nothing then without a question")

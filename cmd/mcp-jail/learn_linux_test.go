@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// pupil is a server that is learned, with its home directory.
+type pupil struct {
+	t          *testing.T
+	home, work string
+}
+
+const pupilID = "pupil-4k7q2m9x3vt5"
+
+// newPupil plants files below a home directory, and the file of a server with a command line. HOME in its words is the
+// home directory. more are lines of its table.
+func newPupil(t *testing.T, files map[string]string, more string, words ...string) *pupil {
+	need(t, "jail")
+	p := &pupil{t: t, home: filepath.Join(testkit.ShortDir(t), "home")}
+	p.work = filepath.Join(p.home, "ws")
+	must(t, os.MkdirAll(filepath.Join(p.home, ".config/mcp-jail/servers"), 0o700))
+	must(t, os.MkdirAll(p.work, 0o755))
+	for name, text := range files {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(p.home, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(p.home, name), []byte(text), 0o644))
+	}
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], "HOME", p.home)
+	}
+	list, _ := json.Marshal(words[1:])
+	entry, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"pupil": map[string]any{"command": "mcp-jail", "args": append([]string{"run", "--id", pupilID, "--"}, words...)}}})
+	must(t, os.WriteFile(filepath.Join(p.home, ".claude.json"), entry, 0o600))
+	must(t, os.WriteFile(p.file(), fmt.Appendf(nil, "[servers.pupil]\nid = %q\ncommand = %q\narguments = %s\n%s", pupilID, words[0], list, more), 0o600))
+	return p
+}
+
+func (p *pupil) file() string { return filepath.Join(p.home, ".config/mcp-jail/servers/pupil.toml") }
+
+// run runs a command line in the workspace.
+func (p *pupil) run(argv ...string) (out string, status int) {
+	p.t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = p.work, append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "COLUMNS=1000", "TERM=dumb")
+	b, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode()
+}
+
+// learn learns with calls, and types yes.
+func (p *pupil) learn(calls ...string) string {
+	p.t.Helper()
+	words := []string{"tty", "-columns", "1000", "-after", "[y/N]", "-type", `y\n`, "mcp-jail", "learn", "pupil"}
+	if calls != nil {
+		var lines []string
+		for _, c := range calls {
+			tool, arguments, _ := strings.Cut(c, " ")
+			lines = append(lines, fmt.Sprintf(`{"method": "tools/call", "params": {"name": %q, "arguments": %s}}`, tool, strings.ReplaceAll(arguments, "HOME", p.home)))
+		}
+		must(p.t, os.WriteFile(filepath.Join(p.home, "calls"), []byte(strings.Join(lines, "\n")), 0o600))
+		words = append(words, "--drive", filepath.Join(p.home, "calls"))
+	}
+	out, _ := p.run(words...)
+	return out
+}
+
+// answers reports whether an ordinary start answers calls.
+func (p *pupil) answers(calls ...string) bool {
+	p.t.Helper()
+	for _, c := range calls {
+		tool, arguments, _ := strings.Cut(c, " ")
+		if _, status := p.run("mcp-jail", "call", "pupil", tool, strings.ReplaceAll(arguments, "HOME", p.home)); status != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestLearn: what learn grants to servers makes their calls answer in an ordinary start, and without any of its rules
+// one of them fails.
+func TestLearn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		needs []string
+		files map[string]string
+		words []string
+		calls []string
+	}{
+		"newcomer": {
+			files: map[string]string{"notes/garden.md": "roses"},
+			words: []string{"newcomer"},
+			calls: []string{`list_notes {}`, `read_note {"name": "garden"}`, `add_note {"name": "z", "text": "new"}`, `add_note {"name": "garden", "text": "tulips"}`},
+		},
+		"victim": {
+			files: map[string]string{"a/b/one.txt": "1", "c/d/two.txt": "2", "e/f/three.txt": "3"},
+			words: []string{"victim"},
+			calls: []string{`read {"arg": "HOME/a/b/one.txt"}`, `read {"arg": "HOME/c/d/two.txt"}`, `write {"arg": "HOME/e/f/three.txt"}`},
+		},
+		"filesystem": {
+			needs: []string{"node", "servers"},
+			files: map[string]string{"docs/a.txt": "1"},
+			words: []string{"node", server(filesystem), "HOME/docs"},
+			calls: []string{`read_text_file {"path": "HOME/docs/a.txt"}`, `write_file {"path": "HOME/docs/b.txt", "content": "2"}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			need(t, c.needs...)
+			more := ""
+			if c.needs != nil {
+				more = fmt.Sprintf("[servers.pupil.access]\nworkspace = \"write\"\nfs = [{ path = %q, read = true, execute = true }]\n", filepath.Dir(module("")))
+			}
+			p := newPupil(t, c.files, more, c.words...)
+			if p.answers(c.calls...) {
+				t.Fatal("it needs nothing")
+			}
+			told := p.learn(c.calls...)
+			if !p.answers(c.calls...) {
+				t.Fatalf("calls fail after:\n%s", told)
+			}
+			f, err := config.FindServerFile(filepath.Join(p.home, ".config/mcp-jail"), pupilID)
+			must(t, err)
+			all := f.Server.Access.Fs
+			for i, r := range all {
+				if strings.Contains(r.Path, "node_modules") {
+					continue
+				}
+				f.Server.Access.Fs = slices.Delete(slices.Clone(all), i, i+1)
+				must(t, os.WriteFile(p.file(), f.Encode(), 0o600))
+				if p.answers(c.calls...) {
+					t.Errorf("nothing needs the rule for %s of\n%s", r.Path, told)
+				}
+			}
+		})
+	}
+}
+
+// TestLearnNoKeys: a server does not get the keys that it opens itself, the files that mcp-jail hides, or what this
+// machine runs, whatever it opens, lists or says. The control is a file beside them.
+func TestLearnNoKeys(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"proj/readme.txt": "hello"}
+	secrets := []string{"id_rsa", "deploy.pem", "server.key", "credentials.json", ".env", ".npmrc"}
+	for _, name := range secrets {
+		files["proj/"+name] = "token of " + name
+	}
+	var all []string
+	for _, name := range secrets {
+		all = append(all, "HOME/proj/"+name)
+	}
+	for name, c := range map[string]struct {
+		words []string
+		reads bool
+	}{
+		"the readme first":       {append([]string{"HOME/proj/readme.txt"}, all...), true},
+		"a key first":            {append(all, "HOME/proj/readme.txt"), false},
+		"the whole directory":    {append([]string{"HOME/proj"}, all...), true},
+		"the home directory":     {append([]string{"HOME"}, all...), false},
+		"what names them":        {append(all, "HOME/proj/readme.txt!"), false},
+		"the directory by words": {append([]string{"HOME/proj"}, "HOME/proj!"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPupil(t, files, "", append([]string{"newcomer"}, c.words...)...)
+			before, _ := p.run("mcp-jail", "call", "pupil", "open", "{}")
+			if strings.Contains(before, "hello") || strings.Contains(before, "token of") {
+				t.Fatalf("it reads files before:\n%s", before)
+			}
+			told := p.learn()
+			after, _ := p.run("mcp-jail", "call", "pupil", "open", "{}")
+			if strings.Contains(after, "token of") || strings.Contains(after, "hello") != c.reads {
+				t.Errorf("it reads:\n%s\nafter:\n%s", after, told)
+			}
+		})
+	}
+	t.Run("hooks", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{".bashrc", ".npm/x", "proj/.git/hooks/post-commit", ".config/autostart/x.desktop"} {
+			p := newPupil(t, map[string]string{path: "", "proj/.git/config": ""}, "", "victim")
+			told := p.learn(`write {"arg": "HOME/` + path + `"}`)
+			if text, err := os.ReadFile(filepath.Join(p.home, path)); err != nil || len(text) > 0 || p.answers(`write {"arg": "HOME/`+path+`"}`) {
+				t.Errorf("%s is written after:\n%s", path, told)
+			}
+		}
+	})
+}
