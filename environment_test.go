@@ -50,6 +50,7 @@ var wholeEnvironment = map[string]string{
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
 	"cmd/internal/commands/callcmd/inputs.go":           "the variable that has the value of --input",
+	"cmd/internal/commands/callcmd/session.go":          "what an entry sets, before learn starts the server",
 	"cmd/internal/commands/grantcmd/change.go":          "the name that the user typed",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
 	"cmd/internal/wrapping/internal/meaning/replace.go": "a variable of a client's file, whose default counts where it is not set",

@@ -1,12 +1,15 @@
 package learncmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -23,6 +26,8 @@ func (l *loop) end() error {
 	switch {
 	case l.temp != "":
 		l.print()
+	case !l.edit.Changed() && !answered && len(l.last.failed) == 0:
+		l.c.PrintText("nothing was changed: no tool was called\n")
 	case !l.edit.Changed() && len(l.left) == 0 && len(l.last.failed) == 0:
 		l.c.PrintText("nothing to do: " + show.Name(l.name) + " has all that these calls need\n")
 	case !l.edit.Changed():
@@ -53,16 +58,8 @@ func (l *loop) report() {
 	for _, f := range t.failed {
 		l.c.PrintText("  failed     " + f.call + ": " + f.why + "\n")
 	}
-	for _, s := range t.skipped {
-		l.c.PrintText("  not called " + show.Name(s.Tool) + ": " + s.Why + "\n")
-	}
-	if len(t.skipped) > 0 && l.drive == nil {
-		for _, s := range t.skipped {
-			if s.Example != "" {
-				l.c.PrintText("             to call it, write into a file for --drive:  " + show.Line(s.Example) + "\n")
-				break
-			}
-		}
+	if l.drive == nil {
+		l.reportSkipped(t.skipped)
 	}
 	for _, host := range t.hosts {
 		l.c.PrintText("  refused    the host " + show.Name(host) + "\n")
@@ -76,6 +73,20 @@ func (l *loop) report() {
 	}
 	for _, text := range refused {
 		l.c.PrintText("  refused    " + text + " (the call answered)\n")
+	}
+}
+
+// reportSkipped says which tools were not called, for each reason, and how one of them is.
+func (l *loop) reportSkipped(skipped []drive.Skipped) {
+	of, example := map[string][]string{}, ""
+	for _, s := range skipped {
+		of[s.Why], example = append(of[s.Why], show.Name(s.Tool)), cmp.Or(example, s.Example)
+	}
+	for _, why := range slices.Sorted(maps.Keys(of)) {
+		l.c.PrintText("  not called " + strings.Join(of[why], ", ") + ": " + why + "\n")
+	}
+	if example != "" {
+		l.c.PrintText("  to call what was not called, write such lines into a file for --drive:\n    " + show.Line(example) + "\n")
 	}
 }
 

@@ -154,7 +154,7 @@ func (l *loop) say(n int, t *try, given []*grant) {
 	case len(given) > 0:
 		var needs []string
 		for _, g := range given {
-			needs = append(needs, g.by[len(g.by)-1]+" needs "+l.need(g))
+			needs = append(needs, g.by[0]+" needs "+l.need(g))
 		}
 		text = strings.Join(needs, ", ") + ". Allowed for the next try"
 	case len(t.failed) == 0:

@@ -128,8 +128,8 @@ func (l *loop) install(t *session.Target) error {
 		return err
 	}
 	defer null.Close()
-	_, _, errs := l.c.Raw()
-	_, err = t.Package.Install(terminal.New(in, null, errs), t.Reach)
+	l.c.Sayf("fetching the package of %s, once ...", l.name)
+	_, err = t.Package.Install(terminal.New(in, null, null), t.Reach)
 	return err
 }
 
