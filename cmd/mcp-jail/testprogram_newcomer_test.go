@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // newcomerMain is a server as a newcomer writes it: it keeps notes in ~/notes. With arguments, its one tool opens each of
@@ -38,6 +39,8 @@ func newcomerMain() {
 		case "read_note":
 			text, err := os.ReadFile(file)
 			return string(text), err
+		case "hang":
+			time.Sleep(time.Hour)
 		}
 		return "added", os.WriteFile(file, []byte(c.Arguments["text"]), 0o644)
 	})
