@@ -216,7 +216,7 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		}
 		return
 	}
-	if m.onlyReads(r) && m.watch {
+	if call.Op == seccomp.OpLook || m.onlyReads(r) && m.watch {
 		m.passRead(r)
 		return
 	}

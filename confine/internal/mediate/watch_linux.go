@@ -5,16 +5,16 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// This file records the refused opens of a server that only read, if the launcher asked for that
-// (Spec.WatchReads). It decides nothing: an open that continues in the kernel can have other
-// arguments by then.
+// This file records the refused opens of a server that only read, and what stat, access, readlink, chdir
+// and their like do not find, if the launcher asked for that (Spec.WatchReads). It decides nothing: a call
+// that continues in the kernel can have other arguments by then.
 //
-// These calls are not seen: stat, access, readlink, chdir, statfs and their like, which open
-// nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; and what
+// These calls are not seen: statfs and its like, which open nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; and what
 // the kernel itself opens for an exec (the interpreter of a script, the dynamic loader). A descriptor
 // that came by a socket or from the start is no open. openat2 and io_uring do not exist in a jail, and
 // open_by_handle_at is refused.
@@ -73,7 +73,7 @@ func (m *Mediator) watchRead(r *Request, w *resolver) {
 // watchFound reports an open of a path that target found.
 func (m *Mediator) watchFound(r *Request, full string, mode uint32, errno syscall.Errno) {
 	switch {
-	case full == "" || isOwn(full):
+	case full == "" || isOwn(full), r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
 		return
 	case m.judge.profile.Allows(policy.OpRead, full):
 	case errno == unix.ENOENT:

@@ -228,6 +228,9 @@ func (c *compiler) processes(o *spec.Spec) {
 		connects = seccomp.UnixConnects
 	}
 	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch)
+	if c.watch {
+		calls = append(calls, seccomp.NotifyLooks()...)
+	}
 	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}

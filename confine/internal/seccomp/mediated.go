@@ -1,5 +1,7 @@
 package seccomp
 
+import "slices"
+
 // This file lists the mediated calls: those that the second filter passes to the
 // supervisor (package mediate). There are two kinds:
 //
@@ -32,6 +34,7 @@ const (
 	OpUmask
 	OpRule
 	OpRestrict
+	OpLook
 )
 
 // NoArg marks an argument that a call does not have.
@@ -153,6 +156,29 @@ func attributeCalls() []MediatedCall {
 	}
 }
 
+// lookCalls returns the calls that ask for a name and open nothing.
+func lookCalls() (calls []MediatedCall) {
+	one := func(call string, dir, path int) {
+		calls = append(calls, MediatedCall{Call: call, Op: OpLook, Dir: dir, Path: path, Dir2: NoArg, Path2: NoArg, Flags: NoArg, Mode: NoArg, Text: NoArg})
+	}
+	for _, call := range []string{"stat", "lstat", "access", "readlink", "chdir"} {
+		one(call, AtCwd, 0)
+	}
+	for _, call := range []string{"newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"} {
+		one(call, 0, 1)
+	}
+	return calls
+}
+
+// NotifyLooks returns the notifications for the calls that ask for a name and open nothing, so that the supervisor can
+// record what they do not find.
+func NotifyLooks() (out []Notify) {
+	for _, h := range lookCalls() {
+		out = append(out, Notify{Call: h.Call})
+	}
+	return out
+}
+
 // NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
 // include the attribute calls, and with reads every open.
 func NotifyRulesHostNS(reads bool) []Notify {
@@ -171,7 +197,7 @@ func NotifyAttributes() []Notify {
 // MediatedByNumber returns the mediated calls by their numbers on arch.
 func MediatedByNumber(arch Arch) map[uint32]MediatedCall {
 	m := make(map[uint32]MediatedCall)
-	for _, h := range append(MediatedCalls(), attributeCalls()...) {
+	for _, h := range slices.Concat(MediatedCalls(), attributeCalls(), lookCalls()) {
 		if nr, ok := CallNumber(arch, h.Call); ok {
 			m[nr] = h
 		}
