@@ -8,7 +8,6 @@ package drive
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,8 +134,6 @@ type Played struct {
 	// Broken is why not all requests have an answer, or nil. Lost is the first one that has none.
 	Broken error
 	Lost   Request
-	// Stopped reports that Each has returned false: later answers are missing.
-	Stopped bool
 }
 
 // Skipped is a tool that was not called, and why.
@@ -148,13 +145,9 @@ type Skipped struct {
 // Player drives a server.
 type Player struct {
 	Client   handshake.Client
-	Requests []Request // nil: what Probe makes of the lists of the server
-	Place    Place     // for Probe
-	// AtOnce is how many calls of tools may be under way at once; 0 means one. Other requests are alone.
-	AtOnce int
-	// Each gets each answer as it comes, with its place among the answers. If it returns false, no more is asked, and
-	// only answers to earlier requests are waited for. It may be nil.
-	Each func(i int, a Answer) bool
+	Requests []Request    // nil: what Probe makes of the lists of the server
+	Place    Place        // for Probe
+	Each     func(Answer) // gets each answer as it comes; may be nil
 }
 
 // Play makes the handshake, lists the tools, and asks the requests in their order. The error is that of the
@@ -169,59 +162,27 @@ func (p *Player) Play(ctx context.Context, from io.Reader, to io.WriteCloser) (*
 	requests := p.Requests
 	lists, tools := list(conn)
 	for _, a := range lists {
-		out.Answers = append(out.Answers, a)
-		if !p.each(len(out.Answers)-1, a) {
-			out.Stopped = true
-			return out, nil
-		}
+		p.add(out, a)
 	}
 	if requests == nil {
 		requests, out.Skipped = Probe(tools, p.Place)
-	} else {
-		out.Skipped = uncalled(tools, requests)
 	}
-	for len(requests) > 0 && out.Broken == nil && !out.Stopped {
-		n := 1 // requests that can be under way at once
-		for n < len(requests) && requests[n-1].Tool != "" && requests[n].Tool != "" {
-			n++
+	for _, r := range requests {
+		a := Answer{Request: r}
+		if a.Result, err = conn.Request(r.Method, r.Params); err != nil && !errors.As(err, &a.Error) {
+			out.Lost, out.Broken = r, fmt.Errorf("%s: %w", r, err)
+			break
 		}
-		p.ask(conn, out, requests[:n])
-		requests = requests[n:]
+		p.add(out, a)
 	}
 	return out, nil
 }
 
-// ask asks requests, and adds their answers up to the first one that is missing.
-func (p *Player) ask(conn *handshake.Conn, out *Played, requests []Request) {
-	before, end := len(out.Answers), len(requests)
-	answers, has := make([]Answer, end), make([]bool, end)
-	err := conn.RequestAll(max(1, p.AtOnce), raw(requests), func(i int, result []byte, err error) bool {
-		answers[i], has[i] = Answer{Request: requests[i], Result: result}, true
-		errors.As(err, &answers[i].Error)
-		if p.each(before+i, answers[i]) {
-			return true
-		}
-		end, out.Stopped = min(end, i+1), true
-		return false
-	})
-	for i := range end {
-		if !has[i] {
-			out.Lost = requests[i]
-			out.Broken = fmt.Errorf("%s: %w", requests[i], cmp.Or(err, io.ErrUnexpectedEOF))
-			return
-		}
-		out.Answers = append(out.Answers, answers[i])
+func (p *Player) add(out *Played, a Answer) {
+	if out.Answers = append(out.Answers, a); p.Each != nil {
+		p.Each(a)
 	}
 }
-
-func raw(requests []Request) (all []handshake.Request) {
-	for _, r := range requests {
-		all = append(all, handshake.Request{Method: r.Method, Params: r.Params})
-	}
-	return all
-}
-
-func (p *Player) each(i int, a Answer) bool { return p.Each == nil || p.Each(i, a) }
 
 // list asks for the lists that the server says it has: its tools, and for what they tell of its files the
 // resources, their templates and the prompts. It returns the pages of tools, too.
@@ -260,17 +221,4 @@ func rawPages(pages [][]byte) (raw []json.RawMessage) {
 		raw = append(raw, p)
 	}
 	return raw
-}
-
-func uncalled(pages [][]byte, requests []Request) (skipped []Skipped) {
-	called := map[string]bool{}
-	for _, r := range requests {
-		called[r.Tool] = true
-	}
-	for _, t := range toolsOf(pages) {
-		if !called[t.Name] {
-			skipped = append(skipped, Skipped{Tool: t.Name, Why: "no request of the file calls it"})
-		}
-	}
-	return skipped
 }

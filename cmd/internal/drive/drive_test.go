@@ -119,7 +119,7 @@ func TestPlay(t *testing.T) {
 		}
 	}()
 	var asked []string
-	p := Player{Client: handshake.Client{Name: "test"}, Each: func(i int, a Answer) bool { asked = append(asked, a.Request.String()); return true }}
+	p := Player{Client: handshake.Client{Name: "test"}, Each: func(a Answer) { asked = append(asked, a.Request.String()) }}
 	got, err := p.Play(ctx, from, to)
 	if err != nil {
 		t.Fatal(err)
@@ -130,75 +130,4 @@ func TestPlay(t *testing.T) {
 	if len(got.Answers) != 3 || got.Broken == nil || !strings.Contains(got.Broken.Error(), "end: the server ended") || len(got.Skipped) != 1 || got.Skipped[0].Tool != "b" {
 		t.Errorf("%+v", got)
 	}
-}
-
-// TestAtOnce tests which requests are under way at once, that answers are kept in the order of the requests, and that a
-// round ends at the first answer that is not wanted, after those to earlier requests.
-func TestAtOnce(t *testing.T) {
-	call := func(tool string) Request { return Call(tool, json.RawMessage("{}")) }
-	all := []Request{call("a"), call("b"), call("c"), {Method: "prompts/list"}, call("d")}
-	for stop, want := range map[string]string{
-		"":  "tools/list a b c prompts/list d",
-		"b": "tools/list a b",
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-		from, out := io.Pipe()
-		in, to := io.Pipe()
-		most := make(chan int, 1)
-		go answerLate(in, out, most)
-		p := Player{Client: handshake.Client{Name: "test"}, Requests: all, AtOnce: 2, Each: func(_ int, a Answer) bool { return stop == "" || a.Request.Tool != stop }}
-		got, err := p.Play(ctx, from, to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answered []string
-		for _, a := range got.Answers {
-			answered = append(answered, a.Request.String())
-			if a.Request.Tool != "" && string(a.Result) != `{"of":"`+a.Request.Tool+`"}` {
-				t.Errorf("%s has the answer %s", a.Request, a.Result)
-			}
-		}
-		if strings.Join(answered, " ") != want || got.Stopped != (stop != "") || got.Broken != nil {
-			t.Errorf("stopped at %q: %v, %+v", stop, answered, got)
-		}
-		go io.Copy(io.Discard, from)
-		in.Close()
-		if n := <-most; n != 2 {
-			t.Errorf("%d calls were under way at once", n)
-		}
-		cancel()
-	}
-}
-
-// answerLate is a server that answers the later of two calls first, and then says how many waited at most.
-func answerLate(in io.Reader, out io.WriteCloser, most chan<- int) {
-	defer out.Close()
-	var waiting []string
-	n := 0
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ Name string }
-		}
-		json.Unmarshal(lines.Bytes(), &m)
-		result := `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"},"tools":[]}`
-		if m.Method == "tools/call" {
-			result = `{"of":"` + m.Params.Name + `"}`
-		}
-		if m.ID == nil {
-			continue
-		}
-		waiting = append(waiting, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
-		n = max(n, len(waiting))
-		if m.Params.Name == "a" { // another one comes before its answer
-			continue
-		}
-		for i := range waiting {
-			fmt.Fprintln(out, waiting[len(waiting)-1-i])
-		}
-		waiting = nil
-	}
-	most <- n
 }

@@ -102,25 +102,6 @@ func (c *Conn) Request(method string, params json.RawMessage) (result []byte, er
 	return c.request(mcp.MCPMethod(method), params)
 }
 
-// Request is a request as it is sent. Params may be nil.
-type Request struct {
-	Method string
-	Params json.RawMessage
-}
-
-// RequestAll sends requests, of which at most atOnce wait for an answer, and hands over each result or *ServerError as
-// it comes. After answered has returned false, no more are sent, and only earlier ones are waited for.
-func (c *Conn) RequestAll(atOnce int, all []Request, answered func(i int, result []byte, err error) bool) error {
-	requests := make([]call, len(all))
-	for i, r := range all {
-		requests[i].method = mcp.MCPMethod(r.Method)
-		if r.Params != nil {
-			requests[i].params = r.Params
-		}
-	}
-	return c.requestAll(atOnce, requests, answered)
-}
-
 // Close closes what the server reads. What it still sends is no longer read.
 func (c *Conn) Close() error {
 	c.stop()

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -83,68 +82,33 @@ type message struct {
 	Error  *ServerError    `json:"error"`
 }
 
-// request returns the result of a request.
-func (s *server) request(method mcp.MCPMethod, params any) (result []byte, err error) {
-	failed := s.requestAll(1, []call{{method, params}}, func(_ int, r []byte, e error) bool {
-		result, err = r, e
-		return true
-	})
-	return result, cmp.Or(err, failed)
-}
-
-// call is a request that is to be sent.
-type call struct {
-	method mcp.MCPMethod
-	params any
-}
-
-// requestAll sends requests in their order, and hands over each answer as it comes: a result, or the error with
-// which the server answered. At most atOnce requests wait for an answer. After answered has returned false, no more
-// are sent, and only those from before that one are waited for.
+// request returns the result of a request, or the error with which the server answered.
 //
 // Meanwhile, requests of the server are answered: a ping as it must be, that for the roots if the client has one, and
 // others by an error, because the handshake declares no other capability.
-func (s *server) requestAll(atOnce int, all []call, answered func(i int, result []byte, err error) bool) error {
-	first, sent, end := s.lastID+1, 0, len(all)
-	waiting := []int{} // for an answer, in their order
+func (s *server) request(method mcp.MCPMethod, params any) (result []byte, err error) {
+	s.lastID++
+	id := mcp.NewRequestId(s.lastID)
+	if err := s.send(mcp.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Params: params, Request: mcp.Request{Method: string(method)}}); err != nil {
+		return nil, err
+	}
 	for {
-		for ; sent < end && len(waiting) < atOnce; sent++ {
-			s.lastID++
-			id := mcp.NewRequestId(s.lastID)
-			if err := s.send(mcp.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Params: all[sent].params, Request: mcp.Request{Method: string(all[sent].method)}}); err != nil {
-				return err
-			}
-			waiting = append(waiting, sent)
-		}
-		if len(waiting) == 0 || waiting[0] >= end {
-			return nil
-		}
-		m, err := s.next(all[waiting[0]].method)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(waiting, func(i int) bool { return string(m.ID) == fmt.Sprint(first+int64(i)) })
+		m, err := s.next(method)
 		switch {
+		case err != nil:
+			return nil, err
 		case m.Method != nil && m.ID != nil:
 			if err := s.answer(m); err != nil {
-				return err
+				return nil, err
 			}
-			continue
 		case m.Method != nil && *m.Method == methodProgress:
 			s.progress(m)
-			continue
-		case m.Method != nil || at < 0: // another notification, or a late answer
-			continue
-		}
-		i := waiting[at]
-		waiting = slices.Delete(waiting, at, at+1)
-		var refused error
-		if m.Error != nil {
-			m.Error.Method = string(all[i].method)
-			m.Result, refused = nil, m.Error
-		}
-		if !answered(i, m.Result, refused) {
-			end = min(end, i)
+		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID): // another notification, or a late answer
+		case m.Error != nil:
+			m.Error.Method = string(method)
+			return nil, m.Error
+		default:
+			return m.Result, nil
 		}
 	}
 }

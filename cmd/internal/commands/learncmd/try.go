@@ -81,7 +81,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	defer slow.Stop()
 	player := drive.Player{
 		Client: handshake.Client{Name: "mcp-jail learn", Root: l.root}, Requests: l.drive, Place: l.place(t),
-		Each: func(int, drive.Answer) bool { slow.Reset(patience); return true },
+		Each: func(drive.Answer) { slow.Reset(patience) },
 	}
 	var played *drive.Played
 	var failed error
