@@ -83,6 +83,7 @@
 //     a refused open only if the filter passes that open to the supervisor. It passes every
 //     open if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray) or the
 //     launcher asks for it ([Launcher.CertainReads]), and otherwise only opens that write or create.
+//     Where the launcher asks, it also has what stat, access, readlink and chdir do not find.
 //   - A file that the host replaces by a rename loses its mask. It stays unwritable.
 //   - Before ABI 9, sockets in a granted directory can be connected to. Files can be reached
 //     by their other hard links.

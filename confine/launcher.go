@@ -50,8 +50,8 @@ type Launcher struct {
 	Unmediated bool
 
 	// CertainReads has the jail record each open that only reads and that the policy refuses, as it
-	// records refused changes. Every open then takes longer. A host without user notification of seccomp
-	// has a gap then (Plan.CanWatch).
+	// records refused changes, and what stat, access, readlink and chdir do not find. Every such call
+	// then takes longer. A host without user notification of seccomp has a gap then (Plan.CanWatch).
 	CertainReads bool
 
 	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program
