@@ -45,6 +45,7 @@ type Process struct {
 	wholeMounts []byte            // see Mounts: the last list that had all
 	keeping     *reported.Answers // of KeepOpen
 	askHost     func(ctx context.Context, host string, port int) bool
+	userHome    string // see Launcher.UserHome
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes
 
@@ -89,6 +90,9 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 // handleEvent records one event of the jail. The supervisor sent it, or the launcher itself made
 // it while it built the jail or when the server ended.
 func (p *Process) handleEvent(m spec.Event) {
+	if m.Kind == spec.EventAbsent && p.userHome != "" && policy.Within(m.Target, p.plan.Profile.Home) {
+		m.Target = p.userHome + m.Target[len(p.plan.Profile.Home):]
+	}
 	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
 		return
 	}

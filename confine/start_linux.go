@@ -59,7 +59,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	p.process.interceptor = interceptor
-	p.process.plan, p.process.askHost = plan, l.AskHost
+	p.process.plan, p.process.askHost, p.process.userHome = plan, l.AskHost, l.UserHome
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}, l); err == nil {
 		return p.process, nil
 	}

@@ -109,6 +109,11 @@ func TestLearn(t *testing.T) {
 			words: []string{"victim"},
 			calls: []string{`read {"arg": "HOME/a/b/one.txt"}`, `read {"arg": "HOME/c/d/two.txt"}`, `write {"arg": "HOME/e/f/three.txt"}`},
 		},
+		"what says nothing": {
+			files: map[string]string{"notes/garden.md": "roses"},
+			words: []string{"newcomer", "~/notes/garden.md", "?"},
+			calls: []string{`open {}`},
+		},
 		"filesystem": {
 			needs: []string{"node", "servers"},
 			files: map[string]string{"docs/a.txt": "1"},

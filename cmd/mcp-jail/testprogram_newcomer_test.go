@@ -49,7 +49,9 @@ func newcomerMain() {
 func openAll(paths []string) (string, error) {
 	var texts []string
 	var first error
+	home, _ := os.UserHomeDir()
 	for i, path := range paths {
+		path = strings.Replace(path, "~", home, 1)
 		text, err := os.ReadFile(path)
 		if entries, listed := os.ReadDir(path); listed == nil { // and what is in there
 			err = nil
@@ -65,6 +67,9 @@ func openAll(paths []string) (string, error) {
 	}
 	if strings.HasSuffix(paths[len(paths)-1], "!") { // it fails whatever it is given
 		first = errors.New(strings.Join(paths, ": permission denied, open "))
+	}
+	if first != nil && paths[len(paths)-1] == "?" { // it does not say what is missing
+		first = errors.New("that does not work")
 	}
 	return strings.Join(texts, " "), first
 }

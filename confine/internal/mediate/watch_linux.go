@@ -75,12 +75,19 @@ func (m *Mediator) watchFound(r *Request, full string, mode uint32, errno syscal
 	switch {
 	case full == "" || isOwn(full), r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
 		return
+	case errno == unix.ENOENT && m.inOwnHome(full): // the user's may have it
+		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 	case m.judge.profile.Allows(policy.OpRead, full):
 	case errno == unix.ENOENT:
 		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 	default:
 		m.Reporter.Report(r, policy.AxisFs, readOp(mode), full, false)
 	}
+}
+
+func (m *Mediator) inOwnHome(full string) bool {
+	e, covered := m.judge.profile.Find(full)
+	return covered && e.Origin == policy.OriginHome
 }
 
 // isOwn reports whether a path is in one of the places that no policy grants.
