@@ -35,27 +35,27 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3900},
-	{"cmd", 23210},
-	{"confine", 28468},
-	{"diagnostics", 5733},
+	{"cmd", 24691},
+	{"confine", 28514},
+	{"diagnostics", 5735},
 	{"docs", 96},
 	{"internal", 3441},
 	{"lifecycle", 8651},
 	{"mcpproxy", 2842},
 	{"packages", 13723},
-	{"policy", 17788},
+	{"policy", 17790},
 	{"presets", 1282},
 	{"undo", 3902},
-	{"the product, in lines of code", 113036},
+	{"the product, in lines of code", 114567},
 	{"other Go code, in lines", 132259},
-	{"scripts, in lines", 9327},
-	{"files of the product", 1158},
-	{"packages of the product", 150},
+	{"scripts, in lines", 9430},
+	{"files of the product", 1166},
+	{"packages of the product", 151},
 	{"functions over 60 lines", 1},
-	{"exported names", 3829},
-	{"words of documentation", 114998},
+	{"exported names", 3866},
+	{"words of documentation", 115863},
 	{"commands", 24},
-	{"flags", 47},
+	{"flags", 49}, // "Learning is granting in a loop": drive, budget
 	{"keys", 69}, // "One id and one file a server": id, directory, deny
 }
 

@@ -41,7 +41,7 @@ func OfJail(ev Evidence) (d Diagnosis, ok bool) {
 		return d, false
 	}
 	f.Hint.Attribution, f.Hint.Cause = Possible, f.Note
-	d = Diagnosis{Stage: ev.Stage, Server: ev.Server, Tool: ev.Tool}
+	d = Diagnosis{Stage: ev.Stage, Server: ev.Server, Tool: ev.Tool, Answered: true}
 	d.Happened(report.OfJail(ev.Tool))
 	f.Refused = true
 	setCauses(&d, c, []facts.Finding{f})

@@ -15,6 +15,7 @@ func happened(d *Diagnosis, ev *Evidence) {
 	switch {
 	case ev.Stage != StageCall || ev.Waiting || ev.Timeout > 0 || ev.Exit != nil:
 	case onlyDenials(ev):
+		d.Answered = true
 		d.Happened(report.SomethingBlocked(report.DuringCall(ev.Tool)))
 		return
 	case ev.Tool != "":

@@ -24,8 +24,9 @@ type Diagnosis struct {
 	Attribution Attribution `json:"attribution"`
 	Server      string      `json:"server"`
 	Tool        string      `json:"tool,omitempty"`
-	Exit        *int        `json:"exit,omitempty"`   // exit status, unless a signal ended the server
-	Signal      string      `json:"signal,omitempty"` // "SIGKILL"
+	Exit        *int        `json:"exit,omitempty"`     // exit status, unless a signal ended the server
+	Signal      string      `json:"signal,omitempty"`   // "SIGKILL"
+	Answered    bool        `json:"answered,omitempty"` // the call succeeded
 
 	What  string `json:"what"`            // what happened, one line
 	Head  string `json:"head,omitempty"`  // What without the server, where What names it in the middle

@@ -26,7 +26,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -34,17 +33,14 @@ import (
 )
 
 type callCmd struct {
-	index.Choice
-	config  []string // files of configuration that are read in place of those of clients
-	inputs  []string // NAME=VALUE, or the NAME of a variable: what a client would ask for
+	Chooser
 	format  string
 	timeout time.Duration
 	verbose bool
 	yes     bool
 
-	server string
-	tool   string
-	words  []string // the arguments of the tool as they were typed
+	tool  string
+	words []string // the arguments of the tool as they were typed
 }
 
 // maxAnswer bounds the bytes that a server may send in one call.
@@ -52,12 +48,12 @@ const maxAnswer = 1 << 30
 
 // Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
-	k := &callCmd{timeout: 5 * time.Minute}
+	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
 	cmd := line.Command("call [flags] SERVER [TOOL [JSON]]", "Start a server in its jail as its client does, and call one of its tools, or list them.", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
 			return exit.UsageErrorf("which server? mcp-jail status lists those of your clients. Then: mcp-jail call SERVER")
 		}
-		k.server, k.words = words[0], words[1:]
+		k.Server, k.words = words[0], words[1:]
 		if len(k.words) > 0 {
 			k.tool, k.words = k.words[0], k.words[1:]
 		}
@@ -88,8 +84,8 @@ the command line or in the configuration; 3: this host cannot enforce the policy
 
 func (k *callCmd) addFlags(cmd *cobra.Command) {
 	k.AddFileFlags(cmd)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
-	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
 	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for the start and the call together. Default: 5m.")
 	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
@@ -106,7 +102,7 @@ func (k *callCmd) Run(c terminal.Console) error {
 	var quiet exit.ReportedStatus
 	if k.format == "json" && !errors.As(err, &quiet) {
 		if r == nil {
-			r = &outcome{Server: k.server, Tool: k.tool}
+			r = &outcome{Server: k.Server, Tool: k.tool}
 		}
 		return r.printJSON(c, err)
 	}
@@ -127,14 +123,14 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	}
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
-	t, err := k.choose(c)
+	t, err := k.Choose(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.confirm(c, k.yes); err != nil {
+	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err
 	}
-	for _, note := range t.notes {
+	for _, note := range t.Notes {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
@@ -151,7 +147,7 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	r, err := k.talk(ctx, c, t, arguments)
 	var by *signalError
 	if errors.As(context.Cause(ctx), &by) {
-		c.Errorf("interrupted: %s was ended", show.Name(k.server))
+		c.Errorf("interrupted: %s was ended", show.Name(k.Server))
 		return nil, cli.Interrupted(by.Signal)
 	}
 	return r, err
@@ -163,12 +159,12 @@ type signalError struct{ os.Signal }
 func (e *signalError) Error() string { return "signal: " + e.String() }
 
 // talk starts the server, asks it, and waits for its end.
-func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, arguments arguments) (*outcome, error) {
+func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *Target, arguments arguments) (*outcome, error) {
 	session, err := start(ctx, c, t, k.verbose)
 	if err != nil {
 		return nil, err
 	}
-	r := &outcome{Server: k.server, Tool: k.tool, Name: t.key, Wrapped: t.wrapped}
+	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key, Wrapped: t.wrapped}
 	if e := t.entry; e != nil {
 		r.Client, r.File = e.File.Client.Name, e.File.Path
 	}
@@ -179,7 +175,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 		if k.tool != "" {
 			what = "answer the call of " + show.Name(k.tool)
 		}
-		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.server), what, k.timeout)
+		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.Server), what, k.timeout)
 	}
 	r.learn(session, t, failed)
 	var usage *exit.UsageError
@@ -190,10 +186,10 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 }
 
 // ask makes the handshake, lists the tools, and calls the tool.
-func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *clientSession, r *outcome, a arguments) error {
-	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.server) })
+func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *Target, s *clientSession, r *outcome, a arguments) error {
+	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.Server) })
 	defer slow.Stop()
-	client := handshake.Client{Name: "mcp-jail call", Root: t.root, Limit: maxAnswer}
+	client := handshake.Client{Name: "mcp-jail call", Root: t.Root, Limit: maxAnswer}
 	if c.ErrIsTerminal() {
 		client.Progress = func(p handshake.Progress) { c.Sayf("%s", progressText(k.tool, p)) }
 	}
@@ -215,7 +211,7 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	tools, listErr := toolsOf(pages)
 	at := slices.IndexFunc(tools, func(o tool) bool { return o.Name == k.tool })
 	if err == nil && listErr == nil && at < 0 {
-		return unknownTool(k.server, k.tool, tools)
+		return unknownTool(k.Server, k.tool, tools)
 	}
 	var schema *schema
 	if at >= 0 {

@@ -17,7 +17,7 @@ import (
 
 // asker returns a function for the values that only a client knows: from --input, from the user, or,
 // for a file that an entry of the user's names, from there. It asks for each once.
-func (k *callCmd) asker(c terminal.Console, f *wrapping.File) func(clients.Reference) (string, error) {
+func (k *Chooser) asker(c terminal.Console, f *wrapping.File) func(clients.Reference) (string, error) {
 	answered := map[string]string{}
 	return func(r clients.Reference) (string, error) {
 		if value, ok, err := k.given(r.Name); ok || err != nil {
@@ -48,8 +48,8 @@ func (k *callCmd) asker(c terminal.Console, f *wrapping.File) func(clients.Refer
 }
 
 // given returns the value of --input NAME=VALUE, or of the environment for --input NAME.
-func (k *callCmd) given(name string) (value string, ok bool, err error) {
-	for _, in := range k.inputs {
+func (k *Chooser) given(name string) (value string, ok bool, err error) {
+	for _, in := range k.Inputs {
 		given, value, has := strings.Cut(in, "=")
 		switch {
 		case given != name:
@@ -107,9 +107,9 @@ func ask(c terminal.Console, f *wrapping.File, r clients.Reference) (string, err
 }
 
 // howToGive says how a value can be given that was not asked for.
-func howToGive(r clients.Reference) string {
+func (k *Chooser) howToGive(r clients.Reference) string {
 	if r.Name == "" {
 		return "start the server from its client"
 	}
-	return "there is no terminal to ask on. Give it with  " + show.Typed(programs.Main+" call --input", r.Name+"=VALUE") + " ...  or set " + variableFor(r.Name) + " and give  --input " + show.Name(r.Name)
+	return "there is no terminal to ask on. Give it with  " + show.Typed(programs.Main+" "+k.Verb+" --input", r.Name+"=VALUE") + " ...  or set " + variableFor(r.Name) + " and give  --input " + show.Name(r.Name)
 }

@@ -16,8 +16,8 @@ func propose(line *cli.CommandLine, k *callCmd) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0:
-			names, _ = cli.ProposeServers(line, &cmdline.ConfigFlags{Config: k.config})(cmd, args, typed)
-			if x, err := k.Read(); err == nil && len(k.config) == 0 { // else the command says what is wrong
+			names, _ = cli.ProposeServers(line, &cmdline.ConfigFlags{Config: k.Config})(cmd, args, typed)
+			if x, err := k.Read(); err == nil && len(k.Config) == 0 { // else the command says what is wrong
 				names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return len(s.Entries) > 0 }))
 			}
 		case len(args) == 1:

@@ -45,7 +45,7 @@ type outcome struct {
 }
 
 // learn takes what the session has left.
-func (r *outcome) learn(s *clientSession, t *target, failed error) {
+func (r *outcome) learn(s *clientSession, t *Target, failed error) {
 	r.said, r.shown = s.lines()
 	var answered *handshake.ServerError
 	if errors.As(failed, &answered) {
@@ -75,12 +75,12 @@ func ofSession(e *handshake.ServerError) bool {
 
 // takeRecord takes the refusals from the record of the session. Another session of the server may have
 // replaced it; then the lines on stderr and the answer tell.
-func (r *outcome) takeRecord(s *clientSession, t *target) {
+func (r *outcome) takeRecord(s *clientSession, t *Target) {
 	host, err := hostfs.LocalHost()
-	if err != nil || t.key == "" {
+	if err != nil || t.Key == "" {
 		return
 	}
-	if record, ok := records.Reader(host, t.key)(); ok && !record.Time.Before(s.began.Round(0)) {
+	if record, ok := records.Reader(host, t.Key)(); ok && !record.Time.Before(s.began.Round(0)) {
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
 		switch {
 		case t.grant == nil:

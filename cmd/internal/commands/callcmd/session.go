@@ -66,15 +66,15 @@ const endAfter = 15 * time.Second
 const patience = 2 * time.Second
 
 // start starts the session. When ctx ends, so does the session.
-func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*clientSession, error) {
+func start(ctx context.Context, c terminal.Console, t *Target, verbose bool) (*clientSession, error) {
 	program, err := programs.Beside(programs.Main)
 	if err != nil {
 		return nil, err
 	}
 	s := &clientSession{began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
-	s.cmd = exec.CommandContext(ctx, program, t.argv...)
+	s.cmd = exec.CommandContext(ctx, program, t.Argv...)
 	s.cmd.Args[0] = programs.Main
-	s.cmd.Dir, s.cmd.Env = t.dir, environment(os.Environ(), t)
+	s.cmd.Dir, s.cmd.Env = t.Dir, environment(os.Environ(), t)
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (t *Target) Enter() error {
 
 // environment returns the environment of the session: that of this process, with what the client of
 // the entry sets.
-func environment(environ []string, t *target) []string {
-	for _, v := range t.env {
+func environment(environ []string, t *Target) []string {
+	for _, v := range t.Env {
 		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
 		if !v.Unset {
 			environ = append(environ, v.Name+"="+v.Value)

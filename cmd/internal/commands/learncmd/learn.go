@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/asclient"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
@@ -32,7 +32,7 @@ import (
 )
 
 type learnCmd struct {
-	asclient.Chooser
+	callcmd.Chooser
 	drive  string
 	hosts  []string
 	budget time.Duration
@@ -169,7 +169,7 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Stored != l.edit.Key() {
+	if t.Key != l.edit.Key() {
 		return nil, exit.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name()), show.Line(t.Place))
 	}
 	if err := t.Confirm(c, k.yes); err != nil {
@@ -178,6 +178,7 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	for _, note := range t.Notes {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
-	l.argv, l.root, l.name, l.words = t.Argv, t.Root, k.Server, t.Line
+	_, server := cmdline.Split(t.Argv)
+	l.argv, l.root, l.name, l.words = t.Argv, t.Root, k.Server, server.Argv
 	return l, t.Enter()
 }

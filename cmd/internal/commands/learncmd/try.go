@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -100,7 +99,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 
 // target returns the server with what was granted so far.
 func (l *loop) target() (*session.Target, error) {
-	args, server := cmdline.Split(programs.Main, append([]string{}, l.argv...))
+	args, server := cmdline.Split(append([]string{}, l.argv...))
 	flags, err := cmdline.ParseRun(args)
 	if err != nil {
 		return nil, err
@@ -199,7 +198,7 @@ func outcome(played *drive.Played, failed error, record diagnostics.Record, host
 		}
 	}
 	for _, d := range record.Diagnoses {
-		if ofAnswer(d) {
+		if d.Answered {
 			t.refused = append(t.refused, d.Denials...)
 		}
 	}
@@ -209,16 +208,11 @@ func outcome(played *drive.Played, failed error, record diagnostics.Record, host
 // hintsOf returns what the failures of a tool lacked, or those of no tool, or all.
 func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnostics.Hint) {
 	for _, d := range record.Diagnoses {
-		if (all || d.Tool == tool) && !ofAnswer(d) {
+		if (all || d.Tool == tool) && !d.Answered {
 			hints = append(hints, d.Hints...)
 		}
 	}
 	return hints
-}
-
-// ofAnswer reports whether a diagnosis is about a call that answered.
-func ofAnswer(d diagnostics.Diagnosis) bool {
-	return strings.Contains(d.What, "refused something during")
 }
 
 // reason returns the first line with which a call failed.
