@@ -56,7 +56,7 @@ var budget = []budgetRow{
 	{"words of documentation", 115863},
 	{"commands", 24},
 	{"flags", 49}, // "Learning is granting in a loop": drive, budget
-	{"keys", 69}, // "One id and one file a server": id, directory, deny
+	{"keys", 69},  // "One id and one file a server": id, directory, deny
 }
 
 const (

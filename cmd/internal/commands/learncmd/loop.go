@@ -140,7 +140,7 @@ func (l *loop) restart(grants []*grant) error {
 func (l *loop) add(g *grant) (isNew bool, err error) {
 	g.keys = l.keysIn(g)
 	for _, key := range g.keys {
-		if _, err := l.edit.Add(g.tool, []string{"--deny", key}); err != nil {
+		if _, err := l.edit.Add(g.tool, l.edit.Whole([]string{"--deny", key})); err != nil {
 			return false, err
 		}
 	}
