@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -89,7 +90,7 @@ func addTo(all []*grant, g *grant) []*grant {
 	return append(all, g)
 }
 
-// verdict is what becomes of a grant that nobody typed.
+// A verdict decides about a grant that the user did not type.
 type verdict int
 
 const (
@@ -141,9 +142,10 @@ func (l *loop) stateful() bool {
 	return s.Stateful == nil || *s.Stateful
 }
 
-// reaches reports whether the server may reach a host beside this machine.
+// reaches reports whether the server may reach a host beside this machine: in the last try, or in the next one.
 func (l *loop) reaches() bool {
-	return slices.ContainsFunc(l.net, func(r policy.NetRule) bool { return r.Allow && r.Host != "localhost" })
+	return slices.ContainsFunc(l.net, func(r policy.NetRule) bool { return r.Allow && r.Host != "localhost" }) ||
+		slices.ContainsFunc(l.grants, func(g *grant) bool { return g.words[0] == "--net" && !strings.HasPrefix(g.words[1], "localhost") })
 }
 
 // isOwn reports whether a path lies in the workspace or in the HOME of the server.
