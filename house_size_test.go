@@ -35,7 +35,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3900},
-	{"cmd", 24691},
+	{"cmd", 24692},
 	{"confine", 28514},
 	{"diagnostics", 5735},
 	{"docs", 96},
@@ -46,7 +46,7 @@ var budget = []budgetRow{
 	{"policy", 17790},
 	{"presets", 1282},
 	{"undo", 3902},
-	{"the product, in lines of code", 114544},
+	{"the product, in lines of code", 114545},
 	{"other Go code, in lines", 131874},
 	{"scripts, in lines", 9427},
 	{"files of the product", 1166},

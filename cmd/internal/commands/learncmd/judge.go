@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -142,10 +141,10 @@ func (l *loop) stateful() bool {
 	return s.Stateful == nil || *s.Stateful
 }
 
-// reaches reports whether the server may reach a host beside this machine: in the last try, or in the next one.
+// reaches reports whether the server may reach a host: one beside this machine in the last try, or one that is granted.
 func (l *loop) reaches() bool {
 	return slices.ContainsFunc(l.net, func(r policy.NetRule) bool { return r.Allow && r.Host != "localhost" }) ||
-		slices.ContainsFunc(l.grants, func(g *grant) bool { return g.words[0] == "--net" && !strings.HasPrefix(g.words[1], "localhost") })
+		slices.ContainsFunc(l.grants, func(g *grant) bool { return g.words[0] == "--net" })
 }
 
 // isOwn reports whether a path lies in the workspace or in the HOME of the server.
